@@ -16,8 +16,8 @@ from typing import TYPE_CHECKING, Final
 from sqlalchemy import select
 
 from bench.load import CONNECTIONS, Load, floor, measure, served
-from bilateral.index.tables import schema
-from bilateral.query.readers import Reader
+from bilateral.index.log import tables as schema
+from bilateral.index.reading.readers import Reader
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -9,7 +9,7 @@ import ape
 from eth_account import Account
 
 from bench.measurement import GasCase, World, execution_gas
-from bilateral.signatures import Domain, FeedbackAuth, sign_feedback_auth
+from bilateral.core.signatures import Domain, FeedbackAuth, sign_feedback_auth
 
 if TYPE_CHECKING:
     from ape.types import AddressType

@@ -10,11 +10,11 @@ import ape
 from eth_utils.crypto import keccak
 
 from bench.measurement import GasCase, World
-from bilateral.signatures import Domain
-from bilateral.signatures.blind_ratings import BlindFeedback, Pair, rating_seal
+from bilateral.core.signatures import Domain
+from bilateral.core.signatures.blind_ratings import BlindFeedback, Pair, rating_seal
 
 if TYPE_CHECKING:
-    from bilateral.signatures.blind_ratings import Envelope
+    from bilateral.core.signatures.blind_ratings import Envelope
 
 SERVER_ID = 1
 

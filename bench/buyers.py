@@ -10,7 +10,7 @@ from eth_abi.abi import encode
 from eth_utils.crypto import keccak
 
 from bench.measurement import GasCase, World, execution_gas
-from bilateral.signatures import AgentWalletSet, Domain
+from bilateral.core.signatures import AgentWalletSet, Domain
 from scripts._payments import sign_payment
 
 if TYPE_CHECKING:

@@ -19,9 +19,9 @@ from eth_utils.crypto import keccak
 from bench.index.measurement import databases
 from bilateral.buyers.anchors import verify_state
 from bilateral.buyers.stored_trees import read_proof, store_tree
-from bilateral.contracts.buyer_terms import BuyerState, BuyerTier, policy_hash
-from bilateral.identifiers import checksummed
-from bilateral.index.store.database import open_database
+from bilateral.core.contracts.buyer_terms import BuyerState, BuyerTier, policy_hash
+from bilateral.core.identifiers import checksummed
+from bilateral.index.log.database import open_database
 
 STATES: Final = 1_000_000
 PROOFS: Final = 1_000

@@ -20,18 +20,18 @@ from sqlalchemy import func, select
 from bench.index.measurement import databases
 from bench.index.runs import measured
 from bench.load import measure, served
-from bilateral.contracts import Deployment, Registry
-from bilateral.identifiers import checksummed
+from bilateral.core.contracts import Deployment, Registry
+from bilateral.core.identifiers import checksummed
 from bilateral.index.chain.endpoint import Endpoint
 from bilateral.index.chain.pool import Pool
 from bilateral.index.chain.source import Source
+from bilateral.index.log.database import open_database
+from bilateral.index.operating.process import follow_chains
+from bilateral.index.operating.settings import ChainSettings, FileSettings, IndexSettings
 from bilateral.index.payments.store import PaymentStore
+from bilateral.index.payments.tables import payment
 from bilateral.index.payments.terms import PaymentTerms
 from bilateral.index.payments.worker import PaymentFollower
-from bilateral.index.process import follow_chains
-from bilateral.index.settings import ChainSettings, FileSettings, IndexSettings
-from bilateral.index.store.database import open_database
-from bilateral.index.tables.payments import payment
 from scripts._anvil import running_anvil
 from simulation.event_chain import OPTIONS, EventChain
 from simulation.events import ADDRESSES, Log, encoded

@@ -17,9 +17,9 @@ from sqlalchemy import func, select
 from bench.load import measure, served
 from bench.world.opening import WorldParser, open_world
 from bench.world.people import World
-from bilateral.events import NewFeedback
-from bilateral.index.store.database import open_database
-from bilateral.index.tables import schema
+from bilateral.core.events import NewFeedback
+from bilateral.index.log import tables as schema
+from bilateral.index.log.database import open_database
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

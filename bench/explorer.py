@@ -29,7 +29,7 @@ from bench.load import served
 from bench.popular import RATINGS, popular_world
 from bench.world.build import build
 from bench.world.people import World
-from bilateral.index.store.database import open_database
+from bilateral.index.log.database import open_database
 from scripts._browser import running_browser
 
 if TYPE_CHECKING:

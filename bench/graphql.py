@@ -15,9 +15,9 @@ from typing import Final
 from sqlalchemy import func, select
 
 from bilateral.api.graphql.execution import Checked, GraphqlRequest
-from bilateral.index.tables.files import registration_card
-from bilateral.query.readers import Reader
-from bilateral.query.registries import Registries, read_registries
+from bilateral.index.files.tables import registration_card
+from bilateral.index.reading.readers import Reader
+from bilateral.index.reading.registries import Registries, read_registries
 
 LIMITS: Final = {"1,000 agents with registration files": 80.0}
 """The most milliseconds at the median, by the names of queries."""

@@ -9,9 +9,9 @@ from sqlalchemy import func, insert, select, text
 
 from bench.world.build import build
 from bench.world.people import REPUTATION, World
-from bilateral.index.store.database import open_database
-from bilateral.index.tables import schema
-from bilateral.values.bounds import SHARES
+from bilateral.core.values.bounds import SHARES
+from bilateral.index.log import tables as schema
+from bilateral.index.log.database import open_database
 
 AGENTS: Final = 5_000
 RATINGS: Final = 1_000_000

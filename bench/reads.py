@@ -12,7 +12,7 @@ from rich.console import Console
 from rich.table import Table
 
 from bilateral.client import Client
-from bilateral.contracts import Deployment
+from bilateral.core.contracts import Deployment
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import ape
 
 from bench.measurement import GasCase, World, execution_gas
-from bilateral.signatures import Domain, Feedback
+from bilateral.core.signatures import Domain, Feedback
 
 if TYPE_CHECKING:
     from ape.api import AccountAPI

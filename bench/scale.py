@@ -30,20 +30,20 @@ from sqlalchemy import text
 from bench.index.measurement import tuned_server
 from bench.trust.engines import Analysis, compare, shown
 from bench.trust.servers import processor
-from bilateral.contracts import Registry
-from bilateral.events import NewFeedback
-from bilateral.identifiers import checksummed
-from bilateral.index.store.chain_store import ChainStore
-from bilateral.index.store.database import open_database
-from bilateral.index.store.rows import rows_of
-from bilateral.index.tables import schema
-from bilateral.index.tables.batches import Batch, Block
+from bilateral.core.contracts import Registry
+from bilateral.core.events import NewFeedback
+from bilateral.core.identifiers import checksummed
+from bilateral.index.log import tables as schema
+from bilateral.index.log.batches import Batch, Block
+from bilateral.index.log.database import open_database
+from bilateral.index.log.rows import rows_of
+from bilateral.index.log.store import ChainStore
 from simulation.events import ADDRESSES
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from bilateral.index.store.rows import Row
+    from bilateral.index.log.rows import Row
 
 _CHAIN: Final = 1
 _BATCH: Final = 50_000

@@ -19,11 +19,11 @@ from typing import TYPE_CHECKING, Any, Final
 from sqlalchemy import select
 
 from bench.world.opening import WorldParser, open_world
-from bilateral.index.tables import files
-from bilateral.query.readers import Reader
-from bilateral.query.search.agents import search_agents
-from bilateral.query.search.filters import AgentSearch, Gate
-from bilateral.query.search.leaders import leaderboard
+from bilateral.index.files import tables as files
+from bilateral.index.reading.readers import Reader
+from bilateral.index.search.filters import AgentSearch, Gate
+from bilateral.index.search.leaders import leaderboard
+from bilateral.index.search.queries import search_agents
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator

@@ -21,17 +21,17 @@ from sqlalchemy import select
 from bench.search import Times
 from bench.world.opening import WorldParser, open_world
 from bench.world.questions import KINDS, PARAPHRASES, known_of, questions
-from bilateral.errors import InvalidArgumentError
+from bilateral.core.errors import InvalidArgumentError
+from bilateral.index.files import tables as files
+from bilateral.index.log.database import open_database
+from bilateral.index.reading.readers import Reader
+from bilateral.index.search.filters import AgentSearch, Gate, Order
+from bilateral.index.search.matching import matcher_of
 from bilateral.index.search.meaning import MAX_SECTION, vector_row
+from bilateral.index.search.nearest import meanings_of
+from bilateral.index.search.queries import search_agents
+from bilateral.index.search.tables import agent_file, registration_vector
 from bilateral.index.search.vectors import fill_vectors
-from bilateral.index.store.database import open_database
-from bilateral.index.tables import files
-from bilateral.index.tables.search import agent_file, registration_vector
-from bilateral.query.readers import Reader
-from bilateral.query.search.agents import search_agents
-from bilateral.query.search.filters import AgentSearch, Gate, Order
-from bilateral.query.search.meanings import meanings_of
-from bilateral.query.search.words import matcher_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence

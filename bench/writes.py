@@ -13,7 +13,7 @@ from rich.console import Console
 from rich.table import Table
 
 from bilateral.client import Client
-from bilateral.contracts import Deployment, Registry, abi
+from bilateral.core.contracts import Deployment, Registry, abi
 
 if TYPE_CHECKING:
     from collections.abc import Callable

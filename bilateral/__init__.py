@@ -12,12 +12,12 @@ from typing import TYPE_CHECKING, Any, Final
 
 if TYPE_CHECKING:
     from bilateral.client import AsyncClient, AsyncClients, Client, Clients
-    from bilateral.contracts import Deployment, Registry
-    from bilateral.contracts.reverts import ContractRevertError
+    from bilateral.core.contracts import Deployment, Registry
+    from bilateral.core.contracts.reverts import ContractRevertError
+    from bilateral.core.errors import BilateralError
+    from bilateral.core.identifiers import AgentId, FeedbackId, GlobalAgentId
+    from bilateral.core.values import FeedbackValue
     from bilateral.documents import FeedbackFile, RegistrationFile
-    from bilateral.errors import BilateralError
-    from bilateral.identifiers import AgentId, FeedbackId, GlobalAgentId
-    from bilateral.values import FeedbackValue
 
 __all__ = [
     "AgentId",
@@ -37,20 +37,20 @@ __all__ = [
 ]
 
 _MODULES: Final = {
-    "AgentId": "identifiers",
+    "AgentId": "core.identifiers",
     "AsyncClient": "client",
     "AsyncClients": "client",
-    "BilateralError": "errors",
+    "BilateralError": "core.errors",
     "Client": "client",
     "Clients": "client",
-    "ContractRevertError": "contracts.reverts",
-    "Deployment": "contracts",
+    "ContractRevertError": "core.contracts.reverts",
+    "Deployment": "core.contracts",
     "FeedbackFile": "documents",
-    "FeedbackId": "identifiers",
-    "FeedbackValue": "values",
-    "GlobalAgentId": "identifiers",
+    "FeedbackId": "core.identifiers",
+    "FeedbackValue": "core.values",
+    "GlobalAgentId": "core.identifiers",
     "RegistrationFile": "documents",
-    "Registry": "contracts",
+    "Registry": "core.contracts",
 }
 """The module of each public name."""
 

@@ -18,7 +18,7 @@ from x402.http.middleware.fastapi import PaymentMiddlewareASGI
 from x402.http.types import PaymentOption, RouteConfig
 from x402.mechanisms.evm.exact import register_exact_evm_server
 
-from bilateral.x402.discounts import BuyerPricing, service_lookup
+from bilateral.x402.server.discounts import BuyerPricing, service_lookup
 
 
 def make_app() -> FastAPI:

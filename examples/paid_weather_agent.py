@@ -21,8 +21,8 @@ from x402.mechanisms.evm.exact import register_exact_evm_server
 
 from bilateral import Client, Deployment
 from bilateral.x402 import Preflight, Verifier, declare_8004_reputation, key_from_environment
-from bilateral.x402.asgi import ReputationMiddleware
-from bilateral.x402.server import Reputation8004ResourceServerExtension
+from bilateral.x402.server.asgi import ReputationMiddleware
+from bilateral.x402.server.server import Reputation8004ResourceServerExtension
 
 
 def make_app() -> FastAPI:

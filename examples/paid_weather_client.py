@@ -17,9 +17,9 @@ from x402.mechanisms.evm.exact import register_exact_evm_client
 from x402.mechanisms.evm.signers import EthAccountSigner
 
 from bilateral import Client, Deployment
-from bilateral.identifiers import FeedbackId
+from bilateral.core.identifiers import FeedbackId
 from bilateral.x402 import Verifier, give_paid_feedback, protect_client
-from bilateral.x402.requests import verification_of, verifying_session
+from bilateral.x402.clients.requests import verification_of, verifying_session
 
 
 def buy(url: str) -> tuple[str, FeedbackId]:

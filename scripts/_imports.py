@@ -13,16 +13,13 @@ if TYPE_CHECKING:
 
 PACKAGE = Path(__file__).parent.parent / "bilateral"
 
-WORDS = "words"
-"""The room of the packages below all others, which are in `IN_WORDS`."""
-
 LEVELS = (
-    {WORDS},
-    {"events", "documents", "node", "trust"},
+    {"core"},
+    {"documents", "node", "trust"},
     {"client", "index", "solana"},
-    {"query"},
     {"checks", "buyers"},
     {"x402"},
+    {"migrations"},
     {"api", "explorer"},
     {"dev"},
     {"cli"},
@@ -31,9 +28,6 @@ LEVELS = (
 
 NEIGHBOURS = {"api", "explorer"}
 """The exception: these two rooms of one level may import each other."""
-
-IN_WORDS = {"contracts", "errors", "http", "identifiers", "signatures", "text", "values"}
-"""The packages that belong to the words."""
 
 FACADE = "bilateral"
 """The package itself. It exports names of many rooms, so no room may import it."""
@@ -114,12 +108,7 @@ def room(module: str) -> str:
     Args:
         module: The module's full name.
     """
-    _, *parts = module.split(".")
-    if not parts:
-        return FACADE
-    is_package = len(parts) > 1 or (PACKAGE / parts[0]).is_dir()
-    is_room = parts[0] in set.union(*LEVELS) or (is_package and parts[0] not in IN_WORDS)
-    return parts[0] if is_room else WORDS
+    return [*module.split("."), FACADE][1]
 
 
 def violation(statement: Import) -> str | None:

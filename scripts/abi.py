@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any
 import ape
 import click
 
-from bilateral.contracts import Registry
-from bilateral.contracts.records import BOOK
+from bilateral.core.contracts import Registry
+from bilateral.core.contracts.records import BOOK
 from bilateral.dev.contracts import CODE, CONTRACTS
 from scripts._build import ROOT, build_all
 from scripts._deployment.live_chain import LOCAL_CHAIN_IDS

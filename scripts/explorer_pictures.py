@@ -19,7 +19,7 @@ from bench.popular import popular_world
 from bench.world.build import build
 from bench.world.people import World
 from bilateral.api.settings import ApiSettings
-from bilateral.index.store.database import open_database
+from bilateral.index.log.database import open_database
 from scripts._browser import running_browser
 from scripts._pictures import FOLDER, save
 from tests.api.world import CAROL, served

@@ -8,11 +8,14 @@ from typing import TYPE_CHECKING, Final
 
 from sqlalchemy import BigInteger, Boolean, Float, Integer, LargeBinary, String, inspect
 
-from bilateral.index.derive.activity import agent_activity
-from bilateral.index.store.database import open_database
-from bilateral.index.tables import changes, payments, schema, webhooks
+from bilateral.index.agents.activity import agent_activity
+from bilateral.index.changes import tables as changes
+from bilateral.index.changes import webhook_tables as webhooks
+from bilateral.index.log import tables as schema
+from bilateral.index.log.columns import WideInteger
+from bilateral.index.log.database import open_database
+from bilateral.index.payments import tables as payments
 from bilateral.index.tables.backfill import backfill_range
-from bilateral.index.tables.columns import WideInteger
 from scripts._build import ROOT
 
 if TYPE_CHECKING:

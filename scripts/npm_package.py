@@ -17,8 +17,8 @@ import tempfile
 from pathlib import Path
 from typing import Final
 
-from bilateral.contracts import Registry
-from bilateral.contracts.records import BOOK
+from bilateral.core.contracts import Registry
+from bilateral.core.contracts.records import BOOK
 from scripts._build import ROOT
 
 SOURCE: Final = ROOT / "npm"

@@ -13,7 +13,7 @@ from pathlib import Path
 
 from bilateral.api.app import create_app
 from bilateral.api.settings import ApiSettings
-from bilateral.index.store.database import open_database
+from bilateral.index.log.database import open_database
 
 PAGE = Path(__file__).parent.parent / "docs" / "openapi.json"
 

@@ -14,9 +14,9 @@ from typing import TYPE_CHECKING, Any, Final
 from eth_abi.abi import encode
 from eth_utils.crypto import keccak
 
-from bilateral.contracts import Registry, selectors
-from bilateral.contracts.buyer_terms import AttestedPayment
-from bilateral.identifiers import checksummed
+from bilateral.core.contracts import Registry, selectors
+from bilateral.core.contracts.buyer_terms import AttestedPayment
+from bilateral.core.identifiers import checksummed
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence

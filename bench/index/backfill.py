@@ -25,14 +25,14 @@ from sqlalchemy import text
 
 from bench.index.measurement import databases, grow
 from bench.index.runs import CHAIN_ID, follower
-from bilateral.contracts import Deployment
+from bilateral.core.contracts import Deployment
 from bilateral.index.backfill import Helper, Progress
 from bilateral.index.chain.follow import Outcome
-from bilateral.index.registries import record_registries
-from bilateral.index.settings import ChainSettings
-from bilateral.index.store.chain_store import ChainStore
-from bilateral.index.store.database import open_database
-from bilateral.index.tables.batches import Block
+from bilateral.index.log.batches import Block
+from bilateral.index.log.database import open_database
+from bilateral.index.log.registries import record_registries
+from bilateral.index.log.store import ChainStore
+from bilateral.index.operating.settings import ChainSettings
 from scripts._anvil import running_anvil
 from simulation.event_chain import OPTIONS, EventChain
 from simulation.events import ADDRESSES, Generator

@@ -22,11 +22,11 @@ from sqlalchemy import create_engine, func, select, text
 
 from bench.index.plain import index_plainly
 from bench.index.runs import CHAIN_ID, Run, follower, index_all, measured
-from bilateral.index.derive.activity import agent_activity
-from bilateral.index.store.chain_store import ChainStore
-from bilateral.index.store.database import open_database
-from bilateral.index.tables import schema
-from bilateral.index.tables.batches import Block
+from bilateral.index.agents.activity import agent_activity
+from bilateral.index.log import tables as schema
+from bilateral.index.log.batches import Block
+from bilateral.index.log.database import open_database
+from bilateral.index.log.store import ChainStore
 from scripts._anvil import running_anvil
 from simulation.event_chain import OPTIONS, EventChain
 from simulation.events import Generator

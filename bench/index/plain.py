@@ -8,7 +8,7 @@ from sqlalchemy import JSON, BigInteger, Integer, LargeBinary, String, create_en
 from sqlalchemy.orm import DeclarativeBase, Mapped, Session, mapped_column
 from web3 import HTTPProvider, Web3
 
-from bilateral.contracts import abi
+from bilateral.core.contracts import abi
 from simulation.events import ADDRESSES
 
 if TYPE_CHECKING:

@@ -16,8 +16,8 @@ from bilateral.index.chain.endpoint import Endpoint
 from bilateral.index.chain.follow import Follower, Outcome
 from bilateral.index.chain.pool import Pool
 from bilateral.index.chain.source import Source
-from bilateral.index.store.chain_store import ChainStore
-from bilateral.index.store.database import open_database
+from bilateral.index.log.database import open_database
+from bilateral.index.log.store import ChainStore
 from simulation.events import ADDRESSES
 
 if TYPE_CHECKING:

@@ -18,8 +18,8 @@ from bench.market.people import EXCHANGES
 from bench.market.rows import address
 from bench.market.settings import DAY
 from bench.world.people import data_uri
-from bilateral.contracts import Registry
-from bilateral.identifiers import checksummed
+from bilateral.core.contracts import Registry
+from bilateral.core.identifiers import checksummed
 from simulation.events import ADDRESSES, Log, encoded
 
 if TYPE_CHECKING:

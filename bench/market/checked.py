@@ -23,10 +23,10 @@ from bench.market.measures import play
 from bench.market.policies import Ranking, by_counts
 from bench.market.settings import DAY, START, Settings
 from bilateral.checks import Policy, check_server, snapshot, stored_findings
-from bilateral.index.analysis.refresh import Refresher
-from bilateral.index.process import follow_chains
-from bilateral.index.settings import ChainSettings, FileSettings, IndexSettings
-from bilateral.index.store.database import open_database
+from bilateral.index.log.database import open_database
+from bilateral.index.operating.process import follow_chains
+from bilateral.index.operating.settings import ChainSettings, FileSettings, IndexSettings
+from bilateral.index.standing.refresh import Refresher
 from scripts._anvil import running_anvil
 from simulation.event_chain import OPTIONS, EventChain
 

@@ -12,11 +12,11 @@ import numpy as np
 
 import bilateral.trust as analysis
 from bench.market.play import Answers
+from bilateral.core.values import decision
+from bilateral.core.values.decision import TRIAL, Ground, limit_of
 from bilateral.trust.engine import Engine, all_detectors
 from bilateral.trust.standing import Side, Standing, Status
 from bilateral.trust.standings import standings
-from bilateral.values import decision
-from bilateral.values.decision import TRIAL, Ground, limit_of
 
 if TYPE_CHECKING:
     from bench.market.people import Array

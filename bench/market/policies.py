@@ -9,7 +9,7 @@ import numpy as np
 
 from bench.market.play import Answers
 from bench.market.walks import early_payers, trust_by_flow, trust_by_walk
-from bilateral.values.bounds import QUANTILE
+from bilateral.core.values.bounds import QUANTILE
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -48,7 +48,7 @@ def by_counts(log: Log) -> Array:
 
 
 def by_distinct_raters(log: Log) -> Array:
-    """Return the lower bound of the index: each rater counts once (`bilateral.values.bounds`).
+    """Return the lower bound of the index: each rater counts once (`bilateral.core.values.bounds`).
 
     Args:
         log: The rows.

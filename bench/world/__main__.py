@@ -11,7 +11,7 @@ from __future__ import annotations
 import time
 
 from bench.world.opening import WorldParser, fill_world
-from bilateral.index.store.database import open_database
+from bilateral.index.log.database import open_database
 
 
 def main() -> None:

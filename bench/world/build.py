@@ -11,9 +11,8 @@ from eth_utils.crypto import keccak
 from sqlalchemy import text
 
 from bench.world.people import AUTHORIZED, IDENTITY, REPUTATION, VALIDATION, People
-from bilateral.contracts import Registry
-from bilateral.documents import Loader
-from bilateral.events import (
+from bilateral.core.contracts import Registry
+from bilateral.core.events import (
     ClientRated,
     FeedbackRevoked,
     MetadataSet,
@@ -26,12 +25,13 @@ from bilateral.events import (
     ValidationResponse,
     ValidatorRated,
 )
+from bilateral.core.interpreter import tuned_interpreter
+from bilateral.documents import Loader
 from bilateral.index.files.references import ReferenceScan
-from bilateral.index.interpreter import tuned_interpreter
-from bilateral.index.store.chain_store import ChainStore
-from bilateral.index.store.rows import rows_of
-from bilateral.index.tables import schema
-from bilateral.index.tables.batches import Batch, Block
+from bilateral.index.log import tables as schema
+from bilateral.index.log.batches import Batch, Block
+from bilateral.index.log.rows import rows_of
+from bilateral.index.log.store import ChainStore
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -39,7 +39,7 @@ if TYPE_CHECKING:
     from sqlalchemy import Engine, Table
 
     from bench.world.people import World
-    from bilateral.events import Event
+    from bilateral.core.events import Event
 
 _BLOCK_EVENTS: Final = 1_000
 _BATCH_BLOCKS: Final = 10

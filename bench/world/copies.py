@@ -12,8 +12,10 @@ from typing import TYPE_CHECKING, Final
 from sqlalchemy import text
 
 from bench.world.build import BLOCK_SECONDS
-from bilateral.index.derive.activity import agent_activity
-from bilateral.index.tables import files, schema, search
+from bilateral.index.agents.activity import agent_activity
+from bilateral.index.files import tables as files
+from bilateral.index.log import tables as schema
+from bilateral.index.search import tables as search
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -11,8 +11,8 @@ from sqlalchemy import func, select
 from bench.world.build import build
 from bench.world.copies import repeat
 from bench.world.people import World
-from bilateral.index.store.database import open_database
-from bilateral.index.tables import schema
+from bilateral.index.log import tables as schema
+from bilateral.index.log.database import open_database
 
 if TYPE_CHECKING:
     from sqlalchemy import Engine

@@ -11,7 +11,7 @@ from itertools import accumulate
 from math import sqrt
 from typing import Any, Final
 
-from bilateral.identifiers import checksummed
+from bilateral.core.identifiers import checksummed
 
 _THEME_TEXT: Final = (
     "weather market price oracle trading portfolio risk travel flight hotel legal contract audit security code review "

@@ -16,7 +16,7 @@ from web3 import HTTPProvider
 from bench.x402.overhead import LARGE, SMALL, measure
 from bench.x402.shop import open_market, open_shop
 from bilateral.x402 import Verifier, interaction_hash, protect_client
-from bilateral.x402.requests import verification_of, verifying_session
+from bilateral.x402.clients.requests import verification_of, verifying_session
 from scripts._anvil import running_anvil
 
 if TYPE_CHECKING:

@@ -23,10 +23,10 @@ from x402.mechanisms.evm.exact import register_exact_evm_client, register_exact_
 from x402.mechanisms.evm.signers import EthAccountSigner
 from x402.schemas import SettleResponse, SupportedKind, SupportedResponse, VerifyResponse
 
-from bilateral.contracts import Deployment
+from bilateral.core.contracts import Deployment
 from bilateral.dev.servers import serving
 from bilateral.x402 import Reputation8004ResourceServerExtension, Secp256k1Key, declare_8004_reputation
-from bilateral.x402.asgi import ReputationMiddleware
+from bilateral.x402.server.asgi import ReputationMiddleware
 
 if TYPE_CHECKING:
     from collections.abc import Callable

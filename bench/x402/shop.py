@@ -20,11 +20,11 @@ from x402.mechanisms.evm.signers import EthAccountSigner
 
 from bench.x402.overhead import KEY, NETWORK, Market
 from bilateral.client import Client
-from bilateral.contracts import Deployment
+from bilateral.core.contracts import Deployment
 from bilateral.dev.servers import facilitator_app, serving
 from bilateral.documents import RegistrationFile
 from bilateral.x402 import Reputation8004ResourceServerExtension, declare_8004_reputation
-from bilateral.x402.asgi import ReputationMiddleware
+from bilateral.x402.server.asgi import ReputationMiddleware
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

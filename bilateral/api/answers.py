@@ -18,7 +18,7 @@ from fastapi import Response
 from pydantic import TypeAdapter
 
 from bilateral.api.problems import MEDIA_TYPE
-from bilateral.query.pages import Page
+from bilateral.index.reading.pages import Page
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping

@@ -13,9 +13,9 @@ from fastapi import Response
 from bilateral.api.answers import JSON
 from bilateral.api.app import create_app
 from bilateral.api.problems import ProblemError, answer_to
-from bilateral.errors import BilateralError
+from bilateral.core.errors import BilateralError
 from bilateral.index.errors import DatabaseUnavailableError, OlderSchemaError
-from bilateral.index.store.database import open_database
+from bilateral.index.log.database import open_database
 
 if TYPE_CHECKING:
     from starlette.types import ASGIApp, Receive, Scope, Send

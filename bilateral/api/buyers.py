@@ -17,7 +17,7 @@ from bilateral.api.service import service_of
 from bilateral.buyers.errors import BuyerRefusalError
 from bilateral.buyers.policies import policy_of
 from bilateral.buyers.records import ALL_CHAINS, Standing, parse_buyer, read_cursors, read_everywhere, read_standing
-from bilateral.contracts import Registry
+from bilateral.core.contracts import Registry
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from pydantic import BaseModel
     from sqlalchemy import Connection
 
-    from bilateral.query.registries import Registries
+    from bilateral.index.reading.registries import Registries
 
 _MOST_DEPTH: Final = 16  # messages have a few levels, and a recursion of Python ends at a thousand
 

@@ -10,12 +10,12 @@ from http import HTTPStatus
 from typing import TYPE_CHECKING, Any, Final, Protocol
 
 from bilateral.api.problems import ProblemError
-from bilateral.query.feed.reading import last_step, read_feed
+from bilateral.index.changes.queries import last_step, read_feed
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from bilateral.query.feed.reading import FeedFilter, FeedPage
+    from bilateral.index.changes.queries import FeedFilter, FeedPage
 
 LOOK_SECONDS: Final = 0.5
 """The seconds between two looks for a new step. All that wait in a process share one look."""

@@ -17,9 +17,9 @@ from typing import TYPE_CHECKING, ClassVar, Final
 from sqlalchemy import select
 
 from bilateral.api.problems import ProblemError
+from bilateral.core.signatures.messages import Address, String, TypedMessage, Uint64
 from bilateral.documents import FolderStore, StoredDocument, document_hash
-from bilateral.index.tables.schema import agent
-from bilateral.signatures.messages import Address, String, TypedMessage, Uint64
+from bilateral.index.log.tables import agent
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

@@ -16,7 +16,7 @@ from limits.aio.strategies import SlidingWindowCounterRateLimiter
 
 from bilateral.api.aggregator import FEEDBACK_PATH, MAX_FEEDBACK
 from bilateral.api.problems import ProblemError, answer_to
-from bilateral.text.encoding import MAX_DEPTH, is_shallow
+from bilateral.core.text.encoding import MAX_DEPTH, is_shallow
 
 if TYPE_CHECKING:
     from starlette.types import ASGIApp, Message, Receive, Scope, Send

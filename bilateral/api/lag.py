@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING, Final
 from zlib import crc32
 
 from bilateral.api.guard import network_of
-from bilateral.errors import BilateralError
-from bilateral.query.chains import chains
-from bilateral.query.copies import VISIT, Visit
+from bilateral.core.errors import BilateralError
+from bilateral.index.operating.chains import chains
+from bilateral.index.reading.copies import VISIT, Visit
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
     from bilateral.api.service import Service
-    from bilateral.query.copies import Copies
+    from bilateral.index.reading.copies import Copies
 
 HEADER: Final = "Index-State"
 """The name of the header. Its value is a list of RFC 9651: `8453;block=46123456;lag=2;seconds=5, 1;block=…`.

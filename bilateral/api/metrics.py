@@ -12,16 +12,16 @@ from prometheus_client.multiprocess import MultiProcessCollector
 from prometheus_client.registry import Collector
 
 from bilateral.api.recent import Recent
-from bilateral.query.chains import chains
-from bilateral.query.shard_looks import without_missing_chains
+from bilateral.index.operating.chains import chains
+from bilateral.index.reading.missing_chains import without_missing_chains
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
     from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-    from bilateral.query.copies import Copies
-    from bilateral.query.readers import Reader
+    from bilateral.index.reading.copies import Copies
+    from bilateral.index.reading.readers import Reader
 
 MULTIPROCESS_FOLDER: Final = "PROMETHEUS_MULTIPROC_DIR"
 """The environment variable with the folder in which several processes share their figures."""

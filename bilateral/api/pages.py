@@ -15,12 +15,12 @@ from bilateral.api.compression import compressed
 from bilateral.api.guard import origin_of
 from bilateral.api.problems import ProblemError, problem_of
 from bilateral.api.service import service_of
-from bilateral.errors import BilateralError
+from bilateral.core.errors import BilateralError
 from bilateral.explorer import rendering
 from bilateral.explorer.networks import chain_of
 from bilateral.index.errors import MissingChainError
-from bilateral.query.errors import ChainNotIndexedError
-from bilateral.query.shard_looks import without_missing_chains
+from bilateral.index.reading.errors import ChainNotIndexedError
+from bilateral.index.reading.missing_chains import without_missing_chains
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from fastapi import Request
 
     from bilateral.api.service import Service
-    from bilateral.query.chains import ChainProgress
+    from bilateral.index.operating.chains import ChainProgress
 
 _HTML: Final = "text/html; charset=utf-8"
 _MOST_DIGITS: Final = 78

@@ -11,11 +11,11 @@ from fastapi.routing import APIRoute
 from pydantic import BaseModel
 
 from bilateral.api.answers import Format
-from bilateral.errors import InvalidArgumentError
-from bilateral.query.pages import MAX_LIMIT
-from bilateral.query.ratings import Direction, Side
-from bilateral.text import quoted
-from bilateral.values.blind import Blind
+from bilateral.core.errors import InvalidArgumentError
+from bilateral.core.text import quoted
+from bilateral.core.values.blind import Blind
+from bilateral.index.ratings.queries import Direction, Side
+from bilateral.index.reading.pages import MAX_LIMIT
 
 if TYPE_CHECKING:
     from pydantic.fields import FieldInfo
@@ -58,7 +58,7 @@ AddressPath = Annotated[
         examples=["0x8004B663056A597Dffe9eCcC1965A193B7388713"],
     ),
 ]
-"""An account in the path. `checksummed` of `bilateral.identifiers` checks it."""
+"""An account in the path. `checksummed` of `bilateral.core.identifiers` checks it."""
 
 Client = Annotated[str | None, Query(max_length=42, description="The client's address.")]
 """A client whose records to show."""

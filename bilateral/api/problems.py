@@ -13,12 +13,12 @@ from fastapi.exceptions import RequestValidationError
 from starlette.exceptions import HTTPException
 
 from bilateral.checks.errors import CheckError, HistoryTooLongError, OtherHistoryError
-from bilateral.errors import BilateralError, InvalidArgumentError, MalformedIdentifierError
-from bilateral.errors.invalid_fields import message_of
+from bilateral.core.errors import BilateralError, InvalidArgumentError, MalformedIdentifierError
+from bilateral.core.errors.invalid_fields import message_of
+from bilateral.core.text.log_lines import SeldomFilter
+from bilateral.index.changes.queries import FeedPrunedError
 from bilateral.index.errors import DatabaseUnavailableError, MissingChainError, NotIndexedError
-from bilateral.query.errors import QueryTimeoutError, ReadersBusyError
-from bilateral.query.feed.reading import FeedPrunedError
-from bilateral.text.log_lines import SeldomFilter
+from bilateral.index.reading.errors import QueryTimeoutError, ReadersBusyError
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Mapping

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Final
 from uvicorn.protocols.http.httptools_impl import STATUS_LINE, HttpToolsProtocol
 
 from bilateral.api.problems import ProblemError
-from bilateral.text.log_lines import SeldomFilter
+from bilateral.core.text.log_lines import SeldomFilter
 
 if TYPE_CHECKING:
     import asyncio

@@ -19,15 +19,15 @@ from uvicorn.supervisors import Multiprocess
 from bilateral.api.metrics import MULTIPROCESS_FOLDER
 from bilateral.api.settings import ApiSettings
 from bilateral.buyers.settings import BuyerSettings
-from bilateral.errors import BilateralError
-from bilateral.text.log_lines import log_safely
+from bilateral.core.errors import BilateralError
+from bilateral.core.text.log_lines import log_safely
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
     from starlette.types import ASGIApp
 
-    from bilateral.index.settings import IndexSettings
+    from bilateral.index.operating.settings import IndexSettings
 
 SETTINGS_VARIABLE: Final = "BILATERAL_API_SETTINGS"
 """The environment variable that carries the settings to the processes of the API, as JSON."""
@@ -104,7 +104,7 @@ def serve(
 
 def _create_tables(settings: ApiSettings) -> None:
     """Create the tables of a new database, and refuse one of another version."""
-    from bilateral.index.store.database import open_database  # noqa: PLC0415  # slow to import
+    from bilateral.index.log.database import open_database  # noqa: PLC0415  # slow to import
 
     open_database(settings.database).dispose()
 
@@ -237,8 +237,8 @@ class _Follower:
         self._thread.join()
 
     def _run(self) -> None:
+        from bilateral.index.log.database import open_database  # noqa: PLC0415
         from bilateral.index.shards.process import follow  # noqa: PLC0415  # slow to import
-        from bilateral.index.store.database import open_database  # noqa: PLC0415
 
         try:
             engine = open_database(self._settings.database)

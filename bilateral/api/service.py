@@ -13,12 +13,12 @@ from bilateral.api.node_work import NodeWork
 from bilateral.api.recent import HourlyLimit, Recent
 from bilateral.explorer.network import RecentNetworks
 from bilateral.index.errors import DatabaseUnavailableError
-from bilateral.query.chains import chains, payment_progress
-from bilateral.query.errors import QueryTimeoutError
-from bilateral.query.readers import Reader
-from bilateral.query.registries import AgentKey, Registries, agent_key, read_registries
-from bilateral.query.replicated import ReplicatedReader
-from bilateral.query.shard_looks import without_missing_chains
+from bilateral.index.operating.chains import chains, payment_progress
+from bilateral.index.reading.errors import QueryTimeoutError
+from bilateral.index.reading.missing_chains import without_missing_chains
+from bilateral.index.reading.readers import Reader
+from bilateral.index.reading.registries import AgentKey, Registries, agent_key, read_registries
+from bilateral.index.reading.replicated import ReplicatedReader
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from starlette.requests import HTTPConnection
 
     from bilateral.api.settings import ApiSettings
-    from bilateral.query.copies import Copies
+    from bilateral.index.reading.copies import Copies
 
     P = ParamSpec("P")
     T = TypeVar("T")
@@ -132,7 +132,7 @@ class Service:
         """Parse an agent's id in any published form.
 
         Args:
-            text: The id, such as `8453:247`. See `agent_key` of `bilateral.query.registries`.
+            text: The id, such as `8453:247`. See `agent_key` of `bilateral.index.reading.registries`.
 
         Raises:
             MalformedIdentifierError: The text has none of the forms.

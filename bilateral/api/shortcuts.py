@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from bilateral.api.answers import tagged_by
 from bilateral.api.problems import ProblemError, answer_to, problem_of
-from bilateral.errors import BilateralError
+from bilateral.core.errors import BilateralError
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Sequence

@@ -8,7 +8,7 @@ from mimetypes import guess_type
 from pathlib import Path
 from typing import Final
 
-from bilateral.errors import InvalidArgumentError
+from bilateral.core.errors import InvalidArgumentError
 
 _ARCHIVE: Final = re.compile(r"bilateral-docs-([0-9A-Za-z][0-9A-Za-z.+-]{0,63})\.zip")
 _TEXT: Final = ("application/javascript", "application/json", "image/svg+xml")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TypeVar
 
-from bilateral.errors import InvalidArgumentError
+from bilateral.core.errors import InvalidArgumentError
 
 T = TypeVar("T", str, str | None)
 

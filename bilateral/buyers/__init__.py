@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 if TYPE_CHECKING:
     from bilateral.buyers.score import BuyerMetrics, ScoreBreakdown, break_down, score_of, tier_of
-    from bilateral.contracts.buyer_terms import BuyerTier
+    from bilateral.core.contracts.buyer_terms import BuyerTier
 
 __all__ = ["BuyerMetrics", "BuyerTier", "ScoreBreakdown", "break_down", "score_of", "tier_of"]
 
@@ -22,5 +22,5 @@ def __getattr__(name: str) -> Any:
     if name not in __all__:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     return getattr(
-        import_module("bilateral.contracts.buyer_terms" if name in _TERMS else "bilateral.buyers.score"), name
+        import_module("bilateral.core.contracts.buyer_terms" if name in _TERMS else "bilateral.buyers.score"), name
     )

@@ -12,8 +12,8 @@ from typing import Final, Self
 
 from eth_utils.crypto import keccak
 
-from bilateral.contracts.buyer_terms import BuyerState
-from bilateral.errors import InvalidArgumentError
+from bilateral.core.contracts.buyer_terms import BuyerState
+from bilateral.core.errors import InvalidArgumentError
 
 _WORD: Final = 32  # bytes of a word of the contract ABI
 

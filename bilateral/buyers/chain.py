@@ -10,7 +10,7 @@ from bilateral.buyers.discounts import BuyerIncentives
 from bilateral.buyers.policies import BRP, DAY, Reason, Weighed
 from bilateral.buyers.records import Standing
 from bilateral.buyers.score import BuyerMetrics
-from bilateral.errors import InvalidArgumentError
+from bilateral.core.errors import InvalidArgumentError
 
 if TYPE_CHECKING:
     from bilateral.client import BuyerRecords

@@ -10,10 +10,10 @@ from bilateral.buyers.errors import BuyerServiceFailedError
 from bilateral.buyers.messages import CredentialRequest
 from bilateral.buyers.payment_proofs import signature_of
 from bilateral.buyers.remote import PROVIDER, answer_of, base_of
-from bilateral.contracts.buyer_terms import BuyerTier, TierCredential, policy_hash
-from bilateral.errors import InvalidArgumentError
-from bilateral.identifiers import checksummed
-from bilateral.signatures import Domain
+from bilateral.core.contracts.buyer_terms import BuyerTier, TierCredential, policy_hash
+from bilateral.core.errors import InvalidArgumentError
+from bilateral.core.identifiers import checksummed
+from bilateral.core.signatures import Domain
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

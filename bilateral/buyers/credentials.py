@@ -12,10 +12,10 @@ from eth_abi.abi import encode
 from eth_utils.crypto import keccak
 
 from bilateral.buyers.errors import CredentialRefusedError
-from bilateral.contracts.buyer_terms import MAX_CREDENTIAL_LIFETIME, BuyerTier, TierCredential
-from bilateral.errors import InvalidArgumentError
-from bilateral.identifiers import checksummed
-from bilateral.signatures import Domain, recover_signer, signer_errors
+from bilateral.core.contracts.buyer_terms import MAX_CREDENTIAL_LIFETIME, BuyerTier, TierCredential
+from bilateral.core.errors import InvalidArgumentError
+from bilateral.core.identifiers import checksummed
+from bilateral.core.signatures import Domain, recover_signer, signer_errors
 
 if TYPE_CHECKING:
     from bilateral.client import Client

@@ -15,7 +15,7 @@ from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, WithJsonSche
 from bilateral.buyers.decimals import plain
 from bilateral.buyers.errors import BuyerServiceFailedError
 from bilateral.buyers.score import score_of, tier_of
-from bilateral.contracts.buyer_terms import BuyerTier
+from bilateral.core.contracts.buyer_terms import BuyerTier
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from bilateral.errors import BilateralError
-from bilateral.text import quoted
+from bilateral.core.errors import BilateralError
+from bilateral.core.text import quoted
 
 
 class BuyerRefusalError(Exception):

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 import rfc8785
 from eth_utils.crypto import keccak
 
-from bilateral.signatures.messages import Address, Bytes32, String, TypedMessage, Uint8, Uint64, Uint256
+from bilateral.core.signatures.messages import Address, Bytes32, String, TypedMessage, Uint8, Uint64, Uint256
 
 if TYPE_CHECKING:
     pass

@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING, Any, Final
 from sqlalchemy import BigInteger, String, bindparam, case, column, func, literal, null, select, text, tuple_, union_all
 
 from bilateral.buyers.score import half_up
+from bilateral.index.log.lists import in_parts
 from bilateral.index.payments.accounts import Wallets
-from bilateral.index.tables.lists import in_parts
-from bilateral.index.tables.payments import (
+from bilateral.index.payments.tables import (
     agent_account,
     agent_review,
     buyer_dispute,
@@ -20,8 +20,8 @@ from bilateral.index.tables.payments import (
     payment,
     payment_return,
 )
-from bilateral.query.prepared import Prepared
-from bilateral.query.readers import require_patience
+from bilateral.index.reading.prepared import Prepared
+from bilateral.index.reading.readers import require_patience
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence

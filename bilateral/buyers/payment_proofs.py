@@ -7,14 +7,14 @@ from typing import TYPE_CHECKING, Any, Final
 
 from eth_utils.hexadecimal import encode_hex
 
-from bilateral.errors import InvalidArgumentError
-from bilateral.identifiers import GlobalAgentId, checksummed
-from bilateral.signatures import Domain, signer_errors
-from bilateral.text import quoted
+from bilateral.core.errors import InvalidArgumentError
+from bilateral.core.identifiers import GlobalAgentId, checksummed
+from bilateral.core.signatures import Domain, signer_errors
+from bilateral.core.text import quoted
 
 if TYPE_CHECKING:
     from bilateral.client.inputs import TransactionSigner
-    from bilateral.signatures import TypedMessage
+    from bilateral.core.signatures import TypedMessage
 
 _HASH_BYTES: Final = 32  # of keccak-256
 

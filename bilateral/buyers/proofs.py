@@ -12,24 +12,24 @@ from eth_abi.abi import encode
 from sqlalchemy import select
 
 from bilateral.buyers.errors import BuyerRefusalError
-from bilateral.errors import BilateralError
-from bilateral.events import ApprovalForAll
-from bilateral.identifiers import checksummed
+from bilateral.core.errors import BilateralError
+from bilateral.core.events import ApprovalForAll
+from bilateral.core.identifiers import checksummed
+from bilateral.core.signatures import Domain, recover_signer
 from bilateral.index.chain.endpoint import Endpoint
+from bilateral.index.log import tables as schema
 from bilateral.index.payments.accounts import Wallets
+from bilateral.index.payments.tables import payment, payment_cursor
 from bilateral.index.payments.terms import PaymentTerms
 from bilateral.index.payments.transfers import TOPICS, TRANSFER_TOPIC, USED_TOPIC
-from bilateral.index.tables import schema
-from bilateral.index.tables.payments import payment, payment_cursor
-from bilateral.signatures import Domain, recover_signer
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterator, Mapping, Sequence
 
     from sqlalchemy import Connection
 
-    from bilateral.query.registries import AgentKey
-    from bilateral.signatures import TypedMessage
+    from bilateral.core.signatures import TypedMessage
+    from bilateral.index.reading.registries import AgentKey
 
 _MAGIC: Final = bytes.fromhex("1626ba7e")
 _RETRY_SECONDS: Final = 5  # two blocks of most chains

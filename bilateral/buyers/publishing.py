@@ -15,11 +15,11 @@ from eth_utils.hexadecimal import encode_hex
 from bilateral.buyers.messages import AgentEnrichment, AgentReview, BuyerDispute, BuyerReply, content_hash, text_hash
 from bilateral.buyers.payment_proofs import PaymentProof, domain_of_agent, signature_of
 from bilateral.buyers.remote import PROVIDER, answer_of, base_of
-from bilateral.errors import InvalidArgumentError
-from bilateral.identifiers import GlobalAgentId, checksummed
-from bilateral.signatures import signer_errors
-from bilateral.text import quoted
-from bilateral.values.arguments import is_whole
+from bilateral.core.errors import InvalidArgumentError
+from bilateral.core.identifiers import GlobalAgentId, checksummed
+from bilateral.core.signatures import signer_errors
+from bilateral.core.text import quoted
+from bilateral.core.values.arguments import is_whole
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

@@ -14,11 +14,18 @@ from typing import TYPE_CHECKING, Any, Final
 from sqlalchemy import bindparam, select
 
 from bilateral.buyers.records import Number, dollars, iso, rounded
-from bilateral.contracts.buyer_terms import AttestedPayment, BuyerRole
-from bilateral.events import Anchored, FeedbackAttested, PaymentAttested, PaymentSettled, ReviewsAttested, RoleTaken
-from bilateral.index.tables import schema
-from bilateral.index.tables.payments import buyer_anchor
-from bilateral.query.prepared import Prepared, at_most
+from bilateral.core.contracts.buyer_terms import AttestedPayment, BuyerRole
+from bilateral.core.events import (
+    Anchored,
+    FeedbackAttested,
+    PaymentAttested,
+    PaymentSettled,
+    ReviewsAttested,
+    RoleTaken,
+)
+from bilateral.index.log import tables as schema
+from bilateral.index.payments.tables import buyer_anchor
+from bilateral.index.reading.prepared import Prepared, at_most
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence

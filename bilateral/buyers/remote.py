@@ -11,11 +11,11 @@ import httpx
 from bilateral.buyers.errors import BuyerServiceFailedError, BuyerServiceRefusedError
 from bilateral.buyers.messages import BuyerFeedback, content_hash, text_hash
 from bilateral.buyers.payment_proofs import PaymentProof, signature_of
-from bilateral.errors import InvalidArgumentError, MalformedDocumentError
-from bilateral.identifiers import checksummed
-from bilateral.text import quoted
-from bilateral.text.encoding import decode_object
-from bilateral.values.arguments import is_whole
+from bilateral.core.errors import InvalidArgumentError, MalformedDocumentError
+from bilateral.core.identifiers import checksummed
+from bilateral.core.text import quoted
+from bilateral.core.text.encoding import decode_object
+from bilateral.core.values.arguments import is_whole
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

@@ -26,12 +26,12 @@ from bilateral.buyers.messages import (
 )
 from bilateral.buyers.proofs import PaymentClaim
 from bilateral.buyers.records import parse_buyer
-from bilateral.errors import MalformedIdentifierError
+from bilateral.core.errors import MalformedIdentifierError
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from bilateral.query.registries import AgentKey
+    from bilateral.index.reading.registries import AgentKey
 
 M = TypeVar("M", bound=BaseModel)
 S = TypeVar("S", bound=ScoredPayment)

@@ -13,8 +13,8 @@ from joserfc.jwk import ECKey
 
 from bilateral.buyers.records import buyer_id
 from bilateral.buyers.score import score_of, tier_of
-from bilateral.signatures import Domain
-from bilateral.signatures.messages import Address, String, TypedMessage, Uint8, Uint64, Uint256
+from bilateral.core.signatures import Domain
+from bilateral.core.signatures.messages import Address, String, TypedMessage, Uint8, Uint64, Uint256
 
 if TYPE_CHECKING:
     from eth_account.messages import SignableMessage

@@ -9,9 +9,9 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import Final
 
-from bilateral.contracts.buyer_terms import BuyerTier
-from bilateral.errors import InvalidArgumentError
-from bilateral.values.arguments import is_whole
+from bilateral.core.contracts.buyer_terms import BuyerTier
+from bilateral.core.errors import InvalidArgumentError
+from bilateral.core.values.arguments import is_whole
 
 DOLLAR: Final = 1_000_000
 """The units of a dollar: tokens of payments have six decimals."""

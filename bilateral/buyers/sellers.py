@@ -13,9 +13,10 @@ from sqlalchemy import and_, select, tuple_
 
 from bilateral.buyers.discounts import NOT_OFFERED, BuyerIncentives, Discount, Verdict, discount_for
 from bilateral.buyers.proofs import operators_of
-from bilateral.index.tables import schema, standings
-from bilateral.index.tables.payments import agent_enrichment
-from bilateral.values.standing import Side, Status
+from bilateral.core.values.standing import Side, Status
+from bilateral.index.log import tables as schema
+from bilateral.index.payments.tables import agent_enrichment
+from bilateral.index.standing import standing_tables as standings
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
@@ -23,7 +24,7 @@ if TYPE_CHECKING:
     from sqlalchemy import Connection
 
     from bilateral.buyers.records import Standing
-    from bilateral.query.registries import AgentKey
+    from bilateral.index.reading.registries import AgentKey
 
 
 @dataclass(frozen=True)

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from bilateral.buyers.policies import BRP, policy_of
-from bilateral.errors import InvalidArgumentError
+from bilateral.core.errors import InvalidArgumentError
 
 
 @dataclass(frozen=True)

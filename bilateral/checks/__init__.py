@@ -34,7 +34,7 @@ if TYPE_CHECKING:
     from bilateral.checks.server import Payment, check_server
     from bilateral.checks.stored import stored_findings
     from bilateral.checks.verdicts import Check, Code, EventEvidence, FileEvidence, Reason, Severity, Verdict
-    from bilateral.index.store.database import snapshot
+    from bilateral.index.log.database import snapshot
 
 __all__ = [
     "BlockNotHeldError",
@@ -91,7 +91,7 @@ _NAMES: Final = {
     "bilateral.checks.server": ("Payment", "check_server"),
     "bilateral.checks.stored": ("stored_findings",),
     "bilateral.checks.verdicts": ("Check", "Code", "EventEvidence", "FileEvidence", "Reason", "Severity", "Verdict"),
-    "bilateral.index.store.database": ("snapshot",),
+    "bilateral.index.log.database": ("snapshot",),
 }
 """The names of each module. Modules are imported when a name is asked for, because the database is slow to import."""
 

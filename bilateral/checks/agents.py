@@ -13,7 +13,7 @@ from sqlalchemy.types import String, Text
 
 from bilateral.checks.as_of_block import covering, evidence_of
 from bilateral.checks.errors import HistoryTooLongError
-from bilateral.events import (
+from bilateral.core.events import (
     AgentRegistered,
     AgentStates,
     AgentUpdated,
@@ -26,10 +26,10 @@ from bilateral.events import (
     Transfer,
     URIUpdated,
 )
-from bilateral.index.tables import schema
-from bilateral.index.tables.lists import in_parts
-from bilateral.index.tables.unindexed import newest_first
-from bilateral.query.prepared import Prepared, at_most, one_of, size_for, spread
+from bilateral.index.log import tables as schema
+from bilateral.index.log.lists import in_parts
+from bilateral.index.log.unindexed import newest_first
+from bilateral.index.reading.prepared import Prepared, at_most, one_of, size_for, spread
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Mapping, Sequence

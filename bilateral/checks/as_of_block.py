@@ -10,10 +10,10 @@ from sqlalchemy import bindparam, select, union_all
 
 from bilateral.checks.errors import BlockNotHeldError, OtherHistoryError, UnknownChainError
 from bilateral.checks.verdicts import EventEvidence
-from bilateral.index.tables import schema
-from bilateral.index.tables.unindexed import unindexed
-from bilateral.query.prepared import Prepared, at_most
-from bilateral.query.registries import canonical_first
+from bilateral.index.log import tables as schema
+from bilateral.index.log.unindexed import unindexed
+from bilateral.index.reading.prepared import Prepared, at_most
+from bilateral.index.reading.registries import canonical_first
 
 if TYPE_CHECKING:
     from sqlalchemy import ColumnElement, Connection, Table

@@ -26,10 +26,10 @@ from bilateral.checks.shared_reasons import (
 from bilateral.checks.stake import backing_of, judge_standing
 from bilateral.checks.subjects import Party, asker_of, find_account, find_agent, is_account
 from bilateral.checks.verdicts import Code
-from bilateral.identifiers import AgentId, GlobalAgentId, checksummed
-from bilateral.index.derive.summaries import DECIMALS
-from bilateral.query.prepared import spread
-from bilateral.values.bounds import SHARES, scale_of_tag, share_of_scale
+from bilateral.core.identifiers import AgentId, GlobalAgentId, checksummed
+from bilateral.core.values.bounds import SHARES, scale_of_tag, share_of_scale
+from bilateral.index.ratings.projection import DECIMALS
+from bilateral.index.reading.prepared import spread
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence

@@ -12,12 +12,12 @@ from sqlalchemy import bindparam, select
 
 from bilateral.checks.as_of_block import AUTHORIZED, OPEN_REGISTRIES, covering
 from bilateral.checks.errors import HistoryTooLongError
-from bilateral.events import ClientRated, FeedbackRevoked, NewAuthorizedFeedback, NewFeedback, ValidatorRated
-from bilateral.index.derive.summaries import DECIMALS
-from bilateral.index.store.text import key_text, padded_text
-from bilateral.index.tables import schema
-from bilateral.query.prepared import Prepared
-from bilateral.values.bounds import scale_of_tag, share_of_scale
+from bilateral.core.events import ClientRated, FeedbackRevoked, NewAuthorizedFeedback, NewFeedback, ValidatorRated
+from bilateral.core.values.bounds import scale_of_tag, share_of_scale
+from bilateral.index.log import tables as schema
+from bilateral.index.log.text import key_text, padded_text
+from bilateral.index.ratings.projection import DECIMALS
+from bilateral.index.reading.prepared import Prepared
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping

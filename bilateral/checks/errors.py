@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from bilateral.errors import BilateralError
+from bilateral.core.errors import BilateralError
 
 
 class CheckError(BilateralError):

@@ -11,12 +11,12 @@ from sqlalchemy import LargeBinary, Text, bindparam, cast, func, literal_column,
 
 from bilateral.checks.errors import FileNotHeldError
 from bilateral.checks.seen_files import Sight, sight_of, sights
+from bilateral.index.files import tables as schema
 from bilateral.index.files.hosts import domain_uri, file_id_of, secure_host, well_known_uri
-from bilateral.index.tables import files as schema
-from bilateral.index.tables.files import Kind, State
-from bilateral.index.tables.unindexed import newest_first, unindexed
-from bilateral.query.identities import solana_agent
-from bilateral.query.prepared import Prepared, at_most
+from bilateral.index.files.identities import solana_agent
+from bilateral.index.files.tables import Kind, State
+from bilateral.index.log.unindexed import newest_first, unindexed
+from bilateral.index.reading.prepared import Prepared, at_most
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from sqlalchemy import Connection
 
     from bilateral.checks.as_of_block import Moment
-    from bilateral.identifiers import GlobalAgentId
+    from bilateral.core.identifiers import GlobalAgentId
 
 _MOST_CLAIMS: Final = 500
 """Files that are looked at: strangers may claim an agent in any number of files."""

@@ -8,8 +8,7 @@ from typing import TYPE_CHECKING, Any, Final, Literal, TypeAlias
 from bilateral.checks.policy import Policy
 from bilateral.checks.reasons import Reasons
 from bilateral.checks.verdicts import Code
-from bilateral.documents import Loader
-from bilateral.errors import (
+from bilateral.core.errors import (
     BilateralError,
     CidMismatchError,
     DocumentError,
@@ -17,8 +16,9 @@ from bilateral.errors import (
     MalformedDocumentError,
     MalformedIdentifierError,
 )
-from bilateral.errors.solana import AgentRefusedError
-from bilateral.identifiers import AccountId, GlobalAgentId
+from bilateral.core.errors.solana import AgentRefusedError
+from bilateral.core.identifiers import AccountId, GlobalAgentId
+from bilateral.documents import Loader
 from bilateral.node.running import StepRunner
 from bilateral.node.transport import Transport
 from bilateral.solana.addresses import SATI

@@ -15,9 +15,9 @@ from bilateral.checks.shared_reasons import days, judge_ratings, rating_figures
 from bilateral.checks.stake import Backing
 from bilateral.checks.verdicts import Code
 from bilateral.client.operations import agents, reading
-from bilateral.errors import InvalidArgumentError
-from bilateral.identifiers import AgentId, GlobalAgentId, checksummed
-from bilateral.values.bounds import scale_of_tag, share_of_scale
+from bilateral.core.errors import InvalidArgumentError
+from bilateral.core.identifiers import AgentId, GlobalAgentId, checksummed
+from bilateral.core.values.bounds import scale_of_tag, share_of_scale
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping

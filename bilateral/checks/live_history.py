@@ -10,17 +10,17 @@ from eth_utils.crypto import keccak
 from bilateral.checks.as_of_block import DAY
 from bilateral.checks.errors import CheckError
 from bilateral.client.operations import registries
-from bilateral.contracts import Registry
-from bilateral.contracts.reverts import ContractRevertError
-from bilateral.errors import MalformedNodeAnswerError, NodeError, NodeTimeoutError, UnexpectedAnswerError
-from bilateral.events import MetadataSet, Transfer, topic_of
+from bilateral.core.contracts import Registry
+from bilateral.core.contracts.reverts import ContractRevertError
+from bilateral.core.errors import MalformedNodeAnswerError, NodeError, NodeTimeoutError, UnexpectedAnswerError
+from bilateral.core.events import MetadataSet, Transfer, topic_of
 from bilateral.node import answers
 from bilateral.node.logs import LogFilter, RangeLimit, read_answer
 from bilateral.node.steps import Batch, Failure, Rpc, advance
 
 if TYPE_CHECKING:
     from bilateral.client.state import ClientState
-    from bilateral.contracts.logs import RawLog
+    from bilateral.core.contracts.logs import RawLog
     from bilateral.node.steps import Operation
 
 T = TypeVar("T")

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from bilateral.errors import MalformedIdentifierError
-from bilateral.identifiers import AgentId, GlobalAgentId
-from bilateral.query.registries import AGENT_FORMS
+from bilateral.core.errors import MalformedIdentifierError
+from bilateral.core.identifiers import AgentId, GlobalAgentId
+from bilateral.index.reading.registries import AGENT_FORMS
 
 
 @dataclass(frozen=True)

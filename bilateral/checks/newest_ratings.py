@@ -9,11 +9,11 @@ from sqlalchemy import bindparam, exists, literal_column, select, union_all
 
 from bilateral.checks.as_of_block import covering
 from bilateral.checks.entries import SERVER
-from bilateral.events import ClientRated, FeedbackRevoked, NewAuthorizedFeedback, NewFeedback
-from bilateral.index.tables import schema
-from bilateral.index.tables.blind import is_blind_feedback, is_blind_rating
-from bilateral.index.tables.unindexed import newest_first
-from bilateral.query.prepared import Prepared, at_most, one_of, size_for, spread
+from bilateral.core.events import ClientRated, FeedbackRevoked, NewAuthorizedFeedback, NewFeedback
+from bilateral.index.log import tables as schema
+from bilateral.index.log.unindexed import newest_first
+from bilateral.index.ratings.blind import is_blind_feedback, is_blind_rating
+from bilateral.index.reading.prepared import Prepared, at_most, one_of, size_for, spread
 
 if TYPE_CHECKING:
     from collections.abc import Collection

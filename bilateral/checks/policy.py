@@ -23,13 +23,13 @@ from pydantic import (
 from bilateral.checks.names import named_agent
 from bilateral.checks.presets import PolicyName, with_preset
 from bilateral.checks.verdicts import SEVERITIES, Code, Severity
-from bilateral.errors import InvalidArgumentError, MalformedIdentifierError
-from bilateral.errors.invalid_fields import first_problem
-from bilateral.identifiers import checksummed
-from bilateral.text import quoted
-from bilateral.values.blind import Blind
-from bilateral.values.bounds import scale_of_tag
-from bilateral.values.decision import LEAST_EVIDENCE, TRIAL
+from bilateral.core.errors import InvalidArgumentError, MalformedIdentifierError
+from bilateral.core.errors.invalid_fields import first_problem
+from bilateral.core.identifiers import checksummed
+from bilateral.core.text import quoted
+from bilateral.core.values.blind import Blind
+from bilateral.core.values.bounds import scale_of_tag
+from bilateral.core.values.decision import LEAST_EVIDENCE, TRIAL
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

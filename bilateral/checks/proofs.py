@@ -8,11 +8,11 @@ from sqlalchemy import select, tuple_
 
 from bilateral.checks.entries import SERVER
 from bilateral.checks.seen_files import sights
-from bilateral.events import ClientRated, NewFeedback
-from bilateral.index.tables import files as schema
-from bilateral.index.tables.blind import is_blind_feedback, is_blind_rating
-from bilateral.index.tables.lists import in_parts
-from bilateral.index.tables.schema import EVENT_TABLES
+from bilateral.core.events import ClientRated, NewFeedback
+from bilateral.index.files import tables as schema
+from bilateral.index.log.lists import in_parts
+from bilateral.index.log.tables import EVENT_TABLES
+from bilateral.index.ratings.blind import is_blind_feedback, is_blind_rating
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Sequence

@@ -16,15 +16,15 @@ from bilateral.checks.names import named_agent
 from bilateral.checks.newest_ratings import given_by, newest_about
 from bilateral.checks.proofs import only_blind, with_payment_proof
 from bilateral.checks.ratings import Counted, Tallies, all_tallies, counted, tallies, total
-from bilateral.events import ClientRated
-from bilateral.index.derive.summaries import DECIMALS
-from bilateral.index.tables import schema
-from bilateral.index.tables.dialects import dialect_of
-from bilateral.index.tables.lists import AT_ONCE, in_parts
-from bilateral.index.tables.unindexed import newest_first
-from bilateral.query.prepared import size_for, spread
-from bilateral.values.blind import BLIND_SIDES
-from bilateral.values.bounds import lower_bound, scale_of_tag, share_of_scale
+from bilateral.core.events import ClientRated
+from bilateral.core.values.blind import BLIND_SIDES
+from bilateral.core.values.bounds import lower_bound, scale_of_tag, share_of_scale
+from bilateral.index.log import tables as schema
+from bilateral.index.log.dialects import dialect_of
+from bilateral.index.log.lists import AT_ONCE, in_parts
+from bilateral.index.log.unindexed import newest_first
+from bilateral.index.ratings.projection import DECIMALS
+from bilateral.index.reading.prepared import size_for, spread
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Mapping

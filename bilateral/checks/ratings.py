@@ -15,11 +15,11 @@ from typing import TYPE_CHECKING, Any, Final, TypeAlias
 from sqlalchemy import bindparam, select
 
 from bilateral.checks.entries import CLIENT, SERVER, VALIDATOR, Entry, Rater, entries
-from bilateral.index.derive.summaries import DECIMALS
-from bilateral.index.tables import schema
-from bilateral.index.tables.lists import in_parts
-from bilateral.query.prepared import Prepared, one_of, size_for, spread
-from bilateral.values.bounds import SHARES, lower_bound, scale_of_tag
+from bilateral.core.values.bounds import SHARES, lower_bound, scale_of_tag
+from bilateral.index.log import tables as schema
+from bilateral.index.log.lists import in_parts
+from bilateral.index.ratings.projection import DECIMALS
+from bilateral.index.reading.prepared import Prepared, one_of, size_for, spread
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Mapping, Sequence

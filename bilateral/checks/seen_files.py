@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING, Any
 
 from sqlalchemy import func, select
 
-from bilateral.index.tables import files as schema
-from bilateral.index.tables.files import State
-from bilateral.index.tables.lists import in_parts
+from bilateral.index.files import tables as schema
+from bilateral.index.files.tables import State
+from bilateral.index.log.lists import in_parts
 
 if TYPE_CHECKING:
     from collections.abc import Collection

@@ -27,9 +27,9 @@ from bilateral.checks.stake import backing_of, judge_standing
 from bilateral.checks.subjects import asker_of, find_agent
 from bilateral.checks.validations import judge_validations
 from bilateral.checks.verdicts import Code
-from bilateral.errors import InvalidArgumentError
-from bilateral.identifiers import checksummed
-from bilateral.index.tables.files import State
+from bilateral.core.errors import InvalidArgumentError
+from bilateral.core.identifiers import checksummed
+from bilateral.index.files.tables import State
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -43,7 +43,7 @@ if TYPE_CHECKING:
     from bilateral.checks.seen_files import Sight
     from bilateral.checks.subjects import Party
     from bilateral.checks.verdicts import Check
-    from bilateral.identifiers import AgentId, GlobalAgentId
+    from bilateral.core.identifiers import AgentId, GlobalAgentId
 
 _ONE_BY_ONE: Final = 8
 """Approved accounts up to which each is looked up by itself; of more, all reviewers are read at once."""

@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING, Any
 from bilateral.checks.as_of_block import DAY
 from bilateral.checks.entries import SERVER
 from bilateral.checks.verdicts import Code, Severity
-from bilateral.values import STANDARD_TAGS
-from bilateral.values.decision import Ground
-from bilateral.values.feedback import PAID_TAGS
+from bilateral.core.values import STANDARD_TAGS
+from bilateral.core.values.decision import Ground
+from bilateral.core.values.feedback import PAID_TAGS
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

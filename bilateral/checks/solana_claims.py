@@ -12,20 +12,20 @@ from typing import TYPE_CHECKING, Any, Final
 
 from sqlalchemy import and_, func, insert, select, update
 
-from bilateral.errors import BilateralError, DocumentError, MalformedNodeAnswerError
-from bilateral.errors.solana import AgentRefusedError, MalformedAccountError
-from bilateral.identifiers import AccountId, GlobalAgentId
-from bilateral.identifiers.caip import ChainId
-from bilateral.index.store.cursor_locks import hold_cursor, number_sights
-from bilateral.index.store.database import snapshot
-from bilateral.index.tables import files as schema
-from bilateral.index.tables.files import State
-from bilateral.index.tables.schema import chain
-from bilateral.index.tables.search import agent_file
+from bilateral.core.errors import BilateralError, DocumentError, MalformedNodeAnswerError
+from bilateral.core.errors.solana import AgentRefusedError, MalformedAccountError
+from bilateral.core.identifiers import AccountId, GlobalAgentId
+from bilateral.core.identifiers.caip import ChainId
+from bilateral.index.files import tables as schema
+from bilateral.index.files.identities import solana_agent
+from bilateral.index.files.tables import State
+from bilateral.index.log.database import snapshot
+from bilateral.index.log.locks import hold_cursor, number_sights
+from bilateral.index.log.tables import chain
+from bilateral.index.search.tables import agent_file
 from bilateral.node.running import StepRunner
 from bilateral.node.steps import Rpc
 from bilateral.node.transport import Transport
-from bilateral.query.identities import solana_agent
 from bilateral.solana.nodes import SolanaNode
 from bilateral.solana.registries import agent_registries
 

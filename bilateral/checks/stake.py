@@ -7,10 +7,10 @@ from decimal import Decimal
 from typing import TYPE_CHECKING, Any, Final
 
 from bilateral.checks.verdicts import Code, Severity
-from bilateral.index.analysis.notes import standings_states
-from bilateral.query.standings import stored_standing
-from bilateral.values.decision import Ground, limit_of
-from bilateral.values.standing import Side, Standing, Status
+from bilateral.core.values.decision import Ground, limit_of
+from bilateral.core.values.standing import Side, Standing, Status
+from bilateral.index.standing.notes import standings_states
+from bilateral.index.standing.queries import stored_standing
 
 if TYPE_CHECKING:
     from sqlalchemy import Connection
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from bilateral.checks.as_of_block import Moment
     from bilateral.checks.policy import Policy
     from bilateral.checks.reasons import Reasons
-    from bilateral.values.decision import Limit
+    from bilateral.core.values.decision import Limit
 
 _CENT: Final = Decimal("0.01")
 

@@ -10,10 +10,10 @@ from bilateral.checks.as_of_block import event_names
 from bilateral.checks.errors import FindingsNotHeldError
 from bilateral.checks.providers import Finding, FoundFindings
 from bilateral.checks.verdicts import EventEvidence
-from bilateral.index.tables import analysis as schema
-from bilateral.index.tables import schema as events
-from bilateral.index.tables.analysis import Part
-from bilateral.query.prepared import Prepared
+from bilateral.index.log import tables as events
+from bilateral.index.reading.prepared import Prepared
+from bilateral.index.standing import tables as schema
+from bilateral.index.standing.tables import Part
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

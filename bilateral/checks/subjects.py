@@ -10,8 +10,8 @@ from bilateral.checks.as_of_block import identity_registries
 from bilateral.checks.errors import UnknownAgentError, UnknownChainError, UnknownRegistryError
 from bilateral.checks.names import named_agent
 from bilateral.checks.raters import Asker
-from bilateral.errors import MalformedIdentifierError
-from bilateral.identifiers import checksummed
+from bilateral.core.errors import MalformedIdentifierError
+from bilateral.core.identifiers import checksummed
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from sqlalchemy import Connection
 
     from bilateral.checks.as_of_block import Moment
-    from bilateral.identifiers import AgentId, GlobalAgentId
+    from bilateral.core.identifiers import AgentId, GlobalAgentId
 
 _ADDRESS_LENGTH = 42  # characters: 0x, and two digits for each of 20 bytes
 

@@ -10,10 +10,10 @@ from sqlalchemy import bindparam, select
 
 from bilateral.checks.as_of_block import VALIDATION, covering, evidence_of
 from bilateral.checks.verdicts import Code
-from bilateral.events import ValidationResponse
-from bilateral.index.tables import schema
-from bilateral.index.tables.unindexed import newest_first
-from bilateral.query.prepared import Prepared, at_most, one_of, size_for, spread
+from bilateral.core.events import ValidationResponse
+from bilateral.index.log import tables as schema
+from bilateral.index.log.unindexed import newest_first
+from bilateral.index.reading.prepared import Prepared, at_most, one_of, size_for, spread
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

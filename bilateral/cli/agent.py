@@ -11,9 +11,9 @@ from bilateral.cli.invocation import Invocation
 from bilateral.cli.keys import key_of_variable, open_keystore
 from bilateral.cli.options import Agent, command, make_group, moment
 from bilateral.cli.registration import FileOptions, register_new, services_of
-from bilateral.errors import InvalidArgumentError
-from bilateral.identifiers import checksummed
-from bilateral.text import printable, quoted
+from bilateral.core.errors import InvalidArgumentError
+from bilateral.core.identifiers import checksummed
+from bilateral.core.text import printable, quoted
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -323,8 +323,8 @@ def _metadata(entries: Sequence[str]) -> dict[str, str]:
 
 def _registration(invocation: Invocation, path: Path | None) -> RegistrationFile | None:
     """Read the registration file that the user names."""
+    from bilateral.core.text.encoding import decode_object  # noqa: PLC0415
     from bilateral.documents import RegistrationFile  # noqa: PLC0415  # slow to import
-    from bilateral.text.encoding import decode_object  # noqa: PLC0415
 
     return None if path is None else RegistrationFile.of(decode_object(invocation.read_file(path)))
 

@@ -7,9 +7,9 @@ from collections.abc import Mapping
 from decimal import Context, Decimal
 from typing import Any, Final
 
-from bilateral.errors import InvalidArgumentError
-from bilateral.text import quoted
-from bilateral.values.currency import ether, symbol_of
+from bilateral.core.errors import InvalidArgumentError
+from bilateral.core.text import quoted
+from bilateral.core.values.currency import ether, symbol_of
 
 GWEI: Final = 10**9  # wei
 

@@ -6,17 +6,17 @@ from operator import attrgetter
 from typing import TYPE_CHECKING
 
 from bilateral.cli.errors import UsageProblemError, named_option
-from bilateral.identifiers.caip import checksummed
-from bilateral.index.analysis.funding import FundingCollector
-from bilateral.index.analysis.notes import identity_registries
-from bilateral.index.analysis.run import analyse as analyse_registry
-from bilateral.index.analysis.stored import stored_results
-from bilateral.index.analysis.tables import read_tables
+from bilateral.core.identifiers.caip import checksummed
 from bilateral.index.chain.endpoint import Endpoint
 from bilateral.index.chain.pool import Pool
 from bilateral.index.chain.source import Source
-from bilateral.index.store.database import snapshot
-from bilateral.query.registries import read_registries
+from bilateral.index.log.database import snapshot
+from bilateral.index.reading.registries import read_registries
+from bilateral.index.standing.analysis import analyse as analyse_registry
+from bilateral.index.standing.funding import FundingCollector
+from bilateral.index.standing.inputs import read_tables
+from bilateral.index.standing.notes import identity_registries
+from bilateral.index.standing.stored import stored_results
 from bilateral.trust.reviews import told_absent
 
 if TYPE_CHECKING:
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
     from bilateral.cli.invocation import Invocation
     from bilateral.cli.review_options import ReviewOptions
-    from bilateral.index.tables.analysis import AnalysisKey
+    from bilateral.index.standing.tables import AnalysisKey
     from bilateral.trust.results import Results
     from bilateral.trust.tables import Tables
 

@@ -18,7 +18,7 @@ from bilateral.cli.invocation import Invocation
 from bilateral.cli.options import command, make_group, show_help
 from bilateral.cli.output import Output
 from bilateral.cli.secrets import refuse_keys
-from bilateral.errors import BilateralError
+from bilateral.core.errors import BilateralError
 
 
 class CommandLine(ExampleGroup):

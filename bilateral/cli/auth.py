@@ -12,7 +12,7 @@ from bilateral.cli.agent import hexadecimal
 from bilateral.cli.invocation import Invocation
 from bilateral.cli.options import Agent, FileHash, FileUri, Tag1, Tag2, command, make_group, moment
 from bilateral.cli.tags import marked_tag
-from bilateral.errors import InvalidArgumentError, MissingRegistryError, NodeError
+from bilateral.core.errors import InvalidArgumentError, MissingRegistryError, NodeError
 
 app = make_group("auth")
 
@@ -92,8 +92,8 @@ def give(  # noqa: PLR0913, PLR0917  # as many as the user has options
     ] = None,
 ) -> None:
     """Rate the agent that an authorisation names, as the client that it names."""
+    from bilateral.core.signatures import decode_feedback_auth  # noqa: PLC0415
     from bilateral.documents import prepare_feedback_file  # noqa: PLC0415  # slow to import
-    from bilateral.signatures import decode_feedback_auth  # noqa: PLC0415
 
     encoded = _encoded(invocation, authorization)
     agent = decode_feedback_auth(encoded)[0].agent_id
@@ -145,7 +145,7 @@ def summary(invocation: Invocation, agent: Agent) -> None:
 
 def _encoded(invocation: Invocation, text: str) -> bytes:
     """Return the authorisation that a user names, after decoding it once."""
-    from bilateral.signatures import decode_feedback_auth  # noqa: PLC0415  # slow to import
+    from bilateral.core.signatures import decode_feedback_auth  # noqa: PLC0415  # slow to import
 
     is_text = text != "-"
     encoded = hexadecimal(text if is_text else invocation.read_file(Path(text)).decode(errors="replace").strip())
@@ -155,7 +155,7 @@ def _encoded(invocation: Invocation, text: str) -> bytes:
 
 def _shape(encoded: bytes) -> dict[str, Any]:
     """Return the fields of an authorisation. Large numbers, and an expiry beyond the year 9999, are text."""
-    from bilateral.signatures import decode_feedback_auth  # noqa: PLC0415  # slow to import
+    from bilateral.core.signatures import decode_feedback_auth  # noqa: PLC0415  # slow to import
 
     auth, signature = decode_feedback_auth(encoded)
     try:
@@ -175,7 +175,7 @@ def _shape(encoded: bytes) -> dict[str, Any]:
 
 def _checked(invocation: Invocation, encoded: bytes) -> dict[str, Any]:
     """Return the signer, and compare it with the agent's owner the way the registry does: by key, then by ERC-1271."""
-    from bilateral.signatures import Domain, decode_feedback_auth, recover_feedback_auth_signer  # noqa: PLC0415  # slow to import
+    from bilateral.core.signatures import Domain, decode_feedback_auth, recover_feedback_auth_signer  # noqa: PLC0415  # slow to import
 
     auth, signature = decode_feedback_auth(encoded)
     with invocation.reading() as client:

@@ -11,14 +11,14 @@ import typer
 
 from bilateral.cli.invocation import Invocation
 from bilateral.cli.options import command, make_group
-from bilateral.errors import InvalidArgumentError
+from bilateral.core.errors import InvalidArgumentError
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from bilateral.client import Client
     from bilateral.client.blind_vault import BlindVault, Sealed
-    from bilateral.signatures.blind_messages import Opening, SignedEnvelope
+    from bilateral.core.signatures.blind_messages import Opening, SignedEnvelope
 
 app = make_group("blind")
 
@@ -175,7 +175,7 @@ def relay(
     """Hand your envelope and its opening to a relay, which pays the gas. Run it again to see the state of the pair."""
     import httpx  # noqa: PLC0415  # slow to import
 
-    from bilateral.identifiers import ChainId  # noqa: PLC0415
+    from bilateral.core.identifiers import ChainId  # noqa: PLC0415
     from bilateral.x402.aggregator.blind_client import relay_blind_rating  # noqa: PLC0415  # an extra
 
     (signed,) = read_envelopes(invocation, [envelope])
@@ -208,7 +208,7 @@ def read_envelopes(invocation: Invocation, paths: Sequence[Path]) -> list[Signed
         invocation: The run of the command.
         paths: Their files.
     """
-    from bilateral.signatures.blind_messages import SignedEnvelope  # noqa: PLC0415  # slow to import
+    from bilateral.core.signatures.blind_messages import SignedEnvelope  # noqa: PLC0415  # slow to import
 
     return [SignedEnvelope.from_json(invocation.read_file(path)) for path in paths]
 
@@ -217,7 +217,7 @@ def _openings(
     invocation: Invocation, envelopes: Sequence[SignedEnvelope], paths: Sequence[Path] | None, vault: Path | None
 ) -> list[Opening]:
     """Return the openings of the files, and those that the vault has of the other envelopes."""
-    from bilateral.signatures.blind_messages import read_opening  # noqa: PLC0415  # slow to import
+    from bilateral.core.signatures.blind_messages import read_opening  # noqa: PLC0415  # slow to import
 
     named = [read_opening(invocation.read_file(path)) for path in paths or ()]
     kept = [_kept(vault_at(vault), signed) for signed in envelopes]
@@ -239,8 +239,8 @@ def _kept(vault: BlindVault, signed: SignedEnvelope) -> Opening | None:
 
 def _row(client: Client, sealed: Sealed) -> dict[str, Any]:
     """Describe a sealed rating, with the state of its pair on chain."""
-    from bilateral.signatures.blind_messages import FeedbackOpening  # noqa: PLC0415  # slow to import
-    from bilateral.values.times import moment  # noqa: PLC0415
+    from bilateral.core.signatures.blind_messages import FeedbackOpening  # noqa: PLC0415  # slow to import
+    from bilateral.core.values.times import moment  # noqa: PLC0415
 
     opening_, signed = sealed.opening, sealed.signed
     is_feedback = isinstance(opening_, FeedbackOpening)

@@ -12,10 +12,10 @@ from bilateral.cli import buyer_messages, buyer_service, buyer_store, private_ti
 from bilateral.cli.buyer_options import Gate, PlaceOptions
 from bilateral.cli.invocation import Invocation
 from bilateral.cli.options import command, make_group
-from bilateral.errors import InvalidArgumentError
+from bilateral.core.errors import InvalidArgumentError
 
 if TYPE_CHECKING:
-    from bilateral.contracts.buyer_terms import BuyerFeedback, BuyerRole
+    from bilateral.core.contracts.buyer_terms import BuyerFeedback, BuyerRole
 
 app = make_group("buyer")
 
@@ -74,7 +74,7 @@ def show(
 def settle(invocation: Invocation, payment: Terms) -> None:
     """Submit an x402 payment that a buyer signed, and record it."""
     from bilateral.cli.terms import json_of, term_of  # noqa: PLC0415
-    from bilateral.contracts.buyer_terms import SignedPayment  # noqa: PLC0415  # slow to import
+    from bilateral.core.contracts.buyer_terms import SignedPayment  # noqa: PLC0415  # slow to import
 
     signed = term_of(json_of(invocation.read_file(payment)), SignedPayment)
     invocation.write("Payment settled", lambda client: client.settle_payment(signed))
@@ -95,7 +95,7 @@ def record(
 def record_many(invocation: Invocation, payments: Terms) -> None:
     """Record payments of one chain, all or none, as the attestor."""
     from bilateral.cli.terms import list_of, object_of  # noqa: PLC0415
-    from bilateral.contracts.buyer_terms import PaymentRecord  # noqa: PLC0415  # slow to import
+    from bilateral.core.contracts.buyer_terms import PaymentRecord  # noqa: PLC0415  # slow to import
 
     content = object_of(invocation.read_file(payments), "chain_id", "payments")
     records = list_of(content["payments"], PaymentRecord, "payments")
@@ -112,7 +112,7 @@ def paid(
     chain_id: Annotated[int | None, typer.Option(help="The chain of the payment; the registry's if left out.")] = None,
 ) -> None:
     """Tell whether the attestor recorded a payment."""
-    from bilateral.contracts.buyer_terms import WHOLE_TRANSACTION  # noqa: PLC0415  # slow to import
+    from bilateral.core.contracts.buyer_terms import WHOLE_TRANSACTION  # noqa: PLC0415  # slow to import
 
     with invocation.reading() as client:
         place = WHOLE_TRANSACTION if position is None else position
@@ -137,7 +137,7 @@ def vote(
 def review(invocation: Invocation, reviews: Terms) -> None:
     """Set the reviews and disputes of buyers, all or none, as the attestor."""
     from bilateral.cli.terms import json_of, list_of  # noqa: PLC0415
-    from bilateral.contracts.buyer_terms import BuyerReviews  # noqa: PLC0415  # slow to import
+    from bilateral.core.contracts.buyer_terms import BuyerReviews  # noqa: PLC0415  # slow to import
 
     parsed = list_of(json_of(invocation.read_file(reviews)), BuyerReviews)
     invocation.write("Reviews recorded", lambda client: client.record_buyer_reviews(parsed))
@@ -170,7 +170,7 @@ def show_root(
 def verify(invocation: Invocation, state: Terms) -> None:
     """Check the state of a buyer against the root of its epoch."""
     from bilateral.cli.terms import bytes_of, object_of, term_of  # noqa: PLC0415
-    from bilateral.contracts.buyer_terms import BuyerState  # noqa: PLC0415  # slow to import
+    from bilateral.core.contracts.buyer_terms import BuyerState  # noqa: PLC0415  # slow to import
 
     proven = object_of(invocation.read_file(state), "state", "epoch", "proof")
     if not isinstance(proven["proof"], list):
@@ -210,9 +210,9 @@ def issue(  # noqa: PLR0913, PLR0917  # as many as the user has options
     from bilateral.buyers.credentials import issue_credential, sign_credential  # noqa: PLC0415
     from bilateral.cli.terms import bytes_of, fields_of  # noqa: PLC0415
     from bilateral.client.operations import registries  # noqa: PLC0415
-    from bilateral.contracts import Registry  # noqa: PLC0415
-    from bilateral.contracts.buyer_terms import BuyerTier, policy_hash  # noqa: PLC0415  # slow to import
-    from bilateral.signatures import Domain  # noqa: PLC0415
+    from bilateral.core.contracts import Registry  # noqa: PLC0415
+    from bilateral.core.contracts.buyer_terms import BuyerTier, policy_hash  # noqa: PLC0415  # slow to import
+    from bilateral.core.signatures import Domain  # noqa: PLC0415
 
     if tier not in list(BuyerTier):
         raise InvalidArgumentError(f"a tier is one of {', '.join(BuyerTier)}, not {tier}")
@@ -243,7 +243,7 @@ def credential(
     from bilateral.buyers.credentials import gate_scope, require_use  # noqa: PLC0415
     from bilateral.cli.terms import bytes_of, object_of, term_of  # noqa: PLC0415
     from bilateral.client.operations import registries  # noqa: PLC0415
-    from bilateral.contracts.buyer_terms import BuyerTier, TierCredential, policy_hash  # noqa: PLC0415  # slow to import
+    from bilateral.core.contracts.buyer_terms import BuyerTier, TierCredential, policy_hash  # noqa: PLC0415  # slow to import
 
     issued = object_of(invocation.read_file(signed), "credential", "signature")
     claimed = term_of(issued["credential"], TierCredential, "credential")
@@ -263,7 +263,7 @@ def credential(
 @command(app, "roles", "bilateral buyer roles")
 def roles(invocation: Invocation) -> None:
     """Show the holders of the roles, and the tokens that payments are settled in."""
-    from bilateral.contracts.buyer_terms import BuyerRole  # noqa: PLC0415  # slow to import
+    from bilateral.core.contracts.buyer_terms import BuyerRole  # noqa: PLC0415  # slow to import
 
     with invocation.reading() as client:
         holders = {role.name.lower(): client.get_role_holder(role) for role in BuyerRole}
@@ -310,7 +310,7 @@ private_tiers.add_commands(app)
 
 
 def _vote(text: str) -> BuyerFeedback:
-    from bilateral.contracts.buyer_terms import BuyerFeedback  # noqa: PLC0415  # slow to import
+    from bilateral.core.contracts.buyer_terms import BuyerFeedback  # noqa: PLC0415  # slow to import
 
     parties, _, score = text.partition("=")
     buyer, _, seller = parties.partition(":")
@@ -320,7 +320,7 @@ def _vote(text: str) -> BuyerFeedback:
 
 
 def _role(name: str) -> BuyerRole:
-    from bilateral.contracts.buyer_terms import BuyerRole  # noqa: PLC0415  # slow to import
+    from bilateral.core.contracts.buyer_terms import BuyerRole  # noqa: PLC0415  # slow to import
 
     roles = {role.name.lower(): role for role in BuyerRole}
     if name not in roles:

@@ -13,7 +13,7 @@ import typer
 from bilateral.cli.buyer_options import Agent, Note, PaymentOptions, PlaceOptions, Service, buyers_module
 from bilateral.cli.invocation import Invocation
 from bilateral.cli.options import command
-from bilateral.errors import InvalidArgumentError
+from bilateral.core.errors import InvalidArgumentError
 
 if TYPE_CHECKING:
     pass

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from bilateral.errors import InvalidArgumentError, MissingExtraError
+from bilateral.core.errors import InvalidArgumentError, MissingExtraError
 
 if TYPE_CHECKING:
     from types import ModuleType

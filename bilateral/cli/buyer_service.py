@@ -12,7 +12,7 @@ from bilateral.cli.buyer_options import Note, PaymentOptions, buyers_module
 from bilateral.cli.index_processes import require_extra
 from bilateral.cli.invocation import Invocation
 from bilateral.cli.options import command
-from bilateral.errors import InvalidArgumentError
+from bilateral.core.errors import InvalidArgumentError
 
 if TYPE_CHECKING:
     from bilateral.client import Client
@@ -137,7 +137,7 @@ def source_on_chain(client: Client) -> dict[str, Any]:
     Args:
         client: The client that asked it.
     """
-    from bilateral.contracts import Registry  # noqa: PLC0415  # slow to import
+    from bilateral.core.contracts import Registry  # noqa: PLC0415  # slow to import
 
     deployment = client.get_deployment()
     registry = f"eip155:{deployment.chain_id}:{deployment.address_of(Registry.BUYERS)}"
@@ -163,7 +163,7 @@ def _by_policy(
     from bilateral.buyers.discounts import discount_by, facts_of, facts_of_profile  # noqa: PLC0415
     from bilateral.cli.terms import json_of  # noqa: PLC0415
     from bilateral.client.operations import registries  # noqa: PLC0415
-    from bilateral.identifiers import checksummed  # noqa: PLC0415
+    from bilateral.core.identifiers import checksummed  # noqa: PLC0415
 
     incentives = incentives_of(json_of(_read(invocation, place)))
     if service is not None:

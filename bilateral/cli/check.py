@@ -18,7 +18,7 @@ from bilateral.cli.invocation import Invocation
 from bilateral.cli.live_check import EXITS, LiveOptions, show_live
 from bilateral.cli.options import command, make_group
 from bilateral.cli.url_check import CheckGroup, check_url_command
-from bilateral.text import quoted
+from bilateral.core.text import quoted
 
 if TYPE_CHECKING:
     from bilateral.checks import Check, Policy
@@ -171,7 +171,7 @@ def _answer(
     **options: Any,
 ) -> None:
     """Answer a question from an index, and end with the exit code of the verdict."""
-    from bilateral.query.readers import Reader  # noqa: PLC0415  # slow to import
+    from bilateral.index.reading.readers import Reader  # noqa: PLC0415  # slow to import
 
     chosen = policy.chosen()
     question, moment = asked if repeat is None else _repeated(*asked, repeat)

@@ -12,7 +12,7 @@ from bilateral.cli.options import command, make_group
 
 if TYPE_CHECKING:
     from bilateral.client import RegistryReport
-    from bilateral.contracts.records import DeploymentRecord
+    from bilateral.core.contracts.records import DeploymentRecord
 
 app = make_group("deployment")
 
@@ -48,7 +48,7 @@ def show(invocation: Invocation) -> None:
 @command(app, "list", "bilateral deployment list", is_local=True)
 def list_deployments(invocation: Invocation) -> None:
     """List the chains of the packaged address book: the registries of the authors of ERC-8004, and those of Solana."""
-    from bilateral.contracts.records import address_book, solana_book  # noqa: PLC0415  # slow to import
+    from bilateral.core.contracts.records import address_book, solana_book  # noqa: PLC0415  # slow to import
 
     def address(name: str) -> Any:
         def of(record: DeploymentRecord) -> str | None:

@@ -16,7 +16,7 @@ import typer
 from bilateral.cli.errors import UsageProblemError
 from bilateral.cli.invocation import Invocation
 from bilateral.cli.options import command
-from bilateral.errors.base import require_modules
+from bilateral.core.errors.base import require_modules
 
 if TYPE_CHECKING:
     from bilateral.dev.world import Ports, World
@@ -93,10 +93,10 @@ def _serve(invocation: Invocation, world: World, folder: Path, port: int) -> Non
     """Serve the index of a market until the process is asked to end."""
     from bilateral.api.serve import serve  # noqa: PLC0415  # slow to import
     from bilateral.api.settings import ApiSettings  # noqa: PLC0415
+    from bilateral.core.text.log_lines import log_safely  # noqa: PLC0415
     from bilateral.dev.world import ENVIRONMENT, write_environment  # noqa: PLC0415
+    from bilateral.index.operating.settings import ChainSettings, FileSettings, IndexSettings  # noqa: PLC0415
     from bilateral.index.payments.terms import PaymentTerms  # noqa: PLC0415
-    from bilateral.index.settings import ChainSettings, FileSettings, IndexSettings  # noqa: PLC0415
-    from bilateral.text.log_lines import log_safely  # noqa: PLC0415
 
     def show(url: str) -> None:
         _await_agents(world, url)

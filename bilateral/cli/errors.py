@@ -8,7 +8,6 @@ from collections.abc import Mapping, Sequence
 from enum import IntEnum
 from typing import Any, Final, NoReturn
 
-from bilateral import errors
 from bilateral.buyers.errors import BuyerServiceFailedError, BuyerServiceRefusedError, CredentialRefusedError
 from bilateral.buyers.private.errors import (
     ArtifactMismatchError,
@@ -20,12 +19,13 @@ from bilateral.buyers.private.errors import (
     TooFewMembersError,
 )
 from bilateral.checks.errors import CheckError
+from bilateral.core import errors
+from bilateral.core.errors import BilateralError
+from bilateral.core.errors import solana as solana_errors
 from bilateral.dev.anvil import AnvilEndedError, AnvilMissingError
-from bilateral.errors import BilateralError
-from bilateral.errors import solana as solana_errors
 from bilateral.index import errors as index_errors
+from bilateral.index.reading import errors as query_errors
 from bilateral.index.shards import errors as shard_errors
-from bilateral.query import errors as query_errors
 
 
 class ExitCode(IntEnum):
@@ -291,7 +291,7 @@ def exit_code(error: BilateralError) -> ExitCode:
     """Return the exit code of a command that ends with an error."""
     code = next((code for code, kinds in _CODES if isinstance(error, kinds)), None)
     if code is None:
-        from bilateral.contracts.reverts import ContractRevertError  # noqa: PLC0415  # slow to import
+        from bilateral.core.contracts.reverts import ContractRevertError  # noqa: PLC0415  # slow to import
 
         other = _CODES_OF_EXTRAS.get(error.reason, ExitCode.UNEXPECTED)
         code = ExitCode.REFUSED if isinstance(error, ContractRevertError) else other

@@ -29,7 +29,7 @@ from bilateral.cli.options import (
     moment,
 )
 from bilateral.cli.tags import quoted_tag
-from bilateral.errors import InvalidArgumentError
+from bilateral.core.errors import InvalidArgumentError
 
 app = make_group("feedback")
 

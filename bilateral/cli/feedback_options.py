@@ -10,16 +10,16 @@ import typer
 
 from bilateral.cli.options import FileHash, FileUri, Reviewers, Tag1, Tag2
 from bilateral.cli.tags import marked_tag
-from bilateral.errors import InvalidArgumentError
-from bilateral.text import quoted
+from bilateral.core.errors import InvalidArgumentError
+from bilateral.core.text import quoted
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
     from bilateral.cli.invocation import Invocation
     from bilateral.client import FeedbackEntry
+    from bilateral.core.values import FeedbackValue
     from bilateral.documents import FeedbackFile
-    from bilateral.values import FeedbackValue
 
 
 COLUMNS: Final[Mapping[str, Callable[[FeedbackEntry], Any]]] = {
@@ -89,7 +89,7 @@ class FeedbackOptions:
         Raises:
             InvalidArgumentError: Options contradict each other.
         """
-        from bilateral.values import resembled_tag, stars_to_value  # noqa: PLC0415  # slow to import
+        from bilateral.core.values import resembled_tag, stars_to_value  # noqa: PLC0415  # slow to import
 
         file = self._file(invocation)
         standard = resembled_tag(self.tag1)
@@ -103,8 +103,8 @@ class FeedbackOptions:
 
     def _file(self, invocation: Invocation) -> FeedbackFile | None:
         """Return the feedback file, if the options make or name one."""
+        from bilateral.core.text.encoding import decode_object  # noqa: PLC0415
         from bilateral.documents import FeedbackFile, prepare_feedback_file  # noqa: PLC0415  # slow to import
-        from bilateral.text.encoding import decode_object  # noqa: PLC0415
 
         names = ("text", "capability", "name", "skill", "task")
         present = {name: field for name in names if (field := getattr(self, name)) is not None}

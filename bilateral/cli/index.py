@@ -129,8 +129,8 @@ def rebuild(
 ) -> None:
     """Recompute the derived tables of a chain from its events."""
     require_extra()
-    from bilateral.index.status import chain_statuses  # noqa: PLC0415  # slow to import
-    from bilateral.index.store.chain_store import ChainStore  # noqa: PLC0415
+    from bilateral.index.log.store import ChainStore  # noqa: PLC0415
+    from bilateral.index.operating.status import chain_statuses  # noqa: PLC0415  # slow to import
 
     with open_index(database or url_of_chain(settings_of(settings_file), chain_id)) as engine:
         if chain_id not in (status.chain_id for status in chain_statuses(engine)):
@@ -198,7 +198,7 @@ def prove(
 def migrate(invocation: Invocation, database: Database = None, settings_file: SettingsFile = None) -> None:
     """Bring the tables to the version that this package knows. Workers do not do that by themselves."""
     require_extra()
-    from bilateral.index.store.database import named_database_errors, upgrade  # noqa: PLC0415  # slow to import
+    from bilateral.index.log.database import named_database_errors, upgrade  # noqa: PLC0415  # slow to import
 
     settings = settings_of(settings_file)
     with named_database_errors():

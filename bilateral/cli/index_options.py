@@ -17,8 +17,8 @@ if TYPE_CHECKING:
 
     from sqlalchemy import Engine
 
-    from bilateral.index.databases import Shard
-    from bilateral.index.settings import IndexSettings
+    from bilateral.index.operating.databases import Shard
+    from bilateral.index.operating.settings import IndexSettings
 
 Database = Annotated[
     str | None,
@@ -93,7 +93,7 @@ class ChainOptions:
         Raises:
             UsageProblemError: Both the file and options are given, or neither.
         """
-        from bilateral.index.settings import ChainSettings, IndexSettings, read_deployments, read_settings  # noqa: PLC0415  # slow to import
+        from bilateral.index.operating.settings import ChainSettings, IndexSettings, read_deployments, read_settings  # noqa: PLC0415  # slow to import
 
         if self.settings_file is not None:
             options = {
@@ -118,7 +118,7 @@ def settings_of(settings_file: Path | None) -> IndexSettings:
     Args:
         settings_file: The file.
     """
-    from bilateral.index.settings import IndexSettings, read_settings  # noqa: PLC0415  # slow to import
+    from bilateral.index.operating.settings import IndexSettings, read_settings  # noqa: PLC0415  # slow to import
 
     return IndexSettings(()) if settings_file is None else read_settings(settings_file)
 

@@ -8,8 +8,8 @@ import threading
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, Final
 
-from bilateral.errors.base import require_modules
-from bilateral.text.log_lines import safe_handler
+from bilateral.core.errors.base import require_modules
+from bilateral.core.text.log_lines import safe_handler
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
@@ -17,8 +17,8 @@ if TYPE_CHECKING:
     from sqlalchemy import Engine
 
     from bilateral.cli.invocation import Invocation
-    from bilateral.index.databases import Shard
-    from bilateral.index.status import ChainStatus
+    from bilateral.index.operating.databases import Shard
+    from bilateral.index.operating.status import ChainStatus
 
 _PACKAGES: Final = ("alembic", "libipld", "msgspec", "platformdirs", "prometheus_client", "psycopg", "sqlalchemy")
 """The packages of the extra, by the names under which they are imported."""
@@ -35,7 +35,7 @@ def open_index(url: str | None, *, creates: bool = False) -> Iterator[Engine]:
         url: The SQLAlchemy URL; the default database if None.
         creates: True to make a database that does not exist.
     """
-    from bilateral.index.store.database import named_database_errors, open_database  # noqa: PLC0415  # slow to import
+    from bilateral.index.log.database import named_database_errors, open_database  # noqa: PLC0415  # slow to import
 
     with named_database_errors():
         engine = open_database(url, creates=creates)
@@ -58,7 +58,7 @@ def monitored_index(
     if port is None:
         yield
         return
-    from bilateral.index.monitoring import monitored  # noqa: PLC0415  # slow to import
+    from bilateral.index.operating.monitoring import monitored  # noqa: PLC0415  # slow to import
 
     with monitored(engine, host, port, shards, needs_analysis=needs_analysis) as actual:
         logging.getLogger("bilateral.index").info("metrics=http://%s:%d/metrics", host, actual)
@@ -67,7 +67,7 @@ def monitored_index(
 
 def show_status(invocation: Invocation, engine: Engine) -> None:
     """Show the status of all chains."""
-    from bilateral.index.status import chain_statuses  # noqa: PLC0415  # slow to import
+    from bilateral.index.operating.status import chain_statuses  # noqa: PLC0415  # slow to import
 
     show_statuses(invocation, chain_statuses(engine))
 

@@ -18,8 +18,8 @@ if TYPE_CHECKING:
 
     from sqlalchemy import Engine
 
-    from bilateral.index.settings import IndexSettings
-    from bilateral.index.shards.places import Placed
+    from bilateral.index.log.places import Placed
+    from bilateral.index.operating.settings import IndexSettings
 
 _Settings = Annotated[
     Path, typer.Option("--settings", metavar="FILE", help="The TOML file with the table database.shards.")
@@ -35,8 +35,8 @@ def shards(
 ) -> None:
     """Let the coordinator read the chains of the settings on their shards. Show the place of each chain."""
     require_extra()
+    from bilateral.index.log.database import named_database_errors  # noqa: PLC0415
     from bilateral.index.shards.servers import update_shards  # noqa: PLC0415  # slow to import
-    from bilateral.index.store.database import named_database_errors  # noqa: PLC0415
 
     settings = sharded_settings(settings_file)
     with named_database_errors():
@@ -51,8 +51,8 @@ def move(
 ) -> None:
     """Move a chain to the shard that the settings name. Readers continue, and its worker waits meanwhile."""
     require_extra()
+    from bilateral.index.log.database import named_database_errors  # noqa: PLC0415
     from bilateral.index.shards.moving import move_chain  # noqa: PLC0415  # slow to import
-    from bilateral.index.store.database import named_database_errors  # noqa: PLC0415
 
     settings = sharded_settings(settings_file)
     with named_database_errors():
@@ -155,7 +155,7 @@ def sharded_settings(settings_file: Path) -> IndexSettings:
     Raises:
         UsageProblemError: It names none.
     """
-    from bilateral.index.settings import read_settings  # noqa: PLC0415  # slow to import
+    from bilateral.index.operating.settings import read_settings  # noqa: PLC0415  # slow to import
 
     settings = read_settings(settings_file)
     if not settings.shards:

@@ -12,19 +12,19 @@ from bilateral.cli.errors import unknown_chain
 from bilateral.index.chain.checks import ENDPOINT_FAILURES
 from bilateral.index.chain.endpoint import Endpoint
 from bilateral.index.chain.source import Source
-from bilateral.index.derived_check import compare_derived
 from bilateral.index.errors import NoEndpointError
-from bilateral.index.owner_check import compare_owners
-from bilateral.index.registries import registries_of
-from bilateral.index.status import chain_statuses
-from bilateral.index.verify import Verifier
-from bilateral.index.worker import deployments_of
+from bilateral.index.log.registries import registries_of
+from bilateral.index.operating.derived_check import compare_derived
+from bilateral.index.operating.owner_check import compare_owners
+from bilateral.index.operating.status import chain_statuses
+from bilateral.index.operating.verification import Verifier
+from bilateral.index.operating.worker import deployments_of
 
 if TYPE_CHECKING:
     from sqlalchemy import Engine
 
     from bilateral.cli.invocation import Invocation
-    from bilateral.index.settings import ChainSettings
+    from bilateral.index.operating.settings import ChainSettings
 
 
 @dataclass(frozen=True)

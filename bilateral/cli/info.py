@@ -5,15 +5,15 @@ from __future__ import annotations
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
 
-from bilateral.contracts import REGISTRY_ATTRIBUTES
-from bilateral.errors import UnknownDeploymentError
+from bilateral.core.contracts import REGISTRY_ATTRIBUTES
+from bilateral.core.errors import UnknownDeploymentError
+from bilateral.core.values.currency import ether, symbol_of
 from bilateral.node import answers
 from bilateral.node.steps import Rpc
-from bilateral.values.currency import ether, symbol_of
 
 if TYPE_CHECKING:
     from bilateral.cli.invocation import Invocation
-    from bilateral.contracts import Deployment
+    from bilateral.core.contracts import Deployment
     from bilateral.node.steps import Operation
 
 

@@ -15,14 +15,14 @@ from bilateral.cli.amounts import GWEI, cost_of, wei_of
 from bilateral.cli.client_notes import client_notes
 from bilateral.cli.errors import KeyUnavailableError, UsageProblemError
 from bilateral.cli.secrets import KEY_VARIABLE, PINATA_VARIABLE, PINNING_VARIABLE
-from bilateral.errors import (
+from bilateral.core.errors import (
     BilateralError,
     DocumentTooLargeError,
     InvalidArgumentError,
     NodeTimeoutError,
     NodeUnreachableError,
 )
-from bilateral.values.currency import ETHER
+from bilateral.core.values.currency import ETHER
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from bilateral.cli.settings import Settings
     from bilateral.client import Client, Handle
     from bilateral.client.inputs import TransactionSigner
-    from bilateral.contracts import Deployment
+    from bilateral.core.contracts import Deployment
     from bilateral.documents import Loader, Store
 
 T = TypeVar("T")
@@ -241,7 +241,7 @@ class Invocation:
                 raise
 
     def _deployment(self) -> Deployment | str | None:
-        from bilateral.contracts import Deployment  # noqa: PLC0415
+        from bilateral.core.contracts import Deployment  # noqa: PLC0415
 
         path = self.settings.deployment
         if str(path) in _CHOICES:

@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 from bilateral.cli.errors import KeyUnavailableError
 from bilateral.cli.keystores import aliases, keystore_path, read_keystore
 from bilateral.cli.secrets import KEY, KEY_VARIABLE, PASSPHRASE_VARIABLE
-from bilateral.errors import InvalidArgumentError
-from bilateral.text import quoted
+from bilateral.core.errors import InvalidArgumentError
+from bilateral.core.text import quoted
 
 if TYPE_CHECKING:
     from eth_account.messages import SignableMessage

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Final, Literal, Self
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
 
 from bilateral.cli.errors import KeyUnavailableError
-from bilateral.text import quoted
+from bilateral.core.text import quoted
 
 if TYPE_CHECKING:
     from eth_account.signers.local import LocalAccount
@@ -119,8 +119,8 @@ def read_keystore(path: Path) -> tuple[dict[str, Any], str | None]:
     Raises:
         KeyUnavailableError: `malformed_keystore`: the file is missing, is not a keystore, or is above the limits.
     """
-    from bilateral.identifiers import checksummed  # noqa: PLC0415
-    from bilateral.text.encoding import decode_object  # noqa: PLC0415  # so that lists of aliases start quickly
+    from bilateral.core.identifiers import checksummed  # noqa: PLC0415
+    from bilateral.core.text.encoding import decode_object  # noqa: PLC0415  # so that lists of aliases start quickly
 
     problem: str | None
     try:

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from bilateral.errors import MalformedIdentifierError
-from bilateral.identifiers import FeedbackId
-from bilateral.text import quoted
+from bilateral.core.errors import MalformedIdentifierError
+from bilateral.core.identifiers import FeedbackId
+from bilateral.core.text import quoted
 
 
 def parse_feedback(text: str) -> FeedbackId:

@@ -56,7 +56,7 @@ def _value(parameter: inspect.Parameter, arguments: dict[str, Any]) -> Any:
         return kind(**{name: arguments[name] for name in names})
     from pydantic import ValidationError  # noqa: PLC0415  # slow to import
 
-    from bilateral.errors.invalid_fields import refusal  # noqa: PLC0415
+    from bilateral.core.errors.invalid_fields import refusal  # noqa: PLC0415
 
     values: dict[str, Any] = {}
     for name, field in kind.model_fields.items():

@@ -24,7 +24,7 @@ from bilateral.cli.settings import (
     Settings,
     StoreOptions,
 )
-from bilateral.errors import BilateralError, InvalidArgumentError, MalformedIdentifierError
+from bilateral.core.errors import BilateralError, InvalidArgumentError, MalformedIdentifierError
 
 _AGENT_FORMS: Final = "write 42, 84532:42 or eip155:84532:0x…#42"
 
@@ -78,7 +78,7 @@ def _require_agent(text: str) -> None:
     Raises:
         MalformedIdentifierError: The text has none of the forms of an agent id.
     """
-    from bilateral.identifiers import AgentId, GlobalAgentId  # noqa: PLC0415  # slow to import
+    from bilateral.core.identifiers import AgentId, GlobalAgentId  # noqa: PLC0415  # slow to import
 
     try:
         (GlobalAgentId if "#" in text else AgentId).parse(text)

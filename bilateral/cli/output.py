@@ -34,7 +34,7 @@ from bilateral.cli.errors import (
     transaction_of,
 )
 from bilateral.cli.secrets import without_keys
-from bilateral.text import printable
+from bilateral.core.text import printable
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -42,7 +42,7 @@ if TYPE_CHECKING:
     from rich.console import RenderableType
     from rich.status import Status
 
-    from bilateral.errors import BilateralError
+    from bilateral.core.errors import BilateralError
 
 _SHOWN: Final = 300
 """Characters of a text that tables show; JSON has all of it."""

@@ -13,11 +13,11 @@ from bilateral.cli.index_options import Database
 from bilateral.cli.index_processes import open_index, require_extra
 from bilateral.cli.invocation import Invocation
 from bilateral.cli.options import command
-from bilateral.errors import InvalidArgumentError
-from bilateral.errors.base import require_modules
+from bilateral.core.errors import InvalidArgumentError
+from bilateral.core.errors.base import require_modules
 
 if TYPE_CHECKING:
-    from bilateral.contracts.buyer_terms import BuyerTier
+    from bilateral.core.contracts.buyer_terms import BuyerTier
 
 _HOLDER = "0x8004B663056A597Dffe9eCcC1965A193B7388713"
 _TO = "--service https://service.example"
@@ -120,7 +120,7 @@ def post_roots(
     policy: Policy = "brp-1.0",
 ) -> None:
     """Post three roots that another program computed, as the attestor. Nobody can replace them."""
-    from bilateral.contracts.buyer_terms import policy_hash  # noqa: PLC0415  # slow to import
+    from bilateral.core.contracts.buyer_terms import policy_hash  # noqa: PLC0415  # slow to import
 
     if not all(root.isascii() and root.isdecimal() for root in roots):
         raise InvalidArgumentError("a root is a decimal number")
@@ -135,7 +135,7 @@ def audit(invocation: Invocation, service: Service, policy: Policy = "brp-1.0", 
     from bilateral.buyers.private.prover import Prover  # noqa: PLC0415
     from bilateral.buyers.private.proving import fetch_list  # noqa: PLC0415
     from bilateral.buyers.private.terms import epoch_of  # noqa: PLC0415
-    from bilateral.contracts.buyer_terms import policy_hash  # noqa: PLC0415  # slow to import
+    from bilateral.core.contracts.buyer_terms import policy_hash  # noqa: PLC0415  # slow to import
 
     document = fetch_list(service, policy, epoch_of() if epoch is None else epoch)
     with invocation.reading() as client:
@@ -170,7 +170,7 @@ def prove(  # noqa: PLR0913, PLR0917  # one an option
     from bilateral.buyers.private.proving import fetch_list, identity_secret, prove_tier  # noqa: PLC0415
     from bilateral.buyers.private.terms import epoch_of, private_gate_scope  # noqa: PLC0415
     from bilateral.cli.terms import bytes_of  # noqa: PLC0415
-    from bilateral.contracts.buyer_terms import policy_hash  # noqa: PLC0415
+    from bilateral.core.contracts.buyer_terms import policy_hash  # noqa: PLC0415
 
     wanted, hashed = _tier(tier), bytes_of(request, "--request")
     document = fetch_list(service, policy, epoch_of() if epoch is None else epoch)
@@ -218,7 +218,7 @@ def verify(
 
 def _tier(name: str) -> BuyerTier:
     """Return a tier that has a group."""
-    from bilateral.contracts.buyer_terms import BuyerTier  # noqa: PLC0415  # slow to import
+    from bilateral.core.contracts.buyer_terms import BuyerTier  # noqa: PLC0415  # slow to import
 
     names = [tier.value for tier in BuyerTier if tier is not BuyerTier.NEW]
     if name not in names:

@@ -10,7 +10,7 @@ import typer
 from bilateral.cli.blind import Vault, vault_at
 from bilateral.cli.invocation import Invocation
 from bilateral.cli.options import command, make_group
-from bilateral.errors import InvalidArgumentError
+from bilateral.core.errors import InvalidArgumentError
 
 if TYPE_CHECKING:
     from bilateral.client import AgentLike

@@ -11,13 +11,13 @@ from bilateral.cli.index_options import Database
 from bilateral.cli.index_processes import require_extra
 from bilateral.cli.invocation import Invocation
 from bilateral.cli.options import command
-from bilateral.query.search.gate_texts import GateFilters
-from bilateral.query.search.questions import AgentQuestion
+from bilateral.index.search.gate_texts import GateFilters
+from bilateral.index.search.questions import AgentQuestion
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from bilateral.query.search.agents import FoundAgent
+    from bilateral.index.search.queries import FoundAgent
 
 app = typer.Typer()
 
@@ -70,8 +70,8 @@ def search(
 ) -> None:
     """Find agents in the index by words, by what they do, and by how they are rated."""
     require_extra()
-    from bilateral.query.readers import Reader  # noqa: PLC0415  # slow to import
-    from bilateral.query.search.agents import search_indexed  # noqa: PLC0415
+    from bilateral.index.reading.readers import Reader  # noqa: PLC0415  # slow to import
+    from bilateral.index.search.queries import search_indexed  # noqa: PLC0415
 
     wanted = question.search()
     reader = Reader(database, seconds=_SECONDS)

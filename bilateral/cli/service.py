@@ -12,8 +12,8 @@ from bilateral.cli.index_options import ChainOptions, Database, SettingsFile
 from bilateral.cli.index_processes import log_steps
 from bilateral.cli.invocation import Invocation
 from bilateral.cli.options import command
-from bilateral.errors.base import require_modules
-from bilateral.text.log_lines import log_safely
+from bilateral.core.errors.base import require_modules
+from bilateral.core.text.log_lines import log_safely
 
 app = typer.Typer()
 
@@ -93,7 +93,7 @@ def serve(  # noqa: PLR0913, PLR0917  # models, and what the service does beside
     require_api()
     from bilateral.api.serve import serve as serve_api  # noqa: PLC0415  # slow to import
     from bilateral.api.settings import read_api_settings  # noqa: PLC0415
-    from bilateral.index.store.database import named_database_errors  # noqa: PLC0415
+    from bilateral.index.log.database import named_database_errors  # noqa: PLC0415
 
     index = None if no_index else replace(chains.settings(), analyses=not no_analyse)
     values = {**vars(options), "trusted_proxies": options.trusted_proxies or None}
@@ -127,8 +127,8 @@ def mcp(
     from bilateral.api.mcp.server import make_server  # noqa: PLC0415
     from bilateral.api.settings import read_api_settings  # noqa: PLC0415
     from bilateral.documents import Network  # noqa: PLC0415
-    from bilateral.query.readers import Reader  # noqa: PLC0415
-    from bilateral.query.replicated import ReplicatedReader  # noqa: PLC0415
+    from bilateral.index.reading.readers import Reader  # noqa: PLC0415
+    from bilateral.index.reading.replicated import ReplicatedReader  # noqa: PLC0415
 
     settings = read_api_settings(settings_file, database=database)
     reader = ReplicatedReader(settings.database, settings.readers) if settings.readers else Reader(settings.database)

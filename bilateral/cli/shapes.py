@@ -14,11 +14,11 @@ from functools import cache
 from pathlib import Path
 from typing import Any, Final
 
+from bilateral.core.errors import BilateralError
+from bilateral.core.identifiers import AccountId, AgentId, ChainId, FeedbackId, GlobalAgentId, TransactionRef
+from bilateral.core.text import ChainText
+from bilateral.core.values import FeedbackValue
 from bilateral.documents.model import DocumentModel
-from bilateral.errors import BilateralError
-from bilateral.identifiers import AccountId, AgentId, ChainId, FeedbackId, GlobalAgentId, TransactionRef
-from bilateral.text import ChainText
-from bilateral.values import FeedbackValue
 
 _EXACT: Final = 2**53 - 1
 """The greatest whole number that every reader of JSON reads exactly."""

@@ -11,7 +11,7 @@ import typer
 
 from bilateral.cli.invocation import NOT_SENT, Invocation
 from bilateral.cli.options import command, make_group
-from bilateral.errors import InvalidArgumentError
+from bilateral.core.errors import InvalidArgumentError
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

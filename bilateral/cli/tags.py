@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from bilateral.text import quoted
-from bilateral.values import resembled_tag
+from bilateral.core.text import quoted
+from bilateral.core.values import resembled_tag
 
 
 def marked_tag(tag: str) -> str:

@@ -11,8 +11,8 @@ import re
 from collections.abc import Mapping
 from typing import Any, Final, TypeVar
 
-from bilateral.contracts.buyer_terms import AttestedPayment, BuyerTier
-from bilateral.errors import InvalidArgumentError
+from bilateral.core.contracts.buyer_terms import AttestedPayment, BuyerTier
+from bilateral.core.errors import InvalidArgumentError
 
 T = TypeVar("T")
 

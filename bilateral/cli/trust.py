@@ -16,8 +16,8 @@ from bilateral.cli.errors import UsageProblemError
 from bilateral.cli.invocation import Invocation
 from bilateral.cli.options import command, make_group
 from bilateral.cli.review_options import ReviewOptions
-from bilateral.errors import InvalidArgumentError
-from bilateral.text import quoted
+from bilateral.core.errors import InvalidArgumentError
+from bilateral.core.text import quoted
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator

@@ -32,7 +32,7 @@ def check_url_command(
     body_file: Annotated[Path | None, typer.Option(metavar="FILE", help="A file with the body of the request.")] = None,
 ) -> None:
     """Check a paid service by its URL: price, declaration, agent, file, ratings. Exit codes as of `check server`."""
-    from bilateral.x402.service_check import check_service  # noqa: PLC0415  # slow, and an extra
+    from bilateral.x402.clients.service_check import check_service  # noqa: PLC0415  # slow, and an extra
 
     rpc_url = invocation.settings.rpc_url
     if rpc_url is None:

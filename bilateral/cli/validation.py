@@ -10,7 +10,7 @@ import typer
 from bilateral.cli.invocation import Invocation
 from bilateral.cli.options import Agent, FileHash, FileUri, command, make_group
 from bilateral.cli.tags import marked_tag
-from bilateral.errors import InvalidArgumentError
+from bilateral.core.errors import InvalidArgumentError
 
 app = make_group("validation")
 

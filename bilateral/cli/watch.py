@@ -13,15 +13,15 @@ from bilateral.cli.index_options import Database
 from bilateral.cli.index_processes import require_extra
 from bilateral.cli.invocation import Invocation
 from bilateral.cli.options import command, make_group
-from bilateral.text import printable
+from bilateral.core.text import printable
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
     from sqlalchemy import Connection
 
-    from bilateral.query.feed.changes import FeedChange
-    from bilateral.query.feed.reading import FeedFilter
+    from bilateral.index.changes.answers import FeedChange
+    from bilateral.index.changes.queries import FeedFilter
 
 app = make_group("watch")
 
@@ -54,8 +54,8 @@ class ChangeOptions:
         Raises:
             BilateralError: A kind, an id or an address is malformed or unknown.
         """
-        from bilateral.query.feed.filters import parse_filter  # noqa: PLC0415  # slow to import
-        from bilateral.query.registries import read_registries  # noqa: PLC0415
+        from bilateral.index.changes.filters import parse_filter  # noqa: PLC0415  # slow to import
+        from bilateral.index.reading.registries import read_registries  # noqa: PLC0415
 
         return parse_filter(read_registries(connection), agents, accounts, self.tags or (), self.kinds or ())
 
@@ -107,8 +107,8 @@ def _watch(
 ) -> None:
     """Print changes as they come."""
     require_extra()
-    from bilateral.query.feed.reading import last_cursor, read_feed  # noqa: PLC0415  # slow to import
-    from bilateral.query.readers import Reader  # noqa: PLC0415
+    from bilateral.index.changes.queries import last_cursor, read_feed  # noqa: PLC0415  # slow to import
+    from bilateral.index.reading.readers import Reader  # noqa: PLC0415
 
     reader = Reader(options.database, seconds=_SECONDS, connections=1)
     try:

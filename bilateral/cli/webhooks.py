@@ -18,8 +18,8 @@ from bilateral.cli.invocation import Invocation
 from bilateral.cli.options import command, make_group
 from bilateral.cli.service import require_api
 from bilateral.cli.watch import ChangeOptions
-from bilateral.errors import InvalidArgumentError
-from bilateral.text import quoted
+from bilateral.core.errors import InvalidArgumentError
+from bilateral.core.text import quoted
 
 app = make_group("webhooks")
 
@@ -98,8 +98,8 @@ def list_webhooks(
 ) -> None:
     """List webhooks, with their state and the last problem."""
     require_api()
-    from bilateral.index.store.database import snapshot  # noqa: PLC0415  # slow to import
-    from bilateral.index.store.webhooks import stored_webhooks  # noqa: PLC0415
+    from bilateral.index.changes.webhooks import stored_webhooks  # noqa: PLC0415
+    from bilateral.index.log.database import snapshot  # noqa: PLC0415  # slow to import
 
     with open_index(database) as engine, snapshot(engine) as connection:
         rows = stored_webhooks(connection, owner)
@@ -122,7 +122,7 @@ def remove_webhook(
 ) -> None:
     """Remove a webhook."""
     require_api()
-    from bilateral.index.store.webhooks import remove_webhook as remove  # noqa: PLC0415  # slow to import
+    from bilateral.index.changes.webhooks import remove_webhook as remove  # noqa: PLC0415  # slow to import
 
     with open_index(database) as engine, engine.begin() as connection:
         if not remove(connection, webhook_id):
@@ -175,8 +175,8 @@ def deliver(
     require_api()
     from bilateral.api.webhooks.delivering import Deliverer  # noqa: PLC0415  # slow to import
     from bilateral.api.webhooks.signing import Signer, read_key  # noqa: PLC0415
+    from bilateral.core.text.log_lines import log_safely  # noqa: PLC0415
     from bilateral.documents.http import Network  # noqa: PLC0415
-    from bilateral.text.log_lines import log_safely  # noqa: PLC0415
 
     log_safely()
     signer = Signer(read_key(key_file))

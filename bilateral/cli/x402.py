@@ -14,14 +14,14 @@ from bilateral.cli.invocation import Invocation
 from bilateral.cli.keys import find_passphrase
 from bilateral.cli.options import Agent, command, make_group, moment
 from bilateral.cli.solana import CHAINS, SOLANA_NODE_VARIABLE
-from bilateral.errors import InvalidArgumentError
-from bilateral.text import printable, quoted
+from bilateral.core.errors import InvalidArgumentError
+from bilateral.core.text import printable, quoted
 
 if TYPE_CHECKING:
-    from bilateral.contracts import Deployment
+    from bilateral.core.contracts import Deployment
     from bilateral.documents import Signer
     from bilateral.node.transport import Provider
-    from bilateral.x402.keys import InteractionKey
+    from bilateral.x402.proof.keys import InteractionKey
 
 app = make_group("x402")
 signers = make_group("signers", "List the keys that sign an agent's paid answers; add one, retire one.")
@@ -58,9 +58,9 @@ def check(  # noqa: PLR0913, PLR0917  # as many as the user has options
     ] = "mainnet",
 ) -> None:
     """Ask a server for its price, and check its agent, wallet and keys. Nothing is paid. Exit code 13: problems."""
-    from bilateral.x402.preflight import check_url  # noqa: PLC0415  # slow, and an extra
-    from bilateral.x402.solana import SolanaReader  # noqa: PLC0415
-    from bilateral.x402.verifier import Verifier  # noqa: PLC0415
+    from bilateral.x402.clients.preflight import check_url  # noqa: PLC0415  # slow, and an extra
+    from bilateral.x402.proof.solana import SolanaReader  # noqa: PLC0415
+    from bilateral.x402.proof.verifier import Verifier  # noqa: PLC0415
 
     content = b"" if body_file is None else invocation.read_file(body_file)
     readers = [] if solana_node is None else [SolanaReader(solana_node, CHAINS.get(cluster, cluster))]
@@ -88,7 +88,7 @@ def check(  # noqa: PLR0913, PLR0917  # as many as the user has options
 @command(signers, "list", "bilateral x402 signers list 42")
 def list_command(invocation: Invocation, agent: Agent) -> None:
     """List the keys in an agent's registration file, valid or not."""
-    from bilateral.x402.rotation import list_signers  # noqa: PLC0415  # slow, and an extra
+    from bilateral.x402.server.rotation import list_signers  # noqa: PLC0415  # slow, and an extra
 
     with invocation.reading("Loading the agent") as client:
         listed = list_signers(client, agent)
@@ -145,7 +145,7 @@ def add(  # noqa: PLR0913, PLR0917  # as many as the user has options
     comment: Annotated[str | None, typer.Option(metavar="TEXT", help="A note for people.")] = None,
 ) -> None:
     """Add a key to an agent's registration file, store the file, and set the agent's URI."""
-    from bilateral.x402.rotation import add_public_key, add_signer  # noqa: PLC0415  # slow, and an extra
+    from bilateral.x402.server.rotation import add_public_key, add_signer  # noqa: PLC0415  # slow, and an extra
 
     if signing_keystore is not None and public_key_file is not None:
         raise InvalidArgumentError("name the key by --signing-keystore or by --public-key-file, not by both")
@@ -181,7 +181,7 @@ def retire(
     ] = 24.0,
 ) -> None:
     """Let a key expire in an agent's registration file, store the file, and set the agent's URI."""
-    from bilateral.x402.rotation import list_signers, retire_signer  # noqa: PLC0415  # slow, and an extra
+    from bilateral.x402.server.rotation import list_signers, retire_signer  # noqa: PLC0415  # slow, and an extra
 
     with invocation.reading("Loading the agent") as client:
         public_key = _matching(list_signers(client, agent), key)
@@ -209,8 +209,8 @@ def _signing_key(invocation: Invocation, keystore: Path | None, algorithm: str) 
     Raises:
         KeyUnavailableError: It is missing or malformed.
     """
-    from bilateral.x402.errors import InvalidKeyError  # noqa: PLC0415  # slow, and an extra
-    from bilateral.x402.keys import key_from_environment, key_from_keystore  # noqa: PLC0415
+    from bilateral.x402.proof.errors import InvalidKeyError  # noqa: PLC0415  # slow, and an extra
+    from bilateral.x402.proof.keys import key_from_environment, key_from_keystore  # noqa: PLC0415
 
     try:
         if keystore is None:

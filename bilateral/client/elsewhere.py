@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, NoReturn
 
-from bilateral.identifiers import checksummed
-from bilateral.signatures.messages import Signable
+from bilateral.core.identifiers import checksummed
+from bilateral.core.signatures.messages import Signable
 
 if TYPE_CHECKING:
     from eth_account.messages import SignableMessage

@@ -5,7 +5,7 @@ from __future__ import annotations
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Final, Generic, TypeVar
 
-from bilateral.errors import NotSentError
+from bilateral.core.errors import NotSentError
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

@@ -8,12 +8,12 @@ from dataclasses import asdict, dataclass, fields
 from datetime import datetime
 from typing import TYPE_CHECKING, Any, Protocol, Self, TypeAlias
 
-from bilateral.errors import InvalidArgumentError, MalformedDocumentError
-from bilateral.identifiers import AgentId, FeedbackId, GlobalAgentId
-from bilateral.signatures import Feedback, FeedbackAuth, encode_feedback_auth
-from bilateral.text.encoding import decode_object
-from bilateral.values import FeedbackValue, HumanValue
-from bilateral.values.arguments import checked, checked_class, is_whole
+from bilateral.core.errors import InvalidArgumentError, MalformedDocumentError
+from bilateral.core.identifiers import AgentId, FeedbackId, GlobalAgentId
+from bilateral.core.signatures import Feedback, FeedbackAuth, encode_feedback_auth
+from bilateral.core.text.encoding import decode_object
+from bilateral.core.values import FeedbackValue, HumanValue
+from bilateral.core.values.arguments import checked, checked_class, is_whole
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from eth_account.messages import SignableMessage
 
 AgentLike: TypeAlias = AgentId | GlobalAgentId | int | str
-"""An agent: `42`, `"84532:42"`, `"eip155:8453:0x8004…#247"`, or what `bilateral.identifiers` makes of these."""
+"""An agent: `42`, `"84532:42"`, `"eip155:8453:0x8004…#247"`, or what `bilateral.core.identifiers` makes of these."""
 
 
 _HASH = re.compile(r"(0x)?[0-9a-fA-F]{64}")

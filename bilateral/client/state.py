@@ -10,8 +10,8 @@ from bilateral.node.logs import RangeLimit
 
 if TYPE_CHECKING:
     from bilateral.client.inputs import TransactionSigner
-    from bilateral.contracts import Deployment
-    from bilateral.contracts.origin import Origin
+    from bilateral.core.contracts import Deployment
+    from bilateral.core.contracts.origin import Origin
     from bilateral.documents import Store
 
 

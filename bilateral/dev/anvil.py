@@ -13,7 +13,7 @@ from pathlib import Path
 from types import FrameType
 from typing import Final
 
-from bilateral.errors import BilateralError
+from bilateral.core.errors import BilateralError
 
 LISTENING = "Listening on "
 

@@ -10,7 +10,7 @@ from typing import Any, Final
 
 from web3 import HTTPProvider, Web3
 
-from bilateral.contracts import Registry, abi
+from bilateral.core.contracts import Registry, abi
 
 TOKEN: Final = "MockPaymentToken"  # noqa: S105  # the name of a contract
 """The payment token, `Test Dollar`: six decimals, transfers by signature, and anybody may mint."""

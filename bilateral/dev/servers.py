@@ -15,7 +15,7 @@ from x402.mechanisms.evm.exact import register_exact_evm_facilitator
 from x402.mechanisms.evm.signers import FacilitatorWeb3Signer
 from x402.schemas import PaymentPayload, PaymentRequirements
 
-from bilateral.x402.settling import SettlingSigner
+from bilateral.x402.server.settling import SettlingSigner
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -13,11 +13,11 @@ from x402.mechanisms.evm.exact import register_exact_evm_server
 
 from bilateral.dev.contracts import TOKEN_DOMAIN
 from bilateral.x402 import Reputation8004ResourceServerExtension, declare_8004_reputation
-from bilateral.x402.asgi import ReputationMiddleware
+from bilateral.x402.server.asgi import ReputationMiddleware
 
 if TYPE_CHECKING:
-    from bilateral.contracts import Deployment
-    from bilateral.x402.keys import Secp256k1Key
+    from bilateral.core.contracts import Deployment
+    from bilateral.x402.proof.keys import Secp256k1Key
 
 PATH: Final = "/weather"
 

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Final
 from eth_account import Account
 
 from bilateral.client import Client
-from bilateral.contracts import Deployment
+from bilateral.core.contracts import Deployment
 from bilateral.dev.anvil import running_anvil
 from bilateral.dev.contracts import LocalChain
 from bilateral.dev.servers import facilitator_app, serving

@@ -6,8 +6,8 @@ import hashlib
 from dataclasses import dataclass
 from typing import Any, Final, Self
 
-from bilateral.errors import CidMismatchError, MissingExtraError, UnsupportedUriError
-from bilateral.text import quoted
+from bilateral.core.errors import CidMismatchError, MissingExtraError, UnsupportedUriError
+from bilateral.core.text import quoted
 
 RAW: Final = 0x55  # the codec `raw` of the multicodec table
 DAG_PB: Final = 0x70  # the codec `dag-pb` of the multicodec table

@@ -13,9 +13,9 @@ import re
 from typing import Final
 from urllib.parse import unquote_to_bytes
 
+from bilateral.core.errors import DocumentTooLargeError, UnsupportedUriError
+from bilateral.core.text import quoted
 from bilateral.documents.packing import GZIP, unpacked
-from bilateral.errors import DocumentTooLargeError, UnsupportedUriError
-from bilateral.text import quoted
 
 _JSON: Final = "application/json"
 _BYTES: Final = "application/octet-stream"

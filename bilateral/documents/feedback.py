@@ -9,14 +9,14 @@ from typing import TYPE_CHECKING, Any, Final, Literal, Self, TypeAlias, get_args
 
 from pydantic import Field
 
+from bilateral.core.errors import MalformedDocumentError, MalformedIdentifierError
+from bilateral.core.identifiers import AccountId, ChainId, TransactionRef
+from bilateral.core.text.encoding import encode_object
 from bilateral.documents.model import DocumentModel, as_list, as_object, sorted_names
-from bilateral.errors import MalformedDocumentError, MalformedIdentifierError
-from bilateral.identifiers import AccountId, ChainId, TransactionRef
-from bilateral.text.encoding import encode_object
 
 if TYPE_CHECKING:
-    from bilateral.identifiers import GlobalAgentId
-    from bilateral.values import FeedbackValue
+    from bilateral.core.identifiers import GlobalAgentId
+    from bilateral.core.values import FeedbackValue
 
 SIGNED_FIELDS: Final = frozenset(
     {

@@ -13,9 +13,9 @@ from typing import Any, Final
 
 from eth_utils.crypto import keccak
 
-from bilateral.errors import HashMismatchError, InvalidArgumentError, MalformedDocumentError
-from bilateral.text.encoding import decode_object
-from bilateral.values.arguments import checked
+from bilateral.core.errors import HashMismatchError, InvalidArgumentError, MalformedDocumentError
+from bilateral.core.text.encoding import decode_object
+from bilateral.core.values.arguments import checked
 
 NO_HASH: Final = bytes(32)
 

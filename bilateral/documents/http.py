@@ -13,9 +13,7 @@ from typing import Any, Final, Self
 import httpcore
 import httpx
 
-from bilateral.documents.network import Deadline, GuardedBackend, Host
-from bilateral.documents.packing import unpacked
-from bilateral.errors import (
+from bilateral.core.errors import (
     DocumentError,
     DocumentTimeoutError,
     DocumentTooLargeError,
@@ -24,10 +22,12 @@ from bilateral.errors import (
     UnreachableDocumentError,
     UnsupportedUriError,
 )
-from bilateral.http.connections import HostUnreachableError, Resolver, resolve
-from bilateral.http.waits import seconds_to_wait
-from bilateral.text import quoted
-from bilateral.values.arguments import checked_class
+from bilateral.core.http.connections import HostUnreachableError, Resolver, resolve
+from bilateral.core.http.waits import seconds_to_wait
+from bilateral.core.text import quoted
+from bilateral.core.values.arguments import checked_class
+from bilateral.documents.network import Deadline, GuardedBackend, Host
+from bilateral.documents.packing import unpacked
 
 _PORTS: Final = {"http": 80, "https": 443}
 _MAX_PORT: Final = 65535  # a port of TCP has 16 bits

@@ -11,15 +11,15 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from typing import Final
 
+from bilateral.core.errors import CidMismatchError, UnreachableDocumentError, UnsupportedUriError
+from bilateral.core.text import quoted
+from bilateral.core.text.encoding import decode_object
+from bilateral.core.values.arguments import checked_class
 from bilateral.documents.cid import Cid
 from bilateral.documents.http import HttpSession, Limits, Network, host_of, quoted_url
 from bilateral.documents.loader import Loader
 from bilateral.documents.stores import StoredDocument
 from bilateral.documents.unixfs import read_file
-from bilateral.errors import CidMismatchError, UnreachableDocumentError, UnsupportedUriError
-from bilateral.text import quoted
-from bilateral.text.encoding import decode_object
-from bilateral.values.arguments import checked_class
 
 _NAME: Final = "document.json"
 _POLL_SECONDS: Final = 0.5

@@ -12,14 +12,7 @@ from typing import Final, Literal, TypeAlias
 from urllib.parse import unquote, urlsplit
 from urllib.request import url2pathname
 
-from bilateral.documents.cid import RAW, Cid
-from bilateral.documents.data_uri import decode_data_uri, is_inline
-from bilateral.documents.feedback import FeedbackFile
-from bilateral.documents.hashing import NO_HASH, document_hash, verify_hash
-from bilateral.documents.http import UNKNOWN_VERSION, HttpSession, Limits, Network, Validators, host_of, quoted_url
-from bilateral.documents.registration import RegistrationFile
-from bilateral.documents.unixfs import is_of_block, read_file
-from bilateral.errors import (
+from bilateral.core.errors import (
     CidMismatchError,
     DocumentError,
     DocumentTimeoutError,
@@ -30,7 +23,14 @@ from bilateral.errors import (
     UnreachableDocumentError,
     UnsupportedUriError,
 )
-from bilateral.text import quoted
+from bilateral.core.text import quoted
+from bilateral.documents.cid import RAW, Cid
+from bilateral.documents.data_uri import decode_data_uri, is_inline
+from bilateral.documents.feedback import FeedbackFile
+from bilateral.documents.hashing import NO_HASH, document_hash, verify_hash
+from bilateral.documents.http import UNKNOWN_VERSION, HttpSession, Limits, Network, Validators, host_of, quoted_url
+from bilateral.documents.registration import RegistrationFile
+from bilateral.documents.unixfs import is_of_block, read_file
 
 PUBLIC_GATEWAYS: Final = ("https://trustless-gateway.link", "https://ipfs.io")
 

@@ -14,9 +14,9 @@ from typing import Any, ClassVar, Final, Self
 from pydantic import BaseModel, ConfigDict, ModelWrapValidatorHandler, PrivateAttr, ValidationError, model_validator
 from pydantic.alias_generators import to_camel
 
-from bilateral.errors import MalformedDocumentError
-from bilateral.text import printable
-from bilateral.text.encoding import decode_object, encode_object
+from bilateral.core.errors import MalformedDocumentError
+from bilateral.core.text import printable
+from bilateral.core.text.encoding import decode_object, encode_object
 
 _PROBLEMS_SHOWN: Final = 10  # enough to mend a file by; a hostile one may have thousands
 _SHOWN_PLACE: Final = 60  # characters of a field's place, in which strangers choose the names

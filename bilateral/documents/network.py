@@ -11,9 +11,9 @@ from typing import Final, TypeAlias
 
 import httpcore
 
+from bilateral.core.errors import DocumentTimeoutError, ForbiddenAddressError
+from bilateral.core.http.connections import DeadlineBackend, Resolver, resolve
 from bilateral.documents.public_addresses import is_public
-from bilateral.errors import DocumentTimeoutError, ForbiddenAddressError
-from bilateral.http.connections import DeadlineBackend, Resolver, resolve
 
 Host: TypeAlias = tuple[str, int]
 

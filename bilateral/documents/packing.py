@@ -5,7 +5,7 @@ from __future__ import annotations
 import zlib
 from typing import Final
 
-from bilateral.errors import DocumentTooLargeError
+from bilateral.core.errors import DocumentTooLargeError
 
 GZIP: Final = b"\x1f\x8b"
 """The first bytes of gzip, with which no JSON begins."""

@@ -13,10 +13,10 @@ from typing import Annotated, Any, Final, Literal, Self
 
 from pydantic import Field, field_validator, model_validator
 
+from bilateral.core.errors import MalformedDocumentError, MalformedIdentifierError
+from bilateral.core.identifiers import AccountId, GlobalAgentId
+from bilateral.core.text import quoted
 from bilateral.documents.model import MAX_ITEMS, DocumentModel, as_list
-from bilateral.errors import MalformedDocumentError, MalformedIdentifierError
-from bilateral.identifiers import AccountId, GlobalAgentId
-from bilateral.text import quoted
 
 REGISTRATION_TYPE: Final = "https://eips.ethereum.org/EIPS/eip-8004#registration-v1"
 

@@ -8,12 +8,12 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Protocol
 
+from bilateral.core.errors import UnreachableDocumentError
+from bilateral.core.text import quoted
+from bilateral.core.values.arguments import checked_class
 from bilateral.documents.data_uri import encode_data_uri
 from bilateral.documents.hashing import document_hash, verify_hash
 from bilateral.documents.http import HttpSession, Limits, Network, host_of, without_query
-from bilateral.errors import UnreachableDocumentError
-from bilateral.text import quoted
-from bilateral.values.arguments import checked_class
 
 
 @dataclass(frozen=True)

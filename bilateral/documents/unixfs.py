@@ -11,9 +11,9 @@ from collections.abc import Callable, Sequence
 from functools import cache
 from typing import Any, Final
 
+from bilateral.core.errors import DocumentTooLargeError, MalformedDocumentError, MissingExtraError, UnsupportedUriError
+from bilateral.core.text import quoted
 from bilateral.documents.cid import RAW, Cid
-from bilateral.errors import DocumentTooLargeError, MalformedDocumentError, MissingExtraError, UnsupportedUriError
-from bilateral.text import quoted
 
 MAX_BLOCKS: Final = 256
 """Blocks of one file: a hostile one would be read block by block without end."""

@@ -10,27 +10,27 @@ from bilateral.explorer.buying import BuyerRecord, buyer_records
 from bilateral.explorer.evidence import Evidence, evidence_of
 from bilateral.explorer.named import NamedFinding, named_findings
 from bilateral.explorer.over_time import money_by_day
-from bilateral.query.accounts import Account
-from bilateral.query.accounts import account as read_account
-from bilateral.query.agent_answers import RatingSummary
-from bilateral.query.agents import summaries
-from bilateral.query.authorized import AuthorizedFeedback, authorized_feedback_by
-from bilateral.query.chains import ChainProgress, chains
-from bilateral.query.feedback import Feedback, FeedbackFilter, feedback_by
-from bilateral.query.names import names_of
-from bilateral.query.paid import Payment, payments_by, payments_to
-from bilateral.query.ratings import Direction, Rating, ratings_of
-from bilateral.query.registries import agent_key
-from bilateral.query.standings import Doubt, doubts_of
-from bilateral.query.trusted import Suspect, suspect
-from bilateral.query.validations import Validation, validations_by
+from bilateral.index.agents.queries import Account
+from bilateral.index.agents.queries import account as read_account
+from bilateral.index.files.queries import names_of
+from bilateral.index.operating.chains import ChainProgress, chains
+from bilateral.index.payments.queries import Payment, payments_by, payments_to
+from bilateral.index.profiles.answers import RatingSummary
+from bilateral.index.profiles.queries import summaries
+from bilateral.index.ratings.authorized import AuthorizedFeedback, authorized_feedback_by
+from bilateral.index.ratings.feedback import Feedback, FeedbackFilter, feedback_by
+from bilateral.index.ratings.queries import Direction, Rating, ratings_of
+from bilateral.index.ratings.validations import Validation, validations_by
+from bilateral.index.reading.registries import agent_key
+from bilateral.index.standing.queries import Doubt, doubts_of
+from bilateral.index.standing.trusted import Suspect, suspect
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from sqlalchemy import Connection
 
-    from bilateral.query.registries import AgentKey, Registries
+    from bilateral.index.reading.registries import AgentKey, Registries
 
 Row = TypeVar("Row", Feedback, AuthorizedFeedback, Rating, Payment)
 

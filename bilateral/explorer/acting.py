@@ -8,29 +8,29 @@ from typing import TYPE_CHECKING, Any, Final
 
 from sqlalchemy import column, literal, select, table
 
-from bilateral.contracts import Registry
-from bilateral.errors import InvalidArgumentError, MalformedDocumentError
-from bilateral.events import ClientRated, NewFeedback, Registered, ValidatorRated, topic_of
+from bilateral.core.contracts import Registry
+from bilateral.core.errors import InvalidArgumentError, MalformedDocumentError
+from bilateral.core.events import ClientRated, NewFeedback, Registered, ValidatorRated, topic_of
+from bilateral.core.identifiers import FeedbackId
+from bilateral.core.text.encoding import decode_object, encode_object
 from bilateral.explorer.forms import FORMS, KEEP, Form
 from bilateral.explorer.networks import agent_path, chain_of, rating_path, slug_of
 from bilateral.explorer.records import progress_of
 from bilateral.explorer.signing import indexed_deployment, signing_facts
-from bilateral.identifiers import FeedbackId
-from bilateral.index.tables.files import file_content
-from bilateral.index.tables.schema import agent as agent_table
-from bilateral.query.agents import agent as read_agent
-from bilateral.query.chains import ChainProgress
-from bilateral.query.names import names_of
-from bilateral.query.registries import agent_key
-from bilateral.text.encoding import decode_object, encode_object
+from bilateral.index.files.queries import names_of
+from bilateral.index.files.tables import file_content
+from bilateral.index.log.tables import agent as agent_table
+from bilateral.index.operating.chains import ChainProgress
+from bilateral.index.profiles.queries import agent as read_agent
+from bilateral.index.reading.registries import agent_key
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from sqlalchemy import Connection
 
-    from bilateral.contracts import Deployment
-    from bilateral.query.registries import AgentKey, Registries
+    from bilateral.core.contracts import Deployment
+    from bilateral.index.reading.registries import AgentKey, Registries
 
 CONFIRMATIONS: Final = 3
 """The blocks after which a transaction counts as confirmed: reorganisations seldom take back more than two."""

@@ -6,16 +6,16 @@ from collections import Counter, defaultdict
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
-from bilateral.query.agent_answers import RatingSummary
-from bilateral.query.paid import CLAIMED, PROVEN
-from bilateral.values.bounds import scale_of_tag
+from bilateral.core.values.bounds import scale_of_tag
+from bilateral.index.payments.queries import CLAIMED, PROVEN
+from bilateral.index.profiles.answers import RatingSummary
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-    from bilateral.query.findings import TrustScore
-    from bilateral.query.neighbourhood import Edge
-    from bilateral.query.recent import RecentFeedback
+    from bilateral.index.ratings.neighbourhood import Edge
+    from bilateral.index.ratings.recent import RecentFeedback
+    from bilateral.index.standing.findings import TrustScore
 
 DAYS: Final = 84
 """The days of the chart of activity: twelve weeks."""

@@ -7,8 +7,10 @@ from typing import TYPE_CHECKING, Final
 
 from bilateral.explorer.named import SHOWN, NamedFinding, agents_of, moments_of, named_findings, with_parties
 from bilateral.explorer.records import progress_of
-from bilateral.query.chains import ChainProgress
-from bilateral.query.findings import (
+from bilateral.index.files.queries import names_of
+from bilateral.index.operating.chains import ChainProgress
+from bilateral.index.reading.registries import Registries, read_registries
+from bilateral.index.standing.findings import (
     AnalysisRun,
     Cluster,
     EvidenceRow,
@@ -20,10 +22,8 @@ from bilateral.query.findings import (
     findings,
     members_of,
 )
-from bilateral.query.names import names_of
-from bilateral.query.registries import Registries, read_registries
-from bilateral.query.standings import Doubt, doubts_of
-from bilateral.query.trusted import Suspect, cluster_accounts
+from bilateral.index.standing.queries import Doubt, doubts_of
+from bilateral.index.standing.trusted import Suspect, cluster_accounts
 
 if TYPE_CHECKING:
     from sqlalchemy import Connection

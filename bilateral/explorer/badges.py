@@ -6,14 +6,14 @@ from typing import TYPE_CHECKING, Final
 
 from markupsafe import Markup, escape
 
+from bilateral.core.values.standing import Status
 from bilateral.explorer.networks import agent_path
 from bilateral.explorer.text import rounded
-from bilateral.values.standing import Status
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from bilateral.values.standing import Standing
+    from bilateral.core.values.standing import Standing
 
 POLICY: Final = (
     "default-src 'none'; img-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors *; sandbox allow-popups"

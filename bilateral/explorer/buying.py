@@ -8,14 +8,14 @@ from typing import TYPE_CHECKING
 
 from bilateral.buyers.policies import BRP, INDEPENDENT, Reason
 from bilateral.buyers.records import profile_of, read_cursors, read_standing
-from bilateral.query.values import Exact
+from bilateral.index.reading.values import Exact
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
     from sqlalchemy import Connection
 
-    from bilateral.query.chains import ChainProgress
+    from bilateral.index.operating.chains import ChainProgress
 
 
 @dataclass(frozen=True, slots=True)

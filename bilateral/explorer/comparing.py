@@ -5,19 +5,19 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from bilateral.core.values.standing import Standing
 from bilateral.explorer.views import SideView, side_view
-from bilateral.query.agent_answers import Agent
-from bilateral.query.agents import agent as read_agent
-from bilateral.query.chains import ChainProgress, chains
-from bilateral.query.standings import Doubt, doubts_of, standings_of
-from bilateral.values.standing import Standing
+from bilateral.index.operating.chains import ChainProgress, chains
+from bilateral.index.profiles.answers import Agent
+from bilateral.index.profiles.queries import agent as read_agent
+from bilateral.index.standing.queries import Doubt, doubts_of, standings_of
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from sqlalchemy import Connection
 
-    from bilateral.query.registries import AgentKey, Registries
+    from bilateral.index.reading.registries import AgentKey, Registries
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,24 +9,24 @@ from urllib.parse import urlencode
 
 from sqlalchemy import select
 
-from bilateral.errors import BilateralError, InvalidArgumentError
+from bilateral.core.errors import BilateralError, InvalidArgumentError
+from bilateral.core.identifiers import checksummed
 from bilateral.explorer.look_alikes import readings, shape
 from bilateral.explorer.networks import account_path, agent_path, chain_of, rating_path, ratings_path, slug_of
 from bilateral.explorer.text import MAX_SHOWN
-from bilateral.identifiers import checksummed
-from bilateral.index.store.text import key_text
-from bilateral.index.tables import schema
-from bilateral.query.names import names_of
-from bilateral.query.records import validation_records
-from bilateral.query.registries import agent_key
-from bilateral.query.search.agents import search_agents
-from bilateral.query.search.filters import AgentSearch, Side, storable
-from bilateral.query.transactions import logged_in, paid_in
+from bilateral.index.files.queries import names_of
+from bilateral.index.log import tables as schema
+from bilateral.index.log.text import key_text
+from bilateral.index.payments.transactions import logged_in, paid_in
+from bilateral.index.ratings.records import validation_records
+from bilateral.index.reading.registries import agent_key
+from bilateral.index.search.filters import AgentSearch, Side, storable
+from bilateral.index.search.queries import search_agents
 
 if TYPE_CHECKING:
     from sqlalchemy import Connection
 
-    from bilateral.query.registries import AgentKey, Registries
+    from bilateral.index.reading.registries import AgentKey, Registries
 
 ADDRESS_LENGTH: Final = 42
 """The characters of an address."""

@@ -9,17 +9,17 @@ from typing import TYPE_CHECKING
 from sqlalchemy import select
 
 from bilateral.explorer.networks import rating_path
-from bilateral.index.tables import schema
-from bilateral.query.answers import Answer, answers_to
-from bilateral.query.paid import PaymentProof, proofs_of
+from bilateral.index.log import tables as schema
+from bilateral.index.payments.queries import PaymentProof, proofs_of
+from bilateral.index.ratings.answers import Answer, answers_to
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
     from sqlalchemy import Connection
 
-    from bilateral.query.feedback import Feedback
-    from bilateral.query.registries import Registries
+    from bilateral.index.ratings.feedback import Feedback
+    from bilateral.index.reading.registries import Registries
 
 
 @dataclass(frozen=True, slots=True)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import Final
 
-from bilateral.values.feedback import STANDARD_TAGS
+from bilateral.core.values.feedback import STANDARD_TAGS
 
 
 @dataclass(frozen=True, slots=True)

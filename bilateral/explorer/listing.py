@@ -6,31 +6,31 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Final
 from urllib.parse import urlencode
 
-from bilateral.contracts import Registry
-from bilateral.errors import InvalidArgumentError
+from bilateral.core.contracts import Registry
+from bilateral.core.errors import InvalidArgumentError
+from bilateral.core.identifiers import AgentId, checksummed
+from bilateral.core.text import quoted
+from bilateral.core.values.blind import Blind
 from bilateral.explorer.evidence import Evidence, evidence_of
 from bilateral.explorer.records import progress_of
-from bilateral.identifiers import AgentId, checksummed
-from bilateral.query.agent_answers import Agent, RatingSummary
-from bilateral.query.agents import agent as read_agent
-from bilateral.query.authorized import AuthorizedFeedback, authorized_feedback_of
-from bilateral.query.chains import ChainProgress
-from bilateral.query.evidence import feedback_behind, speakers
-from bilateral.query.feedback import Feedback, FeedbackFilter, feedback_of
-from bilateral.query.names import names_of
-from bilateral.query.ratings import Direction, Rating, ratings_of
-from bilateral.query.ratings import Side as RatedSide
-from bilateral.query.search.filters import Payment, address, require_short, storable
-from bilateral.query.standings import Doubt, doubts_of
-from bilateral.text import quoted
-from bilateral.values.blind import Blind
+from bilateral.index.files.queries import names_of
+from bilateral.index.operating.chains import ChainProgress
+from bilateral.index.profiles.answers import Agent, RatingSummary
+from bilateral.index.profiles.queries import agent as read_agent
+from bilateral.index.ratings.authorized import AuthorizedFeedback, authorized_feedback_of
+from bilateral.index.ratings.feedback import Feedback, FeedbackFilter, feedback_of
+from bilateral.index.ratings.queries import Direction, Rating, ratings_of
+from bilateral.index.ratings.queries import Side as RatedSide
+from bilateral.index.search.evidence import feedback_behind, speakers
+from bilateral.index.search.filters import Payment, address, require_short, storable
+from bilateral.index.standing.queries import Doubt, doubts_of
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from sqlalchemy import Connection
 
-    from bilateral.query.registries import AgentKey, Registries
+    from bilateral.index.reading.registries import AgentKey, Registries
 
 FIELDS: Final = ("side", "tag", "client", "reviewer", "payment", "blind", "registry", "cursor")
 """The parameters of the path, in their order."""

@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING, Final
 
 from sqlalchemy import func, select
 
-from bilateral.index.tables import schema
-from bilateral.index.tables.analysis import Part
-from bilateral.query.findings import Finding, evidence_of, findings_about, members_of
+from bilateral.index.log import tables as schema
+from bilateral.index.standing.findings import Finding, evidence_of, findings_about, members_of
+from bilateral.index.standing.tables import Part
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence

@@ -12,7 +12,7 @@ from bilateral.explorer.text import short
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
-    from bilateral.query.neighbourhood import Edge
+    from bilateral.index.ratings.neighbourhood import Edge
 
 
 @dataclass(frozen=True, slots=True)

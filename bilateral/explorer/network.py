@@ -9,23 +9,23 @@ from threading import Lock
 from time import monotonic
 from typing import TYPE_CHECKING, Final
 
+from bilateral.core.interpreter import tuned_interpreter
+from bilateral.core.values.standing import Status
 from bilateral.explorer.records import progress_of
-from bilateral.index.interpreter import tuned_interpreter
-from bilateral.query.chains import ChainProgress
-from bilateral.query.findings import flagged_accounts
-from bilateral.query.names import names_of
-from bilateral.query.neighbourhood import neighbourhood
-from bilateral.query.network import MAX_NODES, Link, newest_links
-from bilateral.query.standing_words import MARKS
-from bilateral.query.standings import Doubt, doubts_of
-from bilateral.values.standing import Status
+from bilateral.index.files.queries import names_of
+from bilateral.index.operating.chains import ChainProgress
+from bilateral.index.ratings.neighbourhood import neighbourhood
+from bilateral.index.ratings.network import MAX_NODES, Link, newest_links
+from bilateral.index.standing.findings import flagged_accounts
+from bilateral.index.standing.queries import Doubt, doubts_of
+from bilateral.index.standing.words import MARKS
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
 
     from sqlalchemy import Connection
 
-    from bilateral.query.registries import AgentKey, Registries
+    from bilateral.index.reading.registries import AgentKey, Registries
 
 ROWS: Final = 50
 """The links of one page of the table."""

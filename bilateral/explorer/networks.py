@@ -6,12 +6,12 @@ from functools import cache
 from typing import TYPE_CHECKING, Final
 from urllib.parse import urlencode
 
-from bilateral.contracts.records import address_book
+from bilateral.core.contracts.records import address_book
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from bilateral.query.agent_answers import RatingSummary
+    from bilateral.index.profiles.answers import RatingSummary
 
 _MAIN: Final = "mainnet"
 _TAGGED: Final = ("server", "authorized")

@@ -6,15 +6,15 @@ from collections import defaultdict
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
+from bilateral.core.values.bounds import SHARES, lower_bound, scale_of_tag
 from bilateral.explorer.agent_figures import DAYS, Activity
-from bilateral.values.bounds import SHARES, lower_bound, scale_of_tag
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from bilateral.query.agent_answers import RatingSummary
-    from bilateral.query.paid import Payment
-    from bilateral.query.recent import RecentFeedback
+    from bilateral.index.payments.queries import Payment
+    from bilateral.index.profiles.answers import RatingSummary
+    from bilateral.index.ratings.recent import RecentFeedback
 
 _POINTS: Final = 24
 """The points of the curve: more would stand closer than a reader can tell apart."""

@@ -8,16 +8,16 @@ from typing import TYPE_CHECKING, Final
 
 from PIL import Image, ImageDraw, ImageFont
 
+from bilateral.core.values.standing import Side, Status
 from bilateral.explorer.assets import asset
 from bilateral.explorer.identicon import cells
 from bilateral.explorer.text import plain, rounded
-from bilateral.values.standing import Side, Status
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from bilateral.query.agent_answers import Agent
-    from bilateral.values.standing import Standing
+    from bilateral.core.values.standing import Standing
+    from bilateral.index.profiles.answers import Agent
 
 _SIZE: Final = (1200, 630)  # pixels of Open Graph pictures, as sites show them
 _PAPER: Final = "#faf8f4"

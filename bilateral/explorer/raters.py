@@ -6,14 +6,14 @@ from collections import defaultdict
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
-from bilateral.query.paid import PROVEN
-from bilateral.values.bounds import scale_of_tag
+from bilateral.core.values.bounds import scale_of_tag
+from bilateral.index.payments.queries import PROVEN
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Sequence
 
-    from bilateral.query.agent_answers import RatingSummary
-    from bilateral.query.recent import RecentFeedback
+    from bilateral.index.profiles.answers import RatingSummary
+    from bilateral.index.ratings.recent import RecentFeedback
 
 PAID: Final = "paid it"
 UNPAID: Final = "without a proven payment"

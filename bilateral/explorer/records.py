@@ -8,19 +8,19 @@ from typing import TYPE_CHECKING
 from bilateral.explorer.evidence import Evidence, evidence_of
 from bilateral.explorer.networks import rating_path
 from bilateral.index.errors import MissingChainError
-from bilateral.query.authorized import AuthorizedFeedback
-from bilateral.query.chains import ChainProgress, chains
-from bilateral.query.feedback import Feedback, Response, responses_of
-from bilateral.query.names import names_of
-from bilateral.query.paid import proof_of
-from bilateral.query.ratings import Rating
-from bilateral.query.records import FileEvidence, ValidationRecord, file_evidence, rating_at, validation_records
-from bilateral.query.standings import Doubt, doubts_of
+from bilateral.index.files.queries import names_of
+from bilateral.index.operating.chains import ChainProgress, chains
+from bilateral.index.payments.queries import proof_of
+from bilateral.index.ratings.authorized import AuthorizedFeedback
+from bilateral.index.ratings.feedback import Feedback, Response, responses_of
+from bilateral.index.ratings.queries import Rating
+from bilateral.index.ratings.records import FileEvidence, ValidationRecord, file_evidence, rating_at, validation_records
+from bilateral.index.standing.queries import Doubt, doubts_of
 
 if TYPE_CHECKING:
     from sqlalchemy import Connection
 
-    from bilateral.query.registries import Registries
+    from bilateral.index.reading.registries import Registries
 
 
 @dataclass(frozen=True, slots=True)

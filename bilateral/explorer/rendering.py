@@ -9,6 +9,9 @@ from typing import TYPE_CHECKING, Any, Final
 
 from jinja2 import Environment, PackageLoader, StrictUndefined
 
+from bilateral.core.values.bounds import scale_of_tag
+from bilateral.core.values.currency import dollars
+from bilateral.core.values.standing import Status
 from bilateral.explorer import charts, networks, text
 from bilateral.explorer.assets import asset
 from bilateral.explorer.identicon import identicon
@@ -16,10 +19,7 @@ from bilateral.explorer.look_alikes import look_alikes, readings
 from bilateral.explorer.neighbours import neighbours
 from bilateral.explorer.network import ROWS
 from bilateral.explorer.searching import ENDS, GATE, made_of, narrowed
-from bilateral.query.standing_words import reasons_of, verdict_of
-from bilateral.values.bounds import scale_of_tag
-from bilateral.values.currency import dollars
-from bilateral.values.standing import Status
+from bilateral.index.standing.words import reasons_of, verdict_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
@@ -32,9 +32,9 @@ if TYPE_CHECKING:
     from bilateral.explorer.network import NetworkPage
     from bilateral.explorer.searching import SearchPage
     from bilateral.explorer.views import AgentPage, HomePage
-    from bilateral.query.chains import ChainProgress
-    from bilateral.query.latest import LatestRating
-    from bilateral.query.standings import Doubt
+    from bilateral.index.operating.chains import ChainProgress
+    from bilateral.index.ratings.latest import LatestRating
+    from bilateral.index.standing.queries import Doubt
 
 POLICY: Final = (
     "default-src 'none'; style-src 'self'; script-src 'self'; font-src 'self'; img-src 'self' data:; "

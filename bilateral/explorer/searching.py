@@ -9,26 +9,26 @@ from urllib.parse import urlencode
 
 from pydantic import ValidationError
 
-from bilateral.errors import InvalidArgumentError
-from bilateral.errors.invalid_fields import refusal
+from bilateral.core.errors import InvalidArgumentError
+from bilateral.core.errors.invalid_fields import refusal
+from bilateral.core.text import quoted
 from bilateral.explorer.direct import ADDRESS_LENGTH, Direct, directly
 from bilateral.explorer.networks import chain_of, ratings_path, slug_of
-from bilateral.query.chains import ChainProgress, chains
-from bilateral.query.search.agents import FoundAgent, by_meaning, search_with_facets
-from bilateral.query.search.facets import LOOKED_AT, Facet, Facets
-from bilateral.query.search.filters import MAX_GATES, OF_GATE, AgentSearch, Capability, Gate, Order, Side
-from bilateral.query.search.gate_texts import GateFilters
-from bilateral.query.search.questions import AgentFilters
-from bilateral.query.search.row_details import RowDetails, row_details
-from bilateral.query.standings import Doubt, doubts_of
-from bilateral.text import quoted
+from bilateral.index.operating.chains import ChainProgress, chains
+from bilateral.index.search.facets import LOOKED_AT, Facet, Facets
+from bilateral.index.search.filters import MAX_GATES, OF_GATE, AgentSearch, Capability, Gate, Order, Side
+from bilateral.index.search.gate_texts import GateFilters
+from bilateral.index.search.queries import FoundAgent, by_meaning, search_with_facets
+from bilateral.index.search.questions import AgentFilters
+from bilateral.index.search.row_details import RowDetails, row_details
+from bilateral.index.standing.queries import Doubt, doubts_of
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from sqlalchemy import Connection
 
-    from bilateral.query.registries import Registries
+    from bilateral.index.reading.registries import Registries
 
 GATE: Final = tuple(field.alias or name for name, field in GateFilters.model_fields.items())
 """The names of a gate's fields. Those of the second gate end with `_2`, and so on."""

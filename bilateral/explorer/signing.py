@@ -9,17 +9,17 @@ from eth_utils.crypto import keccak
 
 from bilateral.api.file_store import KeptFile
 from bilateral.buyers.messages import AgentReview
-from bilateral.contracts import Deployment, Registry, abi, attribute_of, packaged_deployment
-from bilateral.contracts.deployments import REGISTRY_ATTRIBUTES
-from bilateral.contracts.origin import Origin
-from bilateral.identifiers import AccountId, ChainId
-from bilateral.signatures import AgentWalletSet, Domain, Feedback, FeedbackAuth
+from bilateral.core.contracts import Deployment, Registry, abi, attribute_of, packaged_deployment
+from bilateral.core.contracts.deployments import REGISTRY_ATTRIBUTES
+from bilateral.core.contracts.origin import Origin
+from bilateral.core.identifiers import AccountId, ChainId
+from bilateral.core.signatures import AgentWalletSet, Domain, Feedback, FeedbackAuth
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from bilateral.query.registries import Registries
-    from bilateral.signatures.messages import TypedMessage
+    from bilateral.core.signatures.messages import TypedMessage
+    from bilateral.index.reading.registries import Registries
 
 _Function = tuple[Registry, str, int]
 """A function of a registry, with the number of its arguments."""

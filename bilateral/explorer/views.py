@@ -6,6 +6,8 @@ from collections import Counter
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
+from bilateral.core.values.bounds import scale_of_tag
+from bilateral.core.values.standing import Standing, Status
 from bilateral.explorer.agent_figures import Activity, Share, TagValues, activity, shares, values_by_tag
 from bilateral.explorer.buying import BuyerRecord, buyer_records
 from bilateral.explorer.evidence import Evidence, evidence_of
@@ -13,39 +15,37 @@ from bilateral.explorer.listing import authorizing
 from bilateral.explorer.named import NamedFinding, named_findings
 from bilateral.explorer.over_time import Moment, money_by_day, rating_over_time
 from bilateral.explorer.raters import RaterGroup, rater_groups
-from bilateral.query.agent_answers import Agent, RatingSummary
-from bilateral.query.agents import agent as read_agent
-from bilateral.query.authorized import AuthorizedFeedback, authorized_feedback_of
-from bilateral.query.blind import SealedPair, sealed_pairs_of
-from bilateral.query.chains import ChainProgress, chains
-from bilateral.query.changes import Change, changes_of
-from bilateral.query.distribution import TENTHS, distribution
-from bilateral.query.feedback import Feedback, FeedbackFilter, feedback_of
-from bilateral.query.findings import TrustScore, trust_scores
-from bilateral.query.identities import OtherIdentity, SolanaIdentity, other_identities, solana_identities
-from bilateral.query.latest import LatestRating, latest_ratings
-from bilateral.query.names import names_of
-from bilateral.query.neighbourhood import Edge, neighbourhood
-from bilateral.query.paid import payment_states, payments_by, payments_to
-from bilateral.query.ratings import Direction, Rating, ratings_of
-from bilateral.query.recent import rating_times, recent_feedback
-from bilateral.query.records import FileEvidence, registration_evidence
-from bilateral.query.registries import read_registries
-from bilateral.query.search.filters import Side
-from bilateral.query.search.leaders import Board, Leader, leaderboard
-from bilateral.query.standing_words import LEAST_RATING
-from bilateral.query.standings import Doubt, doubts_of, standings_of
-from bilateral.query.trusted import flagged_among
-from bilateral.query.validations import Validation, validations_of
-from bilateral.values.bounds import scale_of_tag
-from bilateral.values.standing import Standing, Status
+from bilateral.index.agents.changes import Change, changes_of
+from bilateral.index.files.identities import OtherIdentity, SolanaIdentity, other_identities, solana_identities
+from bilateral.index.files.queries import names_of
+from bilateral.index.operating.chains import ChainProgress, chains
+from bilateral.index.payments.queries import payment_states, payments_by, payments_to
+from bilateral.index.profiles.answers import Agent, RatingSummary
+from bilateral.index.profiles.queries import agent as read_agent
+from bilateral.index.ratings.authorized import AuthorizedFeedback, authorized_feedback_of
+from bilateral.index.ratings.distribution import TENTHS, distribution
+from bilateral.index.ratings.feedback import Feedback, FeedbackFilter, feedback_of
+from bilateral.index.ratings.latest import LatestRating, latest_ratings
+from bilateral.index.ratings.neighbourhood import Edge, neighbourhood
+from bilateral.index.ratings.queries import Direction, Rating, ratings_of
+from bilateral.index.ratings.recent import rating_times, recent_feedback
+from bilateral.index.ratings.records import FileEvidence, registration_evidence
+from bilateral.index.ratings.sealed import SealedPair, sealed_pairs_of
+from bilateral.index.ratings.validations import Validation, validations_of
+from bilateral.index.reading.registries import read_registries
+from bilateral.index.search.filters import Side
+from bilateral.index.search.leaders import Board, Leader, leaderboard
+from bilateral.index.standing.findings import TrustScore, trust_scores
+from bilateral.index.standing.queries import Doubt, doubts_of, standings_of
+from bilateral.index.standing.trusted import flagged_among
+from bilateral.index.standing.words import LEAST_RATING
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
     from sqlalchemy import Connection
 
-    from bilateral.query.registries import AgentKey, Registries
+    from bilateral.index.reading.registries import AgentKey, Registries
 
 _ROWS: Final = 12  # of each list; its link leads to the rest
 _EDGES: Final = 100  # relations; the page draws eight of each side, and sums up the others

@@ -10,6 +10,7 @@ from uuid import uuid4
 
 from sqlalchemy.exc import DBAPIError
 
+from bilateral.core.interpreter import tuned_interpreter
 from bilateral.index.chain.checks import ENDPOINT_FAILURES
 from bilateral.index.chain.endpoint import Endpoint
 from bilateral.index.chain.follow import ENOUGH_LOGS
@@ -18,14 +19,13 @@ from bilateral.index.chain.pool import Pool
 from bilateral.index.chain.reading import Reader
 from bilateral.index.chain.source import Source
 from bilateral.index.errors import ChainChangedError, NoEndpointError, NotIndexedError
-from bilateral.index.interpreter import tuned_interpreter
-from bilateral.index.patience import Patience
-from bilateral.index.registries import added_registries, begun_block, registries_of
+from bilateral.index.log.batches import Batch
+from bilateral.index.log.database import passing_failure
+from bilateral.index.log.patience import Patience
+from bilateral.index.log.registries import added_registries, begun_block, registries_of
+from bilateral.index.log.store import JOURNAL_BLOCKS, ChainStore
+from bilateral.index.operating.worker import chain_id_of, deployments_of
 from bilateral.index.store.backfill_ranges import BackfillRanges, Claim, RangeLostError
-from bilateral.index.store.chain_store import JOURNAL_BLOCKS, ChainStore
-from bilateral.index.store.database import passing_failure
-from bilateral.index.tables.batches import Batch
-from bilateral.index.worker import chain_id_of, deployments_of
 
 if TYPE_CHECKING:
     import threading
@@ -33,8 +33,8 @@ if TYPE_CHECKING:
 
     from sqlalchemy import Engine
 
-    from bilateral.index.settings import ChainSettings, IndexSettings
-    from bilateral.index.tables.batches import Block
+    from bilateral.index.log.batches import Block
+    from bilateral.index.operating.settings import ChainSettings, IndexSettings
 
 _LOGGER: Final = logging.getLogger("bilateral.index")
 

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from math import ceil
 from typing import Final
 
-from bilateral.errors import InvalidArgumentError
+from bilateral.core.errors import InvalidArgumentError
 
 MOST: Final = 10**13
 """The most agents or ratings of a plan: beyond it, no constant is worth anything."""

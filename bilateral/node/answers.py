@@ -5,12 +5,12 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING, Any, Final, NoReturn
 
-from bilateral.contracts.reverts import decode_revert
-from bilateral.errors import MalformedNodeAnswerError
+from bilateral.core.contracts.reverts import decode_revert
+from bilateral.core.errors import MalformedNodeAnswerError
 
 if TYPE_CHECKING:
-    from bilateral.contracts.reverts import ContractRevertError
-    from bilateral.errors import NodeError
+    from bilateral.core.contracts.reverts import ContractRevertError
+    from bilateral.core.errors import NodeError
 
 _QUANTITY = re.compile(r"0x[0-9a-fA-F]{1,64}")
 _DATA = re.compile(r"0x(?:[0-9a-fA-F]{2})*")

@@ -16,9 +16,9 @@ from urllib.parse import unquote, urlsplit
 
 import httpcore
 
-from bilateral.errors import InvalidArgumentError, MalformedNodeAnswerError, NodeTimeoutError, NodeUnreachableError
-from bilateral.http.connections import DeadlineBackend
-from bilateral.http.waits import seconds_to_wait
+from bilateral.core.errors import InvalidArgumentError, MalformedNodeAnswerError, NodeTimeoutError, NodeUnreachableError
+from bilateral.core.http.connections import DeadlineBackend
+from bilateral.core.http.waits import seconds_to_wait
 from bilateral.node.json_rpc import Reply
 
 if TYPE_CHECKING:

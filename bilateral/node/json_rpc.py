@@ -14,11 +14,17 @@ from http import HTTPStatus
 from itertools import count
 from typing import Any, Final, TypeAlias, TypeVar
 
-from bilateral.errors import BilateralError, MalformedNodeAnswerError, NodeError, NodeTimeoutError, NodeUnreachableError
+from bilateral.core.errors import (
+    BilateralError,
+    MalformedNodeAnswerError,
+    NodeError,
+    NodeTimeoutError,
+    NodeUnreachableError,
+)
+from bilateral.core.text import quoted
+from bilateral.core.text.encoding import is_shallow
 from bilateral.node.refusals import is_temporary
 from bilateral.node.steps import Pause, Rpc
-from bilateral.text import quoted
-from bilateral.text.encoding import is_shallow
 
 T = TypeVar("T")
 

@@ -6,8 +6,8 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final, TypeAlias
 
-from bilateral.contracts.logs import RawLog
-from bilateral.errors import MalformedNodeAnswerError, NodeError, NodeTimeoutError
+from bilateral.core.contracts.logs import RawLog
+from bilateral.core.errors import MalformedNodeAnswerError, NodeError, NodeTimeoutError
 from bilateral.node import answers
 from bilateral.node.ranges import Reaction, judge
 from bilateral.node.steps import Rpc

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import TYPE_CHECKING, Final
 
-from bilateral.errors import NodeError, NodeTimeoutError
+from bilateral.core.errors import NodeError, NodeTimeoutError
 
 if TYPE_CHECKING:
     from collections.abc import Iterable

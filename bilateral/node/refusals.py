@@ -10,7 +10,7 @@ from enum import Enum, auto
 from http import HTTPStatus
 from typing import Final
 
-from bilateral.errors import NodeError
+from bilateral.core.errors import NodeError
 
 
 class Refusal(Enum):

@@ -11,7 +11,7 @@ import time
 from collections.abc import Awaitable, Callable
 from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar
 
-from bilateral.errors import InvalidArgumentError
+from bilateral.core.errors import InvalidArgumentError
 from bilateral.node.steps import Batch, Blocking, Exclusive, Failure, Operation, Pause, Rpc, advance
 
 if TYPE_CHECKING:

@@ -7,7 +7,7 @@ import time
 from collections.abc import Awaitable, Sequence
 from typing import TYPE_CHECKING, Any, Final, NoReturn, Protocol, TypeVar
 
-from bilateral.errors import (
+from bilateral.core.errors import (
     BilateralError,
     InvalidArgumentError,
     MalformedNodeAnswerError,

@@ -6,8 +6,8 @@ from functools import lru_cache
 from hashlib import sha256
 from typing import Final
 
-from bilateral.errors import MalformedIdentifierError
-from bilateral.identifiers.caip import SOLANA_ADDRESS_BYTES, base58_bytes, base58_problem, base58_text
+from bilateral.core.errors import MalformedIdentifierError
+from bilateral.core.identifiers.caip import SOLANA_ADDRESS_BYTES, base58_bytes, base58_problem, base58_text
 
 SATI: Final = "satiRkxEiwZ51cv8PRu8UMzuaqeaNU9jABo6oAFMsLe"
 """The program of SATI, the same on all networks."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from hashlib import sha256
 
-from bilateral.errors.solana import MalformedAccountError
+from bilateral.core.errors.solana import MalformedAccountError
 from bilateral.solana.fields import Fields
 
 

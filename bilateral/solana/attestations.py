@@ -13,8 +13,8 @@ from typing import TYPE_CHECKING, Final
 
 from eth_utils.crypto import keccak
 
-from bilateral.errors import InvalidArgumentError
-from bilateral.identifiers.caip import base58_text
+from bilateral.core.errors import InvalidArgumentError
+from bilateral.core.identifiers.caip import base58_text
 from bilateral.solana.addresses import address_bytes, address_text
 from bilateral.solana.fields import Fields
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from bilateral.errors.solana import MalformedAccountError
+from bilateral.core.errors.solana import MalformedAccountError
 
 
 class Fields:

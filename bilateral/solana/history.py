@@ -5,9 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final, Protocol
 
-from bilateral.errors import MalformedNodeAnswerError
-from bilateral.errors.solana import AgentRefusedError, MalformedAccountError
-from bilateral.identifiers.caip import base58_bytes, is_base58
+from bilateral.core.errors import MalformedNodeAnswerError
+from bilateral.core.errors.solana import AgentRefusedError, MalformedAccountError
+from bilateral.core.identifiers.caip import base58_bytes, is_base58
 from bilateral.node import answers
 from bilateral.node.steps import Batch, Rpc
 from bilateral.solana.nodes import decoded, whole

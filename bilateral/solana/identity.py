@@ -9,9 +9,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
-from bilateral.errors import MalformedIdentifierError
-from bilateral.errors.solana import SolanaWriteError
-from bilateral.identifiers.caip import AccountId, ChainId
+from bilateral.core.errors import MalformedIdentifierError
+from bilateral.core.errors.solana import SolanaWriteError
+from bilateral.core.identifiers.caip import AccountId, ChainId
 from bilateral.node import answers
 from bilateral.node.closing import Closing
 from bilateral.node.running import StepRunner

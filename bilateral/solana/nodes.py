@@ -7,9 +7,9 @@ import binascii
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Final, Literal, TypeAlias
 
-from bilateral.errors import InvalidArgumentError, NodeError
-from bilateral.errors.solana import InconsistentNodeError, WrongNodeError
-from bilateral.identifiers.caip import ChainId
+from bilateral.core.errors import InvalidArgumentError, NodeError
+from bilateral.core.errors.solana import InconsistentNodeError, WrongNodeError
+from bilateral.core.identifiers.caip import ChainId
 from bilateral.node import answers
 from bilateral.node.steps import Rpc
 from bilateral.solana.anchor import Account

@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Any, Final
 
 from eth_utils.crypto import keccak
 
-from bilateral.errors import MalformedIdentifierError, MalformedNodeAnswerError
-from bilateral.errors.solana import MalformedAccountError, SolanaError, SolanaPaymentError, UnknownTransactionError
+from bilateral.core.errors import MalformedIdentifierError, MalformedNodeAnswerError
+from bilateral.core.errors.solana import MalformedAccountError, SolanaError, SolanaPaymentError, UnknownTransactionError
 from bilateral.node import answers
 from bilateral.node.steps import Rpc
 from bilateral.solana.addresses import TOKEN_PROGRAMS, address_bytes, token_account

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
-from bilateral.errors import NodeError
-from bilateral.errors.solana import InconsistentNodeError, SolanaError
+from bilateral.core.errors import NodeError
+from bilateral.core.errors.solana import InconsistentNodeError, SolanaError
 from bilateral.node import answers
 from bilateral.node.steps import Rpc
 from bilateral.solana.addresses import SATI, TOKEN_2022, index_address, registry_address, token_account

@@ -5,8 +5,8 @@ from __future__ import annotations
 from functools import partial
 from typing import TYPE_CHECKING, Final, Protocol, TypeAlias
 
-from bilateral.contracts.records import solana_book
-from bilateral.errors import InvalidArgumentError
+from bilateral.core.contracts.records import solana_book
+from bilateral.core.errors import InvalidArgumentError
 from bilateral.solana.history import ReadAgent
 from bilateral.solana.reading import read_agent
 from bilateral.solana.registry8004 import read_agent_8004
@@ -14,7 +14,7 @@ from bilateral.solana.registry8004 import read_agent_8004
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Mapping
 
-    from bilateral.identifiers.caip import ChainId
+    from bilateral.core.identifiers.caip import ChainId
     from bilateral.node.steps import Operation
 
 SATI_NAME: Final = "SATI"

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from hashlib import sha256
 from typing import TYPE_CHECKING, Final
 
-from bilateral.errors.solana import AgentRefusedError
+from bilateral.core.errors.solana import AgentRefusedError
 from bilateral.solana.addresses import address_bytes, address_text, program_address
 from bilateral.solana.anchor import anchor_account
 from bilateral.solana.fields import Fields

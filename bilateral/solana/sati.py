@@ -10,9 +10,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
-from bilateral.errors import MalformedIdentifierError
-from bilateral.errors.solana import AgentRefusedError, MalformedAccountError
-from bilateral.identifiers.caip import AccountId, base58_problem
+from bilateral.core.errors import MalformedIdentifierError
+from bilateral.core.errors.solana import AgentRefusedError, MalformedAccountError
+from bilateral.core.identifiers.caip import AccountId, base58_problem
 from bilateral.solana.addresses import TOKEN_2022, address_text
 from bilateral.solana.anchor import Account, anchor_account
 from bilateral.solana.history import Watched
@@ -28,7 +28,7 @@ from bilateral.solana.token2022 import (
 )
 
 if TYPE_CHECKING:
-    from bilateral.identifiers.caip import ChainId
+    from bilateral.core.identifiers.caip import ChainId
 
 WALLET_KEY: Final = "agentWallet"
 METADATA: Final = "metadata"

@@ -6,8 +6,8 @@ import base64
 import time
 from typing import TYPE_CHECKING, Any, Final
 
-from bilateral.errors import BilateralError, MissingExtraError
-from bilateral.errors.solana import SolanaWriteError
+from bilateral.core.errors import BilateralError, MissingExtraError
+from bilateral.core.errors.solana import SolanaWriteError
 from bilateral.node import answers
 from bilateral.node.steps import Pause, Rpc
 from bilateral.solana.transactions import MAX_TRANSACTION

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Final
 
-from bilateral.identifiers.caip import base58_text
+from bilateral.core.identifiers.caip import base58_text
 from bilateral.solana.addresses import address_text
 from bilateral.solana.fields import Fields
 

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from importlib.util import find_spec
 
-from bilateral.errors import MissingExtraError
+from bilateral.core.errors import MissingExtraError
 
 _MISSING = [name for name in ("numpy", "scipy", "pyarrow") if find_spec(name) is None]
 if _MISSING:

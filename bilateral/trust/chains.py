@@ -11,7 +11,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from bilateral.errors import InvalidArgumentError
+from bilateral.core.errors import InvalidArgumentError
 from bilateral.trust.results import Results
 from bilateral.trust.tables import Tables
 

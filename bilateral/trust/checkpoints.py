@@ -23,8 +23,8 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from bilateral.errors import InvalidArgumentError
-from bilateral.text import quoted
+from bilateral.core.errors import InvalidArgumentError
+from bilateral.core.text import quoted
 from bilateral.trust.findings import Basis, Finding, Part
 from bilateral.trust.propagation import EigenTrust
 from bilateral.trust.scores import Scores

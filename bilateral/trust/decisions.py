@@ -10,19 +10,19 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
-from bilateral.errors import InvalidArgumentError
-from bilateral.text import quoted
+from bilateral.core.errors import InvalidArgumentError
+from bilateral.core.text import quoted
+from bilateral.core.values.decision import TRIAL, Ground, limit_of
 from bilateral.trust.engine import Engine
 from bilateral.trust.reading import cast
 from bilateral.trust.standing import Side, Standing
 from bilateral.trust.standings import standings
 from bilateral.trust.tables import Tables
-from bilateral.values.decision import TRIAL, Ground, limit_of
 
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from bilateral.values.decision import Limit
+    from bilateral.core.values.decision import Limit
 
 ASKS: Final = pa.schema(
     [

@@ -15,8 +15,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, Self
 
-from bilateral.errors import InvalidArgumentError, MissingExtraError
-from bilateral.text import quoted
+from bilateral.core.errors import InvalidArgumentError, MissingExtraError
+from bilateral.core.text import quoted
 
 if TYPE_CHECKING:
     from types import TracebackType

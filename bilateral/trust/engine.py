@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Final, Self
 
 import numpy as np
 
-from bilateral.errors import InvalidArgumentError
+from bilateral.core.errors import InvalidArgumentError
 from bilateral.trust.coding import coded
 from bilateral.trust.context import Context
 from bilateral.trust.detectors.blocks import Blocks

@@ -13,8 +13,8 @@ import pyarrow as pa
 import pyarrow.fs as pafs
 import pyarrow.parquet as pq
 
-from bilateral.errors import InvalidArgumentError
-from bilateral.text import quoted
+from bilateral.core.errors import InvalidArgumentError
+from bilateral.core.text import quoted
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence

@@ -9,10 +9,10 @@ from typing import TYPE_CHECKING, Final
 import numpy as np
 import pyarrow.compute as pc
 
+from bilateral.core.values import STANDARD_TAGS
 from bilateral.trust.arrays import lexical_order
 from bilateral.trust.columns import distinct, positions
 from bilateral.trust.searches import first_equal
-from bilateral.values import STANDARD_TAGS
 
 if TYPE_CHECKING:
     import pyarrow as pa

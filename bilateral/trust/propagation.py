@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Self
 import numpy as np
 from scipy import sparse
 
-from bilateral.errors import InvalidArgumentError
+from bilateral.core.errors import InvalidArgumentError
 
 if TYPE_CHECKING:
     from collections.abc import Callable

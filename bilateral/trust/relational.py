@@ -14,9 +14,9 @@ from urllib.parse import parse_qsl
 import numpy as np
 import pyarrow as pa
 
-from bilateral.errors import InvalidArgumentError
-from bilateral.errors.base import require_modules
-from bilateral.text import quoted
+from bilateral.core.errors import InvalidArgumentError
+from bilateral.core.errors.base import require_modules
+from bilateral.core.text import quoted
 from bilateral.trust.accounts import ACCOUNTS, in_small_letters
 from bilateral.trust.columns import LARGEST
 from bilateral.trust.folders import without_secrets

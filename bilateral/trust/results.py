@@ -13,8 +13,8 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from bilateral.errors import InvalidArgumentError
-from bilateral.text import quoted
+from bilateral.core.errors import InvalidArgumentError
+from bilateral.core.text import quoted
 from bilateral.trust.amounts import told_money
 from bilateral.trust.arrays import distinct_keys
 from bilateral.trust.copies import as_texts, in_stretches, taken

@@ -10,8 +10,8 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from bilateral.errors import InvalidArgumentError
-from bilateral.text import quoted
+from bilateral.core.errors import InvalidArgumentError
+from bilateral.core.text import quoted
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Mapping, Sequence

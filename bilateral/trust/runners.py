@@ -11,8 +11,8 @@ from uuid import uuid4
 
 import pyarrow as pa
 
-from bilateral.errors import InvalidArgumentError, MissingExtraError, NodeUnreachableError
-from bilateral.text import quoted
+from bilateral.core.errors import InvalidArgumentError, MissingExtraError, NodeUnreachableError
+from bilateral.core.text import quoted
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

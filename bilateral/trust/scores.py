@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Final
 import numpy as np
 import numpy.typing as npt
 
+from bilateral.core.values.bounds import QUANTILE
 from bilateral.trust.arrays import Flags, Floats, Groups, Ints, contained, distinct_keys, group_counts, pairs
 from bilateral.trust.backing import backing
 from bilateral.trust.bias import BiasModel
@@ -20,7 +21,6 @@ from bilateral.trust.change_points import lasting
 from bilateral.trust.context import RECORDED, THIN
 from bilateral.trust.opinions import Kind
 from bilateral.trust.signs import MOST
-from bilateral.values.bounds import QUANTILE
 
 if TYPE_CHECKING:
     from bilateral.trust.context import Context

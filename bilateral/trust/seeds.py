@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
-from bilateral.errors import InvalidArgumentError
+from bilateral.core.errors import InvalidArgumentError
 from bilateral.trust.arrays import contained, distinct_keys, group_counts, group_sums, pairs, unpaired
 from bilateral.trust.backing import backing
 from bilateral.trust.evidence import Stayed

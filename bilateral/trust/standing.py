@@ -6,7 +6,7 @@ from typing import Final
 
 import pyarrow as pa
 
-from bilateral.values.standing import Reason, Side, Standing, Status
+from bilateral.core.values.standing import Reason, Side, Standing, Status
 
 __all__ = ["SCHEMA", "Reason", "Side", "Standing", "Status"]
 

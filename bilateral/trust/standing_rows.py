@@ -9,12 +9,12 @@ from typing import TYPE_CHECKING, Any, Final, Self
 import numpy as np
 import pyarrow as pa
 
+from bilateral.core.values.standing import LEAST
 from bilateral.trust.amounts import sums_by_coin
 from bilateral.trust.arrays import Flags, Floats, Ints
 from bilateral.trust.copies import moved
 from bilateral.trust.evidence import Stayed, costs_of_clients, costs_of_servers
 from bilateral.trust.standing import SCHEMA, Reason, Side
-from bilateral.values.standing import LEAST
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping

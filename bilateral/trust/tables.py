@@ -9,8 +9,8 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
-from bilateral.errors import InvalidArgumentError
-from bilateral.text import quoted
+from bilateral.core.errors import InvalidArgumentError
+from bilateral.core.text import quoted
 from bilateral.trust.accounts import ACCOUNTS, one_spelling, require_addresses
 from bilateral.trust.columns import coded_together, encoded
 from bilateral.trust.folders import Folder

@@ -11,11 +11,11 @@ from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
+from bilateral.core.values.decision import TRIAL
+from bilateral.core.values.standing import SHARED_TRIAL
 from bilateral.trust.arrays import first_of
 from bilateral.trust.kinship import roots
 from bilateral.trust.standing import Reason
-from bilateral.values.decision import TRIAL
-from bilateral.values.standing import SHARED_TRIAL
 
 if TYPE_CHECKING:
     from bilateral.trust.arrays import Floats, Ints

@@ -10,24 +10,40 @@ adapt it. Import adapters by their full names. `docs/x402.md` is the manual.
 
 from __future__ import annotations
 
-from bilateral.errors.base import require_modules
+from bilateral.core.errors.base import require_modules
 
 require_modules("x402", "brotli", "jsonschema", "nacl", "prometheus_client", "rfc8785", "x402")
 
-from bilateral.x402.answer_limits import AnswerLimits  # noqa: E402  # after the check
-from bilateral.x402.blind import BlindSealer  # noqa: E402
-from bilateral.x402.client import (  # noqa: E402
+from bilateral.x402.clients.answer_limits import AnswerLimits  # noqa: E402  # after the check
+from bilateral.x402.clients.client import (  # noqa: E402
     Reputation8004ClientExtension,
     ReputationDraftClientExtension,
     protect_client,
 )
-from bilateral.x402.client_claims import VerifiedClient  # noqa: E402
-from bilateral.x402.declarations import (  # noqa: E402
+from bilateral.x402.clients.feedback import (  # noqa: E402
+    PAYMENT_MISMATCH,
+    QUALITY,
+    REACHABLE,
+    RESOURCE_DELIVERED,
+    RESOURCE_MISSING,
+    RESPONSE_DELAYED,
+    give_paid_feedback,
+    give_paid_feedback_async,
+    is_signed_by_client,
+    is_signed_by_client_async,
+    paid_feedback,
+    sign_paid_feedback,
+)
+from bilateral.x402.clients.outstanding import abandon_payment  # noqa: E402
+from bilateral.x402.clients.preflight import Finding, Preflight, check_url  # noqa: E402
+from bilateral.x402.proof.blind import BlindSealer  # noqa: E402
+from bilateral.x402.proof.client_claims import VerifiedClient  # noqa: E402
+from bilateral.x402.proof.declarations import (  # noqa: E402
     declare_8004_reputation,
     declare_reputation_draft,
     registration_of,
 )
-from bilateral.x402.errors import (  # noqa: E402
+from bilateral.x402.proof.errors import (  # noqa: E402
     BodyTooLargeError,
     DuplicateFeedbackError,
     InvalidKeyError,
@@ -43,28 +59,14 @@ from bilateral.x402.errors import (  # noqa: E402
     UnreadFeedbackError,
     UnsupportedBodyError,
 )
-from bilateral.x402.feedback import (  # noqa: E402
-    PAYMENT_MISMATCH,
-    QUALITY,
-    REACHABLE,
-    RESOURCE_DELIVERED,
-    RESOURCE_MISSING,
-    RESPONSE_DELAYED,
-    give_paid_feedback,
-    give_paid_feedback_async,
-    is_signed_by_client,
-    is_signed_by_client_async,
-    paid_feedback,
-    sign_paid_feedback,
-)
-from bilateral.x402.interactions import (  # noqa: E402
+from bilateral.x402.proof.interactions import (  # noqa: E402
     client_message_hash,
     draft_data_hash,
     draft_interaction_hash,
     draft_reviewer_hash,
     interaction_hash,
 )
-from bilateral.x402.keys import (  # noqa: E402
+from bilateral.x402.proof.keys import (  # noqa: E402
     Ed25519Key,
     InteractionKey,
     RemoteKey,
@@ -73,23 +75,16 @@ from bilateral.x402.keys import (  # noqa: E402
     key_from_keystore,
     key_from_secret,
 )
-from bilateral.x402.outstanding import abandon_payment  # noqa: E402
-from bilateral.x402.paid_requests import PaidRequest  # noqa: E402
-from bilateral.x402.preflight import Finding, Preflight, check_url  # noqa: E402
-from bilateral.x402.profiles import (  # noqa: E402
+from bilateral.x402.proof.paid_requests import PaidRequest  # noqa: E402
+from bilateral.x402.proof.profiles import (  # noqa: E402
     PROFILE_8004,
     PROFILE_DRAFT,
     REPUTATION_DRAFT,
     Profile,
 )
-from bilateral.x402.readers import RegistryReader  # noqa: E402
-from bilateral.x402.rotation import add_signer, list_signers, retire_signer  # noqa: E402
-from bilateral.x402.schema import reputation_8004_schema, reputation_draft_schema  # noqa: E402
-from bilateral.x402.server import (  # noqa: E402
-    Reputation8004ResourceServerExtension,
-    ReputationDraftResourceServerExtension,
-)
-from bilateral.x402.types import (  # noqa: E402
+from bilateral.x402.proof.readers import RegistryReader  # noqa: E402
+from bilateral.x402.proof.schema import reputation_8004_schema, reputation_draft_schema  # noqa: E402
+from bilateral.x402.proof.types import (  # noqa: E402
     REPUTATION_8004,
     AgentRegistration,
     BlindTerms,
@@ -98,8 +93,13 @@ from bilateral.x402.types import (  # noqa: E402
     ReputationInfo,
     SettlementReceipt,
 )
-from bilateral.x402.verdicts import Check, CheckName, EnvelopeCheck, Outcome, Payment, Verification  # noqa: E402
-from bilateral.x402.verifier import AsyncVerifier, Verifier  # noqa: E402
+from bilateral.x402.proof.verdicts import Check, CheckName, EnvelopeCheck, Outcome, Payment, Verification  # noqa: E402
+from bilateral.x402.proof.verifier import AsyncVerifier, Verifier  # noqa: E402
+from bilateral.x402.server.rotation import add_signer, list_signers, retire_signer  # noqa: E402
+from bilateral.x402.server.server import (  # noqa: E402
+    Reputation8004ResourceServerExtension,
+    ReputationDraftResourceServerExtension,
+)
 
 __all__ = [
     "PAYMENT_MISMATCH",

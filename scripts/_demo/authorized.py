@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import ape
 from eth_utils.crypto import keccak
 
-from bilateral.signatures import Domain, FeedbackAuth, encode_feedback_auth
+from bilateral.core.signatures import Domain, FeedbackAuth, encode_feedback_auth
 
 if TYPE_CHECKING:
     from ape.contracts import ContractInstance

@@ -31,16 +31,16 @@ from bilateral.buyers.requests import EnrichmentBody
 from bilateral.buyers.results import domain_of
 from bilateral.buyers.settings import BuyerSettings
 from bilateral.client import Client
-from bilateral.contracts import Deployment
-from bilateral.contracts.buyer_terms import BuyerTier, TierCredential
+from bilateral.core.contracts import Deployment
+from bilateral.core.contracts.buyer_terms import BuyerTier, TierCredential
+from bilateral.core.signatures import Domain
 from bilateral.dev.servers import facilitator_app, serving
+from bilateral.index.log.database import open_database
+from bilateral.index.operating.settings import ChainSettings
+from bilateral.index.operating.worker import Worker
 from bilateral.index.payments.terms import PaymentTerms
-from bilateral.index.settings import ChainSettings
-from bilateral.index.store.database import open_database
-from bilateral.index.worker import Worker
-from bilateral.query.registries import AgentKey
-from bilateral.signatures import Domain
-from bilateral.x402.discounts import BuyerPricing, service_lookup
+from bilateral.index.reading.registries import AgentKey
+from bilateral.x402.server.discounts import BuyerPricing, service_lookup
 from scripts._payments import sign_payment
 
 if TYPE_CHECKING:
@@ -49,7 +49,7 @@ if TYPE_CHECKING:
     from ape.contracts import ContractInstance
     from eth_account.signers.local import LocalAccount
 
-    from bilateral.x402.tier_proofs import ProofDiscounts
+    from bilateral.x402.server.tier_proofs import ProofDiscounts
     from scripts._demo.stage import Stage
 
 DOLLAR = 1_000_000

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Any, Final
 
 from eth_utils.crypto import keccak
 
-from bilateral.signatures import Domain
-from bilateral.signatures.blind_ratings import (
+from bilateral.core.signatures import Domain
+from bilateral.core.signatures.blind_ratings import (
     BlindFeedback,
     Pair,
     RatingState,

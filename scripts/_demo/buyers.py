@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 import requests
 
 from bilateral.buyers.policies import BRP, INDEPENDENT
-from bilateral.contracts.buyer_terms import BuyerTier, policy_hash
+from bilateral.core.contracts.buyer_terms import BuyerTier, policy_hash
 from bilateral.dev.servers import serving
 from scripts._demo import private
 from scripts._demo.bazaar import DOLLAR, PRICE, Bazaar, price_in, required_in

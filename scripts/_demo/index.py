@@ -9,16 +9,16 @@ from typing import TYPE_CHECKING
 
 from sqlalchemy import select, text
 
-from bilateral.contracts import Deployment
+from bilateral.core.contracts import Deployment
 from bilateral.index.chain.endpoint import Endpoint
 from bilateral.index.chain.source import Source
-from bilateral.index.registries import registries_of
-from bilateral.index.settings import ChainSettings
-from bilateral.index.status import chain_statuses
-from bilateral.index.store.database import open_database
-from bilateral.index.tables import schema
-from bilateral.index.verify import Verifier
-from bilateral.index.worker import Worker
+from bilateral.index.log import tables as schema
+from bilateral.index.log.database import open_database
+from bilateral.index.log.registries import registries_of
+from bilateral.index.operating.settings import ChainSettings
+from bilateral.index.operating.status import chain_statuses
+from bilateral.index.operating.verification import Verifier
+from bilateral.index.operating.worker import Worker
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

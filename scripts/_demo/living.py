@@ -11,12 +11,12 @@ from typing import TYPE_CHECKING, Any, Final
 import requests
 from eth_utils.crypto import keccak
 
+from bilateral.core.identifiers import checksummed
 from bilateral.documents import RegistrationFile
 from bilateral.documents.data_uri import encode_data_uri
-from bilateral.identifiers import checksummed
 from bilateral.x402 import LostAnswerError, give_paid_feedback
-from bilateral.x402.gate import rate_client
-from bilateral.x402.requests import verification_of
+from bilateral.x402.clients.requests import verification_of
+from bilateral.x402.server.gate import rate_client
 from scripts._demo.paid import session
 from scripts._demo.transactions import send_from
 

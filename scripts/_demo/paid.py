@@ -17,10 +17,10 @@ from x402.mechanisms.evm.exact import register_exact_evm_client, register_exact_
 from x402.mechanisms.evm.signers import EthAccountSigner
 
 from bilateral.client import Client
-from bilateral.contracts import Deployment
+from bilateral.core.contracts import Deployment
+from bilateral.core.identifiers import GlobalAgentId
 from bilateral.dev.servers import facilitator_app, serving
 from bilateral.documents import RegistrationFile
-from bilateral.identifiers import GlobalAgentId
 from bilateral.x402 import (
     REPUTATION_8004,
     AsyncVerifier,
@@ -35,9 +35,9 @@ from bilateral.x402 import (
     give_paid_feedback,
     protect_client,
 )
-from bilateral.x402.asgi import ReputationMiddleware
-from bilateral.x402.gate import rate_client, reputable_client
-from bilateral.x402.requests import verification_of, verifying_session
+from bilateral.x402.clients.requests import verification_of, verifying_session
+from bilateral.x402.server.asgi import ReputationMiddleware
+from bilateral.x402.server.gate import rate_client, reputable_client
 from scripts._demo import sponsored
 
 if TYPE_CHECKING:

@@ -19,7 +19,7 @@ import httpx
 from ape.logging import get_rich_console, logger
 from rich.console import Console
 
-from bilateral.contracts import Deployment
+from bilateral.core.contracts import Deployment
 from bilateral.dev.anvil import Interrupted, ended_after_us
 from bilateral.dev.servers import facilitator_app, serving
 from bilateral.x402 import Preflight, Verifier, declare_8004_reputation

@@ -17,10 +17,10 @@ from bilateral.buyers.private.proving import LEAST_MEMBERS, fetch_list, identity
 from bilateral.buyers.private.terms import private_agent_scope
 from bilateral.buyers.private.verifying import TierVerifier, on_chain
 from bilateral.client import Client
-from bilateral.contracts.buyer_terms import BuyerTier, policy_hash
+from bilateral.core.contracts.buyer_terms import BuyerTier, policy_hash
 from bilateral.dev.servers import serving
-from bilateral.index.store.database import open_database
-from bilateral.x402.tier_proofs import ProofDiscounts, proof_headers
+from bilateral.index.log.database import open_database
+from bilateral.x402.server.tier_proofs import ProofDiscounts, proof_headers
 from scripts._build import ROOT
 from scripts._demo.bazaar import DOLLAR, PRICE, price_in
 from scripts._payments import sign_payment

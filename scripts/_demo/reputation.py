@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from eth_utils.crypto import keccak
 
-from bilateral.signatures import Domain, Feedback
+from bilateral.core.signatures import Domain, Feedback
 
 if TYPE_CHECKING:
     from ape.contracts import ContractInstance

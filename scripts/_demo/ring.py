@@ -11,20 +11,20 @@ from typing import TYPE_CHECKING, Final
 from eth_utils.crypto import keccak
 from sqlalchemy import select
 
-from bilateral.contracts import Deployment
-from bilateral.identifiers import checksummed
-from bilateral.index.analysis.funding import FundingCollector
-from bilateral.index.analysis.refresh import Refresher
-from bilateral.index.analysis.run import analyse
-from bilateral.index.analysis.stored import stored_results
+from bilateral.core.contracts import Deployment
+from bilateral.core.identifiers import checksummed
 from bilateral.index.chain.endpoint import Endpoint
 from bilateral.index.chain.pool import Pool
 from bilateral.index.chain.source import Source
-from bilateral.index.settings import ChainSettings
-from bilateral.index.store.database import open_database
-from bilateral.index.tables.analysis import AnalysisKey
-from bilateral.index.tables.standings import standing
-from bilateral.index.worker import Worker
+from bilateral.index.log.database import open_database
+from bilateral.index.operating.settings import ChainSettings
+from bilateral.index.operating.worker import Worker
+from bilateral.index.standing.analysis import analyse
+from bilateral.index.standing.funding import FundingCollector
+from bilateral.index.standing.refresh import Refresher
+from bilateral.index.standing.standing_tables import standing
+from bilateral.index.standing.stored import stored_results
+from bilateral.index.standing.tables import AnalysisKey
 from bilateral.trust.explain import explain
 from scripts._demo.transactions import send_from
 

@@ -15,12 +15,12 @@ from typing import TYPE_CHECKING, Any
 import httpx
 from mcp import Client
 
-from bilateral.contracts import Deployment
+from bilateral.core.contracts import Deployment
 from bilateral.documents import Loader
 from bilateral.index.files.references import ReferenceScan
-from bilateral.index.settings import ChainSettings
-from bilateral.index.store.database import open_database
-from bilateral.index.worker import Worker
+from bilateral.index.log.database import open_database
+from bilateral.index.operating.settings import ChainSettings
+from bilateral.index.operating.worker import Worker
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

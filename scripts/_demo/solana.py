@@ -24,10 +24,10 @@ from x402.mechanisms.svm.exact import (
 
 from bilateral.checks import LiveCheck, check_solana_server
 from bilateral.client import Client
-from bilateral.contracts import Deployment
+from bilateral.core.contracts import Deployment
+from bilateral.core.identifiers import AccountId, GlobalAgentId
 from bilateral.dev.servers import facilitator_app_of, serving
 from bilateral.documents import RegistrationFile
-from bilateral.identifiers import AccountId, GlobalAgentId
 from bilateral.solana.addresses import MAINNET, SATI
 from bilateral.solana.identity import SatiIdentity
 from bilateral.x402 import (
@@ -39,11 +39,11 @@ from bilateral.x402 import (
     Verifier,
     protect_client,
 )
-from bilateral.x402.asgi import ReputationMiddleware
-from bilateral.x402.confirmation import confirm_settlement
-from bilateral.x402.feedback_elsewhere import give_feedback_elsewhere, is_signed_by_payer
-from bilateral.x402.requests import verification_of, verifying_session
-from bilateral.x402.solana import SolanaReader, declare_solana_reputation
+from bilateral.x402.clients.feedback_elsewhere import give_feedback_elsewhere, is_signed_by_payer
+from bilateral.x402.clients.requests import verification_of, verifying_session
+from bilateral.x402.proof.solana import SolanaReader, declare_solana_reputation
+from bilateral.x402.server.asgi import ReputationMiddleware
+from bilateral.x402.server.confirmation import confirm_settlement
 from simulation.solana.node import Node
 from simulation.solana.node import serving as serving_node
 from simulation.solana.world import World

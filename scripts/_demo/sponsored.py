@@ -13,7 +13,7 @@ from bilateral.api.aggregator import FEEDBACK_PATH
 from bilateral.api.app import create_app
 from bilateral.api.settings import ApiSettings
 from bilateral.dev.servers import serving
-from bilateral.index.store.database import open_database
+from bilateral.index.log.database import open_database
 from bilateral.x402 import RESPONSE_DELAYED
 from bilateral.x402.aggregator.client import give_sponsored_feedback
 from bilateral.x402.aggregator.settings import AggregatorSettings, SponsoredChain

@@ -9,7 +9,7 @@ from eth_utils.abi import abi_to_signature
 from eth_utils.address import is_checksum_address, to_checksum_address
 from eth_utils.crypto import keccak
 
-from bilateral.contracts.records import address_book
+from bilateral.core.contracts.records import address_book
 from scripts._deployment.errors import DeploymentError
 from scripts._deployment.parameters import CANONICAL
 

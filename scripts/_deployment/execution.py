@@ -12,7 +12,7 @@ from eth_utils.address import to_checksum_address
 from eth_utils.crypto import keccak
 from web3.exceptions import BadFunctionCallOutput, ContractLogicError, Web3Exception, Web3RPCError
 
-from bilateral.contracts import Registry
+from bilateral.core.contracts import Registry
 from bilateral.node.refusals import Refusal
 from scripts._build import ROOT
 from scripts._deployment.errors import DeploymentError, explained, one_line

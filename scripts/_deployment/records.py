@@ -11,7 +11,7 @@ from eth_utils.address import is_checksum_address
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, StringConstraints, ValidationError
 from pydantic.alias_generators import to_camel
 
-from bilateral.contracts.records import RegistryEntry
+from bilateral.core.contracts.records import RegistryEntry
 from scripts._deployment.errors import DeploymentError, first_mistake
 from scripts._files import write_atomically
 

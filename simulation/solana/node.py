@@ -13,8 +13,8 @@ from solders.pubkey import Pubkey
 from solders.transaction import VersionedTransaction
 from solders.transaction_metadata import FailedTransactionMetadata
 
-from bilateral.errors.solana import MalformedAccountError
-from bilateral.identifiers.caip import base58_text
+from bilateral.core.errors.solana import MalformedAccountError
+from bilateral.core.identifiers.caip import base58_text
 from bilateral.solana.addresses import TOKEN_PROGRAMS
 from bilateral.solana.token2022 import TokenAccount
 from simulation.serving import serve_in_thread

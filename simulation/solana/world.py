@@ -14,7 +14,7 @@ from solders.system_program import TransferParams
 from solders.system_program import transfer as transfer_lamports
 from solders.transaction import VersionedTransaction
 
-from bilateral.contracts.records import solana_book
+from bilateral.core.contracts.records import solana_book
 from bilateral.solana.addresses import MAINNET, TOKEN, index_address
 from bilateral.solana.registry8004 import CORE, agent_address
 from simulation.solana import instructions as ix

@@ -12,7 +12,7 @@ from dataclasses import replace
 import pytest
 
 from bilateral.api.settings import ApiSettings
-from bilateral.query.readers import Reader
+from bilateral.index.reading.readers import Reader
 from tests.api.described import comparing_client
 from tests.api.world import build, index_world, served
 from tests.postgres import running_postgres

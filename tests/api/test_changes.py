@@ -10,8 +10,8 @@ import pytest
 
 from bilateral.api import feed
 from bilateral.api.routes import changes
-from bilateral.index.store.database import connect_engine
-from bilateral.index.store.feed_pruning import FeedLimits, prune_feed
+from bilateral.index.changes.worker import FeedLimits, prune_feed
+from bilateral.index.log.database import connect_engine
 from tests.api.world import ALICE, FRANK
 
 pytestmark = pytest.mark.one_engine

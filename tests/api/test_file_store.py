@@ -13,9 +13,9 @@ from bilateral.api.file_store import PENDING, OperatorStore
 from bilateral.api.problems import ProblemError
 from bilateral.api.service import Service
 from bilateral.api.settings import ApiSettings
-from bilateral.errors import InvalidArgumentError
-from bilateral.index.store.database import open_database
-from bilateral.index.tables.schema import agent
+from bilateral.core.errors import InvalidArgumentError
+from bilateral.index.log.database import open_database
+from bilateral.index.log.tables import agent
 
 URL = "https://explorer.example/files"
 

@@ -9,8 +9,8 @@ from prometheus_client.parser import text_string_to_metric_families
 
 from bilateral.api.recent import Recent
 from bilateral.index.errors import DatabaseUnavailableError
-from bilateral.query.chains import chains
-from bilateral.query.readers import Reader
+from bilateral.index.operating.chains import chains
+from bilateral.index.reading.readers import Reader
 from tests.waiting import wait_until
 
 pytestmark = pytest.mark.one_engine

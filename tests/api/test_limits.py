@@ -12,7 +12,7 @@ import pytest
 from bilateral.api import guard, protocol
 from bilateral.api.guard import client_address
 from bilateral.api.settings import ApiSettings
-from bilateral.errors import InvalidArgumentError
+from bilateral.core.errors import InvalidArgumentError
 from tests.api.world import ALICE, BOB
 
 pytestmark = pytest.mark.one_engine

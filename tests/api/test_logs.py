@@ -12,9 +12,9 @@ import pytest
 
 from bilateral.api.app import create_app
 from bilateral.api.problems import problem_of
-from bilateral.errors import BilateralError
+from bilateral.core.errors import BilateralError
+from bilateral.core.text.log_lines import SafeFormatter, SeldomFilter, safe_handler
 from bilateral.index.errors import DatabaseUnavailableError
-from bilateral.text.log_lines import SafeFormatter, SeldomFilter, safe_handler
 from tests.api.world import served
 
 HOSTILE = "nice\r\ntime=1 level=ERROR forged \x1b[2J\x07\u202eback\u2028next\x00\ud800"

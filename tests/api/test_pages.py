@@ -8,8 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bilateral.errors import InvalidArgumentError
-from bilateral.query.pages import InvalidCursorError, Small, Wide, decode_cursor, encode_cursor, require_limit
+from bilateral.core.errors import InvalidArgumentError
+from bilateral.index.reading.pages import InvalidCursorError, Small, Wide, decode_cursor, encode_cursor, require_limit
 
 KEYS = st.tuples(
     st.integers(-(2**63) + 1, 2**63 - 1),

@@ -10,14 +10,14 @@ from contextlib import contextmanager
 import pytest
 from sqlalchemy import Integer, Text, column, func, literal, select, text
 
-from bilateral.errors import InvalidArgumentError
+from bilateral.core.errors import InvalidArgumentError
 from bilateral.index.errors import DatabaseUnavailableError, NewerSchemaError, OlderSchemaError
-from bilateral.index.store.database import open_database
-from bilateral.query import readers
-from bilateral.query.chains import chains
-from bilateral.query.errors import QueryTimeoutError, ReadersBusyError, StarvedError
-from bilateral.query.prepared import Prepared
-from bilateral.query.readers import Reader
+from bilateral.index.log.database import open_database
+from bilateral.index.operating.chains import chains
+from bilateral.index.reading import readers
+from bilateral.index.reading.errors import QueryTimeoutError, ReadersBusyError, StarvedError
+from bilateral.index.reading.prepared import Prepared
+from bilateral.index.reading.readers import Reader
 
 ENDLESS = {
     "sqlite": "WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n) SELECT count(*) FROM n",

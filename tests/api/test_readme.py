@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from web3 import HTTPProvider, Web3
 
-from bilateral.contracts import Registry
+from bilateral.core.contracts import Registry
 from tests.api.test_serve import serving, wait_until
 from tests.sdk.client.helpers import plain
 from tests.sdk.deployed.world import CANONICAL, CHAIN_ID, OWNER, canonical_chain

@@ -7,9 +7,9 @@ from datetime import UTC, datetime
 
 import pytest
 
-from bilateral.query import accounts
-from bilateral.query.ratings import Direction, ratings_of
-from bilateral.query.registries import read_registries
+from bilateral.index.agents import queries as accounts
+from bilateral.index.ratings.queries import Direction, ratings_of
+from bilateral.index.reading.registries import read_registries
 from tests.api.world import ALICE, BOB, DAVE, ERIN, FORMULA_TAG, FRANK, GRACE, MALLORY, STARS, TREASURY
 
 

@@ -249,6 +249,6 @@ def test_search_with_an_order_never_falls_back_to_meaning(api, order):
 
 @pytest.mark.one_engine
 def test_search_without_the_model_finds_nothing_by_meaning(api, monkeypatch):
-    monkeypatch.setattr("bilateral.query.search.agents.has_model", lambda: False)
+    monkeypatch.setattr("bilateral.index.search.queries.has_model", lambda: False)
     answer = api.get("/v1/search/agents", params={"q": QUESTION}).json()
     assert (answer["items"], answer["is_closest"]) == ([], False)

@@ -20,8 +20,8 @@ import pytest
 from bilateral.api.awaiting import make_app
 from bilateral.api.serve import _Follower
 from bilateral.api.settings import ApiSettings, read_api_settings
-from bilateral.errors import InvalidArgumentError
-from bilateral.index.settings import ChainSettings, IndexSettings
+from bilateral.core.errors import InvalidArgumentError
+from bilateral.index.operating.settings import ChainSettings, IndexSettings
 from tests.api.world import ALICE, served
 from tests.sdk.servers import HttpServer
 from tests.waiting import wait_until

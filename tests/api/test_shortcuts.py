@@ -9,7 +9,7 @@ import pytest
 
 from bilateral.api.service import Service
 from bilateral.index.errors import DatabaseUnavailableError
-from bilateral.query.errors import QueryTimeoutError
+from bilateral.index.reading.errors import QueryTimeoutError
 
 pytestmark = pytest.mark.one_engine
 

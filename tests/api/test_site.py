@@ -8,9 +8,9 @@ from starlette.testclient import TestClient
 from bilateral.api.app import create_app
 from bilateral.api.settings import ApiSettings
 from bilateral.api.site import Site
-from bilateral.errors import InvalidArgumentError
+from bilateral.core.errors import InvalidArgumentError
 from bilateral.explorer.rendering import POLICY
-from bilateral.index.store.database import open_database
+from bilateral.index.log.database import open_database
 from scripts import site_archive
 
 PAGE = "<!doctype html><script src=assets/page.js></script><h1>Checks</h1>" + "<p>words</p>" * 200

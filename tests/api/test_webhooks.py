@@ -14,14 +14,14 @@ from bilateral.api.webhooks import delivering
 from bilateral.api.webhooks.delivering import Deliverer
 from bilateral.api.webhooks.signing import Signer, read_key, write_key
 from bilateral.api.webhooks.subscribing import subscribe
+from bilateral.core.errors import BilateralError, InvalidArgumentError
 from bilateral.documents.http import Limits, Network
-from bilateral.errors import BilateralError, InvalidArgumentError
-from bilateral.index.store.database import connect_engine, snapshot
-from bilateral.index.store.feed_pruning import FeedLimits, prune_feed
-from bilateral.index.store.webhooks import MOST_OF_OWNER, remove_webhook, stored_webhooks, take_lease, webhook_figures
-from bilateral.query.feed.filters import parse_filter
-from bilateral.query.feed.reading import FeedFilter, read_feed
-from bilateral.query.registries import read_registries
+from bilateral.index.changes.filters import parse_filter
+from bilateral.index.changes.queries import FeedFilter, read_feed
+from bilateral.index.changes.webhooks import MOST_OF_OWNER, remove_webhook, stored_webhooks, take_lease, webhook_figures
+from bilateral.index.changes.worker import FeedLimits, prune_feed
+from bilateral.index.log.database import connect_engine, snapshot
+from bilateral.index.reading.registries import read_registries
 from tests.api.receivers import receiving
 from tests.waiting import wait_until
 

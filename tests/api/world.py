@@ -18,15 +18,15 @@ from web3 import HTTPProvider, Web3
 from bilateral.api.app import create_app
 from bilateral.api.serve import server_config
 from bilateral.client import Client
-from bilateral.contracts import Deployment
+from bilateral.core.contracts import Deployment
 from bilateral.documents import Limits, Loader, Network, prepare_feedback_file
 from bilateral.documents.data_uri import encode_data_uri
 from bilateral.documents.registration import REGISTRATION_TYPE
-from bilateral.index.analysis.run import analyse
-from bilateral.index.process import follow_chains
-from bilateral.index.settings import ChainSettings, FileSettings, IndexSettings
-from bilateral.index.store.database import open_database
-from bilateral.index.tables.analysis import AnalysisKey
+from bilateral.index.log.database import open_database
+from bilateral.index.operating.process import follow_chains
+from bilateral.index.operating.settings import ChainSettings, FileSettings, IndexSettings
+from bilateral.index.standing.analysis import analyse
+from bilateral.index.standing.tables import AnalysisKey
 from scripts._anvil import running_anvil
 from tests.sdk.client.helpers import deploy
 from tests.sdk.servers import GatewayServer, HttpServer

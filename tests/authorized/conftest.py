@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import pytest
 
-from bilateral.signatures import FeedbackAuth
+from bilateral.core.signatures import FeedbackAuth
 from tests.authorized.helpers import MAX_UINT256, Given, authorization, domain_of, refusal
 
 

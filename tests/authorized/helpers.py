@@ -8,7 +8,7 @@ from eth_abi.abi import decode
 from eth_account import Account
 from eth_utils import keccak, to_checksum_address
 
-from bilateral.signatures import Domain, FeedbackAuth, sign_feedback_auth
+from bilateral.core.signatures import Domain, FeedbackAuth, sign_feedback_auth
 
 FIELDS_LENGTH = 160
 """The length of the five fields before the signature in `feedbackAuth`, in bytes."""

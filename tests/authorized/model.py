@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from bilateral.signatures import FeedbackAuth
+    from bilateral.core.signatures import FeedbackAuth
 
 
 @dataclass

@@ -7,7 +7,7 @@ from dataclasses import replace
 import ape
 import pytest
 
-from bilateral.signatures import encode_feedback_auth
+from bilateral.core.signatures import encode_feedback_auth
 from tests.authorized.helpers import Given, refusal, sign
 
 HOSTILE_WALLETS = [

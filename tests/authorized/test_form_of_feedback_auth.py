@@ -8,7 +8,7 @@ import ape
 import pytest
 from eth_utils import to_checksum_address
 
-from bilateral.signatures import FeedbackAuth, encode_feedback_auth
+from bilateral.core.signatures import FeedbackAuth, encode_feedback_auth
 from tests.authorized.helpers import FIELDS_LENGTH, MAX_UINT256, Given, refusal, sign
 
 CLIENT_WORD = 1

@@ -5,7 +5,7 @@ from __future__ import annotations
 import ape
 import pytest
 
-from bilateral.signatures import AgentWalletSet
+from bilateral.core.signatures import AgentWalletSet
 from tests.authorized.helpers import Given, domain_of, sign, tag
 from tests.helpers import logged
 

@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import pytest
 
-from bilateral.signatures import Domain, FeedbackAuth, encode_feedback_auth
+from bilateral.core.signatures import Domain, FeedbackAuth, encode_feedback_auth
 from tests.authorized.helpers import MAX_UINT256, Given, refusal, sign
 from tests.helpers import forked_to
 

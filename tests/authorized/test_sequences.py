@@ -9,7 +9,7 @@ from typing import Any, ClassVar
 from hypothesis import strategies as st
 from hypothesis.stateful import Bundle, RuleBasedStateMachine, invariant, rule
 
-from bilateral.signatures import FeedbackAuth, encode_feedback_auth
+from bilateral.core.signatures import FeedbackAuth, encode_feedback_auth
 from scripts._anvil import restore
 from tests.authorized.helpers import (
     MAX_UINT64,

@@ -8,7 +8,7 @@ import ape
 import pytest
 from eth_account.messages import encode_defunct
 
-from bilateral.signatures import AgentWalletSet, Domain, encode_feedback_auth
+from bilateral.core.signatures import AgentWalletSet, Domain, encode_feedback_auth
 from tests.authorized.helpers import CURVE_ORDER, MAX_UINT256, key_of, sign
 
 

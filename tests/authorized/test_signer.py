@@ -9,7 +9,7 @@ from eth_utils import to_checksum_address
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from bilateral.signatures import Domain, FeedbackAuth, encode_feedback_auth, sign_feedback_auth
+from bilateral.core.signatures import Domain, FeedbackAuth, encode_feedback_auth, sign_feedback_auth
 from tests.authorized.helpers import MAX_UINT64, MAX_UINT256, key_of
 
 ADDRESSES = st.binary(min_size=20, max_size=20).map(to_checksum_address)

@@ -9,9 +9,10 @@ from bench.world.__main__ import main
 from bench.world.build import build
 from bench.world.copies import repeat
 from bench.world.people import World
-from bilateral.index.store.chain_store import ChainStore
-from bilateral.index.store.database import open_database
-from bilateral.index.tables import files, schema
+from bilateral.index.files import tables as files
+from bilateral.index.log import tables as schema
+from bilateral.index.log.database import open_database
+from bilateral.index.log.store import ChainStore
 from tests.index.comparison import derived_rows
 from tests.postgres import running_postgres
 

@@ -7,8 +7,8 @@ import json
 import pytest
 
 from bilateral.buyers import messages
-from bilateral.contracts.buyer_terms import BuyerTier, TierCredential
-from bilateral.signatures import Domain, recover_signer
+from bilateral.core.contracts.buyer_terms import BuyerTier, TierCredential
+from bilateral.core.signatures import Domain, recover_signer
 from tests.buyers import message_vectors
 
 VECTORS = json.loads(message_vectors.FILE.read_text())

@@ -10,7 +10,7 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from bilateral.buyers import BuyerMetrics, BuyerTier, break_down, score_of, tier_of
-from bilateral.errors import InvalidArgumentError
+from bilateral.core.errors import InvalidArgumentError
 from tests.buyers import vectors
 from tests.buyers.conftest import BASE_CHAIN, payment_word, tx_hash
 

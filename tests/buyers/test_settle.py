@@ -5,7 +5,7 @@ from __future__ import annotations
 import ape
 import pytest
 
-from bilateral.signatures import AgentWalletSet, Domain
+from bilateral.core.signatures import AgentWalletSet, Domain
 from scripts._payments import NEVER
 from tests.buyers.conftest import CENT, settled_record
 from tests.helpers import logged

@@ -20,10 +20,10 @@ from bilateral.buyers.credentials import (
 )
 from bilateral.buyers.errors import CredentialRefusedError
 from bilateral.client import Client
-from bilateral.contracts import Deployment
-from bilateral.contracts.buyer_terms import BuyerTier, policy_hash
-from bilateral.errors import InvalidArgumentError, SignerFailedError
-from bilateral.signatures import Domain
+from bilateral.core.contracts import Deployment
+from bilateral.core.contracts.buyer_terms import BuyerTier, policy_hash
+from bilateral.core.errors import InvalidArgumentError, SignerFailedError
+from bilateral.core.signatures import Domain
 
 DAY = 86_400
 HOLDER = "0x" + "11" * 20

@@ -11,8 +11,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from bilateral.buyers.anchors import StateTree, leaf_of, verify_state
-from bilateral.contracts.buyer_terms import BuyerState, BuyerTier
-from bilateral.errors import InvalidArgumentError
+from bilateral.core.contracts.buyer_terms import BuyerState, BuyerTier
+from bilateral.core.errors import InvalidArgumentError
 
 VECTORS = json.loads((Path(__file__).parent / "merkle_vectors.json").read_text())["trees"]
 BY_SIZE = pytest.mark.parametrize("vector", VECTORS, ids=[f"{len(vector['states'])} states" for vector in VECTORS])

@@ -22,8 +22,8 @@ from bilateral.buyers.private.terms import (
     use_message,
 )
 from bilateral.buyers.private.verifying import DATABASE_VARIABLE, TierVerifier, shared_nullifiers
-from bilateral.contracts.buyer_terms import BuyerTier
-from bilateral.x402.tier_proofs import HEADER, MOST_CHARACTERS, proof_headers, read_proof_header
+from bilateral.core.contracts.buyer_terms import BuyerTier
+from bilateral.x402.server.tier_proofs import HEADER, MOST_CHARACTERS, proof_headers, read_proof_header
 from tests.buyers.tier_vectors import EPOCH, GATE, POLICY, PROOFS, REQUEST, ROOTS, SCALAR_ORDER, tier_proof, word
 from tests.postgres import running_postgres
 

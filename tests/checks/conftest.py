@@ -7,8 +7,8 @@ import shutil
 import pytest
 
 from bilateral.documents import Limits, Loader
-from bilateral.index.store.chain_store import ChainStore
-from bilateral.index.store.database import open_database
+from bilateral.index.log.database import open_database
+from bilateral.index.log.store import ChainStore
 from tests.checks.ledger import CHAIN_ID, Ledger
 from tests.index.conftest import (  # noqa: F401  # fixtures
     database_url,

@@ -5,14 +5,14 @@ from __future__ import annotations
 import time
 
 from bilateral.checks import check_client, check_server, snapshot
-from bilateral.contracts import Registry
-from bilateral.identifiers import checksummed
+from bilateral.core.contracts import Registry
+from bilateral.core.identifiers import checksummed
 from bilateral.index.chain.extraction import Extraction
 from bilateral.index.chain.logs import BlockLogs, LogEntry
 from bilateral.index.files.loading import load_file
 from bilateral.index.files.queue import FileQueue
 from bilateral.index.files.references import ReferenceScan
-from bilateral.index.tables.batches import Batch, Block
+from bilateral.index.log.batches import Batch, Block
 from simulation.events import ADDRESSES, encoded
 from tests.index.comparison import know_registries
 

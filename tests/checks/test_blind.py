@@ -12,18 +12,18 @@ from sqlalchemy import text
 
 from bilateral.api.settings import ApiSettings
 from bilateral.checks import Policy
-from bilateral.errors import InvalidArgumentError
-from bilateral.index.analysis.tables import read_tables
-from bilateral.query.agents import agent as read_agent
-from bilateral.query.blind import SealState, sealed_pairs_of
-from bilateral.query.feedback import FeedbackFilter, feedback_of
-from bilateral.query.ratings import Direction, ratings_of
-from bilateral.query.records import rating_at
-from bilateral.query.registries import agent_key, read_registries
-from bilateral.query.search.agents import search_agents
-from bilateral.query.search.feedback import FeedbackSearch, search_feedback
-from bilateral.query.search.filters import AgentSearch, Gate, Side
-from bilateral.values.blind import Blind
+from bilateral.core.errors import InvalidArgumentError
+from bilateral.core.values.blind import Blind
+from bilateral.index.profiles.queries import agent as read_agent
+from bilateral.index.ratings.feedback import FeedbackFilter, feedback_of
+from bilateral.index.ratings.queries import Direction, ratings_of
+from bilateral.index.ratings.records import rating_at
+from bilateral.index.ratings.sealed import SealState, sealed_pairs_of
+from bilateral.index.reading.registries import agent_key, read_registries
+from bilateral.index.search.feedback import FeedbackSearch, search_feedback
+from bilateral.index.search.filters import AgentSearch, Gate, Side
+from bilateral.index.search.queries import search_agents
+from bilateral.index.standing.inputs import read_tables
 from tests.api.world import served
 from tests.checks.ledger import (
     CHAIN_ID,

@@ -19,7 +19,7 @@ from bilateral.checks import (
     Verdict,
 )
 from bilateral.checks.as_of_block import DAY
-from bilateral.errors import MalformedIdentifierError
+from bilateral.core.errors import MalformedIdentifierError
 from tests.checks.ledger import (
     CHAIN_ID,
     START,

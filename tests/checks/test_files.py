@@ -15,10 +15,10 @@ from sqlalchemy import insert, select
 
 from bilateral.checks import Check, FileNotHeldError, Payment, Policy, Severity, stored_findings
 from bilateral.documents import Limits, Loader, Network
-from bilateral.index.store.chain_store import ChainStore
-from bilateral.index.store.database import open_database
-from bilateral.index.tables import analysis
-from bilateral.index.tables import files as schema
+from bilateral.index.files import tables as schema
+from bilateral.index.log.database import open_database
+from bilateral.index.log.store import ChainStore
+from bilateral.index.standing import tables as analysis
 from tests.checks.ledger import (
     CHAIN_ID,
     IDENTITY,

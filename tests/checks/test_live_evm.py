@@ -13,11 +13,11 @@ from web3 import HTTPProvider, Web3
 from bilateral.checks import Code, Policy, Trust, Verdict, check_live_server
 from bilateral.checks.live_evm import MOST_REQUESTS
 from bilateral.client import Client
-from bilateral.contracts import Deployment, Registry, abi
-from bilateral.contracts.records import DeploymentRecord
+from bilateral.core.contracts import Deployment, Registry, abi
+from bilateral.core.contracts.records import DeploymentRecord
+from bilateral.core.errors import InvalidArgumentError
 from bilateral.dev.contracts import LocalChain
 from bilateral.documents import RegistrationFile
-from bilateral.errors import InvalidArgumentError
 from bilateral.solana.addresses import MAINNET, SATI
 from scripts._anvil import running_anvil
 from scripts._build import build

@@ -8,7 +8,7 @@ import pytest
 from sqlalchemy import event
 
 from bilateral.checks import Payment, Policy, Trust
-from bilateral.index.tables import schema
+from bilateral.index.log import tables as schema
 from tests.checks.ledger import account, client_rated, feedback, registered, validated, wallet_set
 
 EVENTS = "|".join(event_table.name for event_table in schema.EVENT_TABLES.values())

@@ -13,7 +13,7 @@ from bilateral.checks import Code, Policy, Severity, Trust, Verdict, read_policy
 from bilateral.checks.policy import policy_of, with_reviewers
 from bilateral.checks.presets import PRESETS, PolicyName
 from bilateral.checks.verdicts import SEVERITIES, Reason, sorted_reasons, verdict_of
-from bilateral.errors import InvalidArgumentError
+from bilateral.core.errors import InvalidArgumentError
 from tests.checks.ledger import account
 
 PAGE = (Path(__file__).parents[2] / "docs" / "checks.md").read_text()

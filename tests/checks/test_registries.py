@@ -8,10 +8,10 @@ import pytest
 
 from bilateral.checks import UnknownAgentError, UnknownRegistryError
 from bilateral.checks.policy import policy_of
-from bilateral.contracts import Deployment, Registry
+from bilateral.core.contracts import Deployment, Registry
 from bilateral.index.chain.extraction import Extraction
-from bilateral.index.tables import schema
-from bilateral.query.registries import agent_key, canonical_first, read_registries
+from bilateral.index.log import tables as schema
+from bilateral.index.reading.registries import agent_key, canonical_first, read_registries
 from tests.checks.ledger import CHAIN_ID, IDENTITY, REGISTRIES, account, client_rated, registered
 
 OLDER, YOUNGER = account(0xA1), account(0xA2)

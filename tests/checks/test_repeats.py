@@ -10,16 +10,18 @@ from sqlalchemy.exc import OperationalError
 
 from bilateral.api.stored_buyers import stored_buyers
 from bilateral.checks import FindingsNotHeldError, PaymentsNotHeldError, Policy, stored_findings
-from bilateral.index.analysis import run, storage
-from bilateral.index.analysis.run import analyse
+from bilateral.index.log import tables as schema
+from bilateral.index.log.database import open_database
+from bilateral.index.log.store import ChainStore
 from bilateral.index.payments.store import PaymentStore
+from bilateral.index.payments.tables import late_payment
 from bilateral.index.payments.terms import PaymentTerms
 from bilateral.index.payments.transfers import TokenTransfer
-from bilateral.index.store.chain_store import ChainStore
-from bilateral.index.store.database import open_database
-from bilateral.index.tables import analysis, schema
-from bilateral.index.tables.analysis import AnalysisKey
-from bilateral.index.tables.payments import late_payment
+from bilateral.index.standing import analysis as run
+from bilateral.index.standing import results as storage
+from bilateral.index.standing import tables as analysis
+from bilateral.index.standing.analysis import analyse
+from bilateral.index.standing.tables import AnalysisKey
 from tests.checks.ledger import CHAIN_ID, IDENTITY, START, Ledger, account, codes, feedback, registered, transferred
 from tests.checks.test_servers import data_uri, naming
 

@@ -15,8 +15,8 @@ from bilateral.checks.ratings import Counted
 from bilateral.checks.reasons import Reasons
 from bilateral.checks.shared_reasons import judge_findings, judge_ratings
 from bilateral.checks.stake import Backing, judge_standing
-from bilateral.values.decision import Ground, Limit, limit_of
-from bilateral.values.standing import SHARED_TRIAL, Reason, Side, Standing, Status
+from bilateral.core.values.decision import Ground, Limit, limit_of
+from bilateral.core.values.standing import SHARED_TRIAL, Reason, Side, Standing, Status
 from tests.checks.ledger import account
 
 SOLID = Standing(

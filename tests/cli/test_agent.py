@@ -8,8 +8,8 @@ import ape
 import pytest
 from eth_utils.crypto import keccak
 
+from bilateral.core.signatures import AgentWalletSet, Domain
 from bilateral.documents import RegistrationFile
-from bilateral.signatures import AgentWalletSet, Domain
 
 FILE = RegistrationFile.new("Weather agent", "Forecasts", "https://agent.example/i.png").to_bytes()
 

@@ -7,7 +7,7 @@ from datetime import UTC, datetime
 import pytest
 from eth_account import Account
 
-from bilateral.signatures import Domain, FeedbackAuth, decode_feedback_auth, sign_feedback_auth
+from bilateral.core.signatures import Domain, FeedbackAuth, decode_feedback_auth, sign_feedback_auth
 from tests.sdk.client.unreliable import UnreliableNode, answers, refuses
 
 FAR = 2**256 - 1

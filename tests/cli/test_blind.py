@@ -10,7 +10,7 @@ from eth_utils import keccak
 
 from bilateral.client.blind_vault import BlindVault
 from bilateral.client.operations.blind import pair_of
-from bilateral.signatures.blind_messages import SignedEnvelope
+from bilateral.core.signatures.blind_messages import SignedEnvelope
 
 INTERACTION = "0x" + keccak(text="a paid interaction").hex()
 

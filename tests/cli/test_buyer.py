@@ -13,7 +13,7 @@ from eth_utils import keccak
 
 from bilateral.buyers.anchors import StateTree
 from bilateral.cli.terms import fields_of
-from bilateral.contracts.buyer_terms import BuyerState, BuyerTier, policy_hash
+from bilateral.core.contracts.buyer_terms import BuyerState, BuyerTier, policy_hash
 from scripts._payments import sign_payment
 
 NUMBERS = count(1)

@@ -15,11 +15,11 @@ import pytest
 
 from bilateral.api.settings import ApiSettings
 from bilateral.buyers.settings import BuyerSettings
-from bilateral.contracts import Deployment
+from bilateral.core.contracts import Deployment
+from bilateral.index.log.database import open_database
+from bilateral.index.operating.settings import ChainSettings
+from bilateral.index.operating.worker import Worker
 from bilateral.index.payments.terms import PaymentTerms
-from bilateral.index.settings import ChainSettings
-from bilateral.index.store.database import open_database
-from bilateral.index.worker import Worker
 from scripts._payments import sign_payment
 from simulation.serving import serve_in_thread
 from tests.api.world import served

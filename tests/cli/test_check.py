@@ -6,8 +6,8 @@ import json
 
 import pytest
 
-from bilateral.index.store.chain_store import ChainStore
-from bilateral.index.store.database import open_database
+from bilateral.index.log.database import open_database
+from bilateral.index.log.store import ChainStore
 from tests.checks.conftest import loader  # noqa: F401  # a fixture
 from tests.checks.ledger import CHAIN_ID, Ledger, account, client_rated, feedback, registered
 

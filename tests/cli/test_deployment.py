@@ -7,7 +7,7 @@ import json
 import pytest
 from web3 import HTTPProvider, Web3
 
-from bilateral.contracts.records import address_book
+from bilateral.core.contracts.records import address_book
 from tests.sdk.deployed.world import CANONICAL, OWNER, REVIEWER, canonical_chain
 
 

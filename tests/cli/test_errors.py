@@ -10,13 +10,13 @@ from pathlib import Path
 
 import pytest
 
-from bilateral import errors
 from bilateral.cli.errors import ExitCode, MistakeError, exit_code
 from bilateral.cli.invocation import Invocation
 from bilateral.cli.output import Output
-from bilateral.contracts import deployments
-from bilateral.contracts.reverts import ContractRevertError
-from bilateral.errors import BilateralError
+from bilateral.core import errors
+from bilateral.core.contracts import deployments
+from bilateral.core.contracts.reverts import ContractRevertError
+from bilateral.core.errors import BilateralError
 
 PAGE = (Path(__file__).parents[2] / "docs" / "cli.md").read_text()
 DIGEST = "0x" + "07" * 32

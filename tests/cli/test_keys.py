@@ -15,7 +15,7 @@ from bilateral.cli.errors import KeyUnavailableError
 from bilateral.cli.keys import find_signer, key_of_variable, open_keystore
 from bilateral.cli.output import Output
 from bilateral.cli.secrets import KEY_VARIABLE
-from bilateral.errors import InvalidArgumentError, MalformedIdentifierError
+from bilateral.core.errors import InvalidArgumentError, MalformedIdentifierError
 from tests.cli.conftest import PASSPHRASE
 
 SECRET = "0x" + "5ec4e7" * 10 + "beef"

@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from bilateral.cli.output import Output, shown
-from bilateral.values.currency import ether, symbol_of
+from bilateral.core.values.currency import ether, symbol_of
 
 HASH = "0x" + "ab" * 32
 ADDRESS = "0x8004B663056A597Dffe9eCcC1965A193B7388713"

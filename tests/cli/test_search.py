@@ -13,11 +13,11 @@ import pytest
 from bench.world.build import build
 from bench.world.people import World
 from bilateral.cli.app import load
-from bilateral.index.store.database import open_database
-from bilateral.query.readers import Reader
-from bilateral.query.search.agents import search_agents
-from bilateral.query.search.filters import AgentSearch
-from bilateral.query.search.questions import AgentQuestion
+from bilateral.index.log.database import open_database
+from bilateral.index.reading.readers import Reader
+from bilateral.index.search.filters import AgentSearch
+from bilateral.index.search.queries import search_agents
+from bilateral.index.search.questions import AgentQuestion
 
 OF_AN_INDEX = [
     ["search"],

@@ -10,7 +10,7 @@ import pytest
 
 from bilateral.cli.feedback_options import COLUMNS
 from bilateral.cli.output import Output
-from bilateral.identifiers import FeedbackId
+from bilateral.core.identifiers import FeedbackId
 
 CLIENT = "0x8004B663056A597Dffe9eCcC1965A193B7388713"
 

@@ -10,7 +10,7 @@ import ape
 import pytest
 from eth_account import Account
 
-from bilateral.contracts import Deployment
+from bilateral.core.contracts import Deployment
 from bilateral.documents import DataUriStore, RegistrationFile
 from bilateral.x402 import Ed25519Key, Secp256k1Key, declare_8004_reputation
 from tests.cli.conftest import PASSPHRASE

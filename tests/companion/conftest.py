@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from bilateral.signatures import AgentWalletSet, Domain
+from bilateral.core.signatures import AgentWalletSet, Domain
 from tests.deployed import deploy_behind_proxy
 
 UNKNOWN_AGENT = 999

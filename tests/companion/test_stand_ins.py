@@ -7,7 +7,7 @@ import pytest
 from ape.utils import ZERO_ADDRESS
 
 from bench.measurement import execution_gas
-from bilateral.signatures import AgentWalletSet, Domain
+from bilateral.core.signatures import AgentWalletSet, Domain
 from tests.deployed import deploy_behind_proxy, implementation_of
 from tests.helpers import logged
 from tests.identity.events import registered, wallet_set

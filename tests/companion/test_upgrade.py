@@ -5,7 +5,7 @@ from __future__ import annotations
 import ape
 import pytest
 
-from bilateral.signatures import FeedbackAuth, encode_feedback_auth
+from bilateral.core.signatures import FeedbackAuth, encode_feedback_auth
 from tests.authorized.helpers import MAX_UINT256, Given, authorization, domain_of, refusal, sign
 from tests.calls import encoded
 from tests.companion.conftest import UNKNOWN_AGENT

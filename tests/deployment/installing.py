@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ape
 
-from bilateral.contracts.records import address_book
+from bilateral.core.contracts.records import address_book
 from tests.deployed import IMPLEMENTATION_SLOT
 from tests.deployment.conftest import BASE_SEPOLIA
 

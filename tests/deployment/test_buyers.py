@@ -8,7 +8,7 @@ import pytest
 import yaml
 from click.testing import CliRunner
 
-from bilateral.contracts import Deployment
+from bilateral.core.contracts import Deployment
 from scripts._build import ROOT
 from scripts._deployment.block_explorer import KEY, block_explorer
 from scripts._deployment.parameters import load_parameters

@@ -7,7 +7,7 @@ import json
 from click.testing import CliRunner
 from eth_account import Account
 
-from bilateral.contracts import Deployment
+from bilateral.core.contracts import Deployment
 from scripts._build import ROOT
 from scripts._deployment.parameters import load_parameters
 from scripts._deployment.plan import make_plan

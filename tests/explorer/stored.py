@@ -9,20 +9,21 @@ from hashlib import sha256
 from sqlalchemy import insert
 
 from bench.world.people import AUTHORIZED, IDENTITY, REPUTATION, VALIDATION
-from bilateral.contracts import Registry
+from bilateral.core.contracts import Registry
+from bilateral.core.events import ClientRated, MetadataSet, NewAuthorizedFeedback, NewFeedback, Registered, Transfer
+from bilateral.core.events import ResponseAppended as Responded
+from bilateral.core.identifiers import checksummed
 from bilateral.documents import Loader
 from bilateral.documents.data_uri import encode_data_uri
 from bilateral.documents.registration import REGISTRATION_TYPE
-from bilateral.events import ClientRated, MetadataSet, NewAuthorizedFeedback, NewFeedback, Registered, Transfer
-from bilateral.events import ResponseAppended as Responded
-from bilateral.identifiers import checksummed
 from bilateral.index.files.references import ReferenceScan
-from bilateral.index.store.chain_store import ChainStore
-from bilateral.index.store.database import open_database
-from bilateral.index.store.rows import rows_of
-from bilateral.index.tables import analysis, schema
-from bilateral.index.tables.batches import Batch, Block
-from bilateral.index.tables.payments import payment, payment_cursor
+from bilateral.index.log import tables as schema
+from bilateral.index.log.batches import Batch, Block
+from bilateral.index.log.database import open_database
+from bilateral.index.log.rows import rows_of
+from bilateral.index.log.store import ChainStore
+from bilateral.index.payments.tables import payment, payment_cursor
+from bilateral.index.standing import tables as analysis
 from bilateral.solana.addresses import MAINNET, SATI
 
 KINDS = {

@@ -9,10 +9,10 @@ from xml.etree import ElementTree
 import pytest
 from PIL import Image
 
+from bilateral.core.values.standing import Standing
 from bilateral.explorer.badges import badge
 from bilateral.explorer.charts import over_time
 from bilateral.explorer.over_time import Moment
-from bilateral.values.standing import Standing
 
 pytestmark = pytest.mark.one_engine
 

@@ -12,9 +12,9 @@ import pytest
 
 from bilateral.api.routes import rating_files
 from bilateral.api.settings import ApiSettings
-from bilateral.events import ClientRated, NewFeedback
+from bilateral.core.events import ClientRated, NewFeedback
 from bilateral.explorer.text import plain, visible
-from bilateral.index.store.database import open_database
+from bilateral.index.log.database import open_database
 from tests.api.world import served
 from tests.explorer.html import Page
 from tests.explorer.stored import NOTHING, REPUTATION, Ledger, account

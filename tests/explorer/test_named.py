@@ -12,8 +12,8 @@ from sqlalchemy import insert
 
 from bilateral.api.settings import ApiSettings
 from bilateral.explorer.charts import axis, interval, moments
-from bilateral.index.store.database import open_database
-from bilateral.index.tables.standings import standing, standing_refresh
+from bilateral.index.log.database import open_database
+from bilateral.index.standing.standing_tables import standing, standing_refresh
 from bilateral.trust.results import _cluster_numbers
 from tests.api.world import served
 from tests.explorer.html import Page

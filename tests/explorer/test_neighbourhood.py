@@ -6,12 +6,12 @@ import pytest
 from sqlalchemy import select
 
 from bench.world.people import IDENTITY, REPUTATION
-from bilateral.events import FeedbackRevoked, NewFeedback
-from bilateral.index.store.database import open_database
-from bilateral.index.tables import schema
-from bilateral.query import neighbourhood as queries
-from bilateral.query.neighbourhood import neighbourhood
-from bilateral.query.registries import AgentKey
+from bilateral.core.events import FeedbackRevoked, NewFeedback
+from bilateral.index.log import tables as schema
+from bilateral.index.log.database import open_database
+from bilateral.index.ratings import neighbourhood as queries
+from bilateral.index.ratings.neighbourhood import neighbourhood
+from bilateral.index.reading.registries import AgentKey
 from tests.explorer.stored import BASE, NOTHING, Ledger, account
 
 OWNER = account("owner of many revoked entries")

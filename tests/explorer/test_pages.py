@@ -8,7 +8,7 @@ from urllib.parse import urlsplit
 import pytest
 
 from bilateral.api.settings import ApiSettings
-from bilateral.errors import InvalidArgumentError
+from bilateral.core.errors import InvalidArgumentError
 from bilateral.explorer import rendering
 from bilateral.explorer.forms import FORMS
 from tests.api.world import ALICE, DAVE, ERIN, FRANK

@@ -5,8 +5,9 @@ from __future__ import annotations
 import pytest
 from sqlalchemy import event
 
-from bilateral.index.store.database import open_database
-from bilateral.query import answers, neighbourhood, paid
+from bilateral.index.log.database import open_database
+from bilateral.index.payments import queries as paid
+from bilateral.index.ratings import answers, neighbourhood
 
 
 @pytest.mark.parametrize(

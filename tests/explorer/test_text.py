@@ -8,14 +8,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from bilateral.core.values.currency import dollars
 from bilateral.explorer.charts import bar, butterfly, neighbourhood
 from bilateral.explorer.identicon import identicon
 from bilateral.explorer.look_alikes import look_alikes, readings, shape
 from bilateral.explorer.neighbours import Neighbour, neighbours
 from bilateral.explorer.networks import agent_path, chain_of, slug_of, slugs
 from bilateral.explorer.text import MAX_SHOWN, figure, moment, short, visible, web_link
-from bilateral.query.neighbourhood import Edge
-from bilateral.values.currency import dollars
+from bilateral.index.ratings.neighbourhood import Edge
 from tests.explorer.html import Page
 
 UNSEEN = ("\0", "\x1b", "\u200b", "\u202e", "\u2066", "\ufeff", "\u2028", "\ue000", "\U000e0041")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from bilateral.signatures import AgentWalletSet, Domain
+from bilateral.core.signatures import AgentWalletSet, Domain
 
 URI = "https://agent.example.com/.well-known/agent-card.json"
 """A URI of 53 characters: two words in storage."""

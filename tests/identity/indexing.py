@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from bilateral.contracts import Registry
-from bilateral.events import AgentStates, RawLog, decode_log
+from bilateral.core.contracts import Registry
+from bilateral.core.events import AgentStates, RawLog, decode_log
 
 
 def states(node, address, first_block):

@@ -8,7 +8,7 @@ from ape.utils import ZERO_ADDRESS
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from bilateral.signatures import AgentWalletSet, Domain
+from bilateral.core.signatures import AgentWalletSet, Domain
 from tests.helpers import isolated, logged
 from tests.identity.conftest import UNKNOWN_AGENT
 from tests.identity.events import agent_updated, handover

@@ -10,7 +10,7 @@ from ape.utils import ZERO_ADDRESS
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, rule
 
-from bilateral.signatures import AgentWalletSet, Domain
+from bilateral.core.signatures import AgentWalletSet, Domain
 from scripts._anvil import restore
 from tests.calls import Refused, answer, encoded
 from tests.identity.indexing import states

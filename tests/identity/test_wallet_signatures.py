@@ -7,7 +7,7 @@ import pytest
 from ape.utils import ZERO_ADDRESS
 from eth_utils import keccak, to_canonical_address
 
-from bilateral.signatures import AgentWalletSet, Domain
+from bilateral.core.signatures import AgentWalletSet, Domain
 from tests.helpers import forked_to
 
 SECP256K1_ORDER = 0xFFFFFFFFFFFFFFFFFFFFFFFFFFFFFFFEBAAEDCE6AF48A03BBFD25E8CD0364141

@@ -18,18 +18,18 @@ from pathlib import Path
 
 from sqlalchemy import func, select
 
+from bilateral.core.values.blind import BLIND_SIDES
 from bilateral.index.chain import pool
 from bilateral.index.chain.endpoint import Endpoint
 from bilateral.index.chain.follow import Follower, Outcome
 from bilateral.index.chain.pool import Pool
 from bilateral.index.chain.source import Source
+from bilateral.index.changes.worker import FeedLimits, prune_feed
 from bilateral.index.errors import NoEndpointError
-from bilateral.index.store import background_writes as behind
-from bilateral.index.store import event_writes
-from bilateral.index.store.chain_store import JOURNAL_BLOCKS, ChainStore
-from bilateral.index.store.feed_pruning import FeedLimits, prune_feed
-from bilateral.index.tables import schema
-from bilateral.values.blind import BLIND_SIDES
+from bilateral.index.log import background_writes as behind
+from bilateral.index.log import event_writes
+from bilateral.index.log import tables as schema
+from bilateral.index.log.store import JOURNAL_BLOCKS, ChainStore
 from scripts._anvil import running_anvil
 from simulation.event_chain import OPTIONS, EventChain
 from simulation.events import ADDRESSES, Generator

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from sqlalchemy import select
 
-from bilateral.contracts import Registry
-from bilateral.index.derive.activity import agent_activity
-from bilateral.index.store.database import open_database
-from bilateral.index.store.rows import rows_of
-from bilateral.index.tables import schema
+from bilateral.core.contracts import Registry
+from bilateral.index.agents.activity import agent_activity
+from bilateral.index.log import tables as schema
+from bilateral.index.log.database import open_database
+from bilateral.index.log.rows import rows_of
 from simulation.events import ADDRESSES
 from tests.index.model import Model, stored_tables
 

@@ -10,14 +10,14 @@ import httpx
 import pytest
 from sqlalchemy import make_url, text
 
-from bilateral.contracts import Deployment
+from bilateral.core.contracts import Deployment
 from bilateral.index.chain.endpoint import Endpoint
 from bilateral.index.chain.follow import Follower, Outcome
 from bilateral.index.chain.pool import Pool
 from bilateral.index.chain.source import Source
-from bilateral.index.store.chain_store import ChainStore
-from bilateral.index.store.database import open_database
-from bilateral.index.tables.batches import Block
+from bilateral.index.log.batches import Block
+from bilateral.index.log.database import open_database
+from bilateral.index.log.store import ChainStore
 from scripts._anvil import running_anvil
 from simulation.event_chain import OPTIONS, EventChain
 from simulation.events import ADDRESSES, Generator

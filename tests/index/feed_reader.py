@@ -5,9 +5,9 @@ from __future__ import annotations
 import pytest
 from sqlalchemy import select
 
-from bilateral.index.store.changes import TABLES_BY_NAME
-from bilateral.index.store.database import snapshot
-from bilateral.query.feed.reading import FeedFilter, FeedPrunedError, last_cursor, oldest_cursor, read_feed
+from bilateral.index.changes.projection import TABLES_BY_NAME
+from bilateral.index.changes.queries import FeedFilter, FeedPrunedError, last_cursor, oldest_cursor, read_feed
+from bilateral.index.log.database import snapshot
 
 EVERYTHING = FeedFilter()
 

@@ -11,7 +11,7 @@ from math import floor, sqrt
 
 from sqlalchemy import select
 
-from bilateral.events import (
+from bilateral.core.events import (
     AgentRegistered,
     AgentStates,
     AgentUpdated,
@@ -31,10 +31,10 @@ from bilateral.events import (
     ValidatorRated,
     decode_logs,
 )
-from bilateral.index.derive.activity import agent_activity
-from bilateral.index.tables import schema
-from bilateral.text import ChainText
-from bilateral.values import STANDARD_TAGS
+from bilateral.core.text import ChainText
+from bilateral.core.values import STANDARD_TAGS
+from bilateral.index.agents.activity import agent_activity
+from bilateral.index.log import tables as schema
 from simulation.events import ADDRESSES
 
 REGISTRIES = {address: registry for registry, address in ADDRESSES.items()}

@@ -8,11 +8,11 @@ from dataclasses import replace
 import pytest
 from sqlalchemy import select
 
-from bilateral.contracts import Registry
-from bilateral.identifiers import checksummed
+from bilateral.core.contracts import Registry
+from bilateral.core.identifiers import checksummed
 from bilateral.index.errors import DatabaseUnavailableError
-from bilateral.index.store.database import open_database
-from bilateral.index.tables import schema
+from bilateral.index.log import tables as schema
+from bilateral.index.log.database import open_database
 from simulation.events import ADDRESSES, Generator
 from tests.index.model import stored_tables
 from tests.index.test_commands import bilateral
@@ -163,7 +163,7 @@ def test_a_run_that_ends_before_the_registries_are_stored_loses_nothing(run, row
         raise DatabaseUnavailableError("the disk is full")
 
     with monkeypatch.context() as patched:
-        patched.setattr("bilateral.index.worker.record_registries", end)
+        patched.setattr("bilateral.index.operating.worker.record_registries", end)
         assert run("index", *first, *further, "--add-registries")[0] == 11
     assert rows("index")["chain"][0].block_number < LATER
     assert run("index", *first)[0] == 0

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from bilateral.contracts import Registry
-from bilateral.index.tables import schema
+from bilateral.core.contracts import Registry
+from bilateral.index.log import tables as schema
 from simulation.events import encoded
 from tests.index.comparison import assert_exact
 

@@ -9,19 +9,19 @@ import time
 import pytest
 from sqlalchemy import select, update
 
-from bilateral.contracts import Registry
+from bilateral.core.contracts import Registry
 from bilateral.index import backfill
 from bilateral.index.backfill import Helper, NotBegunError, OtherChainError, Progress
 from bilateral.index.chain.follow import Outcome
 from bilateral.index.errors import OtherRegistriesError
-from bilateral.index.settings import ChainSettings
-from bilateral.index.status import chain_statuses
+from bilateral.index.log import tables as schema
+from bilateral.index.log.batches import Batch, Block
+from bilateral.index.log.database import open_database
+from bilateral.index.operating.settings import ChainSettings
+from bilateral.index.operating.status import chain_statuses
 from bilateral.index.store.backfill_ranges import BackfillRanges, Next, RangeLostError
-from bilateral.index.store.database import open_database
 from bilateral.index.store.packed_batches import packed_batch, unpacked_batch
-from bilateral.index.tables import schema
 from bilateral.index.tables.backfill import backfill_range
-from bilateral.index.tables.batches import Batch, Block
 from tests.index.chaos import followers_of
 from tests.index.comparison import assert_exact, open_with_registries
 from tests.index.conftest import CHAIN_ID, DEPLOYMENT, REGISTRIES

@@ -13,20 +13,20 @@ from eth_utils import keccak
 from sqlalchemy import create_engine, func, select, text
 from sqlalchemy.exc import IntegrityError, OperationalError
 
-from bilateral.contracts import Registry
+from bilateral.core.contracts import Registry
+from bilateral.index.agents.activity import ActivityTable
 from bilateral.index.chain.endpoint import Endpoint
 from bilateral.index.chain.follow import Follower
 from bilateral.index.chain.pool import Pool
 from bilateral.index.chain.source import Source
-from bilateral.index.derive.activity import ActivityTable
-from bilateral.index.derive.summaries import SummaryTables
-from bilateral.index.store import background_writes as behind
-from bilateral.index.store.chain_store import ChainStore
-from bilateral.index.store.database import connect_engine
-from bilateral.index.store.rows import PostgresRows, Rows
-from bilateral.index.store.writer_thread import Writer
-from bilateral.index.tables import schema
-from bilateral.index.tables.batches import Block
+from bilateral.index.log import background_writes as behind
+from bilateral.index.log import tables as schema
+from bilateral.index.log.batches import Block
+from bilateral.index.log.database import connect_engine
+from bilateral.index.log.rows import PostgresRows, Rows
+from bilateral.index.log.store import ChainStore
+from bilateral.index.log.writer_thread import Writer
+from bilateral.index.ratings.projection import SummaryTables
 from simulation.events import encoded
 from tests.index.comparison import assert_exact
 from tests.index.conftest import CHAIN_ID, REGISTRIES

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bilateral.values.bounds import SHARES, lower_bound, scale_of_tag, share_of_scale
+from bilateral.core.values.bounds import SHARES, lower_bound, scale_of_tag, share_of_scale
 
 
 @pytest.mark.parametrize(

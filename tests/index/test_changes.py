@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import pytest
 
-from bilateral.contracts import Registry
-from bilateral.index.store.database import snapshot
-from bilateral.index.store.feed_pruning import FeedLimits, prune_feed
-from bilateral.index.tables.changes import ChangeKind
-from bilateral.query.feed import reading
-from bilateral.query.feed.reading import FeedCursorError, FeedFilter, FeedPrunedError, last_step, read_feed
-from bilateral.query.registries import AgentKey
+from bilateral.core.contracts import Registry
+from bilateral.index.changes import queries as reading
+from bilateral.index.changes.queries import FeedCursorError, FeedFilter, FeedPrunedError, last_step, read_feed
+from bilateral.index.changes.tables import ChangeKind
+from bilateral.index.changes.worker import FeedLimits, prune_feed
+from bilateral.index.log.database import snapshot
+from bilateral.index.reading.registries import AgentKey
 from simulation.events import ADDRESSES
 from tests.index.feed_reader import EVERYTHING, FeedReader
 

@@ -12,10 +12,10 @@ from pathlib import Path
 import pytest
 from sqlalchemy import delete
 
-from bilateral.contracts import Registry
+from bilateral.core.contracts import Registry
 from bilateral.index.chain.endpoint import Endpoint
-from bilateral.index.store.database import open_database
-from bilateral.index.tables import schema
+from bilateral.index.log import tables as schema
+from bilateral.index.log.database import open_database
 from simulation.events import ADDRESSES
 from tests.commands import run_here
 from tests.index.proxy import Answer, Proxy, refusal

@@ -9,16 +9,17 @@ from contextlib import contextmanager
 import pytest
 from sqlalchemy import insert, select, text, update
 
+from bilateral.index.files import tables as files
 from bilateral.index.files.observations import note_sights
-from bilateral.index.payments.late_payments import FORGOTTEN, note_late_payments
+from bilateral.index.files.tables import Kind, State
+from bilateral.index.log import tables as schema
+from bilateral.index.log.batches import Batch, Block
+from bilateral.index.log.database import snapshot
+from bilateral.index.log.locks import own_cursor
+from bilateral.index.payments.projection import FORGOTTEN, note_late_payments
 from bilateral.index.payments.store import PaymentStore
+from bilateral.index.payments.tables import late_payment
 from bilateral.index.payments.terms import PaymentTerms
-from bilateral.index.store.cursor_locks import own_cursor
-from bilateral.index.store.database import snapshot
-from bilateral.index.tables import files, schema
-from bilateral.index.tables.batches import Batch, Block
-from bilateral.index.tables.files import Kind, State
-from bilateral.index.tables.payments import late_payment
 from tests.index.conftest import CHAIN_ID
 from tests.index.payments.world import TOKEN
 

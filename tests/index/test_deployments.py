@@ -13,19 +13,19 @@ from eth_utils.crypto import keccak
 from sqlalchemy import select
 from web3 import HTTPProvider, Web3
 
-from bilateral.contracts import Registry
-from bilateral.contracts.buyer_terms import AttestedPayment
-from bilateral.contracts.records import BOOK
-from bilateral.errors import MalformedNodeAnswerError, NodeError
-from bilateral.events import Registered
+from bilateral.core.contracts import Registry
+from bilateral.core.contracts.buyer_terms import AttestedPayment
+from bilateral.core.contracts.records import BOOK
+from bilateral.core.errors import MalformedNodeAnswerError, NodeError
+from bilateral.core.events import Registered
 from bilateral.index.chain.endpoint import Endpoint
 from bilateral.index.chain.source import Source
-from bilateral.index.derived_check import TABLES
-from bilateral.index.owner_check import compare_owners
-from bilateral.index.registries import registries_of
-from bilateral.index.store.database import open_database
-from bilateral.index.tables import schema
-from bilateral.index.verify import Verifier
+from bilateral.index.log import tables as schema
+from bilateral.index.log.database import open_database
+from bilateral.index.log.registries import registries_of
+from bilateral.index.operating.derived_check import TABLES
+from bilateral.index.operating.owner_check import compare_owners
+from bilateral.index.operating.verification import Verifier
 from tests.index.proxy import Proxy, refusal
 from tests.index.test_commands import bilateral
 from tests.sdk.client.helpers import deploy, plain

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from sqlalchemy import text
 
-from bilateral.index.tables import schema
+from bilateral.index.log import tables as schema
 from scripts.index_tables import PAGE, page
 
 

@@ -9,7 +9,7 @@ import pytest
 from bilateral.index.chain.limits import Limits
 from bilateral.index.chain.source import FIRST_BLOCKS
 from bilateral.index.errors import NoEndpointError
-from bilateral.index.store.chain_store import JOURNAL_BLOCKS
+from bilateral.index.log.store import JOURNAL_BLOCKS
 from tests.index.comparison import derived_rows
 from tests.index.conftest import CHAIN_ID
 from tests.index.proxy import Proxy, range_of, refusal

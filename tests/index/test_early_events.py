@@ -11,15 +11,15 @@ import pytest
 from sqlalchemy import func, make_url, select, text
 from sqlalchemy.exc import IntegrityError, OperationalError
 
+from bilateral.index.agents.activity import ActivityTable
 from bilateral.index.chain import follow
 from bilateral.index.chain.follow import Outcome
-from bilateral.index.derive.activity import ActivityTable
-from bilateral.index.store import background_writes as behind
-from bilateral.index.store import event_writes
-from bilateral.index.store.chain_store import ChainStore
-from bilateral.index.store.database import connect_engine
-from bilateral.index.tables import schema
-from bilateral.index.tables.batches import Block
+from bilateral.index.log import background_writes as behind
+from bilateral.index.log import event_writes
+from bilateral.index.log import tables as schema
+from bilateral.index.log.batches import Block
+from bilateral.index.log.database import connect_engine
+from bilateral.index.log.store import ChainStore
 from tests.index.chaos import work
 from tests.index.comparison import assert_equals_model
 from tests.index.conftest import CHAIN_ID

@@ -9,14 +9,14 @@ import time
 import pytest
 from sqlalchemy import select
 
-from bilateral.contracts import Registry, selectors
+from bilateral.core.contracts import Registry, selectors
 from bilateral.index.chain.endpoint import Endpoint
 from bilateral.index.chain.follow import Follower, Outcome
 from bilateral.index.chain.pool import Pool
 from bilateral.index.chain.source import Source
 from bilateral.index.errors import NoEndpointError
-from bilateral.index.store.chain_store import JOURNAL_BLOCKS
-from bilateral.index.tables import schema
+from bilateral.index.log import tables as schema
+from bilateral.index.log.store import JOURNAL_BLOCKS
 from tests.index.comparison import assert_equals_model
 from tests.index.conftest import CHAIN_ID, REGISTRIES
 from tests.index.proxy import Answer, Proxy, first_times, range_of

@@ -6,9 +6,9 @@ import random
 
 import pytest
 
-from bilateral.contracts import Registry
-from bilateral.errors import MalformedNodeAnswerError
-from bilateral.events import decode_logs
+from bilateral.core.contracts import Registry
+from bilateral.core.errors import MalformedNodeAnswerError
+from bilateral.core.events import decode_logs
 from bilateral.index.chain.extraction import Extraction, careful_values
 from bilateral.index.chain.logs import LogEntry, grouped
 from simulation.events import ADDRESSES, Generator, Log, encoded

@@ -12,11 +12,11 @@ import pytest
 from sqlalchemy import make_url, text, update
 from sqlalchemy.exc import DBAPIError
 
-from bilateral.events import NewFeedback
+from bilateral.core.events import NewFeedback
 from bilateral.index.errors import DatabaseUnavailableError
-from bilateral.index.migrate import upgrade_within
-from bilateral.index.store.database import connect_engine, open_database, passing_failure
-from bilateral.index.tables import schema
+from bilateral.index.log import tables as schema
+from bilateral.index.log.database import connect_engine, open_database, passing_failure
+from bilateral.index.log.migrate import upgrade_within
 from simulation.events import ADDRESSES
 from tests.index.conftest import CHAIN_ID
 from tests.index.schemas import empty_schema

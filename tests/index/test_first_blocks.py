@@ -7,10 +7,10 @@ import threading
 import pytest
 from sqlalchemy import select
 
-from bilateral.index.settings import ChainSettings
-from bilateral.index.store.database import open_database
-from bilateral.index.tables import schema
-from bilateral.index.worker import Worker
+from bilateral.index.log import tables as schema
+from bilateral.index.log.database import open_database
+from bilateral.index.operating.settings import ChainSettings
+from bilateral.index.operating.worker import Worker
 from tests.index.conftest import CHAIN_ID, DEPLOYMENT
 from tests.index.proxy import Proxy
 from tests.index.test_commands import bilateral, database, grown, record  # noqa: F401  # fixtures

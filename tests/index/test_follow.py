@@ -9,8 +9,8 @@ from bilateral.index.chain.endpoint import Endpoint
 from bilateral.index.chain.follow import Follower, Outcome
 from bilateral.index.chain.pool import Pool
 from bilateral.index.chain.source import Source
-from bilateral.index.store.chain_store import JOURNAL_BLOCKS
-from bilateral.index.tables import schema
+from bilateral.index.log import tables as schema
+from bilateral.index.log.store import JOURNAL_BLOCKS
 from tests.index.comparison import assert_exact, chain_keys, derived_rows, stored_keys
 from tests.index.conftest import CHAIN_ID, REGISTRIES
 
@@ -49,8 +49,8 @@ def test_a_reorganisation_replaces_the_rows_of_its_blocks(event_chain, generator
 def test_a_reorganisation_deeper_than_the_journal_is_exact(
     event_chain, generator, engine, store, catch_up, monkeypatch
 ):
-    monkeypatch.setattr("bilateral.index.store.history._MOST_EVENTS", 10)  # it comes out in many parts
-    monkeypatch.setattr("bilateral.index.store.rows._ROWS_AT_ONCE", 3)
+    monkeypatch.setattr("bilateral.index.log.history._MOST_EVENTS", 10)  # it comes out in many parts
+    monkeypatch.setattr("bilateral.index.log.rows._ROWS_AT_ONCE", 3)
     grow(event_chain, generator, 20)
     catch_up()
     event_chain.rpc("anvil_mine", hex(JOURNAL_BLOCKS + 30))

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from bilateral.index.errors import NoEndpointError
-from bilateral.index.store.chain_store import JOURNAL_BLOCKS
+from bilateral.index.log.store import JOURNAL_BLOCKS
 from tests.index.comparison import assert_exact
 from tests.index.proxy import Proxy, refusal
 from tests.index.test_commands import bilateral, record  # noqa: F401  # a fixture

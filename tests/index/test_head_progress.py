@@ -9,15 +9,15 @@ import pytest
 from sqlalchemy import update
 
 from bilateral.index.errors import NoEndpointError
-from bilateral.index.settings import ChainSettings
-from bilateral.index.status import chain_statuses
-from bilateral.index.store.database import open_database
-from bilateral.index.store.head_progress import HeadNotes
-from bilateral.index.tables import schema
-from bilateral.index.tables.batches import Block
-from bilateral.index.worker import Worker
-from bilateral.query.chains import chains
-from bilateral.query.readers import Reader
+from bilateral.index.log import tables as schema
+from bilateral.index.log.batches import Block
+from bilateral.index.log.database import open_database
+from bilateral.index.log.head import HeadNotes
+from bilateral.index.operating.chains import chains
+from bilateral.index.operating.settings import ChainSettings
+from bilateral.index.operating.status import chain_statuses
+from bilateral.index.operating.worker import Worker
+from bilateral.index.reading.readers import Reader
 from tests.index.conftest import CHAIN_ID, DEPLOYMENT
 from tests.index.proxy import Proxy
 from tests.index.test_limits import STOPS

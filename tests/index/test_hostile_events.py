@@ -7,8 +7,8 @@ import random
 import pytest
 from sqlalchemy import select, text
 
-from bilateral.contracts import Registry
-from bilateral.index.tables import schema
+from bilateral.core.contracts import Registry
+from bilateral.index.log import tables as schema
 from simulation.events import ADDRESSES, Log, encoded
 from tests.index.comparison import assert_exact
 

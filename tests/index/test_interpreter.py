@@ -8,7 +8,7 @@ import threading
 
 import pytest
 
-from bilateral.index.interpreter import tuned_interpreter
+from bilateral.core.interpreter import tuned_interpreter
 
 
 @pytest.fixture(autouse=True)

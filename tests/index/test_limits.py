@@ -11,8 +11,8 @@ from types import SimpleNamespace
 
 import pytest
 
-from bilateral.contracts import Registry
-from bilateral.errors import NodeError, NodeTimeoutError
+from bilateral.core.contracts import Registry
+from bilateral.core.errors import NodeError, NodeTimeoutError
 from bilateral.index.chain.endpoint import Endpoint
 from bilateral.index.chain.follow import Follower, Outcome
 from bilateral.index.chain.pool import Pool

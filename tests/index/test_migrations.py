@@ -2,37 +2,33 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-
 from alembic.autogenerate import compare_metadata
 from alembic.config import Config
 from alembic.migration import MigrationContext
 from alembic.script import ScriptDirectory
 from sqlalchemy import inspect
 
-import bilateral.index.migrate
-from bilateral.index.derive import activity
-from bilateral.index.migrate import upgrade_within
-from bilateral.index.store.database import connect_engine
-from bilateral.index.tables import (
-    aggregator,
-    analysis,
-    backfill,
-    changes,
-    files,
-    payments,
-    schema,
-    search,
-    standings,
-    webhooks,
-)
+from bilateral.index.agents import activity
+from bilateral.index.changes import tables as changes
+from bilateral.index.changes import webhook_tables as webhooks
+from bilateral.index.files import tables as files
+from bilateral.index.log import tables as schema
+from bilateral.index.log.database import connect_engine
+from bilateral.index.log.migrate import upgrade_within
+from bilateral.index.payments import tables as payments
+from bilateral.index.search import tables as search
+from bilateral.index.standing import standing_tables as standings
+from bilateral.index.standing import tables as analysis
+from bilateral.index.tables import backfill
+from bilateral.x402.aggregator import tables as aggregator
+from scripts._build import ROOT
 
 MODULES = (schema, files, analysis, aggregator, search, payments, activity, standings, changes, webhooks, backfill)
 
 
 def test_the_migrations_form_one_line_that_the_package_knows():
     config = Config()
-    config.set_main_option("script_location", str(Path(bilateral.index.migrate.__file__).with_name("migrations")))
+    config.set_main_option("script_location", str(ROOT / "bilateral" / "migrations"))
     revisions = [script.revision for script in ScriptDirectory.from_config(config).walk_revisions()]
     assert tuple(reversed(revisions)) == schema.REVISIONS
 

@@ -10,8 +10,8 @@ import pytest
 from prometheus_client.parser import text_string_to_metric_families
 from sqlalchemy import update
 
-from bilateral.index.monitoring import monitored
-from bilateral.index.tables import schema
+from bilateral.index.log import tables as schema
+from bilateral.index.operating.monitoring import monitored
 from tests.index.test_commands import COMMAND, bilateral, database, grown, record  # noqa: F401  # fixtures
 
 

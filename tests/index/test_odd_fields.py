@@ -11,7 +11,7 @@ import re
 import pytest
 
 from bilateral.index.errors import NoEndpointError
-from bilateral.index.tables import schema
+from bilateral.index.log import tables as schema
 from scripts._anvil import running_anvil
 from simulation.event_chain import OPTIONS, EventChain
 from simulation.events import Generator

@@ -6,7 +6,7 @@ import sqlite3
 
 import pytest
 
-from bilateral.index.store.database import open_database
+from bilateral.index.log.database import open_database
 
 
 @pytest.mark.parametrize(("made_with", "expected"), [(None, 4_096), (16_384, 16_384)])

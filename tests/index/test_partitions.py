@@ -10,9 +10,9 @@ from sqlalchemy.exc import DBAPIError
 
 from bilateral.index.chain.extraction import Extraction
 from bilateral.index.chain.logs import grouped
-from bilateral.index.store.chain_store import ChainStore
-from bilateral.index.tables import schema
-from bilateral.index.tables.batches import Batch, Block
+from bilateral.index.log import tables as schema
+from bilateral.index.log.batches import Batch, Block
+from bilateral.index.log.store import ChainStore
 from simulation.events import ADDRESSES, Generator
 from tests.index.test_extraction import entries
 

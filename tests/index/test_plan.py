@@ -7,7 +7,7 @@ import json
 import pytest
 
 from bench.scale import exponent
-from bilateral.errors import InvalidArgumentError
+from bilateral.core.errors import InvalidArgumentError
 from bilateral.index.plan import CONSTANTS, Size, plan
 from scripts._build import ROOT
 from tests.index.test_commands import bilateral

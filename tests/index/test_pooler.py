@@ -9,19 +9,19 @@ import psycopg
 import pytest
 from sqlalchemy import bindparam, make_url, select, text
 
-from bilateral.errors import InvalidArgumentError
+from bilateral.core.errors import InvalidArgumentError
 from bilateral.index.errors import DatabaseUnavailableError
-from bilateral.index.store.database import (
+from bilateral.index.log import tables as schema
+from bilateral.index.log.database import (
     connect_engine,
     is_pooled,
     named_database_errors,
     open_database,
     parsed_url,
 )
-from bilateral.index.tables import schema
-from bilateral.query.errors import QueryTimeoutError
-from bilateral.query.prepared import Prepared
-from bilateral.query.readers import Reader
+from bilateral.index.reading.errors import QueryTimeoutError
+from bilateral.index.reading.prepared import Prepared
+from bilateral.index.reading.readers import Reader
 from tests.index.conftest import CHAIN_ID
 from tests.index.test_commands import bilateral, record  # noqa: F401  # fixtures
 from tests.pooler import Pooler

@@ -7,14 +7,14 @@ from dataclasses import replace
 import pytest
 from sqlalchemy import bindparam, func, literal_column, select, text
 
-from bilateral.events import NewFeedback
+from bilateral.core.events import NewFeedback
 from bilateral.index.errors import DatabaseUnavailableError
-from bilateral.index.tables import schema
-from bilateral.query.errors import QueryTimeoutError
-from bilateral.query.feedback import feedback_of
-from bilateral.query.prepared import Prepared, at_most, one_of, size_for, spread
-from bilateral.query.readers import Reader
-from bilateral.query.registries import agent_key, read_registries
+from bilateral.index.log import tables as schema
+from bilateral.index.ratings.feedback import feedback_of
+from bilateral.index.reading.errors import QueryTimeoutError
+from bilateral.index.reading.prepared import Prepared, at_most, one_of, size_for, spread
+from bilateral.index.reading.readers import Reader
+from bilateral.index.reading.registries import agent_key, read_registries
 
 FEEDBACK = schema.EVENT_TABLES[NewFeedback]
 OF_AGENT = (

@@ -20,12 +20,12 @@ from sqlalchemy import func, select
 
 from bench.world.build import build
 from bench.world.people import World
-from bilateral.index.migrate import upgrade_within
-from bilateral.index.store.database import connect_engine, open_database
-from bilateral.index.tables import schema
-from bilateral.query.agents import agent
-from bilateral.query.readers import Reader
-from bilateral.query.registries import agent_key, read_registries
+from bilateral.index.log import tables as schema
+from bilateral.index.log.database import connect_engine, open_database
+from bilateral.index.log.migrate import upgrade_within
+from bilateral.index.profiles.queries import agent
+from bilateral.index.reading.readers import Reader
+from bilateral.index.reading.registries import agent_key, read_registries
 from tests.index.test_migrations import MODULES
 
 FOLDER = Path(__file__).with_name("releases")

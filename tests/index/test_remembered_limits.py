@@ -12,8 +12,8 @@ from bilateral.index.chain.follow import Follower, Outcome
 from bilateral.index.chain.limits import Limits
 from bilateral.index.chain.pool import Pool
 from bilateral.index.chain.source import Source
-from bilateral.index.store.chain_store import ChainStore
-from bilateral.index.tables import schema
+from bilateral.index.log import tables as schema
+from bilateral.index.log.store import ChainStore
 from tests.index.conftest import CHAIN_ID, REGISTRIES
 from tests.index.proxy import range_of, refusal
 

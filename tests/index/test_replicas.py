@@ -18,17 +18,17 @@ from sqlalchemy import create_engine, make_url, select, text
 from sqlalchemy.exc import DBAPIError
 
 from bilateral.api.settings import ApiSettings, read_api_settings
-from bilateral.errors import InvalidArgumentError
+from bilateral.core.errors import InvalidArgumentError
 from bilateral.index.chain.extraction import Extraction
 from bilateral.index.chain.logs import grouped
 from bilateral.index.errors import DatabaseUnavailableError
-from bilateral.index.store.chain_store import ChainStore
-from bilateral.index.tables import schema
-from bilateral.index.tables.batches import Batch, Block
-from bilateral.query.chains import chains
-from bilateral.query.copies import VISIT, Visit
-from bilateral.query.readers import Reader
-from bilateral.query.replicated import ReplicatedReader
+from bilateral.index.log import tables as schema
+from bilateral.index.log.batches import Batch, Block
+from bilateral.index.log.store import ChainStore
+from bilateral.index.operating.chains import chains
+from bilateral.index.reading.copies import VISIT, Visit
+from bilateral.index.reading.readers import Reader
+from bilateral.index.reading.replicated import ReplicatedReader
 from simulation.events import Generator
 from tests.api.world import served
 from tests.index.comparison import open_with_registries

@@ -8,13 +8,13 @@ import threading
 
 import pytest
 
-from bilateral.errors import UnexpectedAnswerError, WrongChainError
+from bilateral.core.errors import UnexpectedAnswerError, WrongChainError
 from bilateral.index.chain.endpoint import Endpoint
 from bilateral.index.chain.pool import Pool
 from bilateral.index.chain.source import Source
 from bilateral.index.errors import EndpointRefusesError, NoEndpointError
-from bilateral.index.settings import ChainSettings
-from bilateral.index.worker import Worker, first_block_of
+from bilateral.index.operating.settings import ChainSettings
+from bilateral.index.operating.worker import Worker, first_block_of
 from simulation.events import ADDRESSES
 from tests.index.conftest import CHAIN_ID, DEPLOYMENT, REGISTRIES
 from tests.index.proxy import Answer, Proxy, first_times, refusal

@@ -5,14 +5,14 @@ from __future__ import annotations
 import pytest
 
 from bench.world.people import AUTHORIZED, REPUTATION
-from bilateral.events import NewAuthorizedFeedback, NewFeedback
-from bilateral.index.store.text import MAX_KEY_BYTES
-from bilateral.query import authorized
-from bilateral.query.authorized import authorized_feedback_of
-from bilateral.query.registries import agent_key, read_registries
-from bilateral.query.search.agents import search_agents
-from bilateral.query.search.feedback import FeedbackSearch, search_feedback
-from bilateral.query.search.filters import AgentSearch, Gate
+from bilateral.core.events import NewAuthorizedFeedback, NewFeedback
+from bilateral.index.log.text import MAX_KEY_BYTES
+from bilateral.index.ratings import authorized
+from bilateral.index.ratings.authorized import authorized_feedback_of
+from bilateral.index.reading.registries import agent_key, read_registries
+from bilateral.index.search.feedback import FeedbackSearch, search_feedback
+from bilateral.index.search.filters import AgentSearch, Gate
+from bilateral.index.search.queries import search_agents
 from tests.explorer.stored import NOTHING, Ledger, account
 
 TAGS = (b"fast", b"fast\0\0x", b"fast\xff", b"fast\xfe", "fast\ufffd".encode(), b"x" * 32, b"", b"fast?", b"fast?")

@@ -7,14 +7,14 @@ import sqlite3
 import pytest
 from sqlalchemy.exc import OperationalError
 
-from bilateral.contracts import Registry
+from bilateral.core.contracts import Registry
 from bilateral.index.chain.endpoint import Endpoint
 from bilateral.index.chain.follow import Follower, Outcome
 from bilateral.index.chain.pool import Pool
 from bilateral.index.chain.source import Source
 from bilateral.index.errors import NoEndpointError
-from bilateral.index.store.chain_store import ChainStore
-from bilateral.index.store.database import connect_engine
+from bilateral.index.log.database import connect_engine
+from bilateral.index.log.store import ChainStore
 from simulation.events import ADDRESSES, Log
 from tests.index.comparison import assert_equals_model
 from tests.index.conftest import CHAIN_ID, REGISTRIES

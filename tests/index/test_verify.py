@@ -7,17 +7,17 @@ from sqlalchemy import delete, insert, select, update
 
 from bilateral.index.chain.endpoint import Endpoint
 from bilateral.index.chain.source import Source
-from bilateral.index.derived_check import TABLES, compare_derived
-from bilateral.index.tables import schema
-from bilateral.index.tables.search import agent_file, payment_claim
-from bilateral.index.verify import Verifier
+from bilateral.index.log import tables as schema
+from bilateral.index.operating.derived_check import TABLES, compare_derived
+from bilateral.index.operating.verification import Verifier
+from bilateral.index.search.tables import agent_file, payment_claim
 from tests.index.conftest import CHAIN_ID, REGISTRIES
 
 
 @pytest.fixture
 def compare(settled_chain, engine, follow, monkeypatch):
     """Index the settled chain, and return what compares it in ranges of 100 blocks."""
-    monkeypatch.setattr("bilateral.index.verify.RANGE_BLOCKS", 100)
+    monkeypatch.setattr("bilateral.index.operating.verification.RANGE_BLOCKS", 100)
     follower = follow(settled_chain.url)
     while follower.step().block < settled_chain.head:
         pass

@@ -10,9 +10,9 @@ from unittest.mock import Mock
 import pytest
 
 from bilateral.index.errors import CursorMovedError
-from bilateral.index.store import background_writes as behind
-from bilateral.index.store import event_writes
-from bilateral.index.tables.batches import Batch, Block
+from bilateral.index.log import background_writes as behind
+from bilateral.index.log import event_writes
+from bilateral.index.log.batches import Batch, Block
 from tests.index.chaos import MANY_LOGS, ROWS_AT_ONCE, Round, work
 from tests.index.comparison import assert_exact
 from tests.index.proxy import Proxy

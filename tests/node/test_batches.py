@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from bilateral.errors import MalformedNodeAnswerError, NodeError, NodeUnreachableError
+from bilateral.core.errors import MalformedNodeAnswerError, NodeError, NodeUnreachableError
 from bilateral.node.steps import Batch, Blocking, Pause, Rpc, together
 from tests.node.conftest import answer_to, error_to, reply_with
 

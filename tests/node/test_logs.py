@@ -6,9 +6,9 @@ import math
 
 import pytest
 
-from bilateral.contracts.logs import LogPosition, RawLog
-from bilateral.errors import MalformedNodeAnswerError, NodeError, NodeTimeoutError
-from bilateral.identifiers import checksummed
+from bilateral.core.contracts.logs import LogPosition, RawLog
+from bilateral.core.errors import MalformedNodeAnswerError, NodeError, NodeTimeoutError
+from bilateral.core.identifiers import checksummed
 from bilateral.node.logs import LogFilter, RangeLimit, read_logs
 from bilateral.node.steps import Rpc
 

@@ -7,7 +7,7 @@ import threading
 
 import pytest
 
-from bilateral.errors import InvalidArgumentError
+from bilateral.core.errors import InvalidArgumentError
 from bilateral.node.running import AsyncStepRunner, StepRunner
 from bilateral.node.steps import Batch, Blocking, Exclusive, Pause, Rpc
 

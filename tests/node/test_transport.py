@@ -10,7 +10,7 @@ import time
 
 import pytest
 
-from bilateral.errors import (
+from bilateral.core.errors import (
     InvalidArgumentError,
     MalformedNodeAnswerError,
     NodeError,

@@ -11,10 +11,10 @@ import yaml
 from prometheus_client.parser import text_string_to_metric_families
 
 from bilateral.api.metrics import Metrics
-from bilateral.index.monitoring import monitored
-from bilateral.index.store.database import open_database
-from bilateral.query.copies import Copies
-from bilateral.query.readers import Reader
+from bilateral.index.log.database import open_database
+from bilateral.index.operating.monitoring import monitored
+from bilateral.index.reading.copies import Copies
+from bilateral.index.reading.readers import Reader
 from scripts._build import ROOT
 
 FOLDER = ROOT / "operating" / "monitoring"

@@ -20,7 +20,7 @@ from tests.packaging.fixtures import run
 from tests.trust.conftest import Scene, addressed
 
 IMPORTED = {
-    "": ["bilateral.client", "bilateral.documents", "bilateral.events", "bilateral.node"],
+    "": ["bilateral.client", "bilateral.documents", "bilateral.core.events", "bilateral.node"],
     "api": ["bilateral.api", "bilateral.explorer", "bilateral.checks", "bilateral.buyers", "bilateral.index"],
     "cli": ["bilateral.cli"],
     "index": ["bilateral.index"],
@@ -46,10 +46,10 @@ ELSEWHERE = {
     "private": ["bilateral.buyers.private.members", "bilateral.buyers.private.stored_nullifiers"],
     "x402": [
         "bilateral.x402.aggregator",
-        "bilateral.x402.asgi",
-        "bilateral.x402.gate",
-        "bilateral.x402.service_check",
-        "bilateral.x402.stores",
+        "bilateral.x402.server.asgi",
+        "bilateral.x402.server.gate",
+        "bilateral.x402.clients.service_check",
+        "bilateral.x402.server.stores",
     ],
     "all": [],
 }
@@ -58,7 +58,7 @@ ELSEWHERE = {
 BY_DAY = {"", "cli", "index", "x402"}
 """The extras that bring the least, so their modules can miss the most. The others are tried at night."""
 
-FRAMEWORKS = ["bilateral.x402.wsgi"]
+FRAMEWORKS = ["bilateral.x402.server.wsgi"]
 """Adapters to frameworks that no extra installs."""
 
 IMPORT_ALL = """

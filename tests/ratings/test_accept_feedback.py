@@ -8,7 +8,7 @@ from ape.utils import ZERO_ADDRESS
 from eth_abi import encode
 from eth_utils import keccak
 
-from bilateral.signatures import AgentWalletSet, Domain
+from bilateral.core.signatures import AgentWalletSet, Domain
 from tests.helpers import forked_to, logged
 
 

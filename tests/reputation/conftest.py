@@ -5,7 +5,7 @@ from __future__ import annotations
 import ape
 import pytest
 
-from bilateral.signatures import Domain, Feedback
+from bilateral.core.signatures import Domain, Feedback
 from tests.reputation.model import Given
 
 CROWD_SIZE = 6

@@ -5,7 +5,7 @@ from __future__ import annotations
 import ape
 import pytest
 
-from bilateral.values import stars_to_value, value_for_tag
+from bilateral.core.values import stars_to_value, value_for_tag
 
 ROWS = [
     ("starred", "", "87", 87, 0),

@@ -9,7 +9,7 @@ import pytest
 from ape.utils import ZERO_ADDRESS
 from eth_utils import keccak
 
-from bilateral.signatures import Domain
+from bilateral.core.signatures import Domain
 from tests.helpers import logged
 from tests.reputation.model import Given
 

@@ -6,7 +6,7 @@ import ape
 import pytest
 from ape.utils import ZERO_ADDRESS
 
-from bilateral.signatures import AgentWalletSet, Domain
+from bilateral.core.signatures import AgentWalletSet, Domain
 from tests.helpers import logged
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from eth_utils import keccak
 
-from bilateral.signatures import AgentWalletSet, Domain
+from bilateral.core.signatures import AgentWalletSet, Domain
 from tests.helpers import logged
 
 X402_AND_STANDARD_TAGS = [

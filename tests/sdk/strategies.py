@@ -6,7 +6,7 @@ import libipld
 from eth_utils.address import to_checksum_address
 from hypothesis import strategies as st
 
-from bilateral.identifiers import AccountId, AgentId, ChainId, FeedbackId, GlobalAgentId, TransactionRef
+from bilateral.core.identifiers import AccountId, AgentId, ChainId, FeedbackId, GlobalAgentId, TransactionRef
 
 EVM_ADDRESS = "0x8004A169FB4a3325136EB29fA0ceB6D2e539a432"
 

@@ -9,10 +9,10 @@ from dataclasses import replace
 import pytest
 from eth_utils.address import is_checksum_address
 
-from bilateral.contracts import REGISTRY_ATTRIBUTES, Deployment, Registry, packaged_deployment
-from bilateral.contracts.origin import Origin
-from bilateral.contracts.records import BOOK, DeploymentRecord, address_book, read_book, solana_book
-from bilateral.errors import DeploymentRecordError, MissingFunctionError, MissingRegistryError
+from bilateral.core.contracts import REGISTRY_ATTRIBUTES, Deployment, Registry, packaged_deployment
+from bilateral.core.contracts.origin import Origin
+from bilateral.core.contracts.records import BOOK, DeploymentRecord, address_book, read_book, solana_book
+from bilateral.core.errors import DeploymentRecordError, MissingFunctionError, MissingRegistryError
 from bilateral.solana.addresses import DEVNET, SATI, registry_address
 from bilateral.solana.addresses import MAINNET as MAINNET_SOLANA
 from bilateral.solana.addresses import TESTNET as TESTNET_SOLANA
@@ -227,7 +227,7 @@ def test_a_name_without_a_deployment_finds_none(own_record):
 def own_record(monkeypatch, tmp_path):
     """The place of this project's record of chain 8453, in a package without other records."""
     (tmp_path / "deployments").mkdir()
-    monkeypatch.setattr("bilateral.contracts.deployments.files", lambda _: tmp_path)
+    monkeypatch.setattr("bilateral.core.contracts.deployments.files", lambda _: tmp_path)
     return tmp_path / "deployments" / "8453.json"
 
 

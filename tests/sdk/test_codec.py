@@ -9,11 +9,11 @@ from eth_utils.crypto import keccak
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bilateral.contracts import Registry
-from bilateral.contracts.codec import decode_result, encode_call
-from bilateral.errors import UnexpectedAnswerError
-from bilateral.events import NewFeedback, RawLog, decode_log
-from bilateral.text import ChainText
+from bilateral.core.contracts import Registry
+from bilateral.core.contracts.codec import decode_result, encode_call
+from bilateral.core.errors import UnexpectedAnswerError
+from bilateral.core.events import NewFeedback, RawLog, decode_log
+from bilateral.core.text import ChainText
 from tests.sdk.strategies import EVM_ADDRESS
 
 GIVE = "giveFeedback"

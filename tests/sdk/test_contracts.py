@@ -9,14 +9,14 @@ from eth_utils.crypto import keccak
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bilateral.contracts import Deployment, Registry, abi, selectors
-from bilateral.dev.contracts import CONTRACTS, TOKEN
-from bilateral.errors import (
+from bilateral.core.contracts import Deployment, Registry, abi, selectors
+from bilateral.core.errors import (
     DeploymentRecordError,
     InvalidArgumentError,
     MalformedIdentifierError,
     MissingRegistryError,
 )
+from bilateral.dev.contracts import CONTRACTS, TOKEN
 from scripts._build import ROOT, build
 from scripts.abi import CODE_OF_DEV, FOLDER, abi_file, compiled_abi
 from tests.sdk.strategies import EVM_ADDRESS

@@ -12,8 +12,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from bilateral.errors import MalformedDocumentError
-from bilateral.text.encoding import MAX_DEPTH, decode_object, encode_object
+from bilateral.core.errors import MalformedDocumentError
+from bilateral.core.text.encoding import MAX_DEPTH, decode_object, encode_object
 
 texts = st.text(st.characters(exclude_categories=["Cs"]))
 values = st.recursive(
@@ -89,7 +89,7 @@ def test_json_other_than_an_object_is_refused_with_its_type(content, problem):
 def test_a_document_of_brackets_does_not_crash_a_program_with_a_high_recursion_limit():
     program = (
         "import sys; sys.setrecursionlimit(10**6)\n"
-        "from bilateral.text.encoding import decode_object\n"
+        "from bilateral.core.text.encoding import decode_object\n"
         "try: decode_object(b'[' * 500_000)\n"
         "except ValueError as error: print(error)"
     )

@@ -12,9 +12,9 @@ from eth_utils.crypto import keccak
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from bilateral.contracts import Registry, selectors
-from bilateral.errors import MalformedNodeAnswerError
-from bilateral.events import (
+from bilateral.core.contracts import Registry, selectors
+from bilateral.core.errors import MalformedNodeAnswerError
+from bilateral.core.events import (
     EVENTS,
     ApprovalForAll,
     ClientRated,
@@ -32,7 +32,7 @@ from bilateral.events import (
     field_name,
     topic_of,
 )
-from bilateral.text import ChainText
+from bilateral.core.text import ChainText
 from tests.sdk.strategies import EVM_ADDRESS, addresses
 
 POSITION = LogPosition(EVM_ADDRESS, 7, "0x" + "ab" * 32, "0x" + "cd" * 32, 3, 1_700_000_000)

@@ -11,8 +11,8 @@ from eth_keys.constants import SECPK1_N
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bilateral.errors import InvalidArgumentError, MalformedAuthorizationError, SignerFailedError
-from bilateral.signatures import (
+from bilateral.core.errors import InvalidArgumentError, MalformedAuthorizationError, SignerFailedError
+from bilateral.core.signatures import (
     Domain,
     FeedbackAuth,
     decode_feedback_auth,

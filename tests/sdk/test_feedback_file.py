@@ -8,10 +8,10 @@ from datetime import UTC, datetime, timedelta, timezone
 import pytest
 from hypothesis import given, settings
 
+from bilateral.core.errors import MalformedDocumentError
+from bilateral.core.identifiers import AccountId, GlobalAgentId
+from bilateral.core.values import FeedbackValue
 from bilateral.documents import DataUriStore, FeedbackFile, Loader, ProofOfPayment, prepare_feedback_file
-from bilateral.errors import MalformedDocumentError
-from bilateral.identifiers import AccountId, GlobalAgentId
-from bilateral.values import FeedbackValue
 from tests.sdk.strategies import EVM_ADDRESS
 from tests.sdk.test_encoding import objects
 

@@ -10,8 +10,8 @@ from eth_utils.crypto import keccak
 from hypothesis import given
 from hypothesis import strategies as st
 
+from bilateral.core.errors import HashMismatchError
 from bilateral.documents import document_hash, verify_hash
-from bilateral.errors import HashMismatchError
 
 FILE = {
     "value": 85,

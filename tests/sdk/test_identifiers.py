@@ -6,8 +6,16 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bilateral.errors import MalformedIdentifierError
-from bilateral.identifiers import AccountId, AgentId, ChainId, FeedbackId, GlobalAgentId, TransactionRef, checksummed
+from bilateral.core.errors import MalformedIdentifierError
+from bilateral.core.identifiers import (
+    AccountId,
+    AgentId,
+    ChainId,
+    FeedbackId,
+    GlobalAgentId,
+    TransactionRef,
+    checksummed,
+)
 from tests.sdk.strategies import (
     EVM_ADDRESS,
     account_ids,

@@ -11,11 +11,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from bilateral.documents import Limits, document_hash
-from bilateral.documents.cid import Cid
-from bilateral.documents.loader import parse_ipfs_uri
-from bilateral.documents.unixfs import MAX_BLOCKS, read_file
-from bilateral.errors import (
+from bilateral.core.errors import (
     CidMismatchError,
     DocumentTimeoutError,
     DocumentTooLargeError,
@@ -25,6 +21,10 @@ from bilateral.errors import (
     UnreachableDocumentError,
     UnsupportedUriError,
 )
+from bilateral.documents import Limits, document_hash
+from bilateral.documents.cid import Cid
+from bilateral.documents.loader import parse_ipfs_uri
+from bilateral.documents.unixfs import MAX_BLOCKS, read_file
 from tests.sdk.servers import (
     DAG_PB,
     Blocks,

@@ -12,8 +12,7 @@ from dataclasses import replace
 
 import pytest
 
-from bilateral.documents import Limits, document_hash
-from bilateral.errors import (
+from bilateral.core.errors import (
     DocumentTimeoutError,
     DocumentTooLargeError,
     ForbiddenAddressError,
@@ -23,6 +22,7 @@ from bilateral.errors import (
     UnreachableDocumentError,
     UnsupportedUriError,
 )
+from bilateral.documents import Limits, document_hash
 from tests.sdk.servers import redirect, respond
 
 FILE = b'{"name":"agent"}'

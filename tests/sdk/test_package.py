@@ -30,12 +30,12 @@ for module in pkgutil.walk_packages(bilateral.__path__, "bilateral."):
         importlib.import_module(module.name)
 import bilateral.buyers.anchors, bilateral.buyers.credentials
 from bilateral.client import Client
-from bilateral.errors import NodeUnreachableError
+from bilateral.core.errors import NodeUnreachableError
 try:
     Client("http://127.0.0.1:9").get_deployment()
 except NodeUnreachableError:
     pass
-from bilateral.contracts import Deployment
+from bilateral.core.contracts import Deployment
 assert Deployment.canonical(8453).first_agent_id == 0
 from bilateral.documents import DataUriStore, Loader, RegistrationFile
 stored = DataUriStore().put(RegistrationFile.new("Agent", "It works", "https://agent.example/i.png").to_bytes())
@@ -124,7 +124,7 @@ def test_the_package_works_without_ape(run, installed):
 def test_a_missing_extra_is_one_line_that_says_what_to_install(run):
     program = "\n".join(
         [
-            "from bilateral.errors import MissingExtraError",
+            "from bilateral.core.errors import MissingExtraError",
             "try:",
             "    import bilateral.trust",
             "except MissingExtraError as error:",
@@ -143,7 +143,7 @@ def test_ipfs_without_its_extra_says_in_one_line_what_to_install(run):
     program = "\n".join(
         [
             "from bilateral.documents import Loader",
-            "from bilateral.errors import BilateralError",
+            "from bilateral.core.errors import BilateralError",
             "try:",
             "    Loader().load('ipfs://bafkreigh2akiscaildcqabsyg3dfr6chu3fgpregiymsck7e7aqa4s52zy')",
             "except BilateralError as error:",

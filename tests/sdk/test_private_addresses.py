@@ -9,9 +9,14 @@ from dataclasses import replace
 import httpcore
 import pytest
 
+from bilateral.core.errors import (
+    DocumentTimeoutError,
+    ForbiddenAddressError,
+    UnreachableDocumentError,
+    UnsupportedUriError,
+)
 from bilateral.documents import Limits
 from bilateral.documents.public_addresses import is_public
-from bilateral.errors import DocumentTimeoutError, ForbiddenAddressError, UnreachableDocumentError, UnsupportedUriError
 
 PUBLIC = "93.184.216.34"
 

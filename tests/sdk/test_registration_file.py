@@ -9,10 +9,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from bilateral.core.errors import MalformedDocumentError
+from bilateral.core.identifiers import GlobalAgentId
 from bilateral.documents import RegistrationFile, Signer
 from bilateral.documents.registration import REGISTRATION_TYPE, Service
-from bilateral.errors import MalformedDocumentError
-from bilateral.identifiers import GlobalAgentId
 from tests.sdk.strategies import EVM_ADDRESS
 from tests.sdk.test_encoding import objects
 

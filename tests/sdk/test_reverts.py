@@ -12,8 +12,8 @@ from eth_utils.crypto import keccak
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bilateral.contracts import Registry, selectors
-from bilateral.contracts.reverts import _ADVICE, _TEXTS, decode_revert
+from bilateral.core.contracts import Registry, selectors
+from bilateral.core.contracts.reverts import _ADVICE, _TEXTS, decode_revert
 from tests.sdk.strategies import EVM_ADDRESS
 
 ROOT = Path(__file__).parents[2]

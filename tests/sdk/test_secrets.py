@@ -7,15 +7,15 @@ import logging
 
 import pytest
 
-from bilateral.documents import KuboStore, Loader
-from bilateral.documents.http import quoted_url
-from bilateral.errors import (
+from bilateral.core.errors import (
     DocumentError,
     RefusedDocumentError,
     TooManyRedirectsError,
     UnreachableDocumentError,
     UnsupportedUriError,
 )
+from bilateral.documents import KuboStore, Loader
+from bilateral.documents.http import quoted_url
 from tests.sdk.servers import Blocks, redirect
 
 FILE = b'{"name":"agent"}'

@@ -7,14 +7,14 @@ from dataclasses import replace
 
 import pytest
 
-from bilateral.documents import HttpPutStore, KuboStore, Limits, Loader, Network, PinataStore, PinningStore
-from bilateral.errors import (
+from bilateral.core.errors import (
     CidMismatchError,
     DocumentError,
     DocumentTimeoutError,
     HashMismatchError,
     UnreachableDocumentError,
 )
+from bilateral.documents import HttpPutStore, KuboStore, Limits, Loader, Network, PinataStore, PinningStore
 from tests.sdk.servers import Blocks, GatewayServer, KuboServer, PinataServer, PinningServer, PutServer, respond
 
 FILE = b'{"name":"agent"}'

@@ -11,9 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bilateral.documents import DataUriStore, FolderStore, KuboStore, Limits, Loader, document_hash
-from bilateral.documents.data_uri import decode_data_uri, encode_data_uri
-from bilateral.errors import (
+from bilateral.core.errors import (
     CidMismatchError,
     DocumentTimeoutError,
     DocumentTooLargeError,
@@ -22,6 +20,8 @@ from bilateral.errors import (
     UnreachableDocumentError,
     UnsupportedUriError,
 )
+from bilateral.documents import DataUriStore, FolderStore, KuboStore, Limits, Loader, document_hash
+from bilateral.documents.data_uri import decode_data_uri, encode_data_uri
 from tests.sdk.servers import respond
 
 FILE = b'{"name":"agent"}'

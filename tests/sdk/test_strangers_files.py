@@ -9,11 +9,11 @@ import json
 
 import pytest
 
+from bilateral.core.errors import MalformedDocumentError
+from bilateral.core.identifiers import GlobalAgentId
 from bilateral.documents import DataUriStore, FeedbackFile, Loader, RegistrationFile
-from bilateral.errors import MalformedDocumentError
-from bilateral.identifiers import GlobalAgentId
 from bilateral.index.files.reading import read_content
-from bilateral.index.tables.files import Kind
+from bilateral.index.files.tables import Kind
 from tests.sdk.test_registration_file import EVM_ADDRESS, SPECIFIED
 
 REGISTRY = f"eip155:8453:{EVM_ADDRESS}"

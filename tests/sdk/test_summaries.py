@@ -11,8 +11,8 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from bilateral.values import MAX_VALUE, FeedbackValue
-from bilateral.values.summaries import Summary, summarize
+from bilateral.core.values import MAX_VALUE, FeedbackValue
+from bilateral.core.values.summaries import Summary, summarize
 from tests.helpers import isolated
 
 integers = st.one_of(

@@ -12,16 +12,16 @@ from urllib.parse import quote
 
 import pytest
 
-from bilateral.documents import Limits, Loader
-from bilateral.errors import (
+from bilateral.core.errors import (
     CidMismatchError,
     DocumentTooLargeError,
     ForbiddenAddressError,
     RefusedDocumentError,
     UnsupportedUriError,
 )
+from bilateral.documents import Limits, Loader
 from bilateral.index.files.loading import Loaded, host_of_file, load_file
-from bilateral.index.tables.files import Kind
+from bilateral.index.files.tables import Kind
 from tests.sdk.servers import respond
 
 OBJECT = {"name": "agent", "description": "100% a+b, c>d?~~~ÿ 33"}

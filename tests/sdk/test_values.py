@@ -8,8 +8,8 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from bilateral.errors import InvalidArgumentError, UnrepresentableValueError
-from bilateral.values import (
+from bilateral.core.errors import InvalidArgumentError, UnrepresentableValueError
+from bilateral.core.values import (
     STANDARD_TAGS,
     FeedbackValue,
     human_for_tag,

@@ -7,7 +7,7 @@ from email.utils import format_datetime
 
 import pytest
 
-from bilateral.http.waits import seconds_to_wait
+from bilateral.core.http.waits import seconds_to_wait
 
 
 @pytest.mark.parametrize(("value", "seconds"), [("0", 0), ("120", 120), ("999999999", 999_999_999)])

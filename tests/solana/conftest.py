@@ -24,9 +24,9 @@ from bilateral.node.running import StepRunner
 from bilateral.node.transport import Transport
 from bilateral.solana.addresses import MAINNET, SATI
 from bilateral.x402 import Ed25519Key, Reputation8004ResourceServerExtension, Verifier
-from bilateral.x402.asgi import ReputationMiddleware
-from bilateral.x402.confirmation import confirm_settlement
-from bilateral.x402.solana import SatiReader, declare_sati_reputation
+from bilateral.x402.proof.solana import SatiReader, declare_sati_reputation
+from bilateral.x402.server.asgi import ReputationMiddleware
+from bilateral.x402.server.confirmation import confirm_settlement
 from simulation.solana.node import Node
 from simulation.solana.node import serving as serving_node
 from simulation.solana.world import World
@@ -46,7 +46,7 @@ def _isolation():
 def _impatient():
     """Ask again soon, where real nodes need half a second."""
     with pytest.MonkeyPatch.context() as patch:
-        for module in ("bilateral.x402.confirmation", "bilateral.solana.sending"):
+        for module in ("bilateral.x402.server.confirmation", "bilateral.solana.sending"):
             patch.setattr(f"{module}._POLL_SECONDS", 0.01)
         yield
 

@@ -11,7 +11,7 @@ from x402.http import decode_payment_required_header, encode_payment_signature_h
 from x402.mechanisms.svm import KeypairSigner
 from x402.mechanisms.svm.exact import register_exact_svm_client
 
-from bilateral.x402.transports import paid_request
+from bilateral.x402.clients.transports import paid_request
 from simulation.solana import instructions as ix
 from simulation.solana.world import TOKEN_KEY
 from tests.x402.world import ask_price

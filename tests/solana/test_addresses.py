@@ -7,7 +7,7 @@ import random
 import pytest
 from solders.pubkey import Pubkey
 
-from bilateral.errors import MalformedIdentifierError
+from bilateral.core.errors import MalformedIdentifierError
 from bilateral.solana.addresses import (
     SATI,
     address_bytes,

@@ -7,19 +7,19 @@ from solders.account import Account
 from solders.keypair import Keypair
 from solders.pubkey import Pubkey
 
-from bilateral.errors import InvalidArgumentError, NodeError, NodeUnreachableError
-from bilateral.errors.solana import (
+from bilateral.core.errors import InvalidArgumentError, NodeError, NodeUnreachableError
+from bilateral.core.errors.solana import (
     AgentRefusedError,
     InconsistentNodeError,
     MalformedAccountError,
     SolanaError,
     WrongNodeError,
 )
-from bilateral.identifiers import GlobalAgentId
+from bilateral.core.identifiers import GlobalAgentId
 from bilateral.solana.addresses import DEVNET, MAINNET, SATI, TOKEN_2022, index_address, registry_address
 from bilateral.solana.token2022 import Mint, TokenMetadata
 from bilateral.x402 import PaymentRefusedError, Verifier
-from bilateral.x402.solana import SatiReader, declare_sati_reputation
+from bilateral.x402.proof.solana import SatiReader, declare_sati_reputation
 from simulation.solana import instructions as ix
 from simulation.solana.node import NodeProblem
 from tests.x402.examples import changed

@@ -8,13 +8,13 @@ import json
 import pytest
 from nacl.signing import SigningKey
 
-from bilateral.errors import InvalidArgumentError
-from bilateral.errors.solana import MalformedAccountError
-from bilateral.identifiers.caip import base58_bytes
+from bilateral.core.errors import InvalidArgumentError
+from bilateral.core.errors.solana import MalformedAccountError
+from bilateral.core.identifiers.caip import base58_bytes
 from bilateral.solana.addresses import SATI, TOKEN, TOKEN_2022, address_text
 from bilateral.solana.attestations import Attestation, FeedbackData, Outcome, feedback_content, task_ref_of
 from bilateral.x402 import interaction_hash
-from bilateral.x402.sati import Schema, payment_feedback, read_attestation, sati_feedback
+from bilateral.x402.clients.sati import Schema, payment_feedback, read_attestation, sati_feedback
 from tests.solana.conftest import fuzz_count
 from tests.solana.test_fuzz import fuzz
 from tests.x402.examples import SOLANA, SOLANA_TRANSACTION

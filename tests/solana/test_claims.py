@@ -6,10 +6,10 @@ import pytest
 
 from bilateral.checks.solana_claims import SECONDS, ProvenClaims, prove_claims
 from bilateral.documents import Loader
-from bilateral.index.store.chain_store import ChainStore
-from bilateral.index.store.database import open_database, snapshot
-from bilateral.query.identities import solana_identities
-from bilateral.query.registries import AgentKey
+from bilateral.index.files.identities import solana_identities
+from bilateral.index.log.database import open_database, snapshot
+from bilateral.index.log.store import ChainStore
+from bilateral.index.reading.registries import AgentKey
 from bilateral.solana.addresses import MAINNET, SATI
 from simulation.solana.node import NodeProblem
 from tests.checks.ledger import CHAIN_ID, IDENTITY, Ledger, account, registered

@@ -14,10 +14,10 @@ from x402.http.clients.requests import PaymentError as PaymentErrorOfRequests
 
 from bilateral.solana.addresses import MAINNET
 from bilateral.x402 import AsyncVerifier, Verifier, protect_client
-from bilateral.x402.httpx import verification_of, verifying_sync_transport, verifying_transport
-from bilateral.x402.requests import verification_of as verification_of_requests
-from bilateral.x402.requests import verifying_session
-from bilateral.x402.solana import SatiReader
+from bilateral.x402.clients.httpx import verification_of, verifying_sync_transport, verifying_transport
+from bilateral.x402.clients.requests import verification_of as verification_of_requests
+from bilateral.x402.clients.requests import verifying_session
+from bilateral.x402.proof.solana import SatiReader
 from tests.solana.paying import BODY, paying_client
 
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 import re
 from hashlib import sha256
 
-from bilateral.contracts.records import solana_book
-from bilateral.errors.solana import SolanaError
+from bilateral.core.contracts.records import solana_book
+from bilateral.core.errors.solana import SolanaError
 from bilateral.solana.addresses import MAINNET, registry_address
 from bilateral.solana.sati import MISMATCH
 from scripts._build import ROOT

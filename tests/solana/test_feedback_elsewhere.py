@@ -7,13 +7,13 @@ from dataclasses import replace
 import pytest
 from eth_account import Account
 
+from bilateral.core.errors import InvalidArgumentError
+from bilateral.core.identifiers import AccountId, GlobalAgentId
 from bilateral.documents import FeedbackFile
-from bilateral.errors import InvalidArgumentError
-from bilateral.identifiers import AccountId, GlobalAgentId
 from bilateral.solana.addresses import MAINNET
 from bilateral.x402 import AgentRegistration, Ed25519Key
-from bilateral.x402.feedback_elsewhere import feedback_elsewhere, is_signed_by_payer
-from bilateral.x402.solana import declare_solana_reputation, solana_registration
+from bilateral.x402.clients.feedback_elsewhere import feedback_elsewhere, is_signed_by_payer
+from bilateral.x402.proof.solana import declare_solana_reputation, solana_registration
 from tests.solana.paying import buy
 
 REVIEWER = Account.from_key("0x" + "07" * 32)

@@ -11,8 +11,8 @@ import pytest
 from solders.keypair import Keypair
 from solders.pubkey import Pubkey
 
-from bilateral.errors import BilateralError
-from bilateral.identifiers import ChainId
+from bilateral.core.errors import BilateralError
+from bilateral.core.identifiers import ChainId
 from bilateral.solana.addresses import MAINNET, SATI, TOKEN_2022
 from bilateral.solana.anchor import Account
 from bilateral.solana.history import Watched, is_harmless

@@ -7,7 +7,7 @@ from solders.account import Account
 from solders.keypair import Keypair
 from solders.pubkey import Pubkey
 
-from bilateral.errors.solana import AgentRefusedError, SolanaWriteError
+from bilateral.core.errors.solana import AgentRefusedError, SolanaWriteError
 from bilateral.solana.addresses import DEVNET, MAINNET
 from bilateral.solana.identity import SatiIdentity
 from bilateral.x402 import CheckName, Ed25519Key, Outcome

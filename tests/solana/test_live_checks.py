@@ -8,10 +8,10 @@ import pytest
 from solders.pubkey import Pubkey
 
 from bilateral.checks import Verdict, check_solana_server
+from bilateral.core.errors import MalformedIdentifierError
+from bilateral.core.errors.solana import AgentRefusedError, WrongNodeError
+from bilateral.core.identifiers import AccountId, GlobalAgentId
 from bilateral.documents import DataUriStore, RegistrationFile
-from bilateral.errors import MalformedIdentifierError
-from bilateral.errors.solana import AgentRefusedError, WrongNodeError
-from bilateral.identifiers import AccountId, GlobalAgentId
 from bilateral.solana.addresses import DEVNET, MAINNET, SATI
 from tests.commands import run_here
 from tests.solana.conftest import file_of

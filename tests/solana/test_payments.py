@@ -14,9 +14,9 @@ from solders.pubkey import Pubkey
 from solders.signature import Signature
 from solders.transaction import VersionedTransaction
 
-from bilateral.errors import MalformedIdentifierError
-from bilateral.errors.solana import SolanaPaymentError
-from bilateral.identifiers import TransactionRef
+from bilateral.core.errors import MalformedIdentifierError
+from bilateral.core.errors.solana import SolanaPaymentError
+from bilateral.core.identifiers import TransactionRef
 from bilateral.solana.addresses import MAINNET
 from bilateral.solana.payments import ExpectedPayment
 from bilateral.solana.transactions import SignedTransaction

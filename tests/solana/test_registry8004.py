@@ -13,13 +13,13 @@ from solders.message import MessageV0
 from solders.pubkey import Pubkey
 from solders.transaction import VersionedTransaction
 
+from bilateral.core.errors import InvalidArgumentError
+from bilateral.core.errors.solana import AgentRefusedError, MalformedAccountError, SolanaError
 from bilateral.documents import Loader
-from bilateral.errors import InvalidArgumentError
-from bilateral.errors.solana import AgentRefusedError, MalformedAccountError, SolanaError
 from bilateral.solana.addresses import DEVNET, MAINNET, TESTNET
 from bilateral.solana.registry8004 import CORE, agent_address
 from bilateral.x402 import CheckName, Outcome, PaymentRefusedError, Verifier
-from bilateral.x402.solana import SatiReader, SolanaReader, declare_solana_reputation, solana_registration
+from bilateral.x402.proof.solana import SatiReader, SolanaReader, declare_solana_reputation, solana_registration
 from simulation.solana.world import PROGRAM_8004
 from tests.sdk.servers import GatewayServer
 from tests.solana.conftest import file_of

@@ -8,11 +8,11 @@ from dataclasses import replace
 import pytest
 from solders.pubkey import Pubkey
 
+from bilateral.core.text.encoding import encode_object
 from bilateral.documents import DataUriStore, RegistrationFile
 from bilateral.solana.addresses import DEVNET, MAINNET, SATI
-from bilateral.text.encoding import encode_object
 from bilateral.x402 import AsyncVerifier, CheckName, Ed25519Key, Outcome, PaymentRefusedError, Secp256k1Key, Verifier
-from bilateral.x402.solana import SatiReader, declare_sati_reputation
+from bilateral.x402.proof.solana import SatiReader, declare_sati_reputation
 from simulation.solana import instructions as ix
 from tests.solana.conftest import KEY, file_of
 from tests.solana.paying import buy

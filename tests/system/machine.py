@@ -9,7 +9,7 @@ from eth_utils import keccak
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
 
-from bilateral.signatures import AgentWalletSet, Feedback, FeedbackAuth, encode_feedback_auth
+from bilateral.core.signatures import AgentWalletSet, Feedback, FeedbackAuth, encode_feedback_auth
 from tests.calls import types_of
 from tests.system.faults import FAULTS
 from tests.system.questions import DOMAINS, KEYS, REQUEST_HASHES, TAGS, WORD_TAGS

@@ -10,7 +10,7 @@ from copy import copy
 
 import pytest
 
-from bilateral.signatures import Feedback, FeedbackAuth, encode_feedback_auth
+from bilateral.core.signatures import Feedback, FeedbackAuth, encode_feedback_auth
 from tests.calls import encoded
 from tests.system.conftest import GIVEN, REQUEST, RESPONSE, world_with_agents
 from tests.system.functions import signature_of

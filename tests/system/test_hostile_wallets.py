@@ -8,7 +8,7 @@ from __future__ import annotations
 import pytest
 from ape.utils import ZERO_ADDRESS
 
-from bilateral.signatures import FeedbackAuth, encode_feedback_auth
+from bilateral.core.signatures import FeedbackAuth, encode_feedback_auth
 from tests.calls import encoded
 from tests.system.conftest import GIVEN, REQUEST, RESPONSE
 from tests.system.functions import signature_of

@@ -6,7 +6,7 @@ from operator import attrgetter
 
 from ape.utils import ZERO_ADDRESS
 
-from bilateral.signatures import Domain
+from bilateral.core.signatures import Domain
 from tests.calls import Refused, answer, encoded
 from tests.system.comparison import Comparison
 from tests.system.functions import FUNCTIONS, signature_of

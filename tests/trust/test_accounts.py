@@ -9,7 +9,7 @@ import pyarrow.parquet as pq
 import pytest
 from eth_utils import to_checksum_address
 
-from bilateral.errors import InvalidArgumentError
+from bilateral.core.errors import InvalidArgumentError
 from bilateral.trust.accounts import ACCOUNTS, told_apart
 from bilateral.trust.coding import coded
 from bilateral.trust.engine import Engine

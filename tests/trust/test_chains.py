@@ -8,7 +8,7 @@ from dataclasses import replace
 import pyarrow as pa
 import pytest
 
-from bilateral.errors import InvalidArgumentError
+from bilateral.core.errors import InvalidArgumentError
 from bilateral.trust.chains import Chains, of_chain
 from bilateral.trust.engine import Engine
 from bilateral.trust.explain import explain

@@ -6,9 +6,9 @@ import pyarrow as pa
 import pytest
 from pyarrow import parquet
 
-from bilateral.errors import InvalidArgumentError
+from bilateral.core.errors import InvalidArgumentError
+from bilateral.core.values.decision import TRIAL
 from bilateral.trust.decisions import ANSWERS, ASKS, decide, read_asks
-from bilateral.values.decision import TRIAL
 from tests.trust.conftest import Scene, address_of, addressed
 
 RING, HONEST, POOR, LATER, BOUGHT = 99, 1, 2, 50, 97

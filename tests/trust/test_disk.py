@@ -16,7 +16,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from bench.trust.out_of_core import analyse, make
-from bilateral.errors import InvalidArgumentError
+from bilateral.core.errors import InvalidArgumentError
 from bilateral.trust import copies, disk, standing_rows
 from bilateral.trust.copies import joined_texts, moved
 from bilateral.trust.disk import Budget, DiskArrays

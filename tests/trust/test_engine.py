@@ -12,7 +12,7 @@ import pytest
 from bench.trust.worlds.attacks import add
 from bench.trust.worlds.honest import honest_world
 from bench.trust.worlds.world import Settings
-from bilateral.errors import InvalidArgumentError
+from bilateral.core.errors import InvalidArgumentError
 from bilateral.trust.engine import Engine
 from bilateral.trust.explain import explain
 from bilateral.trust.policy import trusted_clients

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 from pyarrow import parquet
 
-from bilateral.errors import InvalidArgumentError
+from bilateral.core.errors import InvalidArgumentError
 from bilateral.trust.folders import is_database
 from bilateral.trust.tables import COLUMNS, Tables
 from simulation.serving import serve_in_thread

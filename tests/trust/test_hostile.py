@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from bilateral.errors import InvalidArgumentError
+from bilateral.core.errors import InvalidArgumentError
 from bilateral.trust import sharing as shared
 from bilateral.trust.columns import coded_together, positions
 from bilateral.trust.engine import Engine

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from bilateral.errors import InvalidArgumentError
+from bilateral.core.errors import InvalidArgumentError
 from bilateral.trust.detectors.reviewed import ReviewedKin
 from bilateral.trust.propagation import EigenTrust, LabelSpreading
 from tests.trust.conftest import names

@@ -14,7 +14,7 @@ from pyarrow import parquet
 from sqlalchemy import make_url
 
 from bench.trust.servers import running_sail
-from bilateral.errors import InvalidArgumentError, NodeUnreachableError
+from bilateral.core.errors import InvalidArgumentError, NodeUnreachableError
 from bilateral.trust import runners
 from bilateral.trust.coding import coded
 from bilateral.trust.context import edges_of

@@ -14,7 +14,7 @@ import pyarrow.compute as pc
 import pytest
 from pyarrow import parquet
 
-from bilateral.errors import InvalidArgumentError
+from bilateral.core.errors import InvalidArgumentError
 from bilateral.trust import checkpoints
 from bilateral.trust.detectors.links import Links
 from bilateral.trust.detectors.wash import WashPayments

@@ -14,7 +14,7 @@ import pytest
 
 from bench.trust.engines import compare
 from bench.trust.servers import SPARK, running_sail, running_spark
-from bilateral.errors import NodeUnreachableError
+from bilateral.core.errors import NodeUnreachableError
 from bilateral.trust import runners
 from bilateral.trust.engine import Engine
 from bilateral.trust.relational import Relational

@@ -6,11 +6,11 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
+from bilateral.core.values.decision import TRIAL
 from bilateral.trust.context import Context
 from bilateral.trust.decisions import ASKS, decide
 from bilateral.trust.evidence import Stayed
 from bilateral.trust.trials import waiting
-from bilateral.values.decision import TRIAL
 from tests.trust.conftest import Scene, address_of, addressed
 
 WEEK, AT = 7 * 86_400.0, 1_000_000.0

@@ -6,7 +6,7 @@ import ape
 import pytest
 from eth_utils import keccak
 
-from bilateral.signatures import AgentWalletSet, Domain
+from bilateral.core.signatures import AgentWalletSet, Domain
 from tests.helpers import logged
 from tests.validation.conftest import REQUEST_URI, UNKNOWN_AGENT
 

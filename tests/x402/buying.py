@@ -8,7 +8,7 @@ from dataclasses import replace
 import httpx
 
 from bilateral.x402 import InteractionData, Outcome, Secp256k1Key, interaction_hash
-from bilateral.x402.transports import paid_request
+from bilateral.x402.clients.transports import paid_request
 from tests.x402 import examples
 from tests.x402.world import SIGNING_KEY, payment_for
 

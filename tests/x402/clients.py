@@ -10,16 +10,16 @@ import httpx
 from x402 import x402Client, x402ClientSync
 
 from bilateral.x402 import AsyncVerifier, Verifier, protect_client
-from bilateral.x402.httpx import (
+from bilateral.x402.clients.httpx import (
     fetch_lost_answer,
     fetch_lost_answer_sync,
     verification_of,
     verifying_sync_transport,
     verifying_transport,
 )
-from bilateral.x402.requests import fetch_lost_answer as fetch_by_requests
-from bilateral.x402.requests import verification_of as verification_of_requests
-from bilateral.x402.requests import verifying_session
+from bilateral.x402.clients.requests import fetch_lost_answer as fetch_by_requests
+from bilateral.x402.clients.requests import verification_of as verification_of_requests
+from bilateral.x402.clients.requests import verifying_session
 from tests.x402.world import paying_client
 
 SECONDS = 120

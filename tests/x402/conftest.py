@@ -13,11 +13,11 @@ from web3 import HTTPProvider, Web3
 from x402 import x402ResourceServer
 
 from bilateral.client import Client
-from bilateral.contracts import Deployment, Registry
+from bilateral.core.contracts import Deployment, Registry
 from bilateral.dev.servers import facilitator_app, serving
 from bilateral.documents import DataUriStore, Limits, Loader, Network, RegistrationFile
 from bilateral.x402 import Reputation8004ResourceServerExtension, Verifier, declare_8004_reputation
-from bilateral.x402.asgi import ReputationMiddleware
+from bilateral.x402.server.asgi import ReputationMiddleware
 from scripts._anvil import running_anvil
 from tests.sdk.client.helpers import deploy, plain, transact
 from tests.x402.buying import buy

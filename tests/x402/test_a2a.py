@@ -9,7 +9,7 @@ import pytest
 from x402 import x402ResourceServer
 from x402.schemas import PaymentAbortedError, ResourceConfig
 
-from bilateral.errors import InvalidArgumentError
+from bilateral.core.errors import InvalidArgumentError
 from bilateral.x402 import (
     BodyTooLargeError,
     CheckName,
@@ -17,9 +17,9 @@ from bilateral.x402 import (
     Reputation8004ResourceServerExtension,
     declare_8004_reputation,
 )
-from bilateral.x402.a2a import RECEIPTS, paid_exchange, paid_message, with_receipt
-from bilateral.x402.bodies import MAX_BODY
-from bilateral.x402.interactions import message_parts
+from bilateral.x402.proof.bodies import MAX_BODY
+from bilateral.x402.proof.interactions import message_parts
+from bilateral.x402.server.a2a import RECEIPTS, paid_exchange, paid_message, with_receipt
 from tests.x402.world import NETWORK, PRICE, SIGNING_KEY, paying_client, resource_server
 
 REQUEST = [{"kind": "text", "text": "Weather in Ålesund?"}, {"kind": "data", "data": {"days": 3}}]

@@ -11,7 +11,7 @@ import httpx
 import pytest
 import requests
 
-from bilateral.errors import InvalidArgumentError
+from bilateral.core.errors import InvalidArgumentError
 from bilateral.x402 import AnswerLimits, LostAnswerError
 from tests.sdk.servers import HttpServer, respond
 from tests.x402.clients import CLIENTS

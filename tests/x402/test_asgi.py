@@ -22,8 +22,8 @@ from x402.http import decode_payment_required_header
 from x402.http.middleware.fastapi import payment_middleware
 from x402.schemas import SettleResponse
 
+from bilateral.core.errors import InvalidArgumentError
 from bilateral.dev.servers import serving
-from bilateral.errors import InvalidArgumentError
 from bilateral.x402 import (
     Ed25519Key,
     RemoteKey,
@@ -31,10 +31,10 @@ from bilateral.x402 import (
     ReputationInfo,
     declare_8004_reputation,
 )
-from bilateral.x402.adapters import MAX_PAYMENT_HEADER, HttpAdapter
-from bilateral.x402.answers import KeptAnswers
-from bilateral.x402.asgi import ReputationMiddleware
-from bilateral.x402.exchange import CURRENT, Exchange
+from bilateral.x402.proof.answers import KeptAnswers
+from bilateral.x402.server.adapters import MAX_PAYMENT_HEADER, HttpAdapter
+from bilateral.x402.server.asgi import ReputationMiddleware
+from bilateral.x402.server.exchange import CURRENT, Exchange
 from tests.x402 import examples
 from tests.x402.world import (
     MALFORMED_HEADERS,

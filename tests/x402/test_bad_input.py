@@ -12,11 +12,11 @@ import pytest
 from eth_account import Account
 from hypothesis import given, settings
 
-from bilateral.contracts import Deployment
+from bilateral.core.contracts import Deployment
+from bilateral.core.identifiers import GlobalAgentId
 from bilateral.documents import Loader, RegistrationFile
 from bilateral.documents.data_uri import encode_data_uri
 from bilateral.documents.hashing import document_hash
-from bilateral.identifiers import GlobalAgentId
 from bilateral.node.running import StepRunner
 from bilateral.x402 import (
     PROFILE_DRAFT,
@@ -31,8 +31,8 @@ from bilateral.x402 import (
 from bilateral.x402.aggregator import evidence
 from bilateral.x402.aggregator.messages import Submission
 from bilateral.x402.aggregator.refusals import FeedbackRefusedError
-from bilateral.x402.answers import payment_of
-from bilateral.x402.headers import decode_header
+from bilateral.x402.proof.answers import payment_of
+from bilateral.x402.proof.headers import decode_header
 from tests.x402 import examples
 from tests.x402.aggregator.world import Review
 from tests.x402.test_draft_messages import STATEMENT as DRAFT_STATEMENT

@@ -16,14 +16,14 @@ from eth_account import Account
 from bilateral.api.settings import ApiSettings
 from bilateral.buyers.messages import content_hash
 from bilateral.buyers.requests import EnrichmentBody
+from bilateral.core.signatures import Domain
 from bilateral.dev.servers import serving
+from bilateral.index.log.database import open_database
+from bilateral.index.operating.process import follow_chains
+from bilateral.index.operating.settings import ChainSettings, FileSettings, IndexSettings
 from bilateral.index.payments.terms import PaymentTerms
-from bilateral.index.process import follow_chains
-from bilateral.index.settings import ChainSettings, FileSettings, IndexSettings
-from bilateral.index.store.database import open_database
-from bilateral.query.registries import AgentKey
-from bilateral.signatures import Domain
-from bilateral.x402.discounts import BuyerPricing, payer_of, service_lookup
+from bilateral.index.reading.registries import AgentKey
+from bilateral.x402.server.discounts import BuyerPricing, payer_of, service_lookup
 from examples.discount_seller import make_app
 from tests.api.world import served
 from tests.x402.world import payment_for, refusal
@@ -140,7 +140,7 @@ def test_price_of_a_buyer_stays_the_same_while_it_is_held():
 
 def test_failed_look_up_keeps_the_full_price_for_half_a_minute_and_no_longer(monkeypatch):
     now, answers = [1_000.0], iter([None, Decimal(10)])
-    monkeypatch.setattr("bilateral.x402.discounts.time.monotonic", lambda: now[0])
+    monkeypatch.setattr("bilateral.x402.server.discounts.time.monotonic", lambda: now[0])
     pricing = BuyerPricing(lambda _: next(answers), "0x", 1000, EXTRA)
     amounts = []
     for seconds in (0, 29, 1):  # both requests of a payment have the same price
@@ -150,7 +150,7 @@ def test_failed_look_up_keeps_the_full_price_for_half_a_minute_and_no_longer(mon
 
 
 def test_held_prices_are_bounded(monkeypatch):
-    monkeypatch.setattr("bilateral.x402.discounts._HELD", 2)
+    monkeypatch.setattr("bilateral.x402.server.discounts._HELD", 2)
     pricing = BuyerPricing(lambda _: Decimal(0), "0x", 1000, EXTRA)
     for number in range(1, 5):
         asyncio.run(pricing.price(Request(Account.from_key(number.to_bytes(32)).address)))

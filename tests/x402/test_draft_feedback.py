@@ -6,9 +6,9 @@ import pytest
 import rfc8785
 from eth_utils.crypto import keccak
 
+from bilateral.core.errors import InvalidArgumentError
+from bilateral.core.identifiers import AccountId, ChainId
 from bilateral.documents import FeedbackFile
-from bilateral.errors import InvalidArgumentError
-from bilateral.identifiers import AccountId, ChainId
 from bilateral.x402 import (
     QUALITY,
     REACHABLE,
@@ -20,8 +20,8 @@ from bilateral.x402 import (
     is_signed_by_client,
     paid_feedback,
 )
-from bilateral.x402.feedback import Tags
-from bilateral.x402.feedback_files import client_signature_of
+from bilateral.x402.clients.feedback import Tags
+from bilateral.x402.proof.feedback_files import client_signature_of
 from tests.x402 import examples
 from tests.x402.buying import buy
 from tests.x402.examples import changed

@@ -7,9 +7,9 @@ import json
 import pytest
 from hypothesis import given, settings
 
-from bilateral.errors import InvalidArgumentError
-from bilateral.identifiers import AccountId, GlobalAgentId
-from bilateral.values import FeedbackValue
+from bilateral.core.errors import InvalidArgumentError
+from bilateral.core.identifiers import AccountId, GlobalAgentId
+from bilateral.core.values import FeedbackValue
 from bilateral.x402 import (
     PROFILE_8004,
     PROFILE_DRAFT,
@@ -22,7 +22,7 @@ from bilateral.x402 import (
     key_from_secret,
     reputation_draft_schema,
 )
-from bilateral.x402.profiles import profile_among
+from bilateral.x402.proof.profiles import profile_among
 from tests.x402 import examples
 from tests.x402.examples import changed
 from tests.x402.test_messages import TEXTS, damaged

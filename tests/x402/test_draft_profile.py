@@ -12,8 +12,8 @@ from flask import Flask
 from x402 import x402ClientSync, x402ResourceServer, x402ResourceServerSync
 from x402.http.clients.requests import x402_requests
 
+from bilateral.core.errors import InvalidArgumentError
 from bilateral.dev.servers import serving
-from bilateral.errors import InvalidArgumentError
 from bilateral.x402 import (
     PROFILE_8004,
     PROFILE_DRAFT,
@@ -29,11 +29,11 @@ from bilateral.x402 import (
     declare_reputation_draft,
     protect_client,
 )
-from bilateral.x402.asgi import ReputationMiddleware
-from bilateral.x402.requests import verification_of, verifying_session
-from bilateral.x402.reservations import Reservations
-from bilateral.x402.stores import StoredReservations
-from bilateral.x402.wsgi import protect_flask
+from bilateral.x402.clients.requests import verification_of, verifying_session
+from bilateral.x402.server.asgi import ReputationMiddleware
+from bilateral.x402.server.reservations import Reservations
+from bilateral.x402.server.stores import StoredReservations
+from bilateral.x402.server.wsgi import protect_flask
 from tests.x402 import examples
 from tests.x402.buying import OTHER_KEY, assert_only, buy
 from tests.x402.examples import changed

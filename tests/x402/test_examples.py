@@ -18,7 +18,7 @@ from x402.http import decode_payment_required_header
 
 import examples
 from bilateral.client import Client
-from bilateral.identifiers import FeedbackId
+from bilateral.core.identifiers import FeedbackId
 from tests.helpers import free_port
 from tests.packaging.fixtures import run
 from tests.x402.world import PRICE, SIGNING_KEY

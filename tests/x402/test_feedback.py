@@ -8,9 +8,9 @@ import pytest
 from eth_utils.crypto import keccak
 
 from bilateral.client import AsyncClient, Client
+from bilateral.core.errors import InvalidArgumentError
+from bilateral.core.identifiers import AccountId
 from bilateral.documents import FeedbackFile
-from bilateral.errors import InvalidArgumentError
-from bilateral.identifiers import AccountId
 from bilateral.x402 import (
     PAYMENT_MISMATCH,
     RESOURCE_DELIVERED,

@@ -9,11 +9,11 @@ from dataclasses import replace
 import pytest
 import trustme
 
+from bilateral.core.errors import DocumentError
 from bilateral.documents import Loader, RegistrationFile
-from bilateral.errors import DocumentError
 from bilateral.x402 import CheckName, Outcome, Secp256k1Key, Verifier, declare_8004_reputation
-from bilateral.x402 import checking as checking_module
-from bilateral.x402.checking import FileCache
+from bilateral.x402.proof import checking as checking_module
+from bilateral.x402.proof.checking import FileCache
 from tests.sdk.servers import HttpServer, redirect, respond
 from tests.x402.buying import buy
 from tests.x402.world import SIGNING_KEY, signer_entry

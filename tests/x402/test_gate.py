@@ -14,20 +14,20 @@ from x402.http.clients.requests import x402_requests
 
 from bilateral.checks import Code, Policy, Severity
 from bilateral.client import Client
-from bilateral.errors import InvalidArgumentError
-from bilateral.events import ClientRated
-from bilateral.identifiers import GlobalAgentId
-from bilateral.index.analysis.refresh import Refresher
-from bilateral.index.process import follow_chains
-from bilateral.index.settings import ChainSettings, IndexSettings
-from bilateral.index.store.database import open_database
-from bilateral.index.tables.schema import EVENT_TABLES
-from bilateral.index.tables.standings import standing
-from bilateral.query.readers import Reader
+from bilateral.core.errors import InvalidArgumentError
+from bilateral.core.events import ClientRated
+from bilateral.core.identifiers import GlobalAgentId
+from bilateral.index.log.database import open_database
+from bilateral.index.log.tables import EVENT_TABLES
+from bilateral.index.operating.process import follow_chains
+from bilateral.index.operating.settings import ChainSettings, IndexSettings
+from bilateral.index.reading.readers import Reader
+from bilateral.index.standing.refresh import Refresher
+from bilateral.index.standing.standing_tables import standing
 from bilateral.x402 import AsyncVerifier, PaymentRefusedError, VerifiedClient, declare_8004_reputation, protect_client
-from bilateral.x402.exchange import CURRENT, Exchange
-from bilateral.x402.gate import rate_after_settlement, rate_client, reputable_client
-from bilateral.x402.types import ClientAgent
+from bilateral.x402.proof.types import ClientAgent
+from bilateral.x402.server.exchange import CURRENT, Exchange
+from bilateral.x402.server.gate import rate_after_settlement, rate_client, reputable_client
 from tests.sdk.client.helpers import CHAIN_ID, plain, transact
 from tests.waiting import until
 from tests.x402 import examples

@@ -9,11 +9,11 @@ from eth_utils.address import to_checksum_address
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from bilateral.errors import InvalidArgumentError
-from bilateral.identifiers import AccountId, GlobalAgentId
+from bilateral.core.errors import InvalidArgumentError
+from bilateral.core.identifiers import AccountId, GlobalAgentId
 from bilateral.x402 import client_message_hash, interaction_hash, key_from_secret
-from bilateral.x402.interactions import tool_request, tool_response
-from bilateral.x402.keys import is_signature_of
+from bilateral.x402.proof.interactions import tool_request, tool_response
+from bilateral.x402.proof.keys import is_signature_of
 from tests.x402 import examples
 from tests.x402.vectors import FILE, SECRET, digest_of, vectors
 

@@ -20,7 +20,7 @@ from bilateral.x402 import (
     key_from_keystore,
     key_from_secret,
 )
-from bilateral.x402.keys import check_key, find_signer, is_signature_of, to_registry_form
+from bilateral.x402.proof.keys import check_key, find_signer, is_signature_of, to_registry_form
 
 SECRET, OTHER = bytes(range(1, 33)), bytes(range(2, 34))
 DIGEST = bytes(range(32))

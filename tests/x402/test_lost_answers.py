@@ -20,8 +20,8 @@ from bilateral.x402 import (
     give_paid_feedback,
     protect_client,
 )
-from bilateral.x402.answers import MAX_KEPT_BODY
-from bilateral.x402.httpx import fetch_lost_answer_sync, verification_of, verifying_sync_transport
+from bilateral.x402.clients.httpx import fetch_lost_answer_sync, verification_of, verifying_sync_transport
+from bilateral.x402.proof.answers import MAX_KEPT_BODY
 from tests.sdk.servers import HttpServer, respond
 from tests.x402.clients import CLIENTS
 from tests.x402.world import PRICE, paying_client

@@ -7,12 +7,12 @@ from itertools import combinations, product
 import pytest
 from eth_utils.crypto import keccak
 
-from bilateral.events.authorizations import paired_nonces, unsure_groups
-from bilateral.identifiers import checksummed
+from bilateral.core.events.authorizations import paired_nonces, unsure_groups
+from bilateral.core.identifiers import checksummed
 from bilateral.index.payments.transfers import TokenTransfer, with_nonces
 from bilateral.node.running import StepRunner
 from bilateral.node.transport import Transport
-from bilateral.x402.payments import (
+from bilateral.x402.proof.payments import (
     AUTHORIZATION_USED,
     TRANSFER,
     ExpectedPayment,

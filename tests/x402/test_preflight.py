@@ -14,8 +14,8 @@ from flask import Flask
 from starlette.testclient import TestClient
 from x402 import x402ResourceServer, x402ResourceServerSync
 
+from bilateral.core.errors import InvalidArgumentError, UnreachableDocumentError
 from bilateral.dev.servers import serving
-from bilateral.errors import InvalidArgumentError, UnreachableDocumentError
 from bilateral.x402 import (
     Preflight,
     PreflightError,
@@ -24,9 +24,9 @@ from bilateral.x402 import (
     check_url,
     declare_8004_reputation,
 )
-from bilateral.x402.asgi import ReputationMiddleware
-from bilateral.x402.preflight import ask_price, findings_of
-from bilateral.x402.wsgi import protect_flask
+from bilateral.x402.clients.preflight import ask_price, findings_of
+from bilateral.x402.server.asgi import ReputationMiddleware
+from bilateral.x402.server.wsgi import protect_flask
 from tests.sdk.servers import HttpServer, redirect, respond
 from tests.x402.world import SIGNING_KEY, resource_server, route, serving_wsgi, signer_entry
 

@@ -9,9 +9,9 @@ from datetime import UTC, datetime
 import base58
 import pytest
 
+from bilateral.core.errors import InvalidArgumentError
+from bilateral.core.identifiers import ChainId, GlobalAgentId
 from bilateral.documents import DataUriStore, RegistrationFile
-from bilateral.errors import InvalidArgumentError
-from bilateral.identifiers import ChainId, GlobalAgentId
 from bilateral.node.steps import Blocking
 from bilateral.x402 import (
     AsyncVerifier,
@@ -25,8 +25,8 @@ from bilateral.x402 import (
     declare_8004_reputation,
     interaction_hash,
 )
-from bilateral.x402.payments import PaymentProblemError
-from bilateral.x402.types import ClientAgent
+from bilateral.x402.proof.payments import PaymentProblemError
+from bilateral.x402.proof.types import ClientAgent
 from tests.x402.buying import assert_only
 from tests.x402.examples import MINT, PROGRAM, SOLANA, SOLANA_TRANSACTION, changed
 from tests.x402.world import signer_entry

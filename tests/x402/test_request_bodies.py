@@ -10,9 +10,9 @@ import pytest
 from x402 import x402Client, x402ClientSync
 
 from bilateral.x402 import AsyncVerifier, protect_client
-from bilateral.x402.httpx import verification_of as verification_of_httpx
-from bilateral.x402.httpx import verifying_sync_transport, verifying_transport
-from bilateral.x402.requests import verification_of, verifying_session
+from bilateral.x402.clients.httpx import verification_of as verification_of_httpx
+from bilateral.x402.clients.httpx import verifying_sync_transport, verifying_transport
+from bilateral.x402.clients.requests import verification_of, verifying_session
 from tests.sdk.servers import HttpServer, redirect, respond
 from tests.x402.world import paying_client, payment_for
 

@@ -8,10 +8,10 @@ from threading import Thread
 
 import pytest
 
-from bilateral.x402.answers import KeptAnswer, KeptAnswers, payment_of, request_of
-from bilateral.x402.errors import TooManyPaymentsError
-from bilateral.x402.payments import is_ambiguous, payer_of
-from bilateral.x402.reservations import Reservations, payment_key
+from bilateral.x402.proof.answers import KeptAnswer, KeptAnswers, payment_of, request_of
+from bilateral.x402.proof.errors import TooManyPaymentsError
+from bilateral.x402.proof.payments import is_ambiguous, payer_of
+from bilateral.x402.server.reservations import Reservations, payment_key
 
 NETWORK, ASSET = "eip155:8453", "0x833589fCD6eDb6E08f4c7C32D4f71b54bdA02913"
 AUTHORIZATION = {"from": "0xAb", "nonce": "0x12", "value": "1000"}

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
+from bilateral.core.errors import BilateralError
 from bilateral.documents import FeedbackFile
-from bilateral.errors import BilateralError
-from bilateral.x402.sati import sati_feedback
+from bilateral.x402.clients.sati import sati_feedback
 from tests.x402 import examples
 from tests.x402.test_feedback import EXAMPLE
 

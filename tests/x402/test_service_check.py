@@ -13,9 +13,9 @@ from bilateral.api.mcp.server import make_server
 from bilateral.api.mcp.untrusted import NOTICE_OF_CHECKS
 from bilateral.client import Client
 from bilateral.documents import Network
-from bilateral.query.readers import Reader
+from bilateral.index.reading.readers import Reader
 from bilateral.x402 import declare_8004_reputation
-from bilateral.x402.service_check import check_service, judge_service
+from bilateral.x402.clients.service_check import check_service, judge_service
 from tests.api.world import Written, index_world
 from tests.sdk.servers import HttpServer, redirect
 from tests.x402.world import NETWORK

@@ -13,9 +13,9 @@ from x402.mechanisms.evm.signers import EthAccountSigner
 from x402.schemas import PaymentPayload, PaymentRequired, PaymentRequirements
 
 from bilateral.client import Client
-from bilateral.contracts import Registry
+from bilateral.core.contracts import Registry
 from bilateral.dev.servers import _LocalSettlingSigner
-from bilateral.x402.settling import SettlingSigner
+from bilateral.x402.server.settling import SettlingSigner
 from scripts._payments import payment_message
 from tests.sdk.client.helpers import deploy, plain, transact
 from tests.x402.conftest import account

@@ -13,14 +13,14 @@ from flask import Flask
 from sqlalchemy import create_engine, text
 from x402 import x402ResourceServer, x402ResourceServerSync
 
+from bilateral.core.errors import InvalidArgumentError
 from bilateral.dev.servers import serving
-from bilateral.errors import InvalidArgumentError
 from bilateral.x402 import Reputation8004ResourceServerExtension, declare_8004_reputation
-from bilateral.x402.answers import KeptAnswer
-from bilateral.x402.asgi import ReputationMiddleware
-from bilateral.x402.errors import TooManyPaymentsError
-from bilateral.x402.stores import StoredAnswers, StoredReservations
-from bilateral.x402.wsgi import protect_flask
+from bilateral.x402.proof.answers import KeptAnswer
+from bilateral.x402.proof.errors import TooManyPaymentsError
+from bilateral.x402.server.asgi import ReputationMiddleware
+from bilateral.x402.server.stores import StoredAnswers, StoredReservations
+from bilateral.x402.server.wsgi import protect_flask
 from tests.postgres import running_postgres
 from tests.x402.test_reservations import NOT_KEPT, Clock, answer
 from tests.x402.world import SIGNING_KEY, payment_for, proof, refusal, resource_server, route, serving_wsgi

@@ -20,11 +20,11 @@ from x402.http.types import PaymentOption, RouteConfig
 from x402.mechanisms.evm.exact import register_exact_evm_server
 
 from bilateral.buyers.credentials import agent_scope, issue_credential, sign_credential
-from bilateral.contracts.buyer_terms import BuyerTier, policy_hash
+from bilateral.core.contracts.buyer_terms import BuyerTier, policy_hash
+from bilateral.core.signatures import Domain
 from bilateral.dev.servers import serving
-from bilateral.signatures import Domain
-from bilateral.x402.discounts import BuyerPricing
-from bilateral.x402.tier_credentials import HEADER, CredentialDiscounts, credential_headers
+from bilateral.x402.server.discounts import BuyerPricing
+from bilateral.x402.server.tier_credentials import HEADER, CredentialDiscounts, credential_headers
 from tests.x402.test_buyer_discounts import EXTRA, PRICE, price_in
 from tests.x402.world import payment_for, refusal
 

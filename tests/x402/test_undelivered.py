@@ -26,8 +26,8 @@ from x402.mechanisms.evm.signers import EthAccountSigner
 from x402.mechanisms.evm.upto import UptoEvmClientScheme
 from x402.schemas.hooks import RecoveredResponseResult
 
+from bilateral.core.errors import InvalidArgumentError
 from bilateral.dev.servers import serving
-from bilateral.errors import InvalidArgumentError
 from bilateral.x402 import (
     AnswerLimits,
     AsyncVerifier,
@@ -40,10 +40,10 @@ from bilateral.x402 import (
     declare_8004_reputation,
     protect_client,
 )
-from bilateral.x402.asgi import ReputationMiddleware
-from bilateral.x402.headers import decode_header
-from bilateral.x402.httpx import verification_of, verifying_sync_transport, verifying_transport
-from bilateral.x402.undelivered import OUTCOMES, AnswerKind, PaymentOutcome
+from bilateral.x402.clients.httpx import verification_of, verifying_sync_transport, verifying_transport
+from bilateral.x402.proof.headers import decode_header
+from bilateral.x402.proof.undelivered import OUTCOMES, AnswerKind, PaymentOutcome
+from bilateral.x402.server.asgi import ReputationMiddleware
 from tests.sdk.client.helpers import transact
 from tests.sdk.servers import HttpServer, respond
 from tests.x402.clients import CLIENTS

@@ -19,8 +19,8 @@ from x402 import x402ResourceServer, x402ResourceServerSync
 
 from bilateral.dev.servers import serving
 from bilateral.x402 import Reputation8004ResourceServerExtension, declare_8004_reputation
-from bilateral.x402.asgi import ReputationMiddleware
-from bilateral.x402.wsgi import protect_flask
+from bilateral.x402.server.asgi import ReputationMiddleware
+from bilateral.x402.server.wsgi import protect_flask
 from tests.x402.world import (
     PRICE,
     SIGNING_KEY,

@@ -17,9 +17,9 @@ from x402.mechanisms.evm.signers import FacilitatorWeb3Signer
 
 from bilateral.dev.servers import facilitator_app_of, serving
 from bilateral.x402 import Preflight, Reputation8004ResourceServerExtension, declare_8004_reputation
-from bilateral.x402.asgi import ReputationMiddleware
-from bilateral.x402.stores import StoredAnswers
-from bilateral.x402.wsgi import protect_flask
+from bilateral.x402.server.asgi import ReputationMiddleware
+from bilateral.x402.server.stores import StoredAnswers
+from bilateral.x402.server.wsgi import protect_flask
 from tests.sdk.client.helpers import transact
 from tests.x402.clients import CLIENTS
 from tests.x402.conftest import account

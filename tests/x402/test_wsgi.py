@@ -13,8 +13,8 @@ from flask import Flask, Response, request
 from x402 import x402ResourceServerSync
 
 from bilateral.x402 import Reputation8004ResourceServerExtension, declare_8004_reputation
-from bilateral.x402.adapters import MAX_PAYMENT_HEADER
-from bilateral.x402.wsgi import protect_flask
+from bilateral.x402.server.adapters import MAX_PAYMENT_HEADER
+from bilateral.x402.server.wsgi import protect_flask
 from tests.x402.world import (
     MALFORMED_HEADERS,
     PRICE,

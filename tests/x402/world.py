@@ -24,7 +24,7 @@ from x402.mechanisms.evm.signers import EthAccountSigner
 
 from bilateral.documents import DataUriStore
 from bilateral.x402 import InteractionData, Secp256k1Key, SettlementReceipt, interaction_hash
-from bilateral.x402.keys import is_signature_of
+from bilateral.x402.proof.keys import is_signature_of
 from simulation.serving import serve_in_thread
 
 NETWORK = "eip155:31337"

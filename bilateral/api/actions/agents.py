@@ -13,9 +13,9 @@ from bilateral.api.file_store import KeptFile
 from bilateral.client.elsewhere import SignatureNeededError, SignerElsewhere
 from bilateral.client.operations.agents import seconds, wallet_deadline
 from bilateral.client.operations.registration import RegistrationChanges, changed_file
+from bilateral.core.errors import InvalidArgumentError
+from bilateral.core.signatures import Domain
 from bilateral.documents import RegistrationFile
-from bilateral.errors import InvalidArgumentError
-from bilateral.signatures import Domain
 
 if TYPE_CHECKING:
     from bilateral.client import Client, Handle

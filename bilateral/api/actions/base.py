@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Annotated, Any, ClassVar
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, WithJsonSchema
 
 from bilateral.client.operations.registries import chain_of
-from bilateral.errors import MalformedIdentifierError
-from bilateral.identifiers import checksummed
+from bilateral.core.errors import MalformedIdentifierError
+from bilateral.core.identifiers import checksummed
 
 if TYPE_CHECKING:
     from bilateral.client import Client, Handle

@@ -9,10 +9,10 @@ from pydantic import Field
 
 from bilateral.api.actions.base import Action, AgentText, Hash, Line, Prose, Uri
 from bilateral.client.operations.registries import chain_of
+from bilateral.core.errors import InvalidArgumentError
+from bilateral.core.identifiers import FeedbackId
+from bilateral.core.values import FeedbackValue, value_for_tag
 from bilateral.documents import FeedbackFile, prepare_feedback_file
-from bilateral.errors import InvalidArgumentError
-from bilateral.identifiers import FeedbackId
-from bilateral.values import FeedbackValue, value_for_tag
 
 if TYPE_CHECKING:
     from bilateral.client import Client, Handle

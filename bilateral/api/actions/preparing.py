@@ -13,21 +13,21 @@ from bilateral.api.problems import ProblemError
 from bilateral.client import Client
 from bilateral.client.elsewhere import SignatureNeededError, SignerElsewhere
 from bilateral.client.operations.fees import most
-from bilateral.contracts.deployments import REGISTRY_ATTRIBUTES
+from bilateral.core.contracts.deployments import REGISTRY_ATTRIBUTES
+from bilateral.core.errors import BilateralError, SignerFailedError, UnexpectedAnswerError
+from bilateral.core.errors.client import NODE_FAILURES
+from bilateral.core.text.encoding import decode_object
+from bilateral.core.values.currency import ether, symbol_of
 from bilateral.documents import DataUriStore, Limits, Loader
-from bilateral.errors import BilateralError, SignerFailedError, UnexpectedAnswerError
-from bilateral.errors.client import NODE_FAILURES
 from bilateral.explorer.networks import slug_of
 from bilateral.explorer.signing import indexed_deployment
-from bilateral.text.encoding import decode_object
-from bilateral.values.currency import ether, symbol_of
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from bilateral.api.service import Service
     from bilateral.client import Handle
-    from bilateral.contracts import Deployment
+    from bilateral.core.contracts import Deployment
     from bilateral.documents import Store, StoredDocument
 
 _NODE_SECONDS: Final = 5.0

@@ -10,9 +10,9 @@ from pydantic import Field
 from bilateral.api.actions.base import Action, Address, AgentText, Hash, Line, Points, Signature, Uri
 from bilateral.client.operations.authorized import LIFETIME
 from bilateral.client.operations.registries import agent_of, call
-from bilateral.contracts import Registry
-from bilateral.errors import InvalidArgumentError
-from bilateral.signatures import Domain
+from bilateral.core.contracts import Registry
+from bilateral.core.errors import InvalidArgumentError
+from bilateral.core.signatures import Domain
 
 if TYPE_CHECKING:
     from bilateral.client import Client, Handle

@@ -10,8 +10,8 @@ from bilateral.api.actions.base import Action, AgentText, Hash, Points
 from bilateral.buyers.requests import ReviewBody
 from bilateral.client.elsewhere import SignatureNeededError
 from bilateral.client.operations.registries import agent_of
-from bilateral.query.registries import AgentKey
-from bilateral.signatures import Domain
+from bilateral.core.signatures import Domain
+from bilateral.index.reading.registries import AgentKey
 
 if TYPE_CHECKING:
     from bilateral.client import Client

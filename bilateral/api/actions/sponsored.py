@@ -12,15 +12,15 @@ from bilateral.api.actions.base import Action, AgentText, Line, Prose, Signature
 from bilateral.api.aggregator import FEEDBACK_PATH
 from bilateral.client.elsewhere import SignerElsewhere
 from bilateral.client.operations.registries import agent_of, chain_of
-from bilateral.errors import InvalidArgumentError
-from bilateral.identifiers import GlobalAgentId, checksummed
-from bilateral.signatures import Feedback
-from bilateral.values import value_for_tag
+from bilateral.core.errors import InvalidArgumentError
+from bilateral.core.identifiers import GlobalAgentId, checksummed
+from bilateral.core.signatures import Feedback
+from bilateral.core.values import value_for_tag
 
 if TYPE_CHECKING:
     from bilateral.client import Client
     from bilateral.documents import FeedbackFile
-    from bilateral.x402.types import InteractionData
+    from bilateral.x402.proof.types import InteractionData
 
 _LONGEST = 20_000
 """The characters of a statement: two thousand are usual."""
@@ -78,7 +78,7 @@ class SponsoredFeedback(Action):
         Raises:
             InvalidMessageError: A field is missing or malformed.
         """
-        from bilateral.x402.types import InteractionData  # noqa: PLC0415  # the extra of aggregators
+        from bilateral.x402.proof.types import InteractionData  # noqa: PLC0415  # the extra of aggregators
 
         return InteractionData.of(self.statement)
 
@@ -105,7 +105,7 @@ class SponsoredFeedback(Action):
         return fields | {name: text for name, text in texts.items() if text}
 
     def perform(self, client: Client) -> NoReturn:
-        from bilateral.x402.feedback_files import Tags, draft_file, feedback_file, specified_file  # noqa: PLC0415
+        from bilateral.x402.proof.feedback_files import Tags, draft_file, feedback_file, specified_file  # noqa: PLC0415
 
         deployment, interaction, account = client.get_deployment(), self.interaction, str(self.account)
         loaded = client.load_agent(agent_of(deployment, self.agent), load_file=False)
@@ -133,7 +133,7 @@ class SponsoredFeedback(Action):
         if typed_data is None or self._file is None or self._agent is None:
             return super().request_of(typed_data)
         from bilateral.x402.aggregator.messages import Submission  # noqa: PLC0415
-        from bilateral.x402.feedback_files import client_signature_of  # noqa: PLC0415
+        from bilateral.x402.proof.feedback_files import client_signature_of  # noqa: PLC0415
 
         message, interaction = typed_data["message"], self.interaction
         submission = Submission(

@@ -21,17 +21,17 @@ from bilateral.api.node_work import NodeWork
 from bilateral.api.parameters import Cursor, Limit, ListFormat
 from bilateral.api.problems import Problem, ProblemError, known
 from bilateral.api.service import service_of
-from bilateral.errors import InvalidArgumentError
-from bilateral.identifiers import AgentId, GlobalAgentId, TransactionRef, checksummed
-from bilateral.index.store.database import open_database
-from bilateral.index.tables.aggregator import State
-from bilateral.query.pages import DEFAULT_LIMIT, Page, decode_cursor, encode_cursor
+from bilateral.core.errors import InvalidArgumentError
+from bilateral.core.identifiers import AgentId, GlobalAgentId, TransactionRef, checksummed
+from bilateral.index.log.database import open_database
+from bilateral.index.reading.pages import DEFAULT_LIMIT, Page, decode_cursor, encode_cursor
 from bilateral.x402.aggregator.blind_messages import RelayedPair
 from bilateral.x402.aggregator.configuration import read_aggregator_settings
 from bilateral.x402.aggregator.records import Filter, Sponsored, Tally, list_feedback, read_feedback, tally_feedback
 from bilateral.x402.aggregator.refusals import FeedbackRefusedError
 from bilateral.x402.aggregator.service import Aggregator
 from bilateral.x402.aggregator.settings import AggregatorSettings
+from bilateral.x402.aggregator.tables import State
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator

@@ -38,20 +38,20 @@ from bilateral.api.graphql.limits import (
 )
 from bilateral.api.graphql.repetitions import refuse_repetitions
 from bilateral.api.graphql.roots import Known, Many, Meta, One, Root
+from bilateral.api.graphql.rows import chains_of
 from bilateral.api.graphql.rules import RULES, Deadline
 from bilateral.api.graphql.schema import FIRST, entity_types, graphql_schema, is_derived
-from bilateral.query.entities.rows import chains_of
-from bilateral.query.entities.selections import Page, Selected
-from bilateral.query.errors import LargeAnswerError
-from bilateral.query.prepared import plan_by_values
-from bilateral.query.readers import MOST_BYTES
+from bilateral.api.graphql.selections import Page, Selected
+from bilateral.index.reading.errors import LargeAnswerError
+from bilateral.index.reading.prepared import plan_by_values
+from bilateral.index.reading.readers import MOST_BYTES
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
     from sqlalchemy import Connection
 
-    from bilateral.query.registries import Registries
+    from bilateral.index.reading.registries import Registries
 
 _MAX_ERRORS: Final = 5
 """Errors of one answer: enough to mend a query by, and no more work for a hostile one."""

@@ -10,16 +10,16 @@ import msgspec
 from graphql import GraphQLError
 from sqlalchemy import select
 
-from bilateral.index.tables import schema
-from bilateral.query.entities.selections import Page, Selected
-from bilateral.query.entities.statements import read_list, read_one
+from bilateral.api.graphql.selections import Page, Selected
+from bilateral.api.graphql.statements import read_list, read_one
+from bilateral.index.log import tables as schema
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from sqlalchemy import Connection, Row
 
-    from bilateral.query.entities.rows import ChainRegistries
+    from bilateral.api.graphql.rows import ChainRegistries
 
 
 @dataclass(frozen=True)

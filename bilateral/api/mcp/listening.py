@@ -28,12 +28,12 @@ from mcp.types import (
 from bilateral.api.guard import network_of
 from bilateral.api.problems import ProblemError, problem_of
 from bilateral.api.service import service_of
-from bilateral.errors import BilateralError
-from bilateral.identifiers import checksummed
-from bilateral.query.feed.changes import shown_agent
-from bilateral.query.feed.reading import AT_ONCE, FeedFilter, last_cursor
-from bilateral.query.registries import agent_key, read_registries
-from bilateral.text import quoted
+from bilateral.core.errors import BilateralError
+from bilateral.core.identifiers import checksummed
+from bilateral.core.text import quoted
+from bilateral.index.changes.answers import shown_agent
+from bilateral.index.changes.queries import AT_ONCE, FeedFilter, last_cursor
+from bilateral.index.reading.registries import agent_key, read_registries
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -43,7 +43,7 @@ if TYPE_CHECKING:
     from sqlalchemy import Connection
 
     from bilateral.api.feed import Feed
-    from bilateral.query.readers import Reader
+    from bilateral.index.reading.readers import Reader
 
 AGENTS: Final = "bilateral://agents/"
 ACCOUNTS: Final = "bilateral://accounts/"

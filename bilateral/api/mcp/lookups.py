@@ -10,18 +10,18 @@ from mcp.types import ToolAnnotations
 from pydantic import Field
 
 from bilateral.api.problems import problem_of
-from bilateral.errors import BilateralError
+from bilateral.core.errors import BilateralError
 from bilateral.index.errors import NotIndexedError
-from bilateral.query.agent_answers import Agent
-from bilateral.query.agents import agent
-from bilateral.query.registries import AgentKey, agent_key, read_registries
+from bilateral.index.profiles.answers import Agent
+from bilateral.index.profiles.queries import agent
+from bilateral.index.reading.registries import AgentKey, agent_key, read_registries
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from sqlalchemy import Connection
 
-    from bilateral.query.readers import Reader
+    from bilateral.index.reading.readers import Reader
 
 READS: Final = ToolAnnotations(read_only_hint=True)
 """The nature of every tool. It is open to strangers, too, which is the default."""

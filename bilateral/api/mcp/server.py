@@ -22,14 +22,14 @@ from bilateral.api.problems import problem_of
 from bilateral.buyers.policies import BRP
 from bilateral.checks import Policy
 from bilateral.checks.presets import PRESETS
+from bilateral.core.errors import BilateralError
+from bilateral.core.identifiers import FeedbackId, checksummed
 from bilateral.documents import Network
-from bilateral.errors import BilateralError
-from bilateral.identifiers import FeedbackId, checksummed
+from bilateral.index.agents.queries import Account, account
 from bilateral.index.errors import NotIndexedError
-from bilateral.query.accounts import Account, account
-from bilateral.query.agent_answers import Agent
-from bilateral.query.feedback import Feedback, feedback
-from bilateral.query.registries import read_registries
+from bilateral.index.profiles.answers import Agent
+from bilateral.index.ratings.feedback import Feedback, feedback
+from bilateral.index.reading.registries import read_registries
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -37,7 +37,7 @@ if TYPE_CHECKING:
     from mcp.server import MCPServer
     from sqlalchemy import Connection
 
-    from bilateral.query.readers import Reader
+    from bilateral.index.reading.readers import Reader
 
 _INSTRUCTIONS: Final = (
     "Look up AI agents of ERC-8004 registries, and their ratings in both directions: by clients of servers, and by "

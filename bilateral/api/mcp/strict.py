@@ -12,8 +12,8 @@ from pydantic import ValidationError
 
 from bilateral.api.mcp.compact import compact
 from bilateral.api.problems import FAILED
-from bilateral.errors.invalid_fields import first_problem
-from bilateral.text import quoted
+from bilateral.core.errors.invalid_fields import first_problem
+from bilateral.core.text import quoted
 
 if TYPE_CHECKING:
     from collections.abc import Iterable

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
 from bilateral.api.answers import adapter
-from bilateral.text import printable
+from bilateral.core.text import printable
 
 if TYPE_CHECKING:
     from bilateral.checks import Check

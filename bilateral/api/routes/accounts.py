@@ -10,11 +10,11 @@ from pydantic import BaseModel
 from bilateral.api.answers import Format, answer, answer_page, list_of, one_of
 from bilateral.api.parameters import AddressPath, ChainId, Cursor, Limit, ListFormat
 from bilateral.api.service import service_of
-from bilateral.identifiers import checksummed
-from bilateral.query.accounts import Account, account
-from bilateral.query.feedback import Feedback, FeedbackFilter, feedback_by
-from bilateral.query.pages import DEFAULT_LIMIT
-from bilateral.query.validations import Validation, validations_by
+from bilateral.core.identifiers import checksummed
+from bilateral.index.agents.queries import Account, account
+from bilateral.index.ratings.feedback import Feedback, FeedbackFilter, feedback_by
+from bilateral.index.ratings.validations import Validation, validations_by
+from bilateral.index.reading.pages import DEFAULT_LIMIT
 
 router = APIRouter(prefix="/v1/accounts/{address}", tags=["accounts"], default_response_class=Response)
 

@@ -14,18 +14,18 @@ from bilateral.api.problems import known
 from bilateral.api.service import service_of
 from bilateral.api.shortcuts import Shortcut
 from bilateral.api.texts import require_storable
-from bilateral.identifiers import checksummed
-from bilateral.query.agent_answers import Agent
-from bilateral.query.agents import agent
-from bilateral.query.authorized import AuthorizedFeedback, authorized_feedback_of
-from bilateral.query.blind import SealedPair, SealState, sealed_pairs_of
-from bilateral.query.feedback import Feedback, FeedbackFilter, feedback_of, responses_of
-from bilateral.query.feedback import Response as FeedbackResponse
-from bilateral.query.neighbourhood import MAX_EDGES, Neighbourhood, neighbourhood
-from bilateral.query.pages import DEFAULT_LIMIT
-from bilateral.query.ratings import Rating, ratings_of
-from bilateral.query.registries import agent_key
-from bilateral.query.validations import Validation, validations_of
+from bilateral.core.identifiers import checksummed
+from bilateral.index.profiles.answers import Agent
+from bilateral.index.profiles.queries import agent
+from bilateral.index.ratings.authorized import AuthorizedFeedback, authorized_feedback_of
+from bilateral.index.ratings.feedback import Feedback, FeedbackFilter, feedback_of, responses_of
+from bilateral.index.ratings.feedback import Response as FeedbackResponse
+from bilateral.index.ratings.neighbourhood import MAX_EDGES, Neighbourhood, neighbourhood
+from bilateral.index.ratings.queries import Rating, ratings_of
+from bilateral.index.ratings.sealed import SealedPair, SealState, sealed_pairs_of
+from bilateral.index.ratings.validations import Validation, validations_of
+from bilateral.index.reading.pages import DEFAULT_LIMIT
+from bilateral.index.reading.registries import agent_key
 
 if TYPE_CHECKING:
     from re import Match

@@ -12,10 +12,12 @@ from bilateral.api.parameters import AddressPath, AgentPath, ChainId, ListFormat
 from bilateral.api.problems import known
 from bilateral.api.service import service_of
 from bilateral.api.texts import require_storable
-from bilateral.identifiers import checksummed
+from bilateral.core.identifiers import checksummed
+from bilateral.core.values.standing import Standing
 from bilateral.index.errors import NotIndexedError
-from bilateral.query.agents import agent as read_agent
-from bilateral.query.findings import (
+from bilateral.index.profiles.queries import agent as read_agent
+from bilateral.index.reading.pages import Page
+from bilateral.index.standing.findings import (
     AnalysisRun,
     Cluster,
     EvidenceRow,
@@ -30,10 +32,8 @@ from bilateral.query.findings import (
     members_of,
     trust_scores,
 )
-from bilateral.query.pages import Page
-from bilateral.query.standings import stored_standing
-from bilateral.query.trusted import Suspect, TrustedClients, cluster_accounts, suspect, trusted_clients
-from bilateral.values.standing import Standing
+from bilateral.index.standing.queries import stored_standing
+from bilateral.index.standing.trusted import Suspect, TrustedClients, cluster_accounts, suspect, trusted_clients
 
 if TYPE_CHECKING:
     from sqlalchemy import Connection

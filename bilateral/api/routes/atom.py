@@ -12,18 +12,18 @@ from fastapi import APIRouter, Request, Response
 from bilateral.api.answers import one_of, tagged
 from bilateral.api.parameters import AddressPath, AgentPath
 from bilateral.api.service import service_of
+from bilateral.core.identifiers import checksummed
 from bilateral.explorer.networks import account_path, agent_path, rating_path
 from bilateral.explorer.text import plain
-from bilateral.identifiers import checksummed
-from bilateral.query.changes import changes_of
-from bilateral.query.feedback import FeedbackFilter, feedback_by, feedback_of
+from bilateral.index.agents.changes import changes_of
+from bilateral.index.ratings.feedback import FeedbackFilter, feedback_by, feedback_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from bilateral.query.changes import Change
-    from bilateral.query.feedback import Feedback
-    from bilateral.query.registries import AgentKey
+    from bilateral.index.agents.changes import Change
+    from bilateral.index.ratings.feedback import Feedback
+    from bilateral.index.reading.registries import AgentKey
 
 MEDIA_TYPE: Final = "application/atom+xml"
 

@@ -22,8 +22,8 @@ from bilateral.buyers.pseudonyms import Pseudonyms
 from bilateral.buyers.records import buyer_id, encode, parse_buyer
 from bilateral.buyers.requests import DisputeBody, EnrichmentBody, FeedbackBody, ReplyBody, ReviewBody
 from bilateral.buyers.results import ResultSigner
-from bilateral.errors import InvalidArgumentError
-from bilateral.index.store.database import open_database
+from bilateral.core.errors import InvalidArgumentError
+from bilateral.index.log.database import open_database
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Callable, Mapping

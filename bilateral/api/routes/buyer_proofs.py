@@ -28,15 +28,15 @@ from bilateral.buyers.requests import CredentialBody, address_of, parse_body
 from bilateral.buyers.results import domain_of
 from bilateral.buyers.score import tier_of
 from bilateral.buyers.stored_trees import read_proof
-from bilateral.contracts.buyer_terms import policy_hash
-from bilateral.signatures import Domain
+from bilateral.core.contracts.buyer_terms import policy_hash
+from bilateral.core.signatures import Domain
 
 if TYPE_CHECKING:
     from sqlalchemy import Connection
 
     from bilateral.api.service import Service
     from bilateral.buyers.pseudonyms import Pseudonyms
-    from bilateral.contracts.buyer_terms import BuyerState, TierCredential
+    from bilateral.core.contracts.buyer_terms import BuyerState, TierCredential
 
 router = APIRouter(tags=["buyers"], default_response_class=Response)
 

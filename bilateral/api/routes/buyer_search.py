@@ -18,10 +18,10 @@ from bilateral.buyers.discounts import Verdict, discounted
 from bilateral.buyers.records import Number, Standing, encode
 from bilateral.buyers.score import score_of, tier_of
 from bilateral.buyers.sellers import Offer, best_discount, is_held_back, read_offers
-from bilateral.contracts.buyer_terms import BuyerTier
-from bilateral.query.registries import AgentKey
-from bilateral.query.search.agents import FoundAgent, search_agents
-from bilateral.query.search.filters import AgentSearch, Gate
+from bilateral.core.contracts.buyer_terms import BuyerTier
+from bilateral.index.reading.registries import AgentKey
+from bilateral.index.search.filters import AgentSearch, Gate
+from bilateral.index.search.queries import FoundAgent, search_agents
 
 router = APIRouter(tags=["buyers"], default_response_class=Response)
 

@@ -46,7 +46,7 @@ from bilateral.buyers.registry import read_registry_records
 from bilateral.buyers.results import ResultSigner, result_of
 from bilateral.buyers.score import score_of, tier_of
 from bilateral.buyers.sellers import Offer, best_discount, is_held_back, read_offers
-from bilateral.query.registries import AgentKey
+from bilateral.index.reading.registries import AgentKey
 
 if TYPE_CHECKING:
     from re import Match
@@ -54,7 +54,7 @@ if TYPE_CHECKING:
     from sqlalchemy import Connection
 
     from bilateral.buyers.records import Standing
-    from bilateral.query.registries import Registries
+    from bilateral.index.reading.registries import Registries
 
 
 router = APIRouter(tags=["buyers"], default_response_class=Response)

@@ -11,10 +11,10 @@ from fastapi import APIRouter, Query, Request, Response
 from bilateral.api.answers import Format, answer_page, list_of
 from bilateral.api.parameters import ListFormat
 from bilateral.api.service import service_of
-from bilateral.query.chains import ChainProgress, chains
-from bilateral.query.pages import Page
-from bilateral.query.registries import IndexedRegistry
-from bilateral.query.statistics import DayStatistics, statistics
+from bilateral.index.operating.chains import ChainProgress, chains
+from bilateral.index.reading.pages import Page
+from bilateral.index.reading.registries import IndexedRegistry
+from bilateral.index.reading.statistics import DayStatistics, statistics
 
 router = APIRouter(prefix="/v1", tags=["chains"], default_response_class=Response)
 

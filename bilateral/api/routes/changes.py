@@ -17,11 +17,11 @@ from bilateral.api.feed import Feed
 from bilateral.api.guard import network_of
 from bilateral.api.problems import ProblemError
 from bilateral.api.service import service_of
-from bilateral.errors import BilateralError, InvalidArgumentError
-from bilateral.index.tables.changes import ChangeKind
-from bilateral.query.feed.changes import FeedChange
-from bilateral.query.feed.filters import parse_filter
-from bilateral.query.feed.reading import AT_ONCE, FeedCursorError, last_cursor
+from bilateral.core.errors import BilateralError, InvalidArgumentError
+from bilateral.index.changes.answers import FeedChange
+from bilateral.index.changes.filters import parse_filter
+from bilateral.index.changes.queries import AT_ONCE, FeedCursorError, last_cursor
+from bilateral.index.changes.tables import ChangeKind
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from fastapi import FastAPI
     from starlette.types import Receive, Scope, Send
 
-    from bilateral.query.feed.reading import FeedFilter, FeedPage
+    from bilateral.index.changes.queries import FeedFilter, FeedPage
 
 EVENTS: Final = "text/event-stream"
 

@@ -16,8 +16,8 @@ from bilateral.checks import Check, Policy
 from bilateral.checks.policy import policy_of
 from bilateral.checks.presets import PolicyName
 from bilateral.checks.questions import Moment, OfClient, OfServer, Text
-from bilateral.errors import InvalidArgumentError
-from bilateral.values.blind import Blind
+from bilateral.core.errors import InvalidArgumentError
+from bilateral.core.values.blind import Blind
 
 router = APIRouter(prefix="/v1/checks", tags=["checks"], default_response_class=Response)
 

@@ -12,8 +12,8 @@ from bilateral.api.problems import known
 from bilateral.api.service import service_of
 from bilateral.explorer.badges import POLICY, badge, embedded_page
 from bilateral.explorer.pictures import favicon, touch_icon
-from bilateral.query.agents import agent as read_agent
-from bilateral.query.standings import standings_of
+from bilateral.index.profiles.queries import agent as read_agent
+from bilateral.index.standing.queries import standings_of
 
 router = APIRouter(include_in_schema=False, default_response_class=Response)
 

@@ -10,11 +10,11 @@ from fastapi import APIRouter, Path, Request, Response
 from bilateral.api.answers import answer, one_of
 from bilateral.api.problems import not_found
 from bilateral.api.service import service_of
-from bilateral.errors import MalformedIdentifierError
-from bilateral.identifiers import FeedbackId
-from bilateral.query.feedback import Feedback, feedback, responses_of
-from bilateral.query.feedback import Response as FeedbackResponse
-from bilateral.query.pages import MAX_LIMIT
+from bilateral.core.errors import MalformedIdentifierError
+from bilateral.core.identifiers import FeedbackId
+from bilateral.index.ratings.feedback import Feedback, feedback, responses_of
+from bilateral.index.ratings.feedback import Response as FeedbackResponse
+from bilateral.index.reading.pages import MAX_LIMIT
 
 router = APIRouter(prefix="/v1/feedback", tags=["feedback"], default_response_class=Response)
 

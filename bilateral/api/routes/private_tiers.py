@@ -24,8 +24,8 @@ from bilateral.buyers.private.members import read_last_sizes, read_published, ta
 from bilateral.buyers.private.terms import IDENTITY_BYTES, SCALAR_ORDER, TIERS, member_domain
 from bilateral.buyers.requests import parse_body
 from bilateral.buyers.score import tier_of
-from bilateral.contracts.buyer_terms import policy_hash
-from bilateral.signatures import recover_signer
+from bilateral.core.contracts.buyer_terms import policy_hash
+from bilateral.core.signatures import recover_signer
 
 if TYPE_CHECKING:
     from sqlalchemy import Engine

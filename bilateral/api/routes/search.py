@@ -11,18 +11,18 @@ from pydantic import BaseModel, Field
 from bilateral.api.answers import Format, answer, answer_page, list_of, one_of
 from bilateral.api.parameters import BlindOnly, ChainId, Cursor, Limit, ListFormat, Tag
 from bilateral.api.service import service_of
-from bilateral.query.feedback import Feedback
-from bilateral.query.pages import DEFAULT_LIMIT, MAX_LIMIT
-from bilateral.query.search.agents import FoundAgent, FoundAgents, search_agents, search_indexed
-from bilateral.query.search.feedback import FeedbackSearch, search_feedback
-from bilateral.query.search.filters import AgentSearch, Side, query_words
-from bilateral.query.search.leaders import Board, Leader, leaderboard
-from bilateral.query.search.questions import AgentQuestion
+from bilateral.index.ratings.feedback import Feedback
+from bilateral.index.reading.pages import DEFAULT_LIMIT, MAX_LIMIT
+from bilateral.index.search.feedback import FeedbackSearch, search_feedback
+from bilateral.index.search.filters import AgentSearch, Side, query_words
+from bilateral.index.search.leaders import Board, Leader, leaderboard
+from bilateral.index.search.queries import FoundAgent, FoundAgents, search_agents, search_indexed
+from bilateral.index.search.questions import AgentQuestion
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from bilateral.query.registries import AgentKey
+    from bilateral.index.reading.registries import AgentKey
 
 router = APIRouter(tags=["search"], default_response_class=Response)
 

@@ -11,7 +11,7 @@ from bilateral.api.pages import indexed_chain, page_answer
 from bilateral.api.problems import ProblemError, known
 from bilateral.api.service import Service, service_of
 from bilateral.api.texts import require_storable
-from bilateral.errors import BilateralError
+from bilateral.core.errors import BilateralError
 from bilateral.explorer import rendering
 from bilateral.explorer.analysis import (
     AnalysisPage,
@@ -27,12 +27,12 @@ from bilateral.explorer.networks import slug_of
 from bilateral.explorer.records import RatingPage, ValidationPage, rating_page, validation_page
 from bilateral.explorer.searching import SearchPage, filled, path_of, search_page
 from bilateral.index.errors import MissingChainError
-from bilateral.query.network import MAX_RATINGS
+from bilateral.index.ratings.network import MAX_RATINGS
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from bilateral.query.registries import AgentKey
+    from bilateral.index.reading.registries import AgentKey
 
 router = APIRouter(include_in_schema=False, default_response_class=Response)
 

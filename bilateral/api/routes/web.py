@@ -14,6 +14,7 @@ from bilateral.api.compression import compressed
 from bilateral.api.pages import html, indexed_chain, page_answer
 from bilateral.api.problems import known
 from bilateral.api.service import Service, service_of
+from bilateral.core.identifiers import checksummed
 from bilateral.explorer import rendering
 from bilateral.explorer.accounts import AccountPage, account_page
 from bilateral.explorer.assets import assets
@@ -22,10 +23,9 @@ from bilateral.explorer.method import MethodPage, method_page
 from bilateral.explorer.pictures import agent_picture, site_picture
 from bilateral.explorer.private_tiers import PrivateTiersPage, private_tiers_page
 from bilateral.explorer.views import AgentPage, HomePage, agent_page, agent_standings, home_page, latest_of_all
-from bilateral.identifiers import checksummed
-from bilateral.query.chains import chains
-from bilateral.query.names import names_of
-from bilateral.query.standings import doubts_of
+from bilateral.index.files.queries import names_of
+from bilateral.index.operating.chains import chains
+from bilateral.index.standing.queries import doubts_of
 
 router = APIRouter(include_in_schema=False, default_response_class=Response)
 

@@ -16,12 +16,12 @@ from sqlalchemy.exc import DBAPIError
 
 from bilateral.api.answers import adapter
 from bilateral.api.webhooks.subscribing import stored_filter
+from bilateral.core.errors import BilateralError, RefusedDocumentError
 from bilateral.documents.http import HttpSession, Limits, Network
-from bilateral.errors import BilateralError, RefusedDocumentError
-from bilateral.index.store.database import snapshot
-from bilateral.index.store.webhooks import due_webhooks, give_lease_back, note_webhook, take_lease
-from bilateral.query.feed.changes import FeedChange
-from bilateral.query.feed.reading import FeedPrunedError, last_step, read_feed
+from bilateral.index.changes.answers import FeedChange
+from bilateral.index.changes.queries import FeedPrunedError, last_step, read_feed
+from bilateral.index.changes.webhooks import due_webhooks, give_lease_back, note_webhook, take_lease
+from bilateral.index.log.database import snapshot
 
 if TYPE_CHECKING:
     import threading

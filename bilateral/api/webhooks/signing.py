@@ -11,7 +11,7 @@ from http_message_signatures import HTTPMessageSigner, MappingKeyResolver, algor
 from joserfc.errors import JoseError
 from joserfc.jwk import OKPKey
 
-from bilateral.errors import InvalidArgumentError
+from bilateral.core.errors import InvalidArgumentError
 
 TAG: Final = "bilateral-webhook"
 """The tag of the signatures. A receiver asks for it, so that no other signature by the same key passes for one."""

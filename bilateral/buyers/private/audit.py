@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING, Final
 from bilateral.buyers.private.errors import MemberListError
 from bilateral.buyers.private.lists import read_list
 from bilateral.buyers.private.terms import TIERS
-from bilateral.contracts import Registry
-from bilateral.contracts.buyer_terms import policy_hash
-from bilateral.signatures import recover_signer
+from bilateral.core.contracts import Registry
+from bilateral.core.contracts.buyer_terms import policy_hash
+from bilateral.core.signatures import recover_signer
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence

@@ -5,7 +5,7 @@ from __future__ import annotations
 from http import HTTPStatus
 from typing import Final
 
-from bilateral.errors import BilateralError
+from bilateral.core.errors import BilateralError
 
 _STATUSES: Final = {
     "proof_malformed": HTTPStatus.UNPROCESSABLE_ENTITY,

@@ -14,9 +14,9 @@ from bilateral.buyers.anchors import verify_state
 from bilateral.buyers.messages import TierMember
 from bilateral.buyers.private.errors import MemberListError
 from bilateral.buyers.private.terms import IDENTITY_BYTES, MOST_MEMBERS, SCALAR_ORDER, TIERS, member_domain
-from bilateral.contracts.buyer_terms import BuyerState, BuyerTier, policy_hash
-from bilateral.errors import BilateralError
-from bilateral.identifiers import checksummed
+from bilateral.core.contracts.buyer_terms import BuyerState, BuyerTier, policy_hash
+from bilateral.core.errors import BilateralError
+from bilateral.core.identifiers import checksummed
 
 VERSION: Final = 2
 """The format. In lists of version 1, trees are only as deep as their members need, and no identity signed."""

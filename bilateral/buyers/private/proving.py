@@ -19,10 +19,10 @@ from bilateral.buyers.private.lists import MOST_BYTES
 from bilateral.buyers.private.prover import Prover
 from bilateral.buyers.private.terms import TierProof, epoch_of, member_domain, signal_of, use_message
 from bilateral.buyers.remote import PROVIDER, answer_of, base_of
-from bilateral.contracts.buyer_terms import BuyerTier, policy_hash
-from bilateral.errors import InvalidArgumentError
-from bilateral.identifiers import checksummed
-from bilateral.signatures import signer_errors
+from bilateral.core.contracts.buyer_terms import BuyerTier, policy_hash
+from bilateral.core.errors import InvalidArgumentError
+from bilateral.core.identifiers import checksummed
+from bilateral.core.signatures import signer_errors
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

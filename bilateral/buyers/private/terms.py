@@ -12,9 +12,9 @@ from eth_utils.crypto import keccak
 
 from bilateral.buyers.credentials import DAY_SECONDS
 from bilateral.buyers.private.errors import TierProofRefusedError
-from bilateral.contracts.buyer_terms import BuyerTier
-from bilateral.identifiers import checksummed
-from bilateral.signatures import Domain
+from bilateral.core.contracts.buyer_terms import BuyerTier
+from bilateral.core.identifiers import checksummed
+from bilateral.core.signatures import Domain
 
 DEPTH: Final = 20
 """The depth of the circuit and of all trees. A proof does not show the number of members, and no path is longer."""

@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any
 from bilateral.client.aio.runner import AsyncRunner
 from bilateral.client.inputs import AgentLike, TransactionSigner
 from bilateral.client.operations import agents, directory, registration
+from bilateral.core.values.arguments import checked_class
 from bilateral.documents import RegistrationFile
-from bilateral.values.arguments import checked_class
 
 if TYPE_CHECKING:
     from bilateral.client.aio.handle import AsyncHandle

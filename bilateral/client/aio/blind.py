@@ -10,11 +10,11 @@ from bilateral.client.blind_vault import BlindVault
 from bilateral.client.handle import TIMEOUT
 from bilateral.client.inputs import AgentLike
 from bilateral.client.operations import blind, feedback
+from bilateral.core.signatures.blind_messages import FeedbackOpening, RatingOpening, SignedEnvelope
+from bilateral.core.signatures.blind_ratings import MAX_CLIENT_LIFETIME, MAX_SERVER_LIFETIME, Pair
+from bilateral.core.values import FeedbackValue, HumanValue
+from bilateral.core.values.arguments import checked_class
 from bilateral.documents import FeedbackFile
-from bilateral.signatures.blind_messages import FeedbackOpening, RatingOpening, SignedEnvelope
-from bilateral.signatures.blind_ratings import MAX_CLIENT_LIFETIME, MAX_SERVER_LIFETIME, Pair
-from bilateral.values import FeedbackValue, HumanValue
-from bilateral.values.arguments import checked_class
 
 if TYPE_CHECKING:
     from bilateral.client.aio.handle import AsyncHandle
@@ -45,7 +45,7 @@ class AsyncBlindMethods(AsyncRunner):
             rating: 0 to 100.
             client: The account of the client, which will give the feedback.
             interaction: The id of the interaction, 32 bytes; see
-                `bilateral.signatures.blind_ratings.payment_interaction`.
+                `bilateral.core.signatures.blind_ratings.payment_interaction`.
             lifetime: Seconds until the envelope expires; at most 14 days.
 
         Returns:

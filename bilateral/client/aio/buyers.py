@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from bilateral.client.aio.runner import AsyncRunner
 from bilateral.client.operations import attestations, buyers
-from bilateral.contracts.buyer_terms import (
+from bilateral.core.contracts.buyer_terms import (
     WHOLE_TRANSACTION,
     BuyerFeedback,
     BuyerReviews,
@@ -17,12 +17,12 @@ from bilateral.contracts.buyer_terms import (
     SignedPayment,
     TierCredential,
 )
-from bilateral.values.arguments import checked_class
+from bilateral.core.values.arguments import checked_class
 
 if TYPE_CHECKING:
     from bilateral.client.aio.handle import AsyncHandle
     from bilateral.client.results import Anchor, BuyerRecords, BuyerStanding, RoleHolder, SettledPayment
-    from bilateral.contracts.buyer_terms import AttestedPayment, BuyerTier
+    from bilateral.core.contracts.buyer_terms import AttestedPayment, BuyerTier
 
 
 @checked_class

@@ -6,14 +6,14 @@ from typing import TYPE_CHECKING, Any
 
 from bilateral.client.aio.client import AsyncClient
 from bilateral.client.operations.registries import chain_of
-from bilateral.errors import UnknownChainError
+from bilateral.core.errors import UnknownChainError
 from bilateral.node.closing import AsyncClosing
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
     from bilateral.client.inputs import AgentLike
-    from bilateral.contracts import Deployment
+    from bilateral.core.contracts import Deployment
     from bilateral.node.transport import AsyncProvider
 
 

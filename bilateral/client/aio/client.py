@@ -15,7 +15,7 @@ from bilateral.client.aio.tiers import AsyncTierMethods
 from bilateral.client.aio.validation import AsyncValidationMethods
 from bilateral.client.aio.watching import AsyncWatchingMethods
 from bilateral.client.operations import replacements
-from bilateral.values.arguments import checked
+from bilateral.core.values.arguments import checked
 
 if TYPE_CHECKING:
     from bilateral.client.aio.handle import AsyncHandle

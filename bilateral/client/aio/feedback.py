@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING
 from bilateral.client.aio.runner import AsyncRunner
 from bilateral.client.inputs import AgentLike, ResponseLink
 from bilateral.client.operations import feedback, reading, searching
+from bilateral.core.identifiers import FeedbackId
+from bilateral.core.values import FeedbackValue, HumanValue
+from bilateral.core.values.arguments import checked_class
 from bilateral.documents import FeedbackFile
-from bilateral.identifiers import FeedbackId
-from bilateral.values import FeedbackValue, HumanValue
-from bilateral.values.arguments import checked_class
 
 if TYPE_CHECKING:
     from bilateral.client.aio.handle import AsyncHandle

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, TypeVar
 from bilateral.client.handle import TIMEOUT, SentTransaction
 from bilateral.client.operations import confirmations as confirming
 from bilateral.client.operations import replacements
-from bilateral.values.arguments import checked
+from bilateral.core.values.arguments import checked
 
 if TYPE_CHECKING:
     from bilateral.client.inputs import Signal

@@ -10,7 +10,7 @@ from bilateral.client.handle import TIMEOUT
 from bilateral.client.inputs import AgentLike
 from bilateral.client.operations import ratings
 from bilateral.client.results import RatingKind
-from bilateral.values.arguments import checked_class
+from bilateral.core.values.arguments import checked_class
 
 if TYPE_CHECKING:
     from bilateral.client.aio.handle import AsyncHandle

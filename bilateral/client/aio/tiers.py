@@ -7,12 +7,12 @@ from typing import TYPE_CHECKING
 
 from bilateral.client.aio.runner import AsyncRunner
 from bilateral.client.operations import tiers
-from bilateral.contracts.buyer_terms import BuyerTier
-from bilateral.values.arguments import checked_class
+from bilateral.core.contracts.buyer_terms import BuyerTier
+from bilateral.core.values.arguments import checked_class
 
 if TYPE_CHECKING:
     from bilateral.client.aio.handle import AsyncHandle
-    from bilateral.events import TierRootsPosted
+    from bilateral.core.events import TierRootsPosted
 
 
 @checked_class
@@ -26,7 +26,7 @@ class AsyncTierMethods(AsyncRunner):
 
         Args:
             epoch: The UTC day, in days since the beginning of Unix time.
-            policy: The hash of the scoring policy's name, see `bilateral.contracts.buyer_terms.policy_hash`.
+            policy: The hash of the scoring policy's name, see `bilateral.core.contracts.buyer_terms.policy_hash`.
             roots: The roots for `verified`, `trusted` and `premium`; 1 for a tier without members.
 
         Raises:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from bilateral.client.aio.runner import AsyncRunner
 from bilateral.client.inputs import AgentLike
 from bilateral.client.operations import validation
-from bilateral.values.arguments import checked_class
+from bilateral.core.values.arguments import checked_class
 
 if TYPE_CHECKING:
     from bilateral.client.aio.handle import AsyncHandle

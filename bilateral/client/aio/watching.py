@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from bilateral.client.aio.runner import AsyncRunner
 from bilateral.client.inputs import Signal
 from bilateral.client.operations import raters, signals
-from bilateral.values.arguments import checked_class
+from bilateral.core.values.arguments import checked_class
 
 if TYPE_CHECKING:
     from bilateral.client.aio.handle import AsyncSignalBatch

@@ -15,23 +15,23 @@ from bilateral.client.results import (
     MetadataChanged,
     Registered,
 )
-from bilateral.contracts import Registry
-from bilateral.contracts.reverts import ContractRevertError
-from bilateral.documents import RegistrationFile
-from bilateral.errors import (
+from bilateral.core.contracts import Registry
+from bilateral.core.contracts.reverts import ContractRevertError
+from bilateral.core.errors import (
     InvalidArgumentError,
     MalformedDocumentError,
     MissingFunctionError,
     MissingSignerError,
     UnexpectedAnswerError,
 )
-from bilateral.events import MetadataSet, Transfer, URIUpdated
-from bilateral.events import identity as registry_events
-from bilateral.events.agents import WALLET_KEY
-from bilateral.identifiers import AgentId, GlobalAgentId, checksummed
+from bilateral.core.events import MetadataSet, Transfer, URIUpdated
+from bilateral.core.events import identity as registry_events
+from bilateral.core.events.agents import WALLET_KEY
+from bilateral.core.identifiers import AgentId, GlobalAgentId, checksummed
+from bilateral.core.signatures import AgentWalletSet, Domain
+from bilateral.core.text import ChainText
+from bilateral.documents import RegistrationFile
 from bilateral.node.steps import together
-from bilateral.signatures import AgentWalletSet, Domain
-from bilateral.text import ChainText
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -41,7 +41,7 @@ if TYPE_CHECKING:
     from bilateral.client.inputs import AgentLike, TransactionSigner
     from bilateral.client.operations.transactions import Sent
     from bilateral.client.state import ClientState
-    from bilateral.events import Event
+    from bilateral.core.events import Event
     from bilateral.node.steps import Operation
 
 ZERO: Final = "0x" + "00" * 20

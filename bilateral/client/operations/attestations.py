@@ -8,12 +8,12 @@ from eth_utils.hexadecimal import encode_hex
 
 from bilateral.client.inputs import checked_uint, hash_bytes
 from bilateral.client.operations import buyers, lookups, registries, transactions
-from bilateral.contracts import Registry
-from bilateral.contracts.buyer_terms import WHOLE_TRANSACTION, AttestedPayment, BuyerFeedback, BuyerReviews
-from bilateral.contracts.logs import RawLog
-from bilateral.errors import InvalidArgumentError, MissingReceiptError, PaymentSettledHereError
-from bilateral.events import FeedbackAttested, PaymentAttested, PaymentSettled, ReviewsAttested
-from bilateral.identifiers import checksummed
+from bilateral.core.contracts import Registry
+from bilateral.core.contracts.buyer_terms import WHOLE_TRANSACTION, AttestedPayment, BuyerFeedback, BuyerReviews
+from bilateral.core.contracts.logs import RawLog
+from bilateral.core.errors import InvalidArgumentError, MissingReceiptError, PaymentSettledHereError
+from bilateral.core.events import FeedbackAttested, PaymentAttested, PaymentSettled, ReviewsAttested
+from bilateral.core.identifiers import checksummed
 from bilateral.node import answers
 
 if TYPE_CHECKING:
@@ -21,8 +21,8 @@ if TYPE_CHECKING:
 
     from bilateral.client.operations.transactions import Sent
     from bilateral.client.state import ClientState
-    from bilateral.contracts.buyer_terms import PaymentRecord
-    from bilateral.events import Event
+    from bilateral.core.contracts.buyer_terms import PaymentRecord
+    from bilateral.core.events import Event
     from bilateral.node.steps import Operation
 
 

@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Final
 from bilateral.client.inputs import FeedbackAuthorization, checked_uint
 from bilateral.client.operations import agents, feedback, registries, signing, transactions
 from bilateral.client.results import AuthorizedFeedbackEntry, AuthorizedSummary
-from bilateral.contracts import Registry
-from bilateral.errors import (
+from bilateral.core.contracts import Registry
+from bilateral.core.errors import (
     IndexMismatchError,
     InvalidArgumentError,
     MalformedNodeAnswerError,
@@ -19,12 +19,12 @@ from bilateral.errors import (
     NodeTimeoutError,
     NotAgentOwnerError,
 )
-from bilateral.events import NewAuthorizedFeedback
-from bilateral.identifiers import checksummed
-from bilateral.signatures import Domain, FeedbackAuth
-from bilateral.text import ChainText
-from bilateral.values import FeedbackValue
-from bilateral.values.times import moment
+from bilateral.core.events import NewAuthorizedFeedback
+from bilateral.core.identifiers import checksummed
+from bilateral.core.signatures import Domain, FeedbackAuth
+from bilateral.core.text import ChainText
+from bilateral.core.values import FeedbackValue
+from bilateral.core.values.times import moment
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -34,8 +34,8 @@ if TYPE_CHECKING:
     from bilateral.client.operations.feedback import Draft
     from bilateral.client.operations.transactions import Sent
     from bilateral.client.state import ClientState
-    from bilateral.events import Event
-    from bilateral.identifiers import AgentId
+    from bilateral.core.events import Event
+    from bilateral.core.identifiers import AgentId
     from bilateral.node.steps import Operation
 
 LIFETIME: Final = timedelta(days=1)  # a client answers within a day; a longer permission can be misused for longer

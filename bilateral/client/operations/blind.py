@@ -9,14 +9,13 @@ from typing import TYPE_CHECKING, Final
 
 from bilateral.client.operations import documents, feedback, registries, signing, transactions
 from bilateral.client.results.blind import BlindStatus, OpenedRatings, SealedRatings
-from bilateral.contracts import Registry, has_private_mempool
-from bilateral.errors import InvalidArgumentError, SealUnsettledError
-from bilateral.events import ClientRated, RatingsOpened, RatingsSealed
-from bilateral.identifiers import AgentId, FeedbackId, checksummed
-from bilateral.node.steps import Blocking, Pause, together
-from bilateral.signatures import Domain
-from bilateral.signatures.blind_messages import FeedbackOpening, RatingOpening, SignedEnvelope, require_fit
-from bilateral.signatures.blind_ratings import (
+from bilateral.core.contracts import Registry, has_private_mempool
+from bilateral.core.errors import InvalidArgumentError, SealUnsettledError
+from bilateral.core.events import ClientRated, RatingsOpened, RatingsSealed
+from bilateral.core.identifiers import AgentId, FeedbackId, checksummed
+from bilateral.core.signatures import Domain
+from bilateral.core.signatures.blind_messages import FeedbackOpening, RatingOpening, SignedEnvelope, require_fit
+from bilateral.core.signatures.blind_ratings import (
     HASH_BYTES,
     MAX_CLIENT_LIFETIME,
     MAX_SERVER_LIFETIME,
@@ -27,6 +26,7 @@ from bilateral.signatures.blind_ratings import (
     SealedFeedback,
     SealedRating,
 )
+from bilateral.node.steps import Blocking, Pause, together
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -36,9 +36,9 @@ if TYPE_CHECKING:
     from bilateral.client.operations.feedback import Draft
     from bilateral.client.operations.transactions import Sent
     from bilateral.client.state import ClientState
-    from bilateral.events import Event
+    from bilateral.core.events import Event
+    from bilateral.core.signatures.blind_messages import Opening
     from bilateral.node.steps import Operation
-    from bilateral.signatures.blind_messages import Opening
 
 _SIDES: Final = ("client", "server")
 

@@ -15,12 +15,12 @@ from bilateral.client.results import (
     SettledPayment,
     SettledRecord,
 )
-from bilateral.contracts import Registry
-from bilateral.contracts.buyer_terms import BuyerRole, BuyerTier, NotCounted
-from bilateral.errors import InvalidArgumentError, UnexpectedAnswerError
-from bilateral.events import Anchored, PaymentNotCounted, PaymentSettled, RoleTaken, SuccessorNominated
-from bilateral.identifiers import AgentId, checksummed
-from bilateral.values.times import moment
+from bilateral.core.contracts import Registry
+from bilateral.core.contracts.buyer_terms import BuyerRole, BuyerTier, NotCounted
+from bilateral.core.errors import InvalidArgumentError, UnexpectedAnswerError
+from bilateral.core.events import Anchored, PaymentNotCounted, PaymentSettled, RoleTaken, SuccessorNominated
+from bilateral.core.identifiers import AgentId, checksummed
+from bilateral.core.values.times import moment
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -28,8 +28,8 @@ if TYPE_CHECKING:
 
     from bilateral.client.operations.transactions import Sent
     from bilateral.client.state import ClientState
-    from bilateral.contracts.buyer_terms import BuyerState, SignedPayment, TierCredential
-    from bilateral.events import Event
+    from bilateral.core.contracts.buyer_terms import BuyerState, SignedPayment, TierCredential
+    from bilateral.core.events import Event
     from bilateral.node.steps import Operation
 
 T = TypeVar("T")

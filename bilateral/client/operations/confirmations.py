@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 from bilateral.client.operations import lookups, registries
 from bilateral.client.state import NonceMemory
-from bilateral.contracts.logs import RawLog
-from bilateral.contracts.reverts import ContractRevertError
-from bilateral.errors import (
+from bilateral.core.contracts.logs import RawLog
+from bilateral.core.contracts.reverts import ContractRevertError
+from bilateral.core.errors import (
     NotSentError,
     TransactionDroppedError,
     TransactionFailedError,
@@ -17,7 +17,7 @@ from bilateral.errors import (
     TransactionReplacedError,
     UnexpectedAnswerError,
 )
-from bilateral.errors.client import NODE_FAILURES
+from bilateral.core.errors.client import NODE_FAILURES
 from bilateral.node import answers
 from bilateral.node.steps import Pause
 
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
     from bilateral.client.operations.transactions import Sent
     from bilateral.client.state import ClientState
-    from bilateral.events import Event
+    from bilateral.core.events import Event
     from bilateral.node.steps import Operation
 
 T = TypeVar("T")

@@ -7,11 +7,11 @@ from typing import TYPE_CHECKING, Any
 from bilateral.client.operations import registries, transactions
 from bilateral.client.operations.agents import ZERO
 from bilateral.client.results import AgentProven, DirectoryEntry, PrimaryAgentChosen, Registered
-from bilateral.contracts import Registry
-from bilateral.errors import InvalidArgumentError
-from bilateral.events import AgentCountRaised, AgentRegistered, AgentUpdated, PrimaryAgentSet
-from bilateral.events import identity as registry_events
-from bilateral.identifiers import AgentId, checksummed
+from bilateral.core.contracts import Registry
+from bilateral.core.errors import InvalidArgumentError
+from bilateral.core.events import AgentCountRaised, AgentRegistered, AgentUpdated, PrimaryAgentSet
+from bilateral.core.events import identity as registry_events
+from bilateral.core.identifiers import AgentId, checksummed
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from bilateral.client.inputs import AgentLike
     from bilateral.client.operations.transactions import Sent
     from bilateral.client.state import ClientState
-    from bilateral.events import Event
+    from bilateral.core.events import Event
     from bilateral.node.steps import Operation
 
 

@@ -10,9 +10,9 @@ from functools import partial
 from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 from bilateral.client.inputs import hash_bytes
+from bilateral.core.errors import DocumentError, DocumentTimeoutError, HashMismatchError, InvalidArgumentError
 from bilateral.documents import DataUriStore
 from bilateral.documents.hashing import NO_HASH, document_hash
-from bilateral.errors import DocumentError, DocumentTimeoutError, HashMismatchError, InvalidArgumentError
 from bilateral.node.steps import Blocking
 
 if TYPE_CHECKING:

@@ -11,12 +11,12 @@ from bilateral.client.inputs import ResponseLink, feedback_id, hash_bytes
 from bilateral.client.operations import documents, registries, transactions
 from bilateral.client.operations.documents import Unstored
 from bilateral.client.results import FeedbackEntry, FeedbackEvent, FeedbackResponse, FeedbackRevocation
-from bilateral.contracts import Registry
-from bilateral.errors import InvalidArgumentError
-from bilateral.events import FeedbackRevoked, NewFeedback, ResponseAppended
-from bilateral.identifiers import AccountId, AgentId, ChainId, FeedbackId, GlobalAgentId
-from bilateral.text.encoding import encode_object
-from bilateral.values import FeedbackValue, value_for_tag
+from bilateral.core.contracts import Registry
+from bilateral.core.errors import InvalidArgumentError
+from bilateral.core.events import FeedbackRevoked, NewFeedback, ResponseAppended
+from bilateral.core.identifiers import AccountId, AgentId, ChainId, FeedbackId, GlobalAgentId
+from bilateral.core.text.encoding import encode_object
+from bilateral.core.values import FeedbackValue, value_for_tag
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -24,11 +24,11 @@ if TYPE_CHECKING:
     from bilateral.client.inputs import AgentLike
     from bilateral.client.operations.transactions import Sent
     from bilateral.client.state import ClientState
-    from bilateral.contracts import Deployment
+    from bilateral.core.contracts import Deployment
+    from bilateral.core.events import Event
+    from bilateral.core.values import HumanValue
     from bilateral.documents import FeedbackFile
-    from bilateral.events import Event
     from bilateral.node.steps import Operation
-    from bilateral.values import HumanValue
 
 GIVE: Final = "giveFeedback"
 

@@ -6,8 +6,8 @@ from statistics import median_low
 from typing import TYPE_CHECKING, Any, Final
 
 from bilateral.client.operations import registries
-from bilateral.contracts import max_fees_of
-from bilateral.errors import FeeLimitError, MalformedNodeAnswerError, NodeError
+from bilateral.core.contracts import max_fees_of
+from bilateral.core.errors import FeeLimitError, MalformedNodeAnswerError, NodeError
 from bilateral.node import answers
 from bilateral.node.steps import Rpc
 

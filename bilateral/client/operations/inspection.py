@@ -10,16 +10,16 @@ from eth_utils.crypto import keccak
 
 from bilateral.client.operations import registries
 from bilateral.client.results import DeploymentReport, RegistryReport
-from bilateral.contracts import REGISTRY_ATTRIBUTES
-from bilateral.errors import BilateralError, NodeError
-from bilateral.identifiers import checksummed
+from bilateral.core.contracts import REGISTRY_ATTRIBUTES
+from bilateral.core.errors import BilateralError, NodeError
+from bilateral.core.identifiers import checksummed
+from bilateral.core.text import ChainText
 from bilateral.node import answers
 from bilateral.node.steps import Batch, Rpc, together
-from bilateral.text import ChainText
 
 if TYPE_CHECKING:
     from bilateral.client.state import ClientState
-    from bilateral.contracts import Deployment
+    from bilateral.core.contracts import Deployment
     from bilateral.node.steps import Operation
 
 _IMPLEMENTATION: Final = "0x360894a13ba1a3210667c828492db98dca3e2076cc3735a920a3ca505d382bbc"

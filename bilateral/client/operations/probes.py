@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Final
 
-from bilateral.contracts import Registry, attribute_of
-from bilateral.contracts.codec import decode_result, encode_call
-from bilateral.errors import NodeError, UnexpectedAnswerError, WrongIdentityRegistryError
+from bilateral.core.contracts import Registry, attribute_of
+from bilateral.core.contracts.codec import decode_result, encode_call
+from bilateral.core.errors import NodeError, UnexpectedAnswerError, WrongIdentityRegistryError
 from bilateral.node import answers
 from bilateral.node.steps import Batch, Rpc
 
 if TYPE_CHECKING:
-    from bilateral.contracts import Deployment
+    from bilateral.core.contracts import Deployment
     from bilateral.node.steps import Operation
 
 _BOUND: Final = "getIdentityRegistry"

@@ -8,12 +8,12 @@ from eth_utils.crypto import keccak
 
 from bilateral.client.operations import agents, registries
 from bilateral.client.results import Rater
-from bilateral.contracts import Registry
-from bilateral.contracts.reverts import ContractRevertError
-from bilateral.errors import MissingFunctionError, UnexpectedAnswerError
-from bilateral.events import MetadataSet
-from bilateral.events.agents import WALLET_KEY
-from bilateral.identifiers import checksummed
+from bilateral.core.contracts import Registry
+from bilateral.core.contracts.reverts import ContractRevertError
+from bilateral.core.errors import MissingFunctionError, UnexpectedAnswerError
+from bilateral.core.events import MetadataSet
+from bilateral.core.events.agents import WALLET_KEY
+from bilateral.core.identifiers import checksummed
 
 if TYPE_CHECKING:
     from bilateral.client.state import ClientState

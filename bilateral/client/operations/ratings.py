@@ -9,11 +9,11 @@ from typing import TYPE_CHECKING, Any, Final, TypeVar
 from bilateral.client.inputs import checked_uint
 from bilateral.client.operations import registries, transactions
 from bilateral.client.results import Rating, RatingKind
-from bilateral.contracts import Registry
-from bilateral.contracts.reverts import ContractRevertError
-from bilateral.errors import AgentUnsettledError, InvalidArgumentError, MissingFunctionError, UnexpectedAnswerError
-from bilateral.events import ClientRated, ValidatorRated
-from bilateral.identifiers import AgentId, checksummed
+from bilateral.core.contracts import Registry
+from bilateral.core.contracts.reverts import ContractRevertError
+from bilateral.core.errors import AgentUnsettledError, InvalidArgumentError, MissingFunctionError, UnexpectedAnswerError
+from bilateral.core.events import ClientRated, ValidatorRated
+from bilateral.core.identifiers import AgentId, checksummed
 from bilateral.node.steps import Pause, together
 
 if TYPE_CHECKING:
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from bilateral.client.inputs import AgentLike
     from bilateral.client.operations.transactions import Sent
     from bilateral.client.state import ClientState
-    from bilateral.events import Event
+    from bilateral.core.events import Event
     from bilateral.node.steps import Operation
 
 T = TypeVar("T")

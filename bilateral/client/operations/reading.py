@@ -10,15 +10,15 @@ from typing import TYPE_CHECKING, Final
 from bilateral.client.inputs import distinct
 from bilateral.client.operations import documents, feedback, registries
 from bilateral.client.results import FeedbackEntry, ReputationSummary
-from bilateral.contracts import Registry
+from bilateral.core.contracts import Registry
+from bilateral.core.errors import UnexpectedAnswerError
+from bilateral.core.events import NewFeedback, ResponseAppended
+from bilateral.core.identifiers import FeedbackId, checksummed
+from bilateral.core.values import FeedbackValue
+from bilateral.core.values.summaries import Summary
+from bilateral.core.values.summaries import summarize as summarize_values
 from bilateral.documents import FeedbackFile
-from bilateral.errors import UnexpectedAnswerError
-from bilateral.events import NewFeedback, ResponseAppended
-from bilateral.identifiers import FeedbackId, checksummed
 from bilateral.node.steps import together
-from bilateral.values import FeedbackValue
-from bilateral.values.summaries import Summary
-from bilateral.values.summaries import summarize as summarize_values
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -26,9 +26,9 @@ if TYPE_CHECKING:
     from bilateral.client.inputs import AgentLike
     from bilateral.client.results import FeedbackResponse
     from bilateral.client.state import ClientState
-    from bilateral.identifiers import AgentId
+    from bilateral.core.identifiers import AgentId
+    from bilateral.core.text import ChainText
     from bilateral.node.steps import Operation
-    from bilateral.text import ChainText
 
 READ: Final = "readFeedback"
 _PAGE: Final = 1000

@@ -9,9 +9,9 @@ import rlp
 from eth_utils.address import to_checksum_address
 from eth_utils.crypto import keccak
 
-from bilateral.errors import InvalidArgumentError
+from bilateral.core.errors import InvalidArgumentError
+from bilateral.core.signatures import recover_signer
 from bilateral.node import answers
-from bilateral.signatures import recover_signer
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

@@ -6,10 +6,10 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from bilateral.client.operations import agents, documents, registries
-from bilateral.contracts import Registry
+from bilateral.core.contracts import Registry
+from bilateral.core.errors import InvalidArgumentError, MalformedDocumentError
+from bilateral.core.identifiers import GlobalAgentId
 from bilateral.documents import RegistrationFile
-from bilateral.errors import InvalidArgumentError, MalformedDocumentError
-from bilateral.identifiers import GlobalAgentId
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence

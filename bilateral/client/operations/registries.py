@@ -10,11 +10,11 @@ from typing import TYPE_CHECKING, Any, Final, TypeVar
 from eth_abi.exceptions import EncodingError
 
 from bilateral.client.operations import probes
-from bilateral.contracts import Deployment, Registry, attribute_of, network_of, packaged_deployment, selectors
-from bilateral.contracts.codec import decode_result, encode_call
-from bilateral.contracts.origin import Origin
-from bilateral.contracts.reverts import ContractRevertError
-from bilateral.errors import (
+from bilateral.core.contracts import Deployment, Registry, attribute_of, network_of, packaged_deployment, selectors
+from bilateral.core.contracts.codec import decode_result, encode_call
+from bilateral.core.contracts.origin import Origin
+from bilateral.core.contracts.reverts import ContractRevertError
+from bilateral.core.errors import (
     InvalidArgumentError,
     MalformedIdentifierError,
     MalformedNodeAnswerError,
@@ -27,13 +27,13 @@ from bilateral.errors import (
     UnrepresentableValueError,
     WrongChainError,
 )
-from bilateral.events import Event, Undecodable, UndecodedLog, decode_log, topic_of
-from bilateral.identifiers import AgentId, GlobalAgentId, checksummed
+from bilateral.core.events import Event, Undecodable, UndecodedLog, decode_log, topic_of
+from bilateral.core.identifiers import AgentId, GlobalAgentId, checksummed
+from bilateral.core.text import printable
+from bilateral.core.values.times import moment
 from bilateral.node import answers
 from bilateral.node.logs import LogFilter, read_logs
 from bilateral.node.steps import Batch, Rpc
-from bilateral.text import printable
-from bilateral.values.times import moment
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -41,7 +41,7 @@ if TYPE_CHECKING:
 
     from bilateral.client.inputs import AgentLike, TransactionSigner
     from bilateral.client.state import ClientState
-    from bilateral.contracts.logs import RawLog
+    from bilateral.core.contracts.logs import RawLog
     from bilateral.node.logs import Topic
     from bilateral.node.steps import Operation
 

@@ -7,11 +7,11 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 from bilateral.client.operations import fees, lookups, rebuilding, registries, transactions
-from bilateral.contracts import Registry
-from bilateral.errors import InvalidArgumentError, NotSentError, TransactionDroppedError, TransactionReplacedError
+from bilateral.core.contracts import Registry
+from bilateral.core.errors import InvalidArgumentError, NotSentError, TransactionDroppedError, TransactionReplacedError
+from bilateral.core.text import quoted
 from bilateral.node import answers
 from bilateral.node.steps import Batch, Exclusive, Rpc
-from bilateral.text import quoted
 
 if TYPE_CHECKING:
     from bilateral.client.operations.transactions import Sent

@@ -8,14 +8,14 @@ from typing import TYPE_CHECKING, get_args
 
 from bilateral.client.inputs import distinct
 from bilateral.client.operations import feedback, reading, registries
-from bilateral.contracts import Registry
+from bilateral.core.contracts import Registry
+from bilateral.core.errors import InvalidArgumentError
+from bilateral.core.events import NewFeedback
+from bilateral.core.identifiers import AgentId, checksummed
+from bilateral.core.text import quoted
+from bilateral.core.values import FeedbackValue
 from bilateral.documents.feedback import Capability
-from bilateral.errors import InvalidArgumentError
-from bilateral.events import NewFeedback
-from bilateral.identifiers import AgentId, checksummed
 from bilateral.node.steps import together
-from bilateral.text import quoted
-from bilateral.values import FeedbackValue
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -23,9 +23,9 @@ if TYPE_CHECKING:
     from bilateral.client.inputs import AgentLike
     from bilateral.client.results import FeedbackEntry
     from bilateral.client.state import ClientState
+    from bilateral.core.values import HumanValue
     from bilateral.documents import FeedbackFile
     from bilateral.node.steps import Operation
-    from bilateral.values import HumanValue
 
 
 @dataclass(frozen=True)

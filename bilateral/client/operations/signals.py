@@ -11,10 +11,10 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Final, TypeAlias
 
 from bilateral.client.operations import feedback, lookups, reading, registries, transactions
-from bilateral.contracts import Registry
-from bilateral.errors import BatchInterruptedError, InvalidArgumentError, MalformedNodeAnswerError, NodeError
+from bilateral.core.contracts import Registry
+from bilateral.core.errors import BatchInterruptedError, InvalidArgumentError, MalformedNodeAnswerError, NodeError
+from bilateral.core.values import FeedbackValue, value_for_tag
 from bilateral.node.steps import Exclusive, Pause
-from bilateral.values import FeedbackValue, value_for_tag
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from bilateral.client.operations.transactions import Sent
     from bilateral.client.results import FeedbackEntry
     from bilateral.client.state import ClientState
-    from bilateral.identifiers import AgentId
+    from bilateral.core.identifiers import AgentId
     from bilateral.node.steps import Operation
 
 SIGNAL_TAGS: Final = ("reachable", "uptime", "successRate", "responseTime")

@@ -7,13 +7,13 @@ from typing import TYPE_CHECKING
 from bilateral.client.inputs import SignedFeedback
 from bilateral.client.operations import agents, authorized, documents, feedback, registries, signing, transactions
 from bilateral.client.results import VoidedSignatures
-from bilateral.contracts import Registry
-from bilateral.contracts.reverts import ContractRevertError
-from bilateral.errors import InvalidArgumentError, MissingFunctionError, UnexpectedAnswerError
-from bilateral.events import SignaturesVoided
-from bilateral.identifiers import AgentId, checksummed
-from bilateral.signatures import Domain, Feedback
-from bilateral.values.times import moment
+from bilateral.core.contracts import Registry
+from bilateral.core.contracts.reverts import ContractRevertError
+from bilateral.core.errors import InvalidArgumentError, MissingFunctionError, UnexpectedAnswerError
+from bilateral.core.events import SignaturesVoided
+from bilateral.core.identifiers import AgentId, checksummed
+from bilateral.core.signatures import Domain, Feedback
+from bilateral.core.values.times import moment
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from bilateral.client.operations.transactions import Sent
     from bilateral.client.results import FeedbackEntry
     from bilateral.client.state import ClientState
-    from bilateral.events import Event
+    from bilateral.core.events import Event
     from bilateral.node.steps import Operation
 
 

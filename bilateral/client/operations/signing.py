@@ -7,11 +7,11 @@ from typing import TYPE_CHECKING, Any, Final
 from eth_abi.abi import encode
 
 from bilateral.client.operations import registries
-from bilateral.contracts.reverts import ContractRevertError
-from bilateral.errors import InvalidArgumentError
-from bilateral.identifiers import checksummed
+from bilateral.core.contracts.reverts import ContractRevertError
+from bilateral.core.errors import InvalidArgumentError
+from bilateral.core.identifiers import checksummed
+from bilateral.core.signatures import recover_signer, signer_errors
 from bilateral.node.steps import Blocking
-from bilateral.signatures import recover_signer, signer_errors
 
 if TYPE_CHECKING:
     from eth_account.messages import SignableMessage

@@ -6,18 +6,18 @@ from typing import TYPE_CHECKING, Any, Final
 
 from bilateral.client.inputs import checked_uint, hash_bytes
 from bilateral.client.operations import registries, transactions
-from bilateral.contracts import Registry
-from bilateral.contracts.buyer_terms import BuyerTier
-from bilateral.contracts.codec import decode_result
-from bilateral.errors import InvalidArgumentError
-from bilateral.events import TierRootsPosted
+from bilateral.core.contracts import Registry
+from bilateral.core.contracts.buyer_terms import BuyerTier
+from bilateral.core.contracts.codec import decode_result
+from bilateral.core.errors import InvalidArgumentError
+from bilateral.core.events import TierRootsPosted
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from bilateral.client.operations.transactions import Sent
     from bilateral.client.state import ClientState
-    from bilateral.events import Event
+    from bilateral.core.events import Event
     from bilateral.node.steps import Operation
 
 VERIFY_GAS: Final = 1_000_000

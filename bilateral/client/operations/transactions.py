@@ -10,14 +10,14 @@ from eth_utils.crypto import keccak
 
 from bilateral.client.operations import documents, fees, lookups, registries, signing
 from bilateral.client.state import NonceMemory
-from bilateral.errors import (
+from bilateral.core.errors import (
     BilateralError,
     InsufficientFundsError,
     NodeError,
     SendUncertainError,
     UnexpectedAnswerError,
 )
-from bilateral.errors.client import NODE_FAILURES
+from bilateral.core.errors.client import NODE_FAILURES
 from bilateral.node import answers
 from bilateral.node.refusals import Refusal
 from bilateral.node.steps import Batch, Exclusive, Rpc
@@ -26,8 +26,8 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
     from bilateral.client.state import ClientState
-    from bilateral.contracts import Registry
-    from bilateral.events import Event
+    from bilateral.core.contracts import Registry
+    from bilateral.core.events import Event
     from bilateral.node.steps import Operation
 
 T = TypeVar("T")

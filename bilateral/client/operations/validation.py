@@ -9,11 +9,11 @@ from bilateral.client.inputs import checked_uint, distinct, hash_bytes
 from bilateral.client.operations import registries, transactions
 from bilateral.client.operations.documents import Unstored
 from bilateral.client.results import ValidationAnswered, ValidationRequested, ValidationStatus, ValidationSummary
-from bilateral.contracts import Registry
-from bilateral.errors import InvalidArgumentError
-from bilateral.events import ValidationRequest, ValidationResponse
-from bilateral.identifiers import AgentId, checksummed
-from bilateral.values.times import moment
+from bilateral.core.contracts import Registry
+from bilateral.core.errors import InvalidArgumentError
+from bilateral.core.events import ValidationRequest, ValidationResponse
+from bilateral.core.identifiers import AgentId, checksummed
+from bilateral.core.values.times import moment
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from bilateral.client.operations.feedback import Link
     from bilateral.client.operations.transactions import Sent
     from bilateral.client.state import ClientState
-    from bilateral.events import Event
+    from bilateral.core.events import Event
     from bilateral.node.steps import Operation
 
 

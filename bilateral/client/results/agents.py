@@ -5,13 +5,13 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from bilateral.identifiers import AccountId, GlobalAgentId
+from bilateral.core.identifiers import AccountId, GlobalAgentId
 
 if TYPE_CHECKING:
+    from bilateral.core.errors import DocumentError
+    from bilateral.core.identifiers import AgentId
+    from bilateral.core.text import ChainText
     from bilateral.documents import RegistrationFile
-    from bilateral.errors import DocumentError
-    from bilateral.identifiers import AgentId
-    from bilateral.text import ChainText
 
 
 @dataclass(frozen=True)
@@ -45,7 +45,7 @@ class Agent:
 
     @property
     def name(self) -> str | None:
-        """The name that its file gives; a stranger's text, see `bilateral.text.printable`."""
+        """The name that its file gives; a stranger's text, see `bilateral.core.text.printable`."""
         return self.file.name if self.file else None
 
     @property

@@ -9,8 +9,8 @@ if TYPE_CHECKING:
     from datetime import datetime
     from decimal import Decimal
 
-    from bilateral.identifiers import AgentId
-    from bilateral.text import ChainText
+    from bilateral.core.identifiers import AgentId
+    from bilateral.core.text import ChainText
 
 
 @dataclass(frozen=True)

@@ -6,8 +6,8 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from bilateral.identifiers import AgentId, FeedbackId
-    from bilateral.signatures.blind_ratings import RatingState
+    from bilateral.core.identifiers import AgentId, FeedbackId
+    from bilateral.core.signatures.blind_ratings import RatingState
 
 
 @dataclass(frozen=True)

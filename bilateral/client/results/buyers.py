@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from datetime import datetime
 
-    from bilateral.contracts.buyer_terms import BuyerRole, BuyerTier, NotCounted
-    from bilateral.identifiers import AgentId
+    from bilateral.core.contracts.buyer_terms import BuyerRole, BuyerTier, NotCounted
+    from bilateral.core.identifiers import AgentId
 
 
 @dataclass(frozen=True)

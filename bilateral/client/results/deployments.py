@@ -6,9 +6,9 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from bilateral.contracts import Deployment
-    from bilateral.contracts.origin import Origin
-    from bilateral.text import ChainText
+    from bilateral.core.contracts import Deployment
+    from bilateral.core.contracts.origin import Origin
+    from bilateral.core.text import ChainText
 
 
 @dataclass(frozen=True)

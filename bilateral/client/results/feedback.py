@@ -5,17 +5,17 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from bilateral.values.summaries import Summary
+from bilateral.core.values.summaries import Summary
 
 if TYPE_CHECKING:
     from datetime import datetime
     from decimal import Decimal
 
+    from bilateral.core.errors import DocumentError
+    from bilateral.core.identifiers import AgentId, FeedbackId
+    from bilateral.core.text import ChainText
+    from bilateral.core.values import FeedbackValue
     from bilateral.documents import FeedbackFile
-    from bilateral.errors import DocumentError
-    from bilateral.identifiers import AgentId, FeedbackId
-    from bilateral.text import ChainText
-    from bilateral.values import FeedbackValue
 
 
 @dataclass(frozen=True)

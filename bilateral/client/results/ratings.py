@@ -7,7 +7,7 @@ from enum import StrEnum
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from bilateral.identifiers import AgentId
+    from bilateral.core.identifiers import AgentId
 
 
 class RatingKind(StrEnum):

@@ -11,11 +11,11 @@ from bilateral.client.handle import TIMEOUT
 from bilateral.client.inputs import AgentLike
 from bilateral.client.operations import blind, feedback
 from bilateral.client.sync.runner import Runner
+from bilateral.core.signatures.blind_messages import FeedbackOpening, RatingOpening, SignedEnvelope
+from bilateral.core.signatures.blind_ratings import MAX_CLIENT_LIFETIME, MAX_SERVER_LIFETIME, Pair
+from bilateral.core.values import FeedbackValue, HumanValue
+from bilateral.core.values.arguments import checked_class
 from bilateral.documents import FeedbackFile
-from bilateral.signatures.blind_messages import FeedbackOpening, RatingOpening, SignedEnvelope
-from bilateral.signatures.blind_ratings import MAX_CLIENT_LIFETIME, MAX_SERVER_LIFETIME, Pair
-from bilateral.values import FeedbackValue, HumanValue
-from bilateral.values.arguments import checked_class
 
 if TYPE_CHECKING:
     from bilateral.client.results.blind import BlindStatus, OpenedRatings, SealedRatings
@@ -46,7 +46,7 @@ class BlindMethods(Runner):
             rating: 0 to 100.
             client: The account of the client, which will give the feedback.
             interaction: The id of the interaction, 32 bytes; see
-                `bilateral.signatures.blind_ratings.payment_interaction`.
+                `bilateral.core.signatures.blind_ratings.payment_interaction`.
             lifetime: Seconds until the envelope expires; at most 14 days.
 
         Returns:

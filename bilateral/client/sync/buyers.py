@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from bilateral.client.operations import attestations, buyers
 from bilateral.client.sync.runner import Runner
-from bilateral.contracts.buyer_terms import (
+from bilateral.core.contracts.buyer_terms import (
     WHOLE_TRANSACTION,
     BuyerFeedback,
     BuyerReviews,
@@ -18,12 +18,12 @@ from bilateral.contracts.buyer_terms import (
     SignedPayment,
     TierCredential,
 )
-from bilateral.values.arguments import checked_class
+from bilateral.core.values.arguments import checked_class
 
 if TYPE_CHECKING:
     from bilateral.client.results import Anchor, BuyerRecords, BuyerStanding, RoleHolder, SettledPayment
     from bilateral.client.sync.handle import Handle
-    from bilateral.contracts.buyer_terms import AttestedPayment, BuyerTier
+    from bilateral.core.contracts.buyer_terms import AttestedPayment, BuyerTier
 
 
 @checked_class

@@ -7,14 +7,14 @@ from typing import TYPE_CHECKING, Any
 
 from bilateral.client.operations.registries import chain_of
 from bilateral.client.sync.client import Client
-from bilateral.errors import UnknownChainError
+from bilateral.core.errors import UnknownChainError
 from bilateral.node.closing import Closing
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
     from bilateral.client.inputs import AgentLike
-    from bilateral.contracts import Deployment
+    from bilateral.core.contracts import Deployment
     from bilateral.node.transport import Provider
 
 

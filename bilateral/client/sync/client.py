@@ -16,7 +16,7 @@ from bilateral.client.sync.signed import SignedMethods
 from bilateral.client.sync.tiers import TierMethods
 from bilateral.client.sync.validation import ValidationMethods
 from bilateral.client.sync.watching import WatchingMethods
-from bilateral.values.arguments import checked
+from bilateral.core.values.arguments import checked
 
 if TYPE_CHECKING:
     from bilateral.client.sync.handle import Handle

@@ -9,10 +9,10 @@ from typing import TYPE_CHECKING
 from bilateral.client.inputs import AgentLike, ResponseLink
 from bilateral.client.operations import feedback, reading, searching
 from bilateral.client.sync.runner import Runner
+from bilateral.core.identifiers import FeedbackId
+from bilateral.core.values import FeedbackValue, HumanValue
+from bilateral.core.values.arguments import checked_class
 from bilateral.documents import FeedbackFile
-from bilateral.identifiers import FeedbackId
-from bilateral.values import FeedbackValue, HumanValue
-from bilateral.values.arguments import checked_class
 
 if TYPE_CHECKING:
     from bilateral.client.results import FeedbackEntry, FeedbackResponse, FeedbackRevocation, ReputationSummary

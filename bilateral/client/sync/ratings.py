@@ -11,7 +11,7 @@ from bilateral.client.inputs import AgentLike
 from bilateral.client.operations import ratings
 from bilateral.client.results import RatingKind
 from bilateral.client.sync.runner import Runner
-from bilateral.values.arguments import checked_class
+from bilateral.core.values.arguments import checked_class
 
 if TYPE_CHECKING:
     from bilateral.client.results import Rating

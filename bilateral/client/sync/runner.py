@@ -9,14 +9,14 @@ from bilateral.client.inputs import TransactionSigner
 from bilateral.client.operations import inspection, registries
 from bilateral.client.state import ClientState
 from bilateral.client.sync.handle import Handle, SignalBatch
-from bilateral.contracts import Deployment
-from bilateral.contracts.origin import Origin
+from bilateral.core.contracts import Deployment
+from bilateral.core.contracts.origin import Origin
+from bilateral.core.errors import InvalidArgumentError
+from bilateral.core.values.arguments import checked_class
 from bilateral.documents import DataUriStore, Loader, Store
-from bilateral.errors import InvalidArgumentError
 from bilateral.node.closing import Closing
 from bilateral.node.running import StepRunner
 from bilateral.node.transport import Provider, Transport, require_duration
-from bilateral.values.arguments import checked_class
 
 if TYPE_CHECKING:
     from bilateral.client.operations.signals import Published

@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING
 from bilateral.client.inputs import AgentLike, FeedbackAuthorization, SignedFeedback
 from bilateral.client.operations import authorized, feedback, signed, signing
 from bilateral.client.sync.runner import Runner
+from bilateral.core.values import FeedbackValue, HumanValue
+from bilateral.core.values.arguments import checked_class
 from bilateral.documents import FeedbackFile
-from bilateral.values import FeedbackValue, HumanValue
-from bilateral.values.arguments import checked_class
 
 if TYPE_CHECKING:
     from bilateral.client.results import AuthorizedFeedbackEntry, AuthorizedSummary, FeedbackEntry, VoidedSignatures

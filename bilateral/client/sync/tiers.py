@@ -8,12 +8,12 @@ from typing import TYPE_CHECKING
 
 from bilateral.client.operations import tiers
 from bilateral.client.sync.runner import Runner
-from bilateral.contracts.buyer_terms import BuyerTier
-from bilateral.values.arguments import checked_class
+from bilateral.core.contracts.buyer_terms import BuyerTier
+from bilateral.core.values.arguments import checked_class
 
 if TYPE_CHECKING:
     from bilateral.client.sync.handle import Handle
-    from bilateral.events import TierRootsPosted
+    from bilateral.core.events import TierRootsPosted
 
 
 @checked_class
@@ -25,7 +25,7 @@ class TierMethods(Runner):
 
         Args:
             epoch: The UTC day, in days since the beginning of Unix time.
-            policy: The hash of the scoring policy's name, see `bilateral.contracts.buyer_terms.policy_hash`.
+            policy: The hash of the scoring policy's name, see `bilateral.core.contracts.buyer_terms.policy_hash`.
             roots: The roots for `verified`, `trusted` and `premium`; 1 for a tier without members.
 
         Raises:

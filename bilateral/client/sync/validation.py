@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from bilateral.client.inputs import AgentLike
 from bilateral.client.operations import validation
 from bilateral.client.sync.runner import Runner
-from bilateral.values.arguments import checked_class
+from bilateral.core.values.arguments import checked_class
 
 if TYPE_CHECKING:
     from bilateral.client.results import ValidationAnswered, ValidationRequested, ValidationStatus, ValidationSummary

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from bilateral.client.inputs import Signal
 from bilateral.client.operations import raters, signals
 from bilateral.client.sync.runner import Runner
-from bilateral.values.arguments import checked_class
+from bilateral.core.values.arguments import checked_class
 
 if TYPE_CHECKING:
     from bilateral.client.results import Rater

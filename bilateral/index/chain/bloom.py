@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Final
 
 from eth_utils.crypto import keccak
 
-from bilateral.contracts import Registry, selectors
+from bilateral.core.contracts import Registry, selectors
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping

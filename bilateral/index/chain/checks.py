@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 from typing import TYPE_CHECKING, Any, Final
 
-from bilateral.errors.client import NODE_FAILURES
+from bilateral.core.errors.client import NODE_FAILURES
 from bilateral.index.chain.bloom import Announcements, is_sparse
 from bilateral.index.chain.logs import bytes_of
 from bilateral.index.chain.quantities import optional_quantity
@@ -21,7 +21,7 @@ from bilateral.index.errors import (
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from bilateral.contracts import Registry
+    from bilateral.core.contracts import Registry
     from bilateral.index.chain.headers import Header
     from bilateral.index.chain.logs import BlockLogs
     from bilateral.index.chain.pool import Pool

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 import msgspec
 
-from bilateral.errors import MalformedNodeAnswerError, NodeError, NodeUnreachableError
+from bilateral.core.errors import MalformedNodeAnswerError, NodeError, NodeUnreachableError
 from bilateral.node.http import Connection
 from bilateral.node.json_rpc import Post, Reply
 

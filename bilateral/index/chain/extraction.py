@@ -2,7 +2,7 @@
 
 Most logs are plain: their text is UTF-8 without NUL, and their data are the ABI encoding of their event. For these,
 functions are made from the ABI. They take a third of the time of objects for log and event, and decline every log that
-is not plain. `bilateral.events` decodes what they decline: it knows every reason, and is their oracle in tests.
+is not plain. `bilateral.core.events` decodes what they decline: it knows every reason, and is their oracle in tests.
 """
 
 from __future__ import annotations
@@ -17,20 +17,20 @@ from typing import TYPE_CHECKING, Any, Final, TypeAlias
 
 from sqlalchemy import Text
 
-from bilateral.contracts import Registry, selectors
-from bilateral.events import EVENTS, Event, UndecodedLog, decode_logs
-from bilateral.identifiers import checksummed
+from bilateral.core.contracts import Registry, selectors
+from bilateral.core.events import EVENTS, Event, UndecodedLog, decode_logs
+from bilateral.core.identifiers import checksummed
 from bilateral.index.chain.logs import address_of, hash_of
-from bilateral.index.store.rows import Row
-from bilateral.index.store.text import is_exact, storable
-from bilateral.index.tables import schema
+from bilateral.index.log import tables as schema
+from bilateral.index.log.rows import Row
+from bilateral.index.log.text import is_exact, storable
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence
 
     from sqlalchemy import Table
 
-    from bilateral.contracts.logs import RawLog
+    from bilateral.core.contracts.logs import RawLog
     from bilateral.index.chain.logs import BlockLogs, LogEntry
 
     Reader: TypeAlias = Callable[[Sequence[str], str], Row]

@@ -7,12 +7,12 @@ from typing import TYPE_CHECKING
 from sqlalchemy import select
 
 from bilateral.index.errors import FinalizedBlockError
-from bilateral.index.tables import schema
+from bilateral.index.log import tables as schema
 
 if TYPE_CHECKING:
     from bilateral.index.chain.source import Source
-    from bilateral.index.store.chain_store import ChainStore
-    from bilateral.index.tables.batches import Block
+    from bilateral.index.log.batches import Block
+    from bilateral.index.log.store import ChainStore
 
 
 class Finality:

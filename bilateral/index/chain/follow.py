@@ -10,22 +10,22 @@ from typing import TYPE_CHECKING, Final
 
 from sqlalchemy.exc import DBAPIError
 
-from bilateral.errors import MalformedNodeAnswerError
+from bilateral.core.errors import MalformedNodeAnswerError
+from bilateral.core.interpreter import tuned_interpreter
 from bilateral.index.chain.checks import ENDPOINT_FAILURES
 from bilateral.index.chain.finality import Finality
 from bilateral.index.chain.pending_batches import Arrivals
 from bilateral.index.chain.reading import Reader
 from bilateral.index.errors import ChainChangedError, CursorMovedError, EndpointLiesError, FirstBlockAheadError
-from bilateral.index.interpreter import tuned_interpreter
+from bilateral.index.log.batches import Batch, Block
+from bilateral.index.log.store import JOURNAL_BLOCKS, ChainStore
+from bilateral.index.operating.verification import counted, stored_events
 from bilateral.index.store.backfill_ranges import BackfillRanges
-from bilateral.index.store.chain_store import JOURNAL_BLOCKS, ChainStore
-from bilateral.index.tables.batches import Batch, Block
-from bilateral.index.verify import counted, stored_events
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
-    from bilateral.contracts import Registry
+    from bilateral.core.contracts import Registry
     from bilateral.index.chain.pool import Pool
     from bilateral.index.chain.source import Source
 

@@ -8,11 +8,11 @@ from typing import TYPE_CHECKING, Any, Final
 import rlp
 from eth_utils.crypto import keccak
 
-from bilateral.errors import MalformedNodeAnswerError
+from bilateral.core.errors import MalformedNodeAnswerError
 from bilateral.index.chain.bloom import BLOOM_BYTES
 from bilateral.index.chain.logs import bytes_of
 from bilateral.index.chain.quantities import amount, quantity, word
-from bilateral.index.tables.batches import Block
+from bilateral.index.log.batches import Block
 
 if TYPE_CHECKING:
     from bilateral.index.chain.endpoint import HeaderEntry

@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING, Final
 
 from sqlalchemy import select
 
-from bilateral.index.store.rows import Row, rows_of
-from bilateral.index.tables import schema
+from bilateral.index.log import tables as schema
+from bilateral.index.log.rows import Row, rows_of
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

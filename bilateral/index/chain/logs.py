@@ -14,9 +14,9 @@ from typing import TYPE_CHECKING, Annotated, Any, Final
 
 import msgspec
 
-from bilateral.contracts.logs import LogPosition, RawLog
-from bilateral.errors import MalformedNodeAnswerError
-from bilateral.identifiers import checksummed
+from bilateral.core.contracts.logs import LogPosition, RawLog
+from bilateral.core.errors import MalformedNodeAnswerError
+from bilateral.core.identifiers import checksummed
 from bilateral.index.chain.quantities import optional_quantity, small_quantity, word
 from bilateral.index.errors import EndpointLiesError
 

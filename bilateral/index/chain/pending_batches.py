@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from bilateral.index.tables.batches import Batch
+from bilateral.index.log.batches import Batch
 
 if TYPE_CHECKING:
-    from bilateral.index.store.chain_store import ChainStore
-    from bilateral.index.store.event_writes import EventWrites
-    from bilateral.index.tables.batches import Block
+    from bilateral.index.log.batches import Block
+    from bilateral.index.log.event_writes import EventWrites
+    from bilateral.index.log.store import ChainStore
 
 
 class Arrivals:

@@ -6,7 +6,7 @@ import time
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final
 
-from bilateral.errors import NodeError, NodeUnreachableError, WrongChainError
+from bilateral.core.errors import NodeError, NodeUnreachableError, WrongChainError
 from bilateral.index.chain.head_comparison import LONGEST_LAG, NO_ANSWER, HeadComparison
 from bilateral.index.chain.prefetch import Ahead
 from bilateral.index.errors import EndpointLagsError, EndpointLiesError, EndpointRefusesError, NoEndpointError

@@ -7,7 +7,7 @@ from binascii import unhexlify
 from functools import lru_cache
 from typing import Final
 
-from bilateral.errors import MalformedNodeAnswerError
+from bilateral.core.errors import MalformedNodeAnswerError
 
 _QUANTITY: Final = re.compile(r"0x[0-9a-fA-F]{1,64}")
 _WORD: Final = re.compile(r"0x[0-9a-fA-F]{64}")

@@ -14,19 +14,19 @@ import random
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final
 
-from bilateral.errors import MalformedNodeAnswerError
+from bilateral.core.errors import MalformedNodeAnswerError
 from bilateral.index.chain.checks import Checks, of_another_block, take_time
 from bilateral.index.chain.extraction import Extraction
 from bilateral.index.chain.prefetch import Ahead
 from bilateral.index.chain.source import HEADERS_AT_ONCE
 from bilateral.index.errors import ChainChangedError, EndpointLiesError
-from bilateral.index.store.chain_store import JOURNAL_BLOCKS
-from bilateral.index.tables.batches import Batch, Block
+from bilateral.index.log.batches import Batch, Block
+from bilateral.index.log.store import JOURNAL_BLOCKS
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterator, Mapping, Sequence
 
-    from bilateral.contracts import Registry
+    from bilateral.core.contracts import Registry
     from bilateral.index.chain.headers import Header
     from bilateral.index.chain.logs import BlockLogs
     from bilateral.index.chain.pool import Pool

@@ -6,7 +6,7 @@ import time
 from itertools import count, pairwise
 from typing import TYPE_CHECKING, Final
 
-from bilateral.errors import MalformedNodeAnswerError, NodeError, NodeTimeoutError
+from bilateral.core.errors import MalformedNodeAnswerError, NodeError, NodeTimeoutError
 from bilateral.index.chain.endpoint import Endpoint, HeaderEntry
 from bilateral.index.chain.headers import Header
 from bilateral.index.chain.logs import BlockLogs, LogEntry, UnnumberedLogsError, grouped

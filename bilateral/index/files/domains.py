@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from bilateral.index.files import tables as schema
 from bilateral.index.files.hosts import well_known_uri
 from bilateral.index.files.loading import Loaded, host_of_file
-from bilateral.index.tables import files as schema
-from bilateral.index.tables.files import Kind, State
+from bilateral.index.files.tables import Kind, State
 
 if TYPE_CHECKING:
     from collections.abc import Iterable

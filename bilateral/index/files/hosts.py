@@ -6,9 +6,9 @@ import re
 from hashlib import sha256
 from typing import TYPE_CHECKING, Any, Final
 
+from bilateral.core.errors import UnsupportedUriError
 from bilateral.documents.http import host_of
-from bilateral.errors import UnsupportedUriError
-from bilateral.index.tables.files import Kind
+from bilateral.index.files.tables import Kind
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping

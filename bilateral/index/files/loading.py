@@ -6,10 +6,7 @@ import logging
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final, TypeAlias
 
-from bilateral.documents import document_hash, verify_hash
-from bilateral.documents.http import host_of
-from bilateral.documents.loader import scheme_of
-from bilateral.errors import (
+from bilateral.core.errors import (
     DocumentError,
     DocumentTimeoutError,
     DocumentTooLargeError,
@@ -20,13 +17,16 @@ from bilateral.errors import (
     UnreachableDocumentError,
     UnsupportedUriError,
 )
+from bilateral.documents import document_hash, verify_hash
+from bilateral.documents.http import host_of
+from bilateral.documents.loader import scheme_of
 from bilateral.index.files.reading import read_content
 
 if TYPE_CHECKING:
+    from bilateral.core.errors import BilateralError
     from bilateral.documents import Document, Loader, Validators
-    from bilateral.errors import BilateralError
     from bilateral.index.files.reading import ReadRows
-    from bilateral.index.tables.files import Kind
+    from bilateral.index.files.tables import Kind
 
 _LOGGER: Final = logging.getLogger("bilateral.index")
 

@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING, Final
 
 from sqlalchemy import func, select
 
-from bilateral.index.store.changes import MOST_TEXT, Note, add_notes
-from bilateral.index.tables import files as schema
-from bilateral.index.tables.changes import ChangeKind
+from bilateral.index.changes.projection import MOST_TEXT, Note, add_notes
+from bilateral.index.changes.tables import ChangeKind
+from bilateral.index.files import tables as schema
 
 if TYPE_CHECKING:
     from sqlalchemy import Connection

@@ -10,13 +10,13 @@ from typing import TYPE_CHECKING, Any, Final
 
 from sqlalchemy import and_, case, exists, func, insert, literal_column, or_, select, update
 
+from bilateral.index.files import tables as schema
 from bilateral.index.files.news import tell_sights
-from bilateral.index.store.cursor_locks import hold_cursors, number_sights
-from bilateral.index.tables import files as schema
-from bilateral.index.tables.files import State
-from bilateral.index.tables.lists import in_parts
-from bilateral.index.tables.schema import chain
-from bilateral.index.tables.unindexed import unindexed
+from bilateral.index.files.tables import State
+from bilateral.index.log.lists import in_parts
+from bilateral.index.log.locks import hold_cursors, number_sights
+from bilateral.index.log.tables import chain
+from bilateral.index.log.unindexed import unindexed
 
 if TYPE_CHECKING:
     from collections.abc import Collection

@@ -15,6 +15,8 @@ from typing import TYPE_CHECKING, Any, Final
 from sqlalchemy import func, select, update
 
 from bilateral.documents import Validators
+from bilateral.index.files import tables as schema
+from bilateral.index.files.claims import find_payments_of_file
 from bilateral.index.files.domains import domain_files
 from bilateral.index.files.loading import IPFS_HOST, Failed, Loaded, Outcome
 from bilateral.index.files.observations import note_sights
@@ -27,11 +29,9 @@ from bilateral.index.files.rows import (
     wake_hosts,
 )
 from bilateral.index.files.schedule import host_seconds, refresh_seconds, retry_seconds, spread, waited
-from bilateral.index.search.payments import find_payments_of_file
-from bilateral.index.store.database import snapshot
-from bilateral.index.store.inserts import insert_new
-from bilateral.index.tables import files as schema
-from bilateral.index.tables.files import Kind, State
+from bilateral.index.files.tables import Kind, State
+from bilateral.index.log.database import snapshot
+from bilateral.index.log.inserts import insert_new
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable

@@ -11,19 +11,19 @@ import re
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any, Final
 
+from bilateral.core.errors import MalformedIdentifierError
+from bilateral.core.identifiers import AccountId
+from bilateral.core.identifiers.caip import base58_bytes
+from bilateral.core.text.encoding import decode_object
 from bilateral.documents import FeedbackFile, ProofOfInteraction, ProofOfPayment, RegistrationFile
 from bilateral.documents.feedback import A2aUse, McpUse, OasfUse
 from bilateral.documents.model import MAX_ITEMS
-from bilateral.errors import MalformedIdentifierError
-from bilateral.identifiers import AccountId
-from bilateral.identifiers.caip import base58_bytes
+from bilateral.index.files import tables as schema
 from bilateral.index.files.hosts import host_rows
+from bilateral.index.files.tables import Kind
 from bilateral.index.search.meaning import has_model, vector_row
+from bilateral.index.search.tables import registration_vector, registration_words
 from bilateral.index.search.words import words_of
-from bilateral.index.tables import files as schema
-from bilateral.index.tables.files import Kind
-from bilateral.index.tables.search import registration_vector, registration_words
-from bilateral.text.encoding import decode_object
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

@@ -12,9 +12,8 @@ from typing import TYPE_CHECKING, Any, Final
 
 from sqlalchemy import case, delete, exists, func, select, update
 
-from bilateral.documents import Validators
-from bilateral.errors import UnsupportedUriError
-from bilateral.events import (
+from bilateral.core.errors import UnsupportedUriError
+from bilateral.core.events import (
     AgentRegistered,
     AgentUpdated,
     Event,
@@ -26,6 +25,10 @@ from bilateral.events import (
     ValidationRequest,
     ValidationResponse,
 )
+from bilateral.documents import Validators
+from bilateral.index.files import tables as schema
+from bilateral.index.files.claims import find_payments_of_blocks, forget_payments
+from bilateral.index.files.current import find_files
 from bilateral.index.files.domains import domain_files
 from bilateral.index.files.hosts import domain_uri, file_id_of
 from bilateral.index.files.loading import Failed, Loaded, Outcome, failure_of, host_of_file, load_file
@@ -39,12 +42,9 @@ from bilateral.index.files.rows import (
     wake_files,
     wake_hosts,
 )
-from bilateral.index.search.current import find_files
-from bilateral.index.search.payments import find_payments_of_blocks, forget_payments
-from bilateral.index.store.inserts import insert_new
-from bilateral.index.tables import files as schema
-from bilateral.index.tables.files import Kind, State
-from bilateral.index.tables.schema import EVENT_TABLES, chain
+from bilateral.index.files.tables import Kind, State
+from bilateral.index.log.inserts import insert_new
+from bilateral.index.log.tables import EVENT_TABLES, chain
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping

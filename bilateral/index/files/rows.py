@@ -6,12 +6,12 @@ from typing import TYPE_CHECKING, Any, Final
 
 from sqlalchemy import String, bindparam, case, delete, exists, literal_column, or_, select, update
 
+from bilateral.index.files import tables as schema
 from bilateral.index.files.loading import Failed, Loaded
-from bilateral.index.search.vocabulary import learn_words
-from bilateral.index.store.inserts import insert_into, insert_new
-from bilateral.index.tables import files as schema
-from bilateral.index.tables.files import Kind, State
-from bilateral.index.tables.search import registration_words
+from bilateral.index.files.tables import Kind, State
+from bilateral.index.log.inserts import insert_into, insert_new
+from bilateral.index.search.projection import learn_words
+from bilateral.index.search.tables import registration_words
 
 if TYPE_CHECKING:
     from collections.abc import Iterable

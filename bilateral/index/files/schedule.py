@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Final
 
-from bilateral.index.tables.files import Kind
+from bilateral.index.files.tables import Kind
 
 _MINUTE: Final = 60  # seconds
 _HOUR: Final = 3_600  # seconds

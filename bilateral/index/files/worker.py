@@ -11,21 +11,21 @@ from typing import TYPE_CHECKING, Final
 
 from sqlalchemy.exc import DBAPIError
 
+from bilateral.core.text import printable
 from bilateral.documents import Limits, Loader, Network
 from bilateral.index.files.loading import Failed, Loaded, Outcome, load_file
 from bilateral.index.files.queue import FileQueue, Lease
 from bilateral.index.files.references import ReferenceScan, collect
-from bilateral.index.patience import Patience
+from bilateral.index.log.database import is_lost, is_transient, unavailable
+from bilateral.index.log.patience import Patience
 from bilateral.index.search.vectors import fill_vectors
-from bilateral.index.store.database import is_lost, is_transient, unavailable
-from bilateral.text import printable
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
     from sqlalchemy import Engine
 
-    from bilateral.index.settings import FileSettings
+    from bilateral.index.operating.settings import FileSettings
 
 _LOGGER: Final = logging.getLogger("bilateral.index")
 _COLLECT_EVERY: Final = 600.0

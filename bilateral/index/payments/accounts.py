@@ -8,12 +8,12 @@ from typing import TYPE_CHECKING, Any, Final
 
 from sqlalchemy import func, select, tuple_
 
-from bilateral.events import AgentRegistered, AgentStates, AgentUpdated, MetadataSet, Transfer
-from bilateral.events.agents import WALLET_KEY
-from bilateral.index.store.rows import picker
-from bilateral.index.tables import schema
-from bilateral.index.tables.lists import in_parts
-from bilateral.index.tables.payments import agent_account
+from bilateral.core.events import AgentRegistered, AgentStates, AgentUpdated, MetadataSet, Transfer
+from bilateral.core.events.agents import WALLET_KEY
+from bilateral.index.log import tables as schema
+from bilateral.index.log.lists import in_parts
+from bilateral.index.log.rows import picker
+from bilateral.index.payments.tables import agent_account
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from sqlalchemy import Connection
 
     from bilateral.index.chain.extraction import EventRows
-    from bilateral.index.store.rows import Row, Rows
+    from bilateral.index.log.rows import Row, Rows
 
 _EVENTS: Final = (Transfer, MetadataSet, AgentRegistered, AgentUpdated)
 _PICK: Final = {

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING
 
 from sqlalchemy import delete, update
 
-from bilateral.index.payments.late_payments import forget_late_payments_after
-from bilateral.index.tables.payments import CHAIN_TABLES, payment_cursor
+from bilateral.index.payments.projection import forget_late_payments_after
+from bilateral.index.payments.tables import CHAIN_TABLES, payment_cursor
 
 if TYPE_CHECKING:
     from sqlalchemy import Connection

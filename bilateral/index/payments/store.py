@@ -13,15 +13,15 @@ from typing import TYPE_CHECKING, Any, Final
 
 from sqlalchemy import delete, select, update
 
-from bilateral.events import ApprovalForAll
+from bilateral.core.events import ApprovalForAll
 from bilateral.index.errors import CursorMovedError
+from bilateral.index.log import tables as schema
+from bilateral.index.log.lists import in_parts
+from bilateral.index.log.rows import rows_of
+from bilateral.index.log.store import JOURNAL_BLOCKS
 from bilateral.index.payments.accounts import Wallets, first_blocks, owners_until, store_accounts, wallets_until
-from bilateral.index.payments.late_payments import note_forgotten_payments, note_late_payments
-from bilateral.index.store.chain_store import JOURNAL_BLOCKS
-from bilateral.index.store.rows import rows_of
-from bilateral.index.tables import schema
-from bilateral.index.tables.lists import in_parts
-from bilateral.index.tables.payments import CHAIN_TABLES, payment, payment_cursor, payment_return
+from bilateral.index.payments.projection import note_forgotten_payments, note_late_payments
+from bilateral.index.payments.tables import CHAIN_TABLES, payment, payment_cursor, payment_return
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Mapping, Sequence

@@ -7,8 +7,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Final, Self
 
-from bilateral.errors import InvalidArgumentError, MalformedIdentifierError
-from bilateral.identifiers import checksummed
+from bilateral.core.errors import InvalidArgumentError, MalformedIdentifierError
+from bilateral.core.identifiers import checksummed
 
 MICROS: Final = 6
 """The decimals in which volumes are kept: millionths of a dollar."""

@@ -7,13 +7,13 @@ from typing import TYPE_CHECKING, Any, Final, TypeAlias
 
 from eth_utils.crypto import keccak
 
-from bilateral.errors import MalformedNodeAnswerError
-from bilateral.events.authorizations import paired_nonces, unsure_groups
-from bilateral.identifiers import checksummed
+from bilateral.core.errors import MalformedNodeAnswerError
+from bilateral.core.events.authorizations import paired_nonces, unsure_groups
+from bilateral.core.identifiers import checksummed
 from bilateral.index.chain.logs import LogEntry, address_of, bytes_of, hash_of
 from bilateral.index.chain.source import Source
 from bilateral.index.errors import EndpointLiesError
-from bilateral.index.tables.lists import in_parts
+from bilateral.index.log.lists import in_parts
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence

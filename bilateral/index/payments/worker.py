@@ -5,7 +5,7 @@ from __future__ import annotations
 import logging
 from typing import TYPE_CHECKING, Final
 
-from bilateral.errors import MalformedNodeAnswerError
+from bilateral.core.errors import MalformedNodeAnswerError
 from bilateral.index.chain.checks import ENDPOINT_FAILURES
 from bilateral.index.errors import ChainChangedError, CursorMovedError
 from bilateral.index.payments.transfers import TransferSource, unsure_senders, with_nonces

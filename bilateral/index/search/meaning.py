@@ -8,7 +8,7 @@ from __future__ import annotations
 from functools import cache
 from typing import TYPE_CHECKING, Any, Final
 
-from bilateral.errors import MissingExtraError
+from bilateral.core.errors import MissingExtraError
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence

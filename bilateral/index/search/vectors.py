@@ -7,10 +7,10 @@ from typing import TYPE_CHECKING, Final
 
 from sqlalchemy import delete, or_, select
 
+from bilateral.index.files import tables as files
+from bilateral.index.log.inserts import insert_new
 from bilateral.index.search.meaning import MODEL, has_model, vector_row
-from bilateral.index.store.inserts import insert_new
-from bilateral.index.tables import files
-from bilateral.index.tables.search import registration_vector, registration_words
+from bilateral.index.search.tables import registration_vector, registration_words
 
 if TYPE_CHECKING:
     import threading

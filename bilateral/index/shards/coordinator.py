@@ -9,22 +9,22 @@ from uuid import uuid4
 from sqlalchemy import text
 from sqlalchemy.exc import DBAPIError
 
+from bilateral.index.changes.tables import TABLES as FEED_TABLES
+from bilateral.index.log.database import parsed_url
+from bilateral.index.log.dialects import dialect_of
+from bilateral.index.log.lock_waits import wait_for_locks
+from bilateral.index.log.places import PARTS, PLAIN, SERVED, Placed, has_schema
+from bilateral.index.log.tables import registry
 from bilateral.index.shards.errors import ShardError
 from bilateral.index.shards.layout import CHAIN_TABLES, OWN_PARTITIONS, SHARED_TABLES, VIEWS
-from bilateral.index.shards.places import PARTS, PLAIN, SERVED, Placed, has_schema
 from bilateral.index.shards.reachable import feed_views, forget_reachable, shared_view
-from bilateral.index.store.database import parsed_url
-from bilateral.index.store.lock_waits import wait_for_locks
-from bilateral.index.tables.changes import TABLES as FEED_TABLES
-from bilateral.index.tables.dialects import dialect_of
-from bilateral.index.tables.schema import registry
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
     from sqlalchemy import Connection
 
-    from bilateral.index.databases import Shard
+    from bilateral.index.operating.databases import Shard
 
 _PLACING: Final = 80048006
 """A number that all programs of a coordinator share, so that only one changes the places of chains at once."""

@@ -8,12 +8,13 @@ import psycopg
 from sqlalchemy import text
 from sqlalchemy.exc import DBAPIError
 
+from bilateral.index.changes.tables import change_note, change_step, removed_change
+from bilateral.index.files import tables as files
+from bilateral.index.log.locks import number_steps
+from bilateral.index.log.places import SERVED
+from bilateral.index.log.tables import registry
+from bilateral.index.search import tables as search
 from bilateral.index.shards.layout import CHAIN_TABLES, NUMBERED, SHARED_TABLES
-from bilateral.index.shards.places import SERVED
-from bilateral.index.store.cursor_locks import number_steps
-from bilateral.index.tables import files, search
-from bilateral.index.tables.changes import change_note, change_step, removed_change
-from bilateral.index.tables.schema import registry
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -8,8 +8,14 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
-from bilateral.index.derive.activity import agent_activity
-from bilateral.index.tables import analysis, backfill, files, payments, schema, search, standings
+from bilateral.index.agents.activity import agent_activity
+from bilateral.index.files import tables as files
+from bilateral.index.log import tables as schema
+from bilateral.index.payments import tables as payments
+from bilateral.index.search import tables as search
+from bilateral.index.standing import standing_tables as standings
+from bilateral.index.standing import tables as analysis
+from bilateral.index.tables import backfill
 
 if TYPE_CHECKING:
     from sqlalchemy import Table

@@ -11,6 +11,9 @@ from typing import TYPE_CHECKING, Final
 
 from sqlalchemy import text
 
+from bilateral.index.log.database import open_database, snapshot
+from bilateral.index.log.lock_waits import wait_for_locks
+from bilateral.index.log.places import Placed
 from bilateral.index.shards.coordinator import (
     connect_shard,
     hold_numbers,
@@ -23,20 +26,17 @@ from bilateral.index.shards.coordinator import (
 )
 from bilateral.index.shards.copying import copy_chain, forget_chain
 from bilateral.index.shards.errors import MisplacedChainError
-from bilateral.index.shards.places import Placed
 from bilateral.index.shards.process import shard_of
 from bilateral.index.shards.reachable import keep_reachable
 from bilateral.index.shards.served import claim, number_from, serve
 from bilateral.index.shards.servers import of_shard, opened_shards
-from bilateral.index.store.database import open_database, snapshot
-from bilateral.index.store.lock_waits import wait_for_locks
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
     from sqlalchemy import Connection, Engine
 
-    from bilateral.index.databases import Shard
+    from bilateral.index.operating.databases import Shard
 
 _RENUMBER: Final = (
     text("UPDATE sharded.numbered_step SET shard_step = -shard_step - :added WHERE chain_id = :chain"),

@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING, Final
 from sqlalchemy import text
 from sqlalchemy.exc import DBAPIError
 
+from bilateral.index.log.database import unavailable
 from bilateral.index.shards.coordinator import hold_numbers, places
-from bilateral.index.store.database import unavailable
 
 if TYPE_CHECKING:
     import threading

@@ -12,17 +12,17 @@ from typing import TYPE_CHECKING, Final
 
 from sqlalchemy import text
 
+from bilateral.index.changes.tables import TABLES as FEED_TABLES
+from bilateral.index.changes.tables import change_note, change_step, removed_change
+from bilateral.index.log.places import DOWN, LENIENT, MISSING, REACHABLE, has_reachable
 from bilateral.index.shards.layout import CHAIN_TABLES, SHARED_TABLES, VIEWS, key_of
-from bilateral.index.shards.places import DOWN, LENIENT, MISSING, REACHABLE, has_reachable
-from bilateral.index.tables.changes import TABLES as FEED_TABLES
-from bilateral.index.tables.changes import change_note, change_step, removed_change
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
     from sqlalchemy import Connection, Table
 
-    from bilateral.index.shards.places import Placed
+    from bilateral.index.log.places import Placed
 
 _FUNCTIONS: Final = f"""
     CREATE SCHEMA {REACHABLE};

@@ -6,12 +6,12 @@ from typing import TYPE_CHECKING, Final
 
 from sqlalchemy import text
 
+from bilateral.index.changes.tables import change_note, change_step, removed_change
+from bilateral.index.log.partitions import create_partitions
+from bilateral.index.log.places import PARTS, SERVED, has_schema
+from bilateral.index.log.tables import registry
 from bilateral.index.shards.errors import ShardError
 from bilateral.index.shards.layout import CHAIN_TABLES, NUMBERED, OWN_PARTITIONS, SHARED_TABLES, VIEWS
-from bilateral.index.shards.places import PARTS, SERVED, has_schema
-from bilateral.index.tables.changes import change_note, change_step, removed_change
-from bilateral.index.tables.partitions import create_partitions
-from bilateral.index.tables.schema import registry
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable

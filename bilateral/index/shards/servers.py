@@ -9,6 +9,9 @@ from sqlalchemy import text
 from sqlalchemy.exc import DBAPIError
 
 from bilateral.index.errors import DatabaseUnavailableError, OlderSchemaError
+from bilateral.index.log.database import open_database, unavailable
+from bilateral.index.log.lock_waits import wait_for_locks
+from bilateral.index.log.places import Placed, holds
 from bilateral.index.shards.coordinator import (
     connect_shard,
     hold_places,
@@ -24,18 +27,15 @@ from bilateral.index.shards.coordinator import (
 )
 from bilateral.index.shards.copying import forget_chain
 from bilateral.index.shards.errors import ShardError
-from bilateral.index.shards.places import Placed, holds
 from bilateral.index.shards.reachable import keep_reachable
 from bilateral.index.shards.served import claim, number_from, require_no_others, serve
-from bilateral.index.store.database import open_database, unavailable
-from bilateral.index.store.lock_waits import wait_for_locks
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
     from sqlalchemy import Connection, Engine
 
-    from bilateral.index.databases import Shard
+    from bilateral.index.operating.databases import Shard
 
 
 @contextmanager

@@ -8,16 +8,16 @@ from typing import TYPE_CHECKING, Final
 
 from sqlalchemy import make_url
 
-from bilateral.errors import BilateralError
+from bilateral.core.errors import BilateralError
+from bilateral.index.log.database import open_database
+from bilateral.index.operating.status import chain_statuses
 from bilateral.index.shards.servers import of_shard
-from bilateral.index.status import chain_statuses
-from bilateral.index.store.database import open_database
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from bilateral.index.databases import Shard
-    from bilateral.index.status import ChainStatus
+    from bilateral.index.operating.databases import Shard
+    from bilateral.index.operating.status import ChainStatus
 
 _CONNECT_SECONDS: Final = 2
 """The seconds to connect to a shard, as the coordinator has: monitors wait ten by default."""

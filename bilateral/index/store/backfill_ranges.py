@@ -8,20 +8,20 @@ from typing import TYPE_CHECKING, Any, Final
 
 from sqlalchemy import and_, delete, func, insert, select, update
 
-from bilateral.index.store.database import snapshot
+from bilateral.index.log import tables as schema
+from bilateral.index.log.database import snapshot
+from bilateral.index.log.dialects import dialect_of
+from bilateral.index.log.rows import rows_of
 from bilateral.index.store.packed_batches import FORMAT, packed_batch, unpacked_batch
-from bilateral.index.store.rows import rows_of
-from bilateral.index.tables import schema
 from bilateral.index.tables.backfill import backfill_range
-from bilateral.index.tables.dialects import dialect_of
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from sqlalchemy import ColumnElement, Connection, Engine, Row
 
-    from bilateral.contracts import Registry
-    from bilateral.index.tables.batches import Batch, Block
+    from bilateral.core.contracts import Registry
+    from bilateral.index.log.batches import Batch, Block
 
 _ADVISORY_LOCK: Final = 80048006
 """A number that all helpers share, so that two of them do not claim the same blocks."""

@@ -6,10 +6,10 @@ from typing import TYPE_CHECKING, Any, Final
 
 import msgspec
 
-from bilateral.index.store.rows import wide_positions
-from bilateral.index.tables import schema
-from bilateral.index.tables.batches import Batch, Block
-from bilateral.index.tables.columns import narrowed, widened
+from bilateral.index.log import tables as schema
+from bilateral.index.log.batches import Batch, Block
+from bilateral.index.log.columns import narrowed, widened
+from bilateral.index.log.rows import wide_positions
 
 if TYPE_CHECKING:
     from sqlalchemy import Table

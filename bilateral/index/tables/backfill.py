@@ -6,7 +6,7 @@ from typing import Final
 
 from sqlalchemy import BigInteger, Column, Integer, LargeBinary, MetaData, PrimaryKeyConstraint, String, Table
 
-from bilateral.index.tables.columns import HASH
+from bilateral.index.log.columns import HASH
 
 metadata: Final = MetaData()
 

@@ -6,13 +6,13 @@ from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
-from bilateral.text import quoted
+from bilateral.core.text import quoted
+from bilateral.core.values import STANDARD_TAGS
 from bilateral.trust.arrays import distinct_keys, group_counts, pairs
 from bilateral.trust.detectors.base import Detector
 from bilateral.trust.findings import Basis, Finding
 from bilateral.trust.opinions import Kind
 from bilateral.trust.significance import SMALLEST, adjusted, share
-from bilateral.values import STANDARD_TAGS
 
 if TYPE_CHECKING:
     from bilateral.trust.arrays import Ints

@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING, Any, Final
 from sqlalchemy import select
 from sqlalchemy.exc import IntegrityError
 
-from bilateral.index.tables.aggregator import State, refused_feedback, sponsored_feedback
 from bilateral.x402.aggregator.accounts import BudgetSpentError, add_count, lock_account, spend
 from bilateral.x402.aggregator.records import SECONDS_A_DAY, Sponsored
 from bilateral.x402.aggregator.refusals import Code, FeedbackRefusedError
+from bilateral.x402.aggregator.tables import State, refused_feedback, sponsored_feedback
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping

@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING, Any
 
 from sqlalchemy import select, update
 
-from bilateral.index.store.inserts import insert_into, insert_new
-from bilateral.index.tables.aggregator import sponsor, sponsor_day
+from bilateral.index.log.inserts import insert_into, insert_new
+from bilateral.x402.aggregator.tables import sponsor, sponsor_day
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

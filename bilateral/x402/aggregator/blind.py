@@ -14,16 +14,16 @@ from sqlalchemy import select, update
 
 from bilateral.client.operations import blind, registries
 from bilateral.client.operations.blind import pair_of
-from bilateral.errors import BilateralError, InvalidArgumentError
-from bilateral.identifiers import AccountId, GlobalAgentId, TransactionRef
-from bilateral.index.tables.aggregator import PairState, blind_pair
+from bilateral.core.errors import BilateralError, InvalidArgumentError
+from bilateral.core.identifiers import AccountId, GlobalAgentId, TransactionRef
+from bilateral.core.signatures.blind_messages import FeedbackOpening, SignedEnvelope, read_opening
+from bilateral.core.signatures.blind_ratings import RatingState
+from bilateral.core.values import FeedbackValue
 from bilateral.node.steps import Rpc
-from bilateral.signatures.blind_messages import FeedbackOpening, SignedEnvelope, read_opening
-from bilateral.signatures.blind_ratings import RatingState
-from bilateral.values import FeedbackValue
 from bilateral.x402.aggregator.blind_messages import RelayedPair
 from bilateral.x402.aggregator.payments import find_payments
 from bilateral.x402.aggregator.refusals import Code, FeedbackRefusedError, invalid
+from bilateral.x402.aggregator.tables import PairState, blind_pair
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -32,9 +32,9 @@ if TYPE_CHECKING:
 
     from bilateral.client import Client
     from bilateral.client.results.blind import BlindStatus
+    from bilateral.core.signatures.blind_messages import Opening
+    from bilateral.core.signatures.blind_ratings import Envelope, Pair
     from bilateral.node.steps import Operation
-    from bilateral.signatures.blind_messages import Opening
-    from bilateral.signatures.blind_ratings import Envelope, Pair
     from bilateral.x402.aggregator.blind_messages import BlindMessage
     from bilateral.x402.aggregator.settings import SponsoredChain
 

@@ -11,14 +11,14 @@ from typing import TYPE_CHECKING, Any, Final
 
 import httpx
 
-from bilateral.identifiers import ChainId
-from bilateral.signatures.blind_messages import require_fit
-from bilateral.text import printable
+from bilateral.core.identifiers import ChainId
+from bilateral.core.signatures.blind_messages import require_fit
+from bilateral.core.text import printable
 from bilateral.x402.aggregator.blind_messages import RelayedPair
 from bilateral.x402.aggregator.client import SECONDS, known_word, read_answer, require_https, unreachable
 
 if TYPE_CHECKING:
-    from bilateral.signatures.blind_messages import Opening, SignedEnvelope
+    from bilateral.core.signatures.blind_messages import Opening, SignedEnvelope
 
 _STATES: Final = frozenset({"waiting", "queued", "sealed", "opened", "failed"})
 _SIDES: Final = frozenset({"client", "server"})

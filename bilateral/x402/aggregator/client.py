@@ -15,22 +15,22 @@ from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 import httpx
 
-from bilateral.contracts.reverts import ContractRevertError
-from bilateral.errors import InvalidArgumentError, MalformedDocumentError
-from bilateral.text import printable, quoted
-from bilateral.text.encoding import decode_object
+from bilateral.core.contracts.reverts import ContractRevertError
+from bilateral.core.errors import InvalidArgumentError, MalformedDocumentError
+from bilateral.core.text import printable, quoted
+from bilateral.core.text.encoding import decode_object
 from bilateral.x402.aggregator.messages import MAX_BODIES, Bodies, Submission
 from bilateral.x402.aggregator.refusals import Code, FeedbackRefusedError
-from bilateral.x402.errors import ReputationExtensionError
-from bilateral.x402.feedback import paid_feedback, refuse_duplicate, search_for
-from bilateral.x402.feedback_files import client_signature_of
+from bilateral.x402.clients.feedback import paid_feedback, refuse_duplicate, search_for
+from bilateral.x402.proof.errors import ReputationExtensionError
+from bilateral.x402.proof.feedback_files import client_signature_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
     from bilateral.client import AsyncClient, Client, FeedbackEntry, SignedFeedback, TransactionSigner
-    from bilateral.x402.feedback_files import Tags
-    from bilateral.x402.verdicts import Verification
+    from bilateral.x402.proof.feedback_files import Tags
+    from bilateral.x402.proof.verdicts import Verification
 
 Answer = TypeVar("Answer")
 

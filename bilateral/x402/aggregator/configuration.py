@@ -9,11 +9,11 @@ from typing import TYPE_CHECKING, Annotated, Any, Self
 from eth_account import Account
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
 
-from bilateral.contracts import Deployment
-from bilateral.errors import InvalidArgumentError
+from bilateral.core.contracts import Deployment
+from bilateral.core.errors import InvalidArgumentError
 from bilateral.x402.aggregator.settings import AggregatorSettings, SponsoredChain
-from bilateral.x402.errors import InvalidKeyError
-from bilateral.x402.keys import key_from_environment, key_from_keystore
+from bilateral.x402.proof.errors import InvalidKeyError
+from bilateral.x402.proof.keys import key_from_environment, key_from_keystore
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

@@ -10,27 +10,27 @@ from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any, Final
 
 from bilateral.client.operations import registries, signing
-from bilateral.contracts import Registry
-from bilateral.contracts.reverts import ContractRevertError
+from bilateral.core.contracts import Registry
+from bilateral.core.contracts.reverts import ContractRevertError
+from bilateral.core.errors import BilateralError, DocumentError, HashMismatchError, MalformedDocumentError
+from bilateral.core.identifiers import AccountId, GlobalAgentId, checksummed
+from bilateral.core.signatures import Domain
+from bilateral.core.values import FeedbackValue
 from bilateral.documents.feedback import SIGNED_FIELDS
-from bilateral.errors import BilateralError, DocumentError, HashMismatchError, MalformedDocumentError
-from bilateral.identifiers import AccountId, GlobalAgentId, checksummed
 from bilateral.node.steps import Blocking
-from bilateral.signatures import Domain
-from bilateral.values import FeedbackValue
 from bilateral.x402.aggregator.messages import registry_form
 from bilateral.x402.aggregator.payments import find_payments
 from bilateral.x402.aggregator.refusals import Code, FeedbackRefusedError, invalid
-from bilateral.x402.checking import MAX_SIGNERS
-from bilateral.x402.feedback_files import prefixed_digest
-from bilateral.x402.interactions import (
+from bilateral.x402.proof.checking import MAX_SIGNERS
+from bilateral.x402.proof.feedback_files import prefixed_digest
+from bilateral.x402.proof.interactions import (
     client_message_hash,
     draft_data_hash,
     draft_interaction_hash,
     draft_reviewer_hash,
     interaction_hash,
 )
-from bilateral.x402.keys import find_signer
+from bilateral.x402.proof.keys import find_signer
 
 if TYPE_CHECKING:
     from bilateral.client.state import ClientState
@@ -39,7 +39,7 @@ if TYPE_CHECKING:
     from bilateral.x402.aggregator.messages import Submission
     from bilateral.x402.aggregator.payments import Payment
     from bilateral.x402.aggregator.settings import SponsoredChain
-    from bilateral.x402.checking import FileCache
+    from bilateral.x402.proof.checking import FileCache
 
 _SIGNATURE_DIGITS: Final = 128
 """The digits of a key's signature without its last byte."""

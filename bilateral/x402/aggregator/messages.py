@@ -14,21 +14,21 @@ from typing import TYPE_CHECKING, Any, Final, Self
 import rfc8785
 from eth_utils.crypto import keccak
 
-from bilateral.errors import MalformedDocumentError, UnrepresentableValueError
-from bilateral.identifiers import AccountId, GlobalAgentId
-from bilateral.signatures import Feedback
-from bilateral.text.encoding import decode_object
-from bilateral.values import FeedbackValue
-from bilateral.x402 import fields as read
+from bilateral.core.errors import MalformedDocumentError, UnrepresentableValueError
+from bilateral.core.identifiers import AccountId, GlobalAgentId
+from bilateral.core.signatures import Feedback
+from bilateral.core.text.encoding import decode_object
+from bilateral.core.values import FeedbackValue
 from bilateral.x402.aggregator.refusals import Code, FeedbackRefusedError, invalid
-from bilateral.x402.errors import InvalidKeyError, InvalidMessageError
-from bilateral.x402.interactions import MAX_SIGNED_VALUE
-from bilateral.x402.keys import to_registry_form
+from bilateral.x402.proof import fields as read
+from bilateral.x402.proof.errors import InvalidKeyError, InvalidMessageError
+from bilateral.x402.proof.interactions import MAX_SIGNED_VALUE
+from bilateral.x402.proof.keys import to_registry_form
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from bilateral.identifiers import TransactionRef
+    from bilateral.core.identifiers import TransactionRef
 
 MAX_BODIES: Final = 1024 * 1024
 """Bytes of both bodies together, decoded."""

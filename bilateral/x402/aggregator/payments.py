@@ -7,17 +7,17 @@ from datetime import datetime
 from typing import TYPE_CHECKING, Final, Protocol
 
 from bilateral.client.operations import registries
-from bilateral.contracts import Registry
-from bilateral.contracts.reverts import ContractRevertError
+from bilateral.core.contracts import Registry
+from bilateral.core.contracts.reverts import ContractRevertError
 from bilateral.node import answers
 from bilateral.node.steps import Rpc
 from bilateral.x402.aggregator.refusals import Code, FeedbackRefusedError
-from bilateral.x402.payments import TRANSFER, ReceiptLog, address_topic
-from bilateral.x402.readers import ZERO
+from bilateral.x402.proof.payments import TRANSFER, ReceiptLog, address_topic
+from bilateral.x402.proof.readers import ZERO
 
 if TYPE_CHECKING:
     from bilateral.client.state import ClientState
-    from bilateral.identifiers import AccountId, GlobalAgentId, TransactionRef
+    from bilateral.core.identifiers import AccountId, GlobalAgentId, TransactionRef
     from bilateral.node.steps import Operation
     from bilateral.x402.aggregator.settings import SponsoredChain
 

@@ -14,9 +14,9 @@ from typing import TYPE_CHECKING, Any, Final
 
 from sqlalchemy import func, select, update
 
-from bilateral.index.tables.aggregator import OPEN, State, sponsor, sponsored_feedback, sponsored_transaction
 from bilateral.x402.aggregator.accounts import lock_account, spend
 from bilateral.x402.aggregator.records import SECONDS_A_DAY, spent_on
+from bilateral.x402.aggregator.tables import OPEN, State, sponsor, sponsored_feedback, sponsored_transaction
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from sqlalchemy import func, select
 
-from bilateral.index.tables.aggregator import State, refused_feedback, sponsor_day, sponsored_feedback
+from bilateral.x402.aggregator.tables import State, refused_feedback, sponsor_day, sponsored_feedback
 
 if TYPE_CHECKING:
     from sqlalchemy import Connection, Row

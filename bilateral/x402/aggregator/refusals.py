@@ -7,7 +7,7 @@ from enum import StrEnum
 from http import HTTPStatus
 from typing import Any, Final, Self
 
-from bilateral.x402.errors import InvalidMessageError, ReputationExtensionError
+from bilateral.x402.proof.errors import InvalidMessageError, ReputationExtensionError
 
 
 class Code(StrEnum):

@@ -11,11 +11,11 @@ from typing import TYPE_CHECKING, Any, Final
 
 from bilateral.client import Client
 from bilateral.client.operations import fees, registries
-from bilateral.contracts.reverts import ContractRevertError
+from bilateral.core.contracts.reverts import ContractRevertError
+from bilateral.core.errors import BilateralError, FeeLimitError, InsufficientFundsError
 from bilateral.documents import Limits, Loader, Network
-from bilateral.errors import BilateralError, FeeLimitError, InsufficientFundsError
 from bilateral.index.errors import DatabaseUnavailableError
-from bilateral.index.store.database import named_database_errors
+from bilateral.index.log.database import named_database_errors
 from bilateral.node.closing import Closing
 from bilateral.node.steps import Blocking
 from bilateral.x402.aggregator import evidence, records, sponsoring
@@ -25,7 +25,7 @@ from bilateral.x402.aggregator.blind_messages import BlindMessage, RelayedPair
 from bilateral.x402.aggregator.messages import Submission
 from bilateral.x402.aggregator.refusals import Code, FeedbackRefusedError, invalid
 from bilateral.x402.aggregator.submitter import Submitter
-from bilateral.x402.checking import FileCache
+from bilateral.x402.proof.checking import FileCache
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping

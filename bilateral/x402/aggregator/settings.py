@@ -5,15 +5,15 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from bilateral.contracts import Registry, has_private_mempool
-from bilateral.errors import InvalidArgumentError, MalformedIdentifierError
-from bilateral.identifiers import ChainId, checksummed
+from bilateral.core.contracts import Registry, has_private_mempool
+from bilateral.core.errors import InvalidArgumentError, MalformedIdentifierError
+from bilateral.core.identifiers import ChainId, checksummed
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from bilateral.client import TransactionSigner
-    from bilateral.contracts import Deployment
+    from bilateral.core.contracts import Deployment
 
 
 @dataclass(frozen=True)

@@ -6,11 +6,11 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Final
 
 from bilateral.client.operations import confirmations, feedback, fees, registries, transactions
-from bilateral.contracts import Registry
-from bilateral.contracts.reverts import ContractRevertError
-from bilateral.errors import NodeError, TransactionFailedError, UnexpectedAnswerError
-from bilateral.errors.client import NODE_FAILURES
-from bilateral.identifiers import AgentId
+from bilateral.core.contracts import Registry
+from bilateral.core.contracts.reverts import ContractRevertError
+from bilateral.core.errors import NodeError, TransactionFailedError, UnexpectedAnswerError
+from bilateral.core.errors.client import NODE_FAILURES
+from bilateral.core.identifiers import AgentId
 from bilateral.node import answers
 from bilateral.node.refusals import Refusal
 from bilateral.node.steps import Batch, Rpc
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
     from bilateral.client.operations.transactions import Sent
     from bilateral.client.state import ClientState
-    from bilateral.errors import BilateralError
+    from bilateral.core.errors import BilateralError
     from bilateral.node.steps import Operation
     from bilateral.x402.aggregator.messages import Submission
 

@@ -12,17 +12,17 @@ import time
 from typing import TYPE_CHECKING, Any, Final
 
 from bilateral.client.operations import fees, transactions
-from bilateral.contracts.reverts import ContractRevertError
-from bilateral.errors import BilateralError
+from bilateral.core.contracts.reverts import ContractRevertError
+from bilateral.core.errors import BilateralError
 from bilateral.index.errors import DatabaseUnavailableError
-from bilateral.index.store.database import named_database_errors
-from bilateral.index.tables.aggregator import State
+from bilateral.index.log.database import named_database_errors
 from bilateral.node import answers
 from bilateral.x402.aggregator import sponsoring
 from bilateral.x402.aggregator.accounts import BudgetSpentError
 from bilateral.x402.aggregator.blind import BlindRelay
 from bilateral.x402.aggregator.queue import LeaseLostError, Signed, WorkQueue
 from bilateral.x402.aggregator.sponsoring import SignedMessage
+from bilateral.x402.aggregator.tables import State
 
 if TYPE_CHECKING:
     import threading

@@ -8,7 +8,7 @@ from dataclasses import replace
 import pytest
 
 from bilateral.api.graphql.execution import Checked, GraphqlRequest
-from bilateral.query.registries import Registries, read_registries
+from bilateral.index.reading.registries import Registries, read_registries
 from tests.api.world import CHAIN_ID
 
 

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import pytest
 
-from bilateral.query.entities import fixed as entities_fixed
-from bilateral.query.entities import statements as entities
-from bilateral.query.entities.fixed import fixed, key_of
-from bilateral.query.entities.rows import chains_of
-from bilateral.query.entities.selections import Page, Selected
-from bilateral.query.entities.statements import read_list
+from bilateral.api.graphql import fixed as entities_fixed
+from bilateral.api.graphql import statements as entities
+from bilateral.api.graphql.fixed import fixed, key_of
+from bilateral.api.graphql.rows import chains_of
+from bilateral.api.graphql.selections import Page, Selected
+from bilateral.api.graphql.statements import read_list
 from tests.api.graphql.oracle import everything
 from tests.api.world import CHAIN_ID
 

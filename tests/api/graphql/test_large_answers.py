@@ -12,13 +12,13 @@ import pytest
 from sqlalchemy import make_url
 
 from bilateral.api.graphql import execution
+from bilateral.api.graphql import statements as entities
 from bilateral.api.graphql.execution import Checked, GraphqlRequest
-from bilateral.query.entities import statements as entities
-from bilateral.query.entities.rows import chains_of
-from bilateral.query.entities.selections import Page, Selected
-from bilateral.query.entities.statements import read_list
-from bilateral.query.errors import LargeAnswerError
-from bilateral.query.readers import Reader
+from bilateral.api.graphql.rows import chains_of
+from bilateral.api.graphql.selections import Page, Selected
+from bilateral.api.graphql.statements import read_list
+from bilateral.index.reading.errors import LargeAnswerError
+from bilateral.index.reading.readers import Reader
 from tests.api.world import CHAIN_ID, served
 
 MANY_TIMES = (

@@ -7,12 +7,12 @@ from itertools import chain
 import pytest
 from graphql import GraphQLObjectType, get_named_type
 
+from bilateral.api.graphql import fixed as entities_fixed
+from bilateral.api.graphql.rows import ENTITIES, Scope, chains_of
 from bilateral.api.graphql.schema import PLURALS, entity_types, graphql_schema, is_derived
-from bilateral.query.entities import fixed as entities_fixed
-from bilateral.query.entities.dialects import entity_dialect
-from bilateral.query.entities.rows import ENTITIES, Scope, chains_of
-from bilateral.query.entities.statements import MODULES
-from bilateral.query.entities.values import MatchedValue
+from bilateral.api.graphql.statements import MODULES
+from bilateral.api.graphql.values import MatchedValue
+from bilateral.index.reading.json import entity_dialect
 from tests.statements import noted_reads
 
 MATCHES = ("contains", "starts_with", "ends_with")

@@ -7,9 +7,9 @@ import json
 import pytest
 from sqlalchemy import event
 
-from bilateral.query.entities.rows import chains_of
-from bilateral.query.entities.selections import Page, Selected
-from bilateral.query.entities.statements import read_list
+from bilateral.api.graphql.rows import chains_of
+from bilateral.api.graphql.selections import Page, Selected
+from bilateral.api.graphql.statements import read_list
 from tests.api.world import CHAIN_ID
 
 LEAF = Selected("feedback", "feedback", (Selected("id", "id"),), Page(first=3))

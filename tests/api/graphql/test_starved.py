@@ -8,7 +8,7 @@ from types import SimpleNamespace
 import pytest
 
 from bilateral.api.routes import graphql
-from bilateral.query import readers
+from bilateral.index.reading import readers
 
 QUERY = {"query": "{ feedbacks(first: 1000) { id value agent { id owner feedback(first: 100) { id tag1 } } } }"}
 

@@ -6,7 +6,7 @@ import pytest
 
 from bench.market.ours import fitted
 from bench.market.rows import address
-from bilateral.errors import InvalidArgumentError
+from bilateral.core.errors import InvalidArgumentError
 from bilateral.trust.seeds import seeds
 
 

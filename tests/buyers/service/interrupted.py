@@ -17,7 +17,7 @@ from eth_account import Account
 
 from bilateral.buyers import anchoring
 from bilateral.client import Client
-from bilateral.index.store.database import open_database
+from bilateral.index.log.database import open_database
 
 ROOT = Path(__file__).parents[3]
 POINTS = ["while it stores states", "before it sends the root", "after it sent the root"]

@@ -11,12 +11,12 @@ from eth_utils.crypto import keccak
 from web3 import HTTPProvider, Web3
 
 from bilateral.client import Client
-from bilateral.contracts import Deployment
-from bilateral.contracts.buyer_terms import SignedPayment
+from bilateral.core.contracts import Deployment
+from bilateral.core.contracts.buyer_terms import SignedPayment
+from bilateral.index.log.database import open_database
+from bilateral.index.operating.process import follow_chains
+from bilateral.index.operating.settings import ChainSettings, FileSettings, IndexSettings
 from bilateral.index.payments.terms import PaymentTerms
-from bilateral.index.process import follow_chains
-from bilateral.index.settings import ChainSettings, FileSettings, IndexSettings
-from bilateral.index.store.database import open_database
 from scripts._payments import payment_message
 from tests.sdk.client.helpers import abi_of, deploy
 from tests.sdk.deployed.world import MNEMONIC, person

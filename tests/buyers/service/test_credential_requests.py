@@ -16,8 +16,8 @@ from eth_account import Account
 from bilateral.buyers.credential_requests import request_credential
 from bilateral.buyers.credentials import gate_scope
 from bilateral.buyers.errors import BuyerServiceFailedError, BuyerServiceRefusedError
-from bilateral.contracts.buyer_terms import BuyerTier, policy_hash
-from bilateral.errors import InvalidArgumentError
+from bilateral.core.contracts.buyer_terms import BuyerTier, policy_hash
+from bilateral.core.errors import InvalidArgumentError
 from tests.buyers.service.registry import BUYER, CHAIN, SELLER
 from tests.buyers.service.test_registry import database, engine, market, node, service, settings  # noqa: F401
 from tests.sdk.servers import HttpServer, respond

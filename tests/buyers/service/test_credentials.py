@@ -15,7 +15,7 @@ from eth_account import Account
 
 from bilateral.buyers.messages import CredentialRequest
 from bilateral.buyers.results import domain_of
-from bilateral.contracts.buyer_terms import BuyerTier, TierCredential, policy_hash
+from bilateral.core.contracts.buyer_terms import BuyerTier, TierCredential, policy_hash
 from tests.api.world import served
 from tests.buyers.service.registry import BUYER, CHAIN, SELLER, SERVICE
 from tests.buyers.service.test_registry import (  # noqa: F401  # fixtures

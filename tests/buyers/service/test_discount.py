@@ -13,8 +13,8 @@ from bilateral.buyers.policies import BRP, Weighed
 from bilateral.buyers.records import Standing
 from bilateral.buyers.requests import EnrichmentBody
 from bilateral.buyers.score import BuyerMetrics
-from bilateral.index.tables import standings
-from bilateral.x402.discounts import service_lookup
+from bilateral.index.standing import standing_tables as standings
+from bilateral.x402.server.discounts import service_lookup
 from tests.buyers.service.world import (
     CHAIN,
     IDENTITY,

@@ -6,8 +6,8 @@ import httpx
 import pytest
 from sqlalchemy import select, update
 
-from bilateral.index.store.database import open_database
-from bilateral.index.tables.payments import payment_cursor
+from bilateral.index.log.database import open_database
+from bilateral.index.payments.tables import payment_cursor
 
 
 @pytest.fixture

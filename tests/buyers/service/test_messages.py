@@ -14,9 +14,9 @@ from bilateral.buyers.acceptance import BuyerMessages
 from bilateral.buyers.errors import BuyerRefusalError
 from bilateral.buyers.requests import DisputeBody, EnrichmentBody, FeedbackBody, ReviewBody
 from bilateral.buyers.sellers import read_offers
-from bilateral.index.store.database import open_database
-from bilateral.index.tables.payments import agent_enrichment
-from bilateral.query.registries import agent_key, read_registries
+from bilateral.index.log.database import open_database
+from bilateral.index.payments.tables import agent_enrichment
+from bilateral.index.reading.registries import agent_key, read_registries
 from tests.buyers.service.world import (
     ALICE,
     BOB,

@@ -11,12 +11,12 @@ from bilateral.buyers.metrics import MOST_FUNDED, Dealings, read_dealings
 from bilateral.buyers.policies import BRP, INDEPENDENT, Reason, weigh
 from bilateral.buyers.records import Standing, profile_of
 from bilateral.buyers.score import score_of
-from bilateral.identifiers import checksummed
-from bilateral.index.store.database import open_database
-from bilateral.index.tables.analysis import funding
-from bilateral.index.tables.payments import agent_account, payment, payment_cursor
-from bilateral.query.errors import QueryTimeoutError
-from bilateral.query.readers import Reader
+from bilateral.core.identifiers import checksummed
+from bilateral.index.log.database import open_database
+from bilateral.index.payments.tables import agent_account, payment, payment_cursor
+from bilateral.index.reading.errors import QueryTimeoutError
+from bilateral.index.reading.readers import Reader
+from bilateral.index.standing.tables import funding
 from tests.buyers.service.world import ALICE, BOB, CAROL, CHAIN, DAY, DOLLAR, OTHER_SELLER, SELLER, STRANGER
 from tests.index.payments.world import IDENTITY
 

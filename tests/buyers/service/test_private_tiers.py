@@ -30,11 +30,11 @@ from bilateral.buyers.private.prover import Prover
 from bilateral.buyers.private.proving import fetch_list, identity_secret, join_tiers, new_secret, prove_tier
 from bilateral.buyers.private.terms import EMPTY_ROOT, TierProof, member_domain, private_agent_scope
 from bilateral.buyers.private.verifying import TierVerifier, on_chain
-from bilateral.contracts.buyer_terms import BuyerTier, policy_hash
-from bilateral.contracts.reverts import ContractRevertError
-from bilateral.index.tables.payments import tier_list, tier_member
-from bilateral.x402.discounts import BuyerPricing
-from bilateral.x402.tier_proofs import ProofDiscounts, proof_headers
+from bilateral.core.contracts.buyer_terms import BuyerTier, policy_hash
+from bilateral.core.contracts.reverts import ContractRevertError
+from bilateral.index.payments.tables import tier_list, tier_member
+from bilateral.x402.server.discounts import BuyerPricing
+from bilateral.x402.server.tier_proofs import ProofDiscounts, proof_headers
 from tests.buyers.service.registry import BUYER, CHAIN, FACILITATOR, SELLER, SERVICE
 from tests.buyers.service.test_registry import engine, market, node, service, settings  # noqa: F401
 from tests.buyers.test_tier_farming import FOLDER, SECRETS, farmed_commitment

@@ -15,7 +15,7 @@ from joserfc.jwk import KeySet
 
 from bilateral.api.routes.buyers import consent_text
 from bilateral.buyers.results import BuyerResult, domain_of
-from bilateral.signatures import recover_signer
+from bilateral.core.signatures import recover_signer
 from tests.api.world import served
 from tests.buyers.service.world import ALICE, CAROL, CHAIN, SAMPLE, SELLER_ID, STRANGER, WASHER
 from tests.sdk.servers import HttpServer, respond

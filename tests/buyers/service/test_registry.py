@@ -18,7 +18,7 @@ from bilateral.buyers.anchors import verify_state
 from bilateral.buyers.messages import content_hash
 from bilateral.buyers.requests import EnrichmentBody, FeedbackBody, ReviewBody
 from bilateral.buyers.settings import BuyerSettings
-from bilateral.contracts.buyer_terms import (
+from bilateral.core.contracts.buyer_terms import (
     AttestedPayment,
     BuyerFeedback,
     BuyerReviews,
@@ -27,12 +27,12 @@ from bilateral.contracts.buyer_terms import (
     PaymentRecord,
     policy_hash,
 )
-from bilateral.errors import InvalidArgumentError
-from bilateral.identifiers import AgentId
-from bilateral.index.store.database import open_database
-from bilateral.index.tables.payments import buyer_anchor, buyer_state
-from bilateral.query.registries import AgentKey
-from bilateral.signatures import Domain
+from bilateral.core.errors import InvalidArgumentError
+from bilateral.core.identifiers import AgentId
+from bilateral.core.signatures import Domain
+from bilateral.index.log.database import open_database
+from bilateral.index.payments.tables import buyer_anchor, buyer_state
+from bilateral.index.reading.registries import AgentKey
 from scripts._anvil import running_anvil
 from tests.api.world import served
 from tests.buyers.service.interrupted import POINTS, anchor_and_kill

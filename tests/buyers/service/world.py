@@ -12,14 +12,14 @@ from sqlalchemy import create_engine, select
 
 from bilateral.buyers.messages import content_hash
 from bilateral.buyers.requests import EnrichmentBody
-from bilateral.contracts import Registry
+from bilateral.core.contracts import Registry
+from bilateral.core.signatures import Domain
+from bilateral.index.log.database import open_database
+from bilateral.index.operating.process import follow_chains
+from bilateral.index.operating.settings import ChainSettings, FileSettings, IndexSettings
+from bilateral.index.payments.tables import payment
 from bilateral.index.payments.terms import PaymentTerms
-from bilateral.index.process import follow_chains
-from bilateral.index.settings import ChainSettings, FileSettings, IndexSettings
-from bilateral.index.store.database import open_database
-from bilateral.index.tables.payments import payment
-from bilateral.query.registries import AgentKey
-from bilateral.signatures import Domain
+from bilateral.index.reading.registries import AgentKey
 from simulation.events import encoded
 from tests.index.analysis.conftest import DEPLOYMENT
 from tests.index.payments.world import IDENTITY, OTHER_TOKEN, TOKEN, Payments, transfer

@@ -6,8 +6,7 @@ import json
 from hashlib import sha256
 
 from bench.world.people import AUTHORIZED, IDENTITY, REPUTATION, VALIDATION
-from bilateral.documents.data_uri import encode_data_uri
-from bilateral.events import (
+from bilateral.core.events import (
     AgentUpdated,
     ClientRated,
     MetadataSet,
@@ -20,7 +19,8 @@ from bilateral.events import (
     ValidationRequest,
     ValidationResponse,
 )
-from bilateral.index.store.database import open_database
+from bilateral.documents.data_uri import encode_data_uri
+from bilateral.index.log.database import open_database
 from tests.explorer.browser.watched import MARKER
 from tests.explorer.stored import NOBODY, NOTHING, Ledger, account
 

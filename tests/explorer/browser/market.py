@@ -13,13 +13,13 @@ from web3 import HTTPProvider, Web3
 
 from bilateral.api.settings import ApiSettings
 from bilateral.client import Client
-from bilateral.contracts import Deployment
+from bilateral.core.contracts import Deployment
 from bilateral.dev.contracts import LocalChain
 from bilateral.documents import RegistrationFile
+from bilateral.index.log.database import open_database
+from bilateral.index.operating.process import follow_chains
+from bilateral.index.operating.settings import ChainSettings, IndexSettings
 from bilateral.index.payments.terms import PaymentTerms
-from bilateral.index.process import follow_chains
-from bilateral.index.settings import ChainSettings, IndexSettings
-from bilateral.index.store.database import open_database
 from bilateral.x402.aggregator.settings import AggregatorSettings, SponsoredChain
 from scripts._anvil import running_anvil
 from tests.api.world import ALICE, BOB, served

@@ -10,9 +10,9 @@ from sqlalchemy import String, select
 
 from bench.world.people import IDENTITY
 from bilateral.api.settings import ApiSettings
-from bilateral.index.store.database import open_database
-from bilateral.index.tables import files
-from bilateral.index.tables.schema import EVENT_TABLES
+from bilateral.index.files import tables as files
+from bilateral.index.log.database import open_database
+from bilateral.index.log.tables import EVENT_TABLES
 from tests.api.world import served
 from tests.explorer.browser.hostile import CHAIN_ID, EVENTS, TEXTS, hostile_index, request_of
 from tests.explorer.browser.watched import SIZES

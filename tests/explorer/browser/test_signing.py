@@ -13,7 +13,7 @@ from eth_abi.abi import decode, encode
 from eth_utils.crypto import keccak
 from playwright.sync_api import expect
 
-from bilateral.contracts import Registry, selectors
+from bilateral.core.contracts import Registry, selectors
 from bilateral.documents import RegistrationFile
 from bilateral.explorer.forms import FORMS
 from tests.api.world import ALICE, BOB, CAROL, ERIN, FRANK, GRACE, TREASURY

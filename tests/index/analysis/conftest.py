@@ -6,14 +6,14 @@ import threading
 
 import pytest
 
-from bilateral.contracts import Deployment, Registry
-from bilateral.index.analysis.funding import FundingCollector
+from bilateral.core.contracts import Deployment, Registry
 from bilateral.index.chain.endpoint import Endpoint
 from bilateral.index.chain.pool import Pool
 from bilateral.index.chain.source import Source
-from bilateral.index.process import follow_chains
-from bilateral.index.settings import ChainSettings, FileSettings, IndexSettings
-from bilateral.index.tables.analysis import AnalysisKey
+from bilateral.index.operating.process import follow_chains
+from bilateral.index.operating.settings import ChainSettings, FileSettings, IndexSettings
+from bilateral.index.standing.funding import FundingCollector
+from bilateral.index.standing.tables import AnalysisKey
 from scripts._anvil import running_anvil
 from simulation.event_chain import OPTIONS, EventChain
 from simulation.events import ADDRESSES

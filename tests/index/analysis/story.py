@@ -6,8 +6,8 @@ import random
 
 from eth_utils.crypto import keccak
 
-from bilateral.contracts import Registry
-from bilateral.identifiers import checksummed
+from bilateral.core.contracts import Registry
+from bilateral.core.identifiers import checksummed
 from simulation.events import encoded
 
 NOBODY = "0x" + "00" * 20

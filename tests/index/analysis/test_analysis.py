@@ -8,21 +8,21 @@ import pyarrow as pa
 import pytest
 from sqlalchemy import insert, select, text
 
-from bilateral.errors import InvalidArgumentError
-from bilateral.events import Approval, ApprovalForAll, Transfer
-from bilateral.index.analysis.run import analyse
-from bilateral.index.analysis.storage import current_analysis
-from bilateral.index.analysis.stored import stored_results
-from bilateral.index.analysis.tables import read_tables
-from bilateral.index.store.chain_store import ChainStore
-from bilateral.index.store.database import snapshot
-from bilateral.index.tables import analysis as schema
-from bilateral.index.tables import schema as index_schema
-from bilateral.index.tables.analysis import AnalysisKey
-from bilateral.index.tables.batches import Block
-from bilateral.index.tables.changes import ChangeKind
-from bilateral.index.tables.standings import standing
-from bilateral.query.feed.reading import FeedFilter, read_feed
+from bilateral.core.errors import InvalidArgumentError
+from bilateral.core.events import Approval, ApprovalForAll, Transfer
+from bilateral.index.changes.queries import FeedFilter, read_feed
+from bilateral.index.changes.tables import ChangeKind
+from bilateral.index.log import tables as index_schema
+from bilateral.index.log.batches import Block
+from bilateral.index.log.database import snapshot
+from bilateral.index.log.store import ChainStore
+from bilateral.index.standing import tables as schema
+from bilateral.index.standing.analysis import analyse
+from bilateral.index.standing.inputs import read_tables
+from bilateral.index.standing.results import current_analysis
+from bilateral.index.standing.standing_tables import standing
+from bilateral.index.standing.stored import stored_results
+from bilateral.index.standing.tables import AnalysisKey
 from bilateral.trust.engine import Engine
 from bilateral.trust.explain import explain
 from bilateral.trust.results import Results

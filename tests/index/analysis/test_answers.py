@@ -12,11 +12,11 @@ import pytest
 from mcp import Client
 
 from bilateral.api.settings import ApiSettings
-from bilateral.index.analysis.run import analyse
-from bilateral.index.analysis.tables import read_tables
-from bilateral.index.store.database import open_database, snapshot
-from bilateral.query.registries import agent_key, read_registries
-from bilateral.query.trusted import trusted_clients
+from bilateral.index.log.database import open_database, snapshot
+from bilateral.index.reading.registries import agent_key, read_registries
+from bilateral.index.standing.analysis import analyse
+from bilateral.index.standing.inputs import read_tables
+from bilateral.index.standing.trusted import trusted_clients
 from bilateral.trust.engine import Engine
 from bilateral.trust.policy import trusted_clients as trusted_by_engine
 from bilateral.trust.results import Results

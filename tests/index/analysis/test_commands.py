@@ -11,7 +11,7 @@ import time
 
 import pytest
 
-from bilateral.index.store.database import open_database
+from bilateral.index.log.database import open_database
 from tests.commands import run_here
 from tests.index.analysis.conftest import KEY, index
 from tests.index.test_commands import COMMAND, in_a_process

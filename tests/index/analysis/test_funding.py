@@ -5,11 +5,11 @@ from __future__ import annotations
 import pytest
 from sqlalchemy import select
 
-from bilateral.contracts import Registry
+from bilateral.core.contracts import Registry
 from bilateral.index.errors import NoEndpointError
-from bilateral.index.store.chain_store import ChainStore
-from bilateral.index.tables.analysis import FundingState, funding
-from bilateral.index.tables.batches import Block
+from bilateral.index.log.batches import Block
+from bilateral.index.log.store import ChainStore
+from bilateral.index.standing.tables import FundingState, funding
 from simulation.events import encoded
 from tests.index.analysis.conftest import collector, index
 from tests.index.analysis.story import Market, account

@@ -8,8 +8,8 @@ from bilateral.explorer import rendering
 from bilateral.explorer.analysis import analysis_page, finding_page
 from bilateral.explorer.network import network_page
 from bilateral.explorer.networks import account_path, rating_path
-from bilateral.index.analysis.run import analyse
-from bilateral.query.registries import read_registries
+from bilateral.index.reading.registries import read_registries
+from bilateral.index.standing.analysis import analyse
 from tests.explorer.html import Page
 from tests.index.analysis.conftest import KEY, collector
 

@@ -10,17 +10,17 @@ import pytest
 from eth_utils.crypto import keccak
 from sqlalchemy import select
 
-from bilateral.contracts import Registry
-from bilateral.index.analysis.proofs import ClaimedTransactions, Proofs, Senders
-from bilateral.index.analysis.refresh import Refresher
-from bilateral.index.analysis.run import Analyst, analyse
-from bilateral.index.analysis.tables import read_tables
+from bilateral.core.contracts import Registry
+from bilateral.index.log.database import snapshot
+from bilateral.index.operating.process import follow_chains
+from bilateral.index.operating.settings import ChainSettings, FileSettings, IndexSettings
+from bilateral.index.payments.tables import payment, payment_return
 from bilateral.index.payments.terms import PaymentTerms
-from bilateral.index.process import follow_chains
-from bilateral.index.settings import ChainSettings, FileSettings, IndexSettings
-from bilateral.index.store.database import snapshot
-from bilateral.index.tables import analysis as schema
-from bilateral.index.tables.payments import payment, payment_return
+from bilateral.index.standing import tables as schema
+from bilateral.index.standing.analysis import Analyst, analyse
+from bilateral.index.standing.inputs import read_tables
+from bilateral.index.standing.proofs import ClaimedTransactions, Proofs, Senders
+from bilateral.index.standing.refresh import Refresher
 from bilateral.trust.engine import all_detectors
 from simulation.events import encoded
 from tests.index.analysis.conftest import DEPLOYMENT, KEY

@@ -8,14 +8,14 @@ from types import SimpleNamespace
 import pytest
 from sqlalchemy import select, text, update
 
-from bilateral.index.analysis import refresh
-from bilateral.index.analysis.background import Background
-from bilateral.index.analysis.notes import standings_states
-from bilateral.index.analysis.refresh import Refresher
-from bilateral.index.analysis.run import Analyst
-from bilateral.index.status import chain_statuses
-from bilateral.index.tables import schema
-from bilateral.index.tables.standings import standing, standing_refresh
+from bilateral.index.log import tables as schema
+from bilateral.index.operating.status import chain_statuses
+from bilateral.index.standing import refresh
+from bilateral.index.standing.analysis import Analyst
+from bilateral.index.standing.notes import standings_states
+from bilateral.index.standing.refresh import Refresher
+from bilateral.index.standing.standing_tables import standing, standing_refresh
+from bilateral.index.standing.worker import Background
 from tests.index.analysis.conftest import KEY
 
 

@@ -14,9 +14,9 @@ from mcp import Client
 from sqlalchemy import select, update
 
 from bilateral.api.settings import ApiSettings
-from bilateral.index.analysis.refresh import Refresher
-from bilateral.index.store.database import open_database
-from bilateral.index.tables.standings import standing_refresh
+from bilateral.index.log.database import open_database
+from bilateral.index.standing.refresh import Refresher
+from bilateral.index.standing.standing_tables import standing_refresh
 from tests.api.world import served
 from tests.commands import run_here
 from tests.explorer.html import Page

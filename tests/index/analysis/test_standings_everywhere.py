@@ -7,13 +7,13 @@ from decimal import Decimal
 import pytest
 
 from bilateral.checks import check_server, snapshot, stored_findings
-from bilateral.index.analysis.refresh import Refresher
-from bilateral.query.search import leaders
-from bilateral.query.search.agents import search_agents
-from bilateral.query.search.filters import AgentSearch, Gate
-from bilateral.query.search.leaders import Board, leaderboard
-from bilateral.query.standings import stored_standing
-from bilateral.values.decision import limit_of
+from bilateral.core.values.decision import limit_of
+from bilateral.index.search import leaders
+from bilateral.index.search.filters import AgentSearch, Gate
+from bilateral.index.search.leaders import Board, leaderboard
+from bilateral.index.search.queries import search_agents
+from bilateral.index.standing.queries import stored_standing
+from bilateral.index.standing.refresh import Refresher
 from tests.index.analysis.conftest import KEY
 
 RING, HONEST = 9, range(1, 8)

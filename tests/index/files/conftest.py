@@ -7,15 +7,15 @@ import json
 import pytest
 from sqlalchemy import select
 
-from bilateral.contracts import Registry
+from bilateral.core.contracts import Registry
 from bilateral.documents import Limits, Loader, Network
 from bilateral.index.chain.extraction import Extraction
 from bilateral.index.chain.logs import BlockLogs, LogEntry
+from bilateral.index.files import tables as schema
 from bilateral.index.files.loading import load_file
 from bilateral.index.files.queue import FileQueue
 from bilateral.index.files.references import ReferenceScan
-from bilateral.index.tables import files as schema
-from bilateral.index.tables.batches import Batch, Block
+from bilateral.index.log.batches import Batch, Block
 from simulation.events import encoded
 from tests.index.conftest import CHAIN_ID, REGISTRIES
 from tests.sdk.servers import gateway, other_server, server  # noqa: F401  # fixtures

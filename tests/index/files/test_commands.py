@@ -9,8 +9,8 @@ import threading
 
 import pytest
 
-from bilateral.index.store.database import open_database
-from bilateral.index.tables import files as schema
+from bilateral.index.files import tables as schema
+from bilateral.index.log.database import open_database
 from tests.index.files.conftest import feedback_given, registered, registration
 from tests.index.test_commands import COMMAND, bilateral, database, record  # noqa: F401  # fixtures
 

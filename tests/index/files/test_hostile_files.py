@@ -7,11 +7,11 @@ import json
 import pytest
 
 from bilateral.documents import document_hash
+from bilateral.index.files import tables as schema
 from bilateral.index.files.hosts import secure_host, well_known_uri
 from bilateral.index.files.loading import host_of_file
 from bilateral.index.files.reading import read_content
-from bilateral.index.tables import files as schema
-from bilateral.index.tables.files import Kind
+from bilateral.index.files.tables import Kind
 from tests.index.files.conftest import feedback_given, registered, registration
 
 MALFORMED = {

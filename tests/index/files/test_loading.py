@@ -9,7 +9,7 @@ from dataclasses import replace
 import pytest
 
 from bilateral.documents import Limits, document_hash
-from bilateral.index.tables import files as schema
+from bilateral.index.files import tables as schema
 from tests.index.files.conftest import (
     authorized_feedback_given,
     feedback_given,

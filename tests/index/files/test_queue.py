@@ -8,12 +8,12 @@ from collections import Counter
 
 import pytest
 
+from bilateral.index.files import tables as schema
 from bilateral.index.files.loading import Failed, load_file
 from bilateral.index.files.queue import FileQueue
 from bilateral.index.files.worker import FileWorkers
-from bilateral.index.settings import FileSettings
-from bilateral.index.store.database import open_database
-from bilateral.index.tables import files as schema
+from bilateral.index.log.database import open_database
+from bilateral.index.operating.settings import FileSettings
 from tests.index.conftest import CHAIN_ID
 from tests.index.files.conftest import registered, registration, uri_updated
 from tests.processes import CONTEXT

@@ -13,14 +13,14 @@ import pytest
 from sqlalchemy import select
 from sqlalchemy.event import listen, remove
 
-from bilateral.contracts import Registry
+from bilateral.core.contracts import Registry
+from bilateral.index.files import tables as schema
 from bilateral.index.files.hosts import domain_uri, file_id_of
 from bilateral.index.files.references import NAMED, ReferenceScan, collect
 from bilateral.index.files.rows import is_outdated
-from bilateral.index.status import chain_statuses
-from bilateral.index.tables import files as schema
-from bilateral.index.tables.files import Kind
-from bilateral.index.tables.schema import EVENT_TABLES
+from bilateral.index.files.tables import Kind
+from bilateral.index.log.tables import EVENT_TABLES
+from bilateral.index.operating.status import chain_statuses
 from simulation.events import encoded
 from tests.index.conftest import CHAIN_ID
 from tests.index.files.conftest import OWNER, feedback_given, registered, registration, uri_updated

@@ -5,9 +5,9 @@ from __future__ import annotations
 import pytest
 
 from bilateral.documents import document_hash
-from bilateral.index.store.database import snapshot
-from bilateral.index.tables import files as schema
-from bilateral.query.feed.reading import FeedFilter, last_cursor, read_feed
+from bilateral.index.changes.queries import FeedFilter, last_cursor, read_feed
+from bilateral.index.files import tables as schema
+from bilateral.index.log.database import snapshot
 from tests.index.files.conftest import feedback_given, registered, registration, uri_updated
 from tests.sdk.servers import respond
 

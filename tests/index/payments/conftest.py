@@ -6,9 +6,9 @@ import threading
 
 import pytest
 
+from bilateral.index.operating.process import follow_chains
+from bilateral.index.operating.settings import ChainSettings, FileSettings, IndexSettings
 from bilateral.index.payments.terms import PaymentTerms
-from bilateral.index.process import follow_chains
-from bilateral.index.settings import ChainSettings, FileSettings, IndexSettings
 from tests.index.analysis.conftest import DEPLOYMENT
 from tests.index.payments.world import TOKEN, Payments
 

@@ -8,12 +8,12 @@ import time
 import pytest
 from sqlalchemy import func, select
 
+from bilateral.index.log.database import open_database
+from bilateral.index.operating.process import follow_chains
+from bilateral.index.operating.settings import ChainSettings, FileSettings, IndexSettings
 from bilateral.index.payments import store
+from bilateral.index.payments.tables import payment, payment_cursor
 from bilateral.index.payments.terms import PaymentTerms
-from bilateral.index.process import follow_chains
-from bilateral.index.settings import ChainSettings, FileSettings, IndexSettings
-from bilateral.index.store.database import open_database
-from bilateral.index.tables.payments import payment, payment_cursor
 from tests.index.analysis.conftest import DEPLOYMENT
 from tests.index.payments.world import TOKEN, account, stored
 from tests.processes import CONTEXT

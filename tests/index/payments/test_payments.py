@@ -10,13 +10,13 @@ import pytest
 from sqlalchemy import delete, select, update
 
 from bilateral.buyers.metrics import add_ties, read_dealings
-from bilateral.contracts import Registry
-from bilateral.errors import InvalidArgumentError
+from bilateral.core.contracts import Registry
+from bilateral.core.errors import InvalidArgumentError
+from bilateral.index.operating.chains import payment_progress
+from bilateral.index.operating.settings import ChainSettings, read_settings
+from bilateral.index.operating.worker import Worker
+from bilateral.index.payments.tables import agent_account, payment, payment_cursor, payment_return
 from bilateral.index.payments.terms import PaymentTerms
-from bilateral.index.settings import ChainSettings, read_settings
-from bilateral.index.tables.payments import agent_account, payment, payment_cursor, payment_return
-from bilateral.index.worker import Worker
-from bilateral.query.chains import payment_progress
 from simulation.events import encoded
 from tests.index.analysis.conftest import DEPLOYMENT
 from tests.index.payments.conftest import TERMS

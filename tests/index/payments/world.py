@@ -5,9 +5,9 @@ from __future__ import annotations
 from eth_utils.crypto import keccak
 from sqlalchemy import select
 
-from bilateral.contracts import Registry, selectors
-from bilateral.identifiers import checksummed
-from bilateral.index.tables.payments import payment
+from bilateral.core.contracts import Registry, selectors
+from bilateral.core.identifiers import checksummed
+from bilateral.index.payments.tables import payment
 from simulation.events import ADDRESSES, Log, encoded
 
 TOKEN = checksummed("0x" + "70" * 20)

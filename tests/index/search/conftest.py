@@ -8,7 +8,7 @@ import pytest
 
 from bench.world.build import build
 from bench.world.people import World
-from bilateral.index.store.database import open_database
+from bilateral.index.log.database import open_database
 from tests.index.files.conftest import gateway, loader, server, story  # noqa: F401  # fixtures
 from tests.index.schemas import make_schema
 from tests.index.search.oracle import Oracle

@@ -10,9 +10,9 @@ from fractions import Fraction
 
 from sqlalchemy import text
 
-from bilateral.index.tables.columns import python_integer
-from bilateral.query.search.filters import Order, Payment
-from bilateral.values.bounds import lower_bound, scale_of_tag
+from bilateral.core.values.bounds import lower_bound, scale_of_tag
+from bilateral.index.log.columns import python_integer
+from bilateral.index.search.filters import Order, Payment
 from tests.index.model import share_of
 
 ASCII_WORD = re.compile("[a-z0-9]+")

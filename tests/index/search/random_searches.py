@@ -5,7 +5,7 @@ from __future__ import annotations
 import random
 from decimal import Decimal
 
-from bilateral.query.search.filters import OF_GATE, AgentSearch, Capability, Gate, Order, Payment, Side
+from bilateral.index.search.filters import OF_GATE, AgentSearch, Capability, Gate, Order, Payment, Side
 
 TAGS = ("starred", "uptime", "successRate", "responseTime", "reachable", "quality", "", "unused")
 

@@ -13,11 +13,11 @@ from math import ceil
 import pytest
 from sqlalchemy import insert, select
 
-from bilateral.index.tables.schema import agent
-from bilateral.index.tables.standings import standing, standing_refresh
-from bilateral.query.search import plans as search_plans
-from bilateral.query.search.agents import search_agents
-from bilateral.query.search.filters import AgentSearch, Gate, Side
+from bilateral.index.log.tables import agent
+from bilateral.index.search import plans as search_plans
+from bilateral.index.search.filters import AgentSearch, Gate, Side
+from bilateral.index.search.queries import search_agents
+from bilateral.index.standing.standing_tables import standing, standing_refresh
 from tests.index.search.random_searches import RandomSearches
 
 SEARCHES = int(os.environ.get("BILATERAL_SEARCHES", "40"))

@@ -7,14 +7,15 @@ from collections import Counter
 import pytest
 from sqlalchemy import insert, select, update
 
+from bilateral.core.values import STANDARD_TAGS
+from bilateral.index.files import tables as files
 from bilateral.index.files.hosts import file_id_of, secure_host, well_known_uri
-from bilateral.index.tables import files, schema
-from bilateral.index.tables.files import Kind, State
-from bilateral.index.tables.search import agent_file
-from bilateral.query.search import domains
-from bilateral.query.search.agents import search_agents, search_with_facets
-from bilateral.query.search.filters import AgentSearch, Order
-from bilateral.values import STANDARD_TAGS
+from bilateral.index.files.tables import Kind, State
+from bilateral.index.log import tables as schema
+from bilateral.index.search import domains
+from bilateral.index.search.filters import AgentSearch, Order
+from bilateral.index.search.queries import search_agents, search_with_facets
+from bilateral.index.search.tables import agent_file
 from tests.index.search.random_searches import RandomSearches
 
 

@@ -10,12 +10,12 @@ import pytest
 from sqlalchemy import select, text
 
 from bench.world.people import IDENTITY, REPUTATION
-from bilateral.contracts import Registry
-from bilateral.errors import InvalidArgumentError
-from bilateral.index.tables import schema
-from bilateral.index.tables.search import payment_claim
-from bilateral.query.registries import AgentKey
-from bilateral.query.search.feedback import FeedbackSearch, search_feedback
+from bilateral.core.contracts import Registry
+from bilateral.core.errors import InvalidArgumentError
+from bilateral.index.log import tables as schema
+from bilateral.index.reading.registries import AgentKey
+from bilateral.index.search.feedback import FeedbackSearch, search_feedback
+from bilateral.index.search.tables import payment_claim
 from simulation.events import encoded
 from tests.index.conftest import CHAIN_ID
 from tests.index.files.conftest import CLIENT, registered

@@ -6,9 +6,9 @@ from decimal import Decimal
 
 import pytest
 
-from bilateral.errors import InvalidArgumentError
-from bilateral.query.search.filters import Capability, Gate, Payment, Side
-from bilateral.query.search.gate_texts import EXAMPLE, capability_of, gate_of
+from bilateral.core.errors import InvalidArgumentError
+from bilateral.index.search.filters import Capability, Gate, Payment, Side
+from bilateral.index.search.gate_texts import EXAMPLE, capability_of, gate_of
 
 ALICE, BOB = f"0x{'11' * 20}", f"0x{'22' * 20}"
 

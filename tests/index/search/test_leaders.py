@@ -7,12 +7,12 @@ from functools import partial
 import pytest
 from sqlalchemy import insert, select
 
-from bilateral.errors import InvalidArgumentError
-from bilateral.index.tables.schema import registry
-from bilateral.index.tables.standings import standing_refresh
-from bilateral.query.pages import InvalidCursorError
-from bilateral.query.search.filters import Side
-from bilateral.query.search.leaders import Board, leaderboard
+from bilateral.core.errors import InvalidArgumentError
+from bilateral.index.log.tables import registry
+from bilateral.index.reading.pages import InvalidCursorError
+from bilateral.index.search.filters import Side
+from bilateral.index.search.leaders import Board, leaderboard
+from bilateral.index.standing.standing_tables import standing_refresh
 
 BOARDS = [("starred", Side.SERVER), ("uptime", Side.SERVER), ("", Side.CLIENT), ("", Side.VALIDATOR)]
 

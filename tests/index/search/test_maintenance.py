@@ -8,12 +8,12 @@ from base64 import b64encode
 import pytest
 from sqlalchemy import delete, select
 
-from bilateral.contracts import Registry
-from bilateral.index.store.chain_store import ChainStore
-from bilateral.index.tables import files
-from bilateral.index.tables import search as schema
-from bilateral.query.search.agents import search_agents
-from bilateral.query.search.filters import AgentSearch, Gate, Payment
+from bilateral.core.contracts import Registry
+from bilateral.index.files import tables as files
+from bilateral.index.log.store import ChainStore
+from bilateral.index.search import tables as schema
+from bilateral.index.search.filters import AgentSearch, Gate, Payment
+from bilateral.index.search.queries import search_agents
 from simulation.events import encoded
 from tests.index.conftest import CHAIN_ID
 from tests.index.files.conftest import CLIENT, OWNER, feedback_given, registered, registration, uri_updated

@@ -13,18 +13,18 @@ import pytest
 from sqlalchemy import delete, insert, update
 
 from bench.world.questions import PARAPHRASES
-from bilateral.errors import InvalidArgumentError, MissingExtraError
-from bilateral.index.search import meaning, vectors
+from bilateral.core.errors import InvalidArgumentError, MissingExtraError
+from bilateral.index.files import tables as files
+from bilateral.index.log.tables import agent
+from bilateral.index.reading.pages import InvalidCursorError
+from bilateral.index.search import closest, meaning, vectors
+from bilateral.index.search import nearest as meanings
+from bilateral.index.search.filters import AgentSearch, Order
+from bilateral.index.search.matching import matcher_of
 from bilateral.index.search.meaning import embedder
-from bilateral.index.tables import files
-from bilateral.index.tables.schema import agent
-from bilateral.index.tables.search import registration_vector
-from bilateral.index.tables.standings import standing
-from bilateral.query.pages import InvalidCursorError
-from bilateral.query.search import closest, meanings
-from bilateral.query.search.agents import search_agents
-from bilateral.query.search.filters import AgentSearch, Order
-from bilateral.query.search.words import matcher_of
+from bilateral.index.search.queries import search_agents
+from bilateral.index.search.tables import registration_vector
+from bilateral.index.standing.standing_tables import standing
 from tests.index.conftest import CHAIN_ID
 from tests.index.files.conftest import registered, uri_updated
 from tests.index.search.test_brute_force import FIGURES, keys

@@ -7,14 +7,14 @@ from decimal import Decimal
 import pytest
 from sqlalchemy import event, func, insert, select, update
 
-from bilateral.index.tables.schema import agent
-from bilateral.index.tables.search import agent_file
-from bilateral.index.tables.standings import standing_refresh
-from bilateral.query.search import plans as search_plans
-from bilateral.query.search.agents import search_agents
-from bilateral.query.search.filters import AgentSearch, Gate, Order
-from bilateral.query.search.leaders import Board, leaderboard
-from bilateral.query.search.words import Term, matcher_of
+from bilateral.index.log.tables import agent
+from bilateral.index.search import plans as search_plans
+from bilateral.index.search.filters import AgentSearch, Gate, Order
+from bilateral.index.search.leaders import Board, leaderboard
+from bilateral.index.search.matching import Term, matcher_of
+from bilateral.index.search.queries import search_agents
+from bilateral.index.search.tables import agent_file
+from bilateral.index.standing.standing_tables import standing_refresh
 
 OTHER = 7_777
 """A chain without agents."""

@@ -7,12 +7,10 @@ from decimal import Decimal
 import pytest
 from sqlalchemy import select
 
-from bilateral.errors import InvalidArgumentError
-from bilateral.index.search.words import MAX_WORD, MAX_WORDS, trigrams, words_of
-from bilateral.index.tables.schema import agent
-from bilateral.query.pages import InvalidCursorError
-from bilateral.query.search.agents import search_agents
-from bilateral.query.search.filters import (
+from bilateral.core.errors import InvalidArgumentError
+from bilateral.index.log.tables import agent
+from bilateral.index.reading.pages import InvalidCursorError
+from bilateral.index.search.filters import (
     MAX_GATES,
     MAX_LISTED,
     MAX_QUERY_WORDS,
@@ -24,6 +22,8 @@ from bilateral.query.search.filters import (
     Payment,
     Side,
 )
+from bilateral.index.search.queries import search_agents
+from bilateral.index.search.words import MAX_WORD, MAX_WORDS, trigrams, words_of
 
 HOSTILE = {
     "FTS5 syntax": 'market" OR name_words : "a" NEAR(b c, 2) AND NOT d*',

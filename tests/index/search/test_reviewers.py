@@ -5,9 +5,9 @@ from __future__ import annotations
 import pytest
 from sqlalchemy import event
 
-from bilateral.query.search import plans as search_plans
-from bilateral.query.search.agents import search_agents
-from bilateral.query.search.filters import AgentSearch, Gate, Side
+from bilateral.index.search import plans as search_plans
+from bilateral.index.search.filters import AgentSearch, Gate, Side
+from bilateral.index.search.queries import search_agents
 
 KEY = "chain_id=? AND registry=? AND agent_id=?"
 

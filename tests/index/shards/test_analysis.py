@@ -7,8 +7,8 @@ from dataclasses import fields, replace
 import pytest
 
 from bilateral.cli.analysis import results_of_index
-from bilateral.index.settings import ChainSettings, FileSettings, IndexSettings
-from bilateral.index.store.database import open_database
+from bilateral.index.log.database import open_database
+from bilateral.index.operating.settings import ChainSettings, FileSettings, IndexSettings
 from bilateral.trust.results import Results
 from tests.api.world import CHAIN_ID
 from tests.commands import run_here

@@ -10,11 +10,11 @@ import pytest
 from sqlalchemy import make_url
 from sqlalchemy.exc import DBAPIError
 
-from bilateral.index.databases import Shard
 from bilateral.index.errors import DatabaseUnavailableError
-from bilateral.index.settings import FileSettings
+from bilateral.index.log.database import named_database_errors
+from bilateral.index.operating.databases import Shard
+from bilateral.index.operating.settings import FileSettings
 from bilateral.index.shards.servers import update_shards
-from bilateral.index.store.database import named_database_errors
 from tests.api.world import CHAIN_ID
 from tests.commands import run_here
 from tests.index.shards.world import OTHER_CHAIN, index_both, two_chains

@@ -14,10 +14,10 @@ from sqlalchemy import create_engine, make_url, select, text
 
 from bilateral.api.settings import ApiSettings
 from bilateral.cli.index_processes import open_index
-from bilateral.index.monitoring import monitored
+from bilateral.index.log import tables as schema
+from bilateral.index.log.database import open_database
+from bilateral.index.operating.monitoring import monitored
 from bilateral.index.shards.process import follow
-from bilateral.index.store.database import open_database
-from bilateral.index.tables import schema
 from tests.api.world import CHAIN_ID, served
 from tests.index.shards.world import BY_CHAIN, OTHER_CHAIN, killed, rolled_back, rows_of_chain
 from tests.postgres import administer

@@ -14,14 +14,14 @@ from pathlib import Path
 
 from sqlalchemy import create_engine, func, make_url, select, text
 
-from bilateral.index.databases import Shard
-from bilateral.index.settings import ChainSettings, FileSettings, IndexSettings
+from bilateral.index.changes.tables import TABLES as FEED_TABLES
+from bilateral.index.log.database import open_database
+from bilateral.index.log.store import ChainStore
+from bilateral.index.operating.databases import Shard
+from bilateral.index.operating.settings import ChainSettings, FileSettings, IndexSettings
 from bilateral.index.shards.layout import CHAIN_TABLES
 from bilateral.index.shards.process import follow
 from bilateral.index.shards.servers import update_shards
-from bilateral.index.store.chain_store import ChainStore
-from bilateral.index.store.database import open_database
-from bilateral.index.tables.changes import TABLES as FEED_TABLES
 from tests.api.world import BOB, CHAIN_ID, ERIN, FRANK
 from tests.index.proxy import Proxy
 from tests.postgres import (

@@ -9,8 +9,8 @@ import ape
 import pytest
 from eth_utils import keccak
 
-from bilateral.signatures import Domain
-from bilateral.signatures.blind_ratings import BlindFeedback, Pair, SealedFeedback, SealedRating, rating_seal
+from bilateral.core.signatures import Domain
+from bilateral.core.signatures.blind_ratings import BlindFeedback, Pair, SealedFeedback, SealedRating, rating_seal
 
 FEEDBACK = BlindFeedback(
     9977, 2, "uptime", "week", "https://agent.example", "ipfs://QmFeedback", keccak(text="the feedback file")

@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import ape
 
-from bilateral.signatures.blind_ratings import rating_seal
+from bilateral.core.signatures.blind_ratings import rating_seal
 from tests.helpers import logged
 
 BLIND = 3

@@ -8,7 +8,7 @@ import ape
 import pytest
 from eth_utils import keccak
 
-from bilateral.signatures.blind_ratings import rating_seal
+from bilateral.core.signatures.blind_ratings import rating_seal
 from tests.helpers import logged
 
 SEALED, BLIND = 2, 3

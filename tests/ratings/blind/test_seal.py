@@ -8,8 +8,8 @@ import ape
 import pytest
 from eth_utils import keccak
 
-from bilateral.signatures import Domain
-from bilateral.signatures.blind_ratings import SealedFeedback, SealedRating
+from bilateral.core.signatures import Domain
+from bilateral.core.signatures.blind_ratings import SealedFeedback, SealedRating
 from tests.helpers import logged
 
 SECP256K1_ORDER = 0xFFFFFFFFFFFFFFFFFFFFFFFFFFFFFFFEBAAEDCE6AF48A03BBFD25E8CD0364141

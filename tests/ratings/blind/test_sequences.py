@@ -17,7 +17,7 @@ from eth_utils import keccak
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, rule
 
-from bilateral.signatures.blind_ratings import BlindFeedback
+from bilateral.core.signatures.blind_ratings import BlindFeedback
 from scripts._anvil import restore
 from tests.ratings.blind.model import FREE, SEALED, Model, RefusedError, Terms
 from tests.sequences import play

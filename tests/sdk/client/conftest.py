@@ -11,8 +11,8 @@ from web3 import HTTPProvider, Web3
 
 from bilateral.client import Client
 from bilateral.client.operations import lookups
-from bilateral.contracts import Deployment, Registry
-from bilateral.identifiers import AgentId
+from bilateral.core.contracts import Deployment, Registry
+from bilateral.core.identifiers import AgentId
 from scripts._anvil import running_anvil
 from tests.sdk.client.helpers import Awaited, deploy, plain, transact
 from tests.sdk.client.unreliable import UnreliableNode

@@ -8,8 +8,8 @@ import json
 import threading
 
 from bilateral.client import AsyncClient, AsyncHandle, AsyncSignalBatch
-from bilateral.contracts import abi
-from bilateral.contracts.buyer_terms import SignedPayment
+from bilateral.core.contracts import abi
+from bilateral.core.contracts.buyer_terms import SignedPayment
 from scripts._payments import payment_message
 
 CHAIN_ID = 31337

@@ -10,17 +10,17 @@ from eth_account import Account
 from web3 import HTTPProvider, Web3
 
 from bilateral.client import AgentTransferred, AgentUriSet, AgentWalletChanged, MetadataChanged, Registered
-from bilateral.contracts import Deployment
-from bilateral.contracts.reverts import ContractRevertError
-from bilateral.documents import DataUriStore, RegistrationFile
-from bilateral.errors import (
+from bilateral.core.contracts import Deployment
+from bilateral.core.contracts.reverts import ContractRevertError
+from bilateral.core.errors import (
     InvalidArgumentError,
     MalformedDocumentError,
     MalformedIdentifierError,
     MissingSignerError,
 )
-from bilateral.identifiers import GlobalAgentId
-from bilateral.signatures import AgentWalletSet, Domain
+from bilateral.core.identifiers import GlobalAgentId
+from bilateral.core.signatures import AgentWalletSet, Domain
+from bilateral.documents import DataUriStore, RegistrationFile
 from scripts._anvil import running_anvil
 from tests.sdk.client.helpers import deploy, nonce_of
 from tests.sdk.client.unreliable import answers

@@ -16,17 +16,17 @@ from eth_utils import keccak
 
 from bilateral.client.blind_vault import BlindVault
 from bilateral.client.operations.blind import pair_of
-from bilateral.contracts.reverts import ContractRevertError
-from bilateral.errors import (
+from bilateral.core.contracts.reverts import ContractRevertError
+from bilateral.core.errors import (
     AlreadySealedError,
     EnvelopeMismatchError,
     InvalidArgumentError,
     SealMismatchError,
     SealUnsettledError,
 )
-from bilateral.signatures import Domain
-from bilateral.signatures.blind_messages import RatingOpening, SignedEnvelope, read_opening
-from bilateral.signatures.blind_ratings import PATIENCE, Pair, RatingState, rating_seal
+from bilateral.core.signatures import Domain
+from bilateral.core.signatures.blind_messages import RatingOpening, SignedEnvelope, read_opening
+from bilateral.core.signatures.blind_ratings import PATIENCE, Pair, RatingState, rating_seal
 from tests.sdk.client.helpers import nonce_of
 
 pytestmark = pytest.mark.one_client
@@ -38,7 +38,7 @@ import os, signal, sys
 from eth_account import Account
 from bilateral.client import Client
 from bilateral.client.blind_vault import BlindVault
-from bilateral.contracts import Deployment
+from bilateral.core.contracts import Deployment
 
 rpc, key, vault, client_id, client, *addresses = sys.argv[1:]
 

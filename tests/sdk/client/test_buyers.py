@@ -12,8 +12,8 @@ from eth_account import Account
 from eth_utils.crypto import keccak
 
 from bilateral.client import Anchor, BuyerStanding, RoleHolder, SettledPayment
-from bilateral.contracts import Deployment, Registry
-from bilateral.contracts.buyer_terms import (
+from bilateral.core.contracts import Deployment, Registry
+from bilateral.core.contracts.buyer_terms import (
     AttestedPayment,
     BuyerFeedback,
     BuyerReviews,
@@ -26,15 +26,15 @@ from bilateral.contracts.buyer_terms import (
     TierCredential,
     policy_hash,
 )
-from bilateral.contracts.reverts import ContractRevertError
-from bilateral.errors import (
+from bilateral.core.contracts.reverts import ContractRevertError
+from bilateral.core.errors import (
     InvalidArgumentError,
     MissingReceiptError,
     MissingRegistryError,
     PaymentSettledHereError,
     UnexpectedAnswerError,
 )
-from bilateral.identifiers import AgentId
+from bilateral.core.identifiers import AgentId
 from tests.sdk.client.helpers import deploy, plain, signed_payment
 
 pytestmark = pytest.mark.one_client

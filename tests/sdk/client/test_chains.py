@@ -8,7 +8,7 @@ import pytest
 from web3 import HTTPProvider, Web3
 
 from bilateral import AsyncClients, Clients, Deployment
-from bilateral.errors import MalformedIdentifierError, UnknownChainError, WrongChainError
+from bilateral.core.errors import MalformedIdentifierError, UnknownChainError, WrongChainError
 from scripts._anvil import running_anvil
 from tests.sdk.client.helpers import deploy
 

@@ -7,8 +7,8 @@ import json
 import pytest
 
 from bilateral.client import Client
-from bilateral.contracts import Deployment, deployments, packaged_deployment
-from bilateral.errors import DeploymentRecordError
+from bilateral.core.contracts import Deployment, deployments, packaged_deployment
+from bilateral.core.errors import DeploymentRecordError
 from scripts.abi import PACKAGED_RECORDS, RECORDS, public_records
 
 

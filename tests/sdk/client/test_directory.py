@@ -6,8 +6,8 @@ import pytest
 from eth_account import Account
 
 from bilateral.client import DirectoryEntry, PrimaryAgentChosen, Registered
-from bilateral.contracts.reverts import ContractRevertError
-from bilateral.errors import InvalidArgumentError
+from bilateral.core.contracts.reverts import ContractRevertError
+from bilateral.core.errors import InvalidArgumentError
 
 
 def test_an_agent_is_registered_under_a_domain(connect, newcomer):

@@ -6,8 +6,8 @@ import inspect
 import re
 from pathlib import Path
 
-from bilateral import errors
 from bilateral.client import Client
+from bilateral.core import errors
 
 PAGE = (Path(__file__).parents[3] / "docs" / "sdk.md").read_text()
 

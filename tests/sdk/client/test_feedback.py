@@ -8,15 +8,15 @@ from decimal import Decimal
 import pytest
 
 from bilateral.client import FeedbackResponse, FeedbackRevocation, ResponseLink
-from bilateral.contracts.reverts import ContractRevertError
-from bilateral.documents import DataUriStore, prepare_feedback_file
-from bilateral.errors import (
+from bilateral.core.contracts.reverts import ContractRevertError
+from bilateral.core.errors import (
     InvalidArgumentError,
     MalformedIdentifierError,
     UnrepresentableValueError,
 )
-from bilateral.identifiers import AgentId, FeedbackId
-from bilateral.values import FeedbackValue
+from bilateral.core.identifiers import AgentId, FeedbackId
+from bilateral.core.values import FeedbackValue
+from bilateral.documents import DataUriStore, prepare_feedback_file
 from tests.sdk.client.helpers import nonce_of
 
 pytestmark = pytest.mark.one_client

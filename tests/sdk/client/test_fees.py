@@ -6,8 +6,8 @@ from dataclasses import replace
 
 import pytest
 
-from bilateral.contracts import max_fees_of
-from bilateral.errors import (
+from bilateral.core.contracts import max_fees_of
+from bilateral.core.errors import (
     FeeLimitError,
     InvalidArgumentError,
     NotSentError,

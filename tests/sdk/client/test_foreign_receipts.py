@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from bilateral.errors import UnexpectedAnswerError
+from bilateral.core.errors import UnexpectedAnswerError
 
 
 @pytest.fixture

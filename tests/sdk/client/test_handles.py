@@ -6,9 +6,9 @@ import pytest
 from eth_account import Account
 
 from bilateral.client.operations import lookups
-from bilateral.contracts import Registry
-from bilateral.contracts.reverts import ContractRevertError
-from bilateral.errors import (
+from bilateral.core.contracts import Registry
+from bilateral.core.contracts.reverts import ContractRevertError
+from bilateral.core.errors import (
     InsufficientFundsError,
     NotSentError,
     TransactionDroppedError,

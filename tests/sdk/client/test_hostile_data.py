@@ -11,10 +11,10 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from bilateral.client import Client
+from bilateral.core.errors import DocumentError, ForbiddenAddressError, MalformedDocumentError, UnsupportedUriError
+from bilateral.core.identifiers import AgentId
+from bilateral.core.text import ChainText
 from bilateral.documents import DataUriStore, Loader
-from bilateral.errors import DocumentError, ForbiddenAddressError, MalformedDocumentError, UnsupportedUriError
-from bilateral.identifiers import AgentId
-from bilateral.text import ChainText
 from tests.sdk.client.helpers import send
 
 HOSTILE = {

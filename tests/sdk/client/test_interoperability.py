@@ -12,9 +12,9 @@ from eth_utils.crypto import keccak
 from web3.logs import DISCARD
 
 from bilateral.client import Client
-from bilateral.contracts import Registry
+from bilateral.core.contracts import Registry
+from bilateral.core.errors import HashMismatchError
 from bilateral.documents import RegistrationFile, prepare_feedback_file
-from bilateral.errors import HashMismatchError
 from tests.sdk.client.helpers import plain, transact
 
 pytestmark = pytest.mark.parametrize("connect", [Client], indirect=True)  # what comes back does not depend on it

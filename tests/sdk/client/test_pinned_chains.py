@@ -9,7 +9,7 @@ from contextlib import suppress
 import pytest
 
 from bilateral import Clients
-from bilateral.errors import InvalidArgumentError, TransactionDroppedError, WrongChainError
+from bilateral.core.errors import InvalidArgumentError, TransactionDroppedError, WrongChainError
 from tests.sdk.client.test_deployments import packaged, record  # noqa: F401  # a fixture
 from tests.sdk.client.unreliable import answers
 

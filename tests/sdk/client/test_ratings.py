@@ -9,9 +9,9 @@ import pytest
 from eth_account import Account
 
 from bilateral.client import Rating, RatingKind
-from bilateral.contracts import Registry, selectors
-from bilateral.contracts.reverts import ContractRevertError
-from bilateral.errors import AgentUnsettledError, InvalidArgumentError
+from bilateral.core.contracts import Registry, selectors
+from bilateral.core.contracts.reverts import ContractRevertError
+from bilateral.core.errors import AgentUnsettledError, InvalidArgumentError
 from tests.sdk.client.helpers import nonce_of, plain, transact
 
 pytestmark = pytest.mark.one_client

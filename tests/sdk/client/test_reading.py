@@ -9,12 +9,12 @@ from itertools import pairwise
 import pytest
 from eth_abi import encode
 
-from bilateral.contracts.reverts import ContractRevertError
+from bilateral.core.contracts.reverts import ContractRevertError
+from bilateral.core.errors import InvalidArgumentError, NodeError, UnexpectedAnswerError, UnrepresentableValueError
+from bilateral.core.identifiers import checksummed
+from bilateral.core.values import FeedbackValue
+from bilateral.core.values.summaries import summarize
 from bilateral.documents import prepare_feedback_file
-from bilateral.errors import InvalidArgumentError, NodeError, UnexpectedAnswerError, UnrepresentableValueError
-from bilateral.identifiers import checksummed
-from bilateral.values import FeedbackValue
-from bilateral.values.summaries import summarize
 from tests.sdk.client.unreliable import answers, refuses
 from tests.sdk.servers import respond
 

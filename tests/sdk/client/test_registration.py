@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import pytest
 
-from bilateral.contracts.reverts import ContractRevertError
+from bilateral.core.contracts.reverts import ContractRevertError
+from bilateral.core.errors import InvalidArgumentError, MalformedDocumentError, UnreachableDocumentError
+from bilateral.core.text.encoding import encode_object
 from bilateral.documents import DataUriStore, RegistrationFile
-from bilateral.errors import InvalidArgumentError, MalformedDocumentError, UnreachableDocumentError
-from bilateral.text.encoding import encode_object
 from tests.sdk.client.helpers import nonce_of
 
 pytestmark = pytest.mark.one_client

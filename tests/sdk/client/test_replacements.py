@@ -7,7 +7,7 @@ import rlp
 from eth_account import Account
 from eth_utils import keccak, to_checksum_address
 
-from bilateral.errors import FeeLimitError, InvalidArgumentError, MalformedNodeAnswerError
+from bilateral.core.errors import FeeLimitError, InvalidArgumentError, MalformedNodeAnswerError
 from tests.sdk.client.helpers import CHAIN_ID, nonce_of
 from tests.sdk.client.unreliable import answers
 

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from bilateral.contracts import Registry
-from bilateral.contracts.codec import encode_call
+from bilateral.core.contracts import Registry
+from bilateral.core.contracts.codec import encode_call
 from tests.sdk.client.unreliable import refuses
 
 READ_ALL = "0x" + encode_call(Registry.REPUTATION, "readAllFeedback", [1, [], "", "", False])[:4].hex()

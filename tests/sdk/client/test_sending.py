@@ -11,7 +11,7 @@ import pytest
 from eth_account import Account
 
 from bilateral.client import AsyncClient, Client
-from bilateral.errors import InsufficientFundsError, NodeError, SendUncertainError, UnexpectedAnswerError
+from bilateral.core.errors import InsufficientFundsError, NodeError, SendUncertainError, UnexpectedAnswerError
 from tests.sdk.client.helpers import CHAIN_ID, nonce_of, overtaken_by, send
 from tests.sdk.client.unreliable import answers, refuses, times
 

@@ -9,9 +9,9 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, rule
 
 from bilateral.client import Client
-from bilateral.contracts.reverts import ContractRevertError
-from bilateral.values import FeedbackValue
-from bilateral.values.summaries import summarize
+from bilateral.core.contracts.reverts import ContractRevertError
+from bilateral.core.values import FeedbackValue
+from bilateral.core.values.summaries import summarize
 from tests.sequences import play
 
 TAGS = st.sampled_from(["", "starred", "uptime", "ü"])

@@ -9,16 +9,16 @@ from decimal import Decimal
 import pytest
 
 from bilateral.client import AuthorizedSummary, SignedFeedback
-from bilateral.contracts.reverts import ContractRevertError
-from bilateral.documents import prepare_feedback_file
-from bilateral.errors import (
+from bilateral.core.contracts.reverts import ContractRevertError
+from bilateral.core.errors import (
     IndexMismatchError,
     InvalidArgumentError,
     NodeError,
     NotAgentOwnerError,
     UnrepresentableValueError,
 )
-from bilateral.identifiers import FeedbackId
+from bilateral.core.identifiers import FeedbackId
+from bilateral.documents import prepare_feedback_file
 from tests.sdk.client.helpers import nonce_of
 from tests.sdk.client.unreliable import answers, refuses
 

@@ -8,7 +8,7 @@ import re
 import pytest
 
 from bilateral.client import AsyncClient, Client, Signal
-from bilateral.errors import BatchInterruptedError, MissingSignerError, SignerFailedError
+from bilateral.core.errors import BatchInterruptedError, MissingSignerError, SignerFailedError
 from tests.sdk.client.helpers import overtaken_by
 from tests.sdk.client.unreliable import answers
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 import pytest
 
 from bilateral.client import Client
-from bilateral.contracts.reverts import ContractRevertError
+from bilateral.core.contracts.reverts import ContractRevertError
+from bilateral.core.errors import BilateralError, InsufficientFundsError, MissingSignerError
 from bilateral.documents import RegistrationFile, StoredDocument, prepare_feedback_file
-from bilateral.errors import BilateralError, InsufficientFundsError, MissingSignerError
 
 FILE = RegistrationFile.new("Agent", "It works", "https://agent.example/i.png")
 FEEDBACK = prepare_feedback_file(text="Fine")

@@ -6,7 +6,7 @@ import pytest
 from eth_abi import encode
 from eth_account import Account
 
-from bilateral.errors import UnexpectedAnswerError
+from bilateral.core.errors import UnexpectedAnswerError
 from tests.sdk.client.unreliable import answers
 
 pytestmark = pytest.mark.one_client

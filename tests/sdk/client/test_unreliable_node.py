@@ -8,9 +8,9 @@ import pytest
 from web3 import AsyncHTTPProvider, HTTPProvider
 
 from bilateral.client import Client
-from bilateral.contracts import Deployment
-from bilateral.contracts.reverts import ContractRevertError
-from bilateral.errors import (
+from bilateral.core.contracts import Deployment
+from bilateral.core.contracts.reverts import ContractRevertError
+from bilateral.core.errors import (
     InvalidArgumentError,
     MalformedNodeAnswerError,
     MissingRegistryError,

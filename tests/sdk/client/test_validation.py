@@ -10,8 +10,8 @@ from eth_account import Account
 from eth_utils.crypto import keccak
 
 from bilateral.client import ValidationAnswered, ValidationRequested, ValidationStatus, ValidationSummary
-from bilateral.contracts.reverts import ContractRevertError
-from bilateral.errors import InvalidArgumentError
+from bilateral.core.contracts.reverts import ContractRevertError
+from bilateral.core.errors import InvalidArgumentError
 from tests.sdk.client.helpers import nonce_of
 from tests.sdk.client.unreliable import refuses
 

@@ -7,8 +7,8 @@ from datetime import UTC, datetime, timedelta
 import pytest
 
 from bilateral.client import VoidedSignatures
-from bilateral.contracts.reverts import ContractRevertError
-from bilateral.errors import InvalidArgumentError, MissingSignerError
+from bilateral.core.contracts.reverts import ContractRevertError
+from bilateral.core.errors import InvalidArgumentError, MissingSignerError
 
 SECOND = timedelta(seconds=1)
 

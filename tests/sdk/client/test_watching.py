@@ -10,16 +10,16 @@ import pytest
 from eth_account import Account
 
 from bilateral.client import Client, Rater, Signal, week_of
-from bilateral.contracts.reverts import ContractRevertError
-from bilateral.documents import RegistrationFile
-from bilateral.errors import (
+from bilateral.core.contracts.reverts import ContractRevertError
+from bilateral.core.errors import (
     BatchInterruptedError,
     InvalidArgumentError,
     MissingSignerError,
     NodeError,
     UnrepresentableValueError,
 )
-from bilateral.values import FeedbackValue
+from bilateral.core.values import FeedbackValue
+from bilateral.documents import RegistrationFile
 from tests.sdk.client.helpers import nonce_of, overtaken_by
 from tests.sdk.client.unreliable import answers, refuses, times
 

@@ -8,9 +8,9 @@ import pytest
 from eth_account import Account
 
 from bilateral.client import AsyncClient, Client
-from bilateral.contracts.reverts import ContractRevertError
+from bilateral.core.contracts.reverts import ContractRevertError
+from bilateral.core.errors import BatchInterruptedError, InsufficientFundsError, NotSentError
 from bilateral.documents import FolderStore
-from bilateral.errors import BatchInterruptedError, InsufficientFundsError, NotSentError
 from tests.sdk.client.helpers import nonce_of
 from tests.sdk.client.unreliable import refuses, times
 

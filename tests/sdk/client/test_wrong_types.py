@@ -10,7 +10,7 @@ from eth_account import Account
 
 from bilateral.client import AsyncClient, Client, FeedbackAuthorization, ResponseLink, Signal, SignedFeedback, week_of
 from bilateral.client.blind_vault import BlindVault
-from bilateral.contracts.buyer_terms import (
+from bilateral.core.contracts.buyer_terms import (
     AttestedPayment,
     BuyerFeedback,
     BuyerReviews,
@@ -21,11 +21,11 @@ from bilateral.contracts.buyer_terms import (
     SignedPayment,
     TierCredential,
 )
+from bilateral.core.errors import BilateralError, InvalidArgumentError
+from bilateral.core.signatures import Feedback
+from bilateral.core.signatures.blind_messages import RatingOpening, SignedEnvelope
+from bilateral.core.signatures.blind_ratings import Pair, SealedRating
 from bilateral.documents import Limits
-from bilateral.errors import BilateralError, InvalidArgumentError
-from bilateral.signatures import Feedback
-from bilateral.signatures.blind_messages import RatingOpening, SignedEnvelope
-from bilateral.signatures.blind_ratings import Pair, SealedRating
 from tests.sdk.client.helpers import Awaited
 
 ADDRESS = "0x8004B663056A597Dffe9eCcC1965A193B7388713"

@@ -9,7 +9,7 @@ from eth_utils import keccak
 
 from bilateral.buyers.anchors import leaf_of
 from bilateral.client.operations import registries
-from bilateral.contracts.buyer_terms import (
+from bilateral.core.contracts.buyer_terms import (
     AttestedPayment,
     BuyerFeedback,
     BuyerReviews,
@@ -20,7 +20,7 @@ from bilateral.contracts.buyer_terms import (
     TierCredential,
     policy_hash,
 )
-from bilateral.contracts.reverts import ContractRevertError
+from bilateral.core.contracts.reverts import ContractRevertError
 from tests.sdk.client.helpers import signed_payment
 from tests.sdk.deployed.catalogue import (
     new_address,

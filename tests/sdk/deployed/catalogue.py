@@ -7,7 +7,7 @@ from contextlib import suppress
 from eth_account import Account
 from eth_utils import keccak
 
-from bilateral.errors import MissingFunctionError, MissingRegistryError
+from bilateral.core.errors import MissingFunctionError, MissingRegistryError
 
 SCENARIOS = {}
 

@@ -12,9 +12,9 @@ from eth_account import Account
 from bilateral.client import Signal
 from bilateral.client.blind_vault import BlindVault
 from bilateral.client.operations.blind import pair_of
+from bilateral.core.signatures import Domain
+from bilateral.core.signatures.blind_ratings import RatingState
 from bilateral.documents import RegistrationFile
-from bilateral.signatures import Domain
-from bilateral.signatures.blind_ratings import RatingState
 from tests.sdk.deployed.catalogue import (
     fresh,
     fresh_of_reviewer,

@@ -8,7 +8,7 @@ import ape
 import pytest
 from eth_account import Account
 
-from bilateral.errors import UnexpectedAnswerError, WrongIdentityRegistryError
+from bilateral.core.errors import UnexpectedAnswerError, WrongIdentityRegistryError
 from tests.sdk.client.helpers import deploy
 from tests.sdk.deployed.world import CANONICAL, OWNER, REVIEWER
 

@@ -7,9 +7,9 @@ import json
 import pytest
 
 from bilateral.client import Client, Clients
-from bilateral.contracts import Deployment, deployments
-from bilateral.contracts.origin import Origin
-from bilateral.errors import InvalidArgumentError, UnknownDeploymentError, WrongChainError
+from bilateral.core.contracts import Deployment, deployments
+from bilateral.core.contracts.origin import Origin
+from bilateral.core.errors import InvalidArgumentError, UnknownDeploymentError, WrongChainError
 from tests.sdk.deployed.world import CANONICAL, CHAIN_ID, OWNER, REVIEWER
 
 OURS = "0x" + "11" * 20

@@ -8,9 +8,9 @@ import ape
 import pytest
 from eth_account import Account
 
-from bilateral.contracts import REGISTRY_ATTRIBUTES, Deployment
-from bilateral.contracts.reverts import ContractRevertError
-from bilateral.errors import MissingFunctionError, UnexpectedAnswerError, WrongIdentityRegistryError
+from bilateral.core.contracts import REGISTRY_ATTRIBUTES, Deployment
+from bilateral.core.contracts.reverts import ContractRevertError
+from bilateral.core.errors import MissingFunctionError, UnexpectedAnswerError, WrongIdentityRegistryError
 from tests.sdk.client.helpers import deploy
 from tests.sdk.deployed.world import CANONICAL, CHAIN_ID
 

@@ -9,9 +9,9 @@ import pytest
 from eth_account import Account
 
 from bilateral.client import SignedFeedback
-from bilateral.contracts.reverts import ContractRevertError
-from bilateral.errors import MissingFunctionError, MissingRegistryError
-from bilateral.signatures import Feedback
+from bilateral.core.contracts.reverts import ContractRevertError
+from bilateral.core.errors import MissingFunctionError, MissingRegistryError
+from bilateral.core.signatures import Feedback
 from tests.sdk.client.unreliable import refuses
 from tests.sdk.deployed.world import CANONICAL, OWNER, PAYER, REVIEWER
 

@@ -12,7 +12,7 @@ from eth_account import Account
 from web3 import HTTPProvider, Web3
 
 from bilateral.client import Client
-from bilateral.contracts import Deployment
+from bilateral.core.contracts import Deployment
 from bilateral.documents import Limits, Loader, Network
 from scripts._anvil import running_anvil
 from tests.deployed import IMPLEMENTATION_SLOT

@@ -10,7 +10,7 @@ from dataclasses import replace
 import pytest
 
 from bilateral.client import Client
-from bilateral.index.store.database import open_database
+from bilateral.index.log.database import open_database
 from bilateral.x402.aggregator.service import Aggregator
 from bilateral.x402.aggregator.settings import AggregatorSettings, SponsoredChain
 from tests.index.conftest import fresh_postgres, postgres  # noqa: F401  # fixtures

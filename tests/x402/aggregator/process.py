@@ -14,8 +14,8 @@ import uvicorn
 
 from bilateral.api.app import create_app
 from bilateral.api.settings import ApiSettings
-from bilateral.contracts import Registry
-from bilateral.index.store.database import open_database
+from bilateral.core.contracts import Registry
+from bilateral.index.log.database import open_database
 from bilateral.x402.aggregator.acceptance import Acceptance
 from bilateral.x402.aggregator.blind import BlindRelay
 from bilateral.x402.aggregator.configuration import read_aggregator_settings

@@ -10,9 +10,9 @@ import pytest
 from bilateral.client.blind_vault import BlindVault
 from bilateral.client.operations.blind import pair_of
 from bilateral.client.operations.registries import calldata
-from bilateral.contracts import Registry
-from bilateral.signatures.blind_messages import SignedEnvelope
-from bilateral.signatures.blind_ratings import RatingState
+from bilateral.core.contracts import Registry
+from bilateral.core.signatures.blind_messages import SignedEnvelope
+from bilateral.core.signatures.blind_ratings import RatingState
 from bilateral.x402.aggregator.refusals import Code, FeedbackRefusedError
 from bilateral.x402.aggregator.service import Aggregator
 from tests.sdk.client.helpers import send

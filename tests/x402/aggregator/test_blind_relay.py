@@ -9,10 +9,10 @@ import httpx
 import pytest
 
 from bilateral.api.settings import ApiSettings
-from bilateral.errors import InvalidArgumentError, SealMismatchError
-from bilateral.index.store.database import open_database
-from bilateral.signatures.blind_messages import RatingOpening
-from bilateral.signatures.blind_ratings import RatingState
+from bilateral.core.errors import InvalidArgumentError, SealMismatchError
+from bilateral.core.signatures.blind_messages import RatingOpening
+from bilateral.core.signatures.blind_ratings import RatingState
+from bilateral.index.log.database import open_database
 from bilateral.x402.aggregator.blind_client import relay_blind_rating, relay_blind_rating_async
 from bilateral.x402.aggregator.client import AggregatorFailedError
 from bilateral.x402.aggregator.refusals import Code, FeedbackRefusedError

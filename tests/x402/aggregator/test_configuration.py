@@ -7,8 +7,8 @@ import json
 import pytest
 from eth_account import Account
 
-from bilateral.contracts import Deployment
-from bilateral.errors import InvalidArgumentError, MissingFunctionError
+from bilateral.core.contracts import Deployment
+from bilateral.core.errors import InvalidArgumentError, MissingFunctionError
 from bilateral.x402.aggregator.configuration import read_aggregator_settings
 from bilateral.x402.aggregator.settings import AggregatorSettings, SponsoredChain
 

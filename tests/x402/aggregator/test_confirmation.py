@@ -11,7 +11,7 @@ import pytest
 
 from bilateral.api.settings import ApiSettings
 from bilateral.client import AsyncClient, Client
-from bilateral.index.store.database import open_database
+from bilateral.index.log.database import open_database
 from bilateral.x402.aggregator.client import (
     AggregatorFailedError,
     UnconfirmedFeedbackError,

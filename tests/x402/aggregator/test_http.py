@@ -13,8 +13,8 @@ from hypothesis import strategies as st
 
 from bilateral.api.settings import ApiSettings
 from bilateral.client import AsyncClient, Client
-from bilateral.errors import InvalidArgumentError
-from bilateral.index.store.database import open_database
+from bilateral.core.errors import InvalidArgumentError
+from bilateral.index.log.database import open_database
 from bilateral.x402 import (
     DuplicateFeedbackError,
     ReputationDraftResourceServerExtension,

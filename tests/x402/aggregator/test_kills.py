@@ -9,9 +9,9 @@ import time
 import httpx
 import pytest
 
-from bilateral.index.store.database import open_database
-from bilateral.index.tables.aggregator import State
+from bilateral.index.log.database import open_database
 from bilateral.x402.aggregator.service import Aggregator
+from bilateral.x402.aggregator.tables import State
 from tests.waiting import until
 from tests.x402.aggregator.process import POINTS, running, work_until_killed, write_settings
 from tests.x402.aggregator.world import log_of

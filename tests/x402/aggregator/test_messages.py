@@ -8,9 +8,9 @@ import json
 import pytest
 from eth_account import Account
 
-from bilateral.contracts import Deployment
-from bilateral.identifiers import GlobalAgentId
-from bilateral.values import FeedbackValue
+from bilateral.core.contracts import Deployment
+from bilateral.core.identifiers import GlobalAgentId
+from bilateral.core.values import FeedbackValue
 from bilateral.x402 import draft_data_hash, draft_interaction_hash, draft_reviewer_hash
 from bilateral.x402.aggregator.messages import MAX_FEEDBACK_URI, MAX_SIGNATURE, MAX_TAG, Bodies, Submission
 from bilateral.x402.aggregator.refusals import Code, FeedbackRefusedError

@@ -11,8 +11,8 @@ from eth_account import Account
 from eth_account.messages import encode_defunct
 
 from bilateral.client import Client
+from bilateral.core.identifiers import GlobalAgentId
 from bilateral.documents import DataUriStore, RegistrationFile
-from bilateral.identifiers import GlobalAgentId
 from bilateral.x402 import Ed25519Key, Secp256k1Key, add_signer, client_message_hash, retire_signer
 from bilateral.x402.aggregator import evidence
 from bilateral.x402.aggregator.messages import Bodies

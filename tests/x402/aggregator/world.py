@@ -6,10 +6,10 @@ import json
 import time
 from dataclasses import dataclass, field, replace
 
-from bilateral.contracts import Registry
+from bilateral.core.contracts import Registry
+from bilateral.core.identifiers import AccountId, GlobalAgentId
+from bilateral.core.signatures import Domain, Feedback
 from bilateral.documents import DataUriStore, FeedbackFile
-from bilateral.identifiers import AccountId, GlobalAgentId
-from bilateral.signatures import Domain, Feedback
 from bilateral.x402 import client_message_hash, interaction_hash
 from bilateral.x402.aggregator.messages import Bodies, Submission
 from bilateral.x402.aggregator.records import Filter, list_feedback

@@ -12,18 +12,18 @@ from bilateral.api.mcp.lookups import READS, AgentText, Cursor, Limit, Tag, key_
 from bilateral.api.mcp.untrusted import Untrusted, untrusted
 from bilateral.api.parameters import RatingFilters
 from bilateral.api.texts import require_storable
-from bilateral.identifiers import checksummed
-from bilateral.query.agent_answers import Agent
-from bilateral.query.blind import SealedPair, sealed_pairs_of
-from bilateral.query.feedback import Feedback, FeedbackFilter, feedback_of
-from bilateral.query.pages import Page
-from bilateral.query.ratings import Rating, ratings_of
+from bilateral.core.identifiers import checksummed
+from bilateral.index.profiles.answers import Agent
+from bilateral.index.ratings.feedback import Feedback, FeedbackFilter, feedback_of
+from bilateral.index.ratings.queries import Rating, ratings_of
+from bilateral.index.ratings.sealed import SealedPair, sealed_pairs_of
+from bilateral.index.reading.pages import Page
 
 if TYPE_CHECKING:
     from mcp.server import MCPServer
     from sqlalchemy import Connection
 
-    from bilateral.query.readers import Reader
+    from bilateral.index.reading.readers import Reader
 
 
 def add_tools(server: MCPServer[Any], reader: Reader) -> None:

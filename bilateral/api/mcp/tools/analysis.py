@@ -11,16 +11,16 @@ from bilateral.api.mcp.lookups import READS, AgentText, key_of, tool_errors
 from bilateral.api.mcp.untrusted import Untrusted, untrusted
 from bilateral.api.routes.analysis import ExplainedAccount
 from bilateral.api.routes.analysis import explain_account as explanation
-from bilateral.identifiers import checksummed
+from bilateral.core.identifiers import checksummed
 from bilateral.index.errors import NotIndexedError
-from bilateral.query.registries import read_registries
-from bilateral.query.trusted import TrustedClients, trusted_clients
+from bilateral.index.reading.registries import read_registries
+from bilateral.index.standing.trusted import TrustedClients, trusted_clients
 
 if TYPE_CHECKING:
     from mcp.server import MCPServer
     from sqlalchemy import Connection
 
-    from bilateral.query.readers import Reader
+    from bilateral.index.reading.readers import Reader
 
 
 def add_tools(server: MCPServer[Any], reader: Reader) -> None:

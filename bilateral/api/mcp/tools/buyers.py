@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from mcp.server import MCPServer
     from sqlalchemy import Connection
 
-    from bilateral.query.readers import Reader
+    from bilateral.index.reading.readers import Reader
 
 _Buyer = Annotated[str, Field(max_length=200, description="0x… or eip155:8453:0x….")]
 _Chain = Annotated[int | None, Field(ge=1, lt=2**63, description="The first one if missing.")]

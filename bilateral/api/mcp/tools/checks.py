@@ -21,7 +21,7 @@ from bilateral.checks.subjects import is_account
 if TYPE_CHECKING:
     from mcp.server import MCPServer
 
-    from bilateral.query.readers import Reader
+    from bilateral.index.reading.readers import Reader
 
 PolicyArgument = Annotated[
     str | dict[str, Any],

@@ -11,16 +11,16 @@ from pydantic import BeforeValidator, Field, WithJsonSchema
 from bilateral.api.mcp.arguments import asks, brief
 from bilateral.api.mcp.lookups import READS, Cursor, Limit, tool_errors
 from bilateral.api.mcp.untrusted import Untrusted, untrusted
-from bilateral.query.search.agents import FoundAgents, search_indexed
-from bilateral.query.search.filters import MAX_GATES, Order
-from bilateral.query.search.gate_texts import GateFilters
-from bilateral.query.search.questions import AgentFilters
-from bilateral.values.blind import Blind
+from bilateral.core.values.blind import Blind
+from bilateral.index.search.filters import MAX_GATES, Order
+from bilateral.index.search.gate_texts import GateFilters
+from bilateral.index.search.queries import FoundAgents, search_indexed
+from bilateral.index.search.questions import AgentFilters
 
 if TYPE_CHECKING:
     from mcp.server import MCPServer
 
-    from bilateral.query.readers import Reader
+    from bilateral.index.reading.readers import Reader
 
 
 def _only(is_sealed: object) -> object:

@@ -16,14 +16,14 @@ from bilateral.api.node_work import NodeWork
 from bilateral.api.problems import ProblemError
 from bilateral.checks.subjects import is_account
 from bilateral.client import Client
+from bilateral.core.errors import DocumentError, MissingExtraError
+from bilateral.core.errors.client import NODE_FAILURES
+from bilateral.core.identifiers import checksummed
 from bilateral.documents import Limits, Loader
-from bilateral.errors import DocumentError, MissingExtraError
-from bilateral.errors.client import NODE_FAILURES
 from bilateral.explorer.signing import indexed_deployment
-from bilateral.identifiers import checksummed
-from bilateral.query.accounts import Account, account
-from bilateral.query.named_hosts import NamedHost, services_at
-from bilateral.query.registries import read_registries
+from bilateral.index.agents.queries import Account, account
+from bilateral.index.files.named_hosts import NamedHost, services_at
+from bilateral.index.reading.registries import read_registries
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -31,10 +31,10 @@ if TYPE_CHECKING:
     from mcp.server import MCPServer
     from sqlalchemy import Connection
 
-    from bilateral.contracts import Deployment
+    from bilateral.core.contracts import Deployment
     from bilateral.documents import Network
-    from bilateral.query.readers import Reader
-    from bilateral.x402.service_check import ServiceCheck
+    from bilateral.index.reading.readers import Reader
+    from bilateral.x402.clients.service_check import ServiceCheck
 
 _SECONDS: Final = 5.0
 """The longest time for one request to a node, and for one file: a model waits for some tens of them."""
@@ -98,8 +98,8 @@ def _check(url: str, nodes: Mapping[str, str], deployments: Mapping[str, Deploym
         MissingExtraError: The extra `x402` is missing.
     """
     try:
-        from bilateral.x402.preflight import ask_price  # noqa: PLC0415  # another extra
-        from bilateral.x402.service_check import judge_service, networks_of  # noqa: PLC0415
+        from bilateral.x402.clients.preflight import ask_price  # noqa: PLC0415  # another extra
+        from bilateral.x402.clients.service_check import judge_service, networks_of  # noqa: PLC0415
     except ModuleNotFoundError as missing:
         raise MissingExtraError("x402", [str(missing.name)]) from None
     try:

@@ -1,0 +1,1 @@
+"""The entities of the GraphQL schema as JSON, on both engines."""

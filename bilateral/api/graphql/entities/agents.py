@@ -1,0 +1,240 @@
+"""Rows of the entities of identity registries: agents and their metadata."""
+
+from __future__ import annotations
+
+from functools import partial
+from typing import TYPE_CHECKING, Any, ClassVar
+
+from sqlalchemy import BigInteger, Text, and_, case, cast, exists, false, func, literal_column, or_, select
+
+from bilateral.api.graphql.rows import ENTITIES, Rows, lowered, parsed_agent, text_of
+from bilateral.api.graphql.values import Address, Blob, Entries, Id, String, Value, Whole, Wide, checksum_address
+from bilateral.core.events import Approval, MetadataSet
+from bilateral.index.agents.activity import agent_activity
+from bilateral.index.files.reading import listed
+from bilateral.index.log import tables as schema
+from bilateral.index.reading.lists import has_all
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping, Sequence
+
+    from sqlalchemy import ColumnElement, FromClause
+    from sqlalchemy.sql.base import ReadOnlyColumnCollection
+
+    from bilateral.api.graphql.rows import Scope
+
+    Condition = ColumnElement[bool]
+
+_ZERO_ADDRESS = "0x" + "00" * 20
+
+
+def agent_id_text(rows: FromClause, scope: Scope) -> ColumnElement[str]:
+    """Return the id of the agent that rows are about."""
+    return text_of(cast(rows.c.chain_id, Text), scope.dialect.whole(rows.c.agent_id))
+
+
+def agent_finder(rows: FromClause, scope: Scope) -> Callable[[Sequence[str]], Condition]:
+    """Return a function that finds rows by the ids of their agents. Ids of other chains find nothing."""
+
+    def find(ids: Sequence[str]) -> Condition:
+        chains: dict[int, list[int]] = {}
+        for text in ids:
+            if (key := parsed_agent(text)) is not None and scope.has_chain(key[0]):
+                chains.setdefault(key[0], []).append(key[1])
+        conditions = (and_(rows.c.chain_id == chain_id, rows.c.agent_id.in_(of)) for chain_id, of in chains.items())
+        return or_(false(), *conditions)
+
+    return find
+
+
+def uri_type(uri: ColumnElement[str]) -> ColumnElement[str]:
+    """Return the kind of a URI, as the public subgraph names it."""
+    cid = or_(and_(uri.like("Qm%"), func.length(uri) == 46), and_(uri.like("baf%"), func.length(uri) >= 8))  # noqa: PLR2004
+    gateways = ("gateway.pinata.cloud", "ipfs.io", "cloudflare-ipfs.com")
+    hosts = ("w3s.link", "dweb.link", "gateway.pinata.cloud", "ipfs.io", "cloudflare-ipfs.com")
+    gateway = or_(
+        *(starts_with(uri, f"https://{host}/ipfs/") for host in gateways),
+        *(uri.like(f"%.ipfs.{host}") for host in hosts),
+    )
+    return case(
+        (starts_with(uri, "data:"), "data"),
+        (or_(starts_with(uri, "ipfs://"), gateway, cid), "ipfs"),
+        (starts_with(uri, "https://"), "https"),
+        (starts_with(uri, "http://"), "http"),
+        else_="unknown",
+    )
+
+
+def starts_with(text: ColumnElement[str], start: str) -> Condition:
+    """Return true if a text begins with another one, in the same case."""
+    return func.substr(text, 1, len(start)) == start
+
+
+class AgentRows(Rows):
+    """The rows of `Agent`."""
+
+    entity: ClassVar = "Agent"
+    sort_aliases: ClassVar = {"name": "registrationFile__name"}
+
+    def __init__(self, scope: Scope) -> None:
+        super().__init__(scope)
+        self.source = self.agent = agent = schema.agent.alias()
+        self._activity: FromClause | None = None
+        self.conditions = [scope.of("identity", agent.c.chain_id, agent.c.identity_registry)]
+        self.key = (agent.c.chain_id, agent.c.identity_registry, agent.c.agent_id)
+        self.block = agent.c.updated_block
+
+    @property
+    def fields(self) -> Mapping[str, Callable[[], Value]]:
+        columns = self.agent.c
+        return {
+            "id": lambda: Id(agent_id_text(self.agent, self.scope), agent_finder(self.agent, self.scope)),
+            "chainId": lambda: Whole(columns.chain_id),
+            "agentId": lambda: Wide(columns.agent_id),
+            "agentURI": lambda: String(columns.uri),
+            "agentURIType": lambda: String(uri_type(columns.uri)),
+            "owner": lambda: Address(columns.owner),
+            "agentWallet": lambda: Address(columns.wallet, is_nullable=True),
+            "operators": self._operators,
+            "createdAt": lambda: Whole(columns.registered_at),
+            "updatedAt": lambda: Whole(self._times().updated_at),
+            "totalFeedback": lambda: Whole(self._total_feedback()),
+            "lastActivity": lambda: Whole(self._times().last_activity),
+        }
+
+    @property
+    def links(self) -> Mapping[str, Callable[[], Rows]]:
+        return {
+            "registrationFile": partial(self._listed, "AgentRegistrationFile"),
+            "standing": partial(self._listed, "Standing"),
+        }
+
+    @property
+    def lists(self) -> Mapping[str, Callable[[], Rows]]:
+        types = {"feedback": "Feedback", "validations": "Validation", "metadata": "AgentMetadata"}
+        return {name: partial(self._listed, entity) for name, entity in types.items()}
+
+    def _listed(self, entity: str) -> Rows:
+        """Return the rows of an entity that are about the agent."""
+        return ENTITIES[entity](self.scope).of(self.agent)
+
+    def of(self, rows: FromClause) -> AgentRows:
+        """Keep the agent that rows of a table are about."""
+        registry = self.scope.registry("identity", rows.c.chain_id)
+        self.conditions += [self.agent.c.chain_id == rows.c.chain_id, self.agent.c.identity_registry == registry]
+        self.conditions += [self.agent.c.agent_id == rows.c.agent_id]
+        return self
+
+    def order(self, name: str) -> list[ColumnElement[Any]] | None:
+        if not self.scope.is_one_chain:
+            return None
+        # The id of an agent begins with its chain.
+        columns = {"id": "id_text", "createdAt": "registered_at", "updatedAt": "updated_at"}
+        column = columns.get(name, "last_activity" if name == "lastActivity" else None)
+        return None if column is None else [self._times()[column]]
+
+    def _times(self) -> ReadOnlyColumnCollection[str, Any]:
+        """Return the columns of the agent's times, and join their table to the rows. Each agent has one row in it."""
+        if self._activity is None:
+            agent = self.agent
+            self._activity = activity = agent_activity.alias()
+            names = (column.name for column in agent_activity.primary_key)
+            # The constants of the first condition hold for both: an index of either table may lead.
+            known = self.scope.of("identity", activity.c.chain_id, activity.c.identity_registry)
+            same = and_(known, *(activity.c[name] == agent.c[name] for name in names))
+            self.source = agent.join(activity, same)
+        return self._activity.c
+
+    def _events(self, table: FromClause, kind: str) -> list[Condition]:
+        """Return the conditions that events of a registry are about the agent."""
+        return [
+            self.scope.same_chain(table, self.agent),
+            table.c.registry == self.scope.registry(kind, self.agent.c.chain_id),
+            table.c.agent_id == self.agent.c.agent_id,
+        ]
+
+    def _total_feedback(self) -> ColumnElement[int]:
+        table = schema.summary.alias()
+        names_of = (
+            select(func.sum(table.c.count))
+            .where(*self._events(table, "reputation"), table.c.side == "server")
+            .correlate(self.agent)
+        )
+        return cast(func.coalesce(names_of.scalar_subquery(), 0), BigInteger)
+
+    def _operators(self) -> Value:
+        """Return the accounts that were ever approved for the agent, as the public subgraph keeps them."""
+        table = schema.EVENT_TABLES[Approval].alias()
+        about = [*self._events(table, "identity"), table.c.account != _ZERO_ADDRESS]
+        page = (
+            select(lowered(table.c.account).label("account"))
+            .where(*about)
+            .group_by(table.c.account)
+            .order_by(func.min(table.c.block_number), func.min(table.c.log_index), table.c.account)
+            .correlate(self.agent)
+            .subquery()
+        )
+        shown = select(self.scope.dialect.json_list(page.c.account)).scalar_subquery()
+
+        def has(entries: Sequence[str], _: bool) -> Condition:  # an address has no case
+            checksums = [checksum for entry in entries if (checksum := checksum_address(entry)) is not None]
+            if len(checksums) < len(entries):
+                return false()
+            return has_all(self.scope.dialect.lower, table, table.c.account, checksums, *about)
+
+        def same(entries: Sequence[str]) -> Condition:
+            return func.replace(cast(shown, Text), literal_column("' '"), literal_column("''")) == listed(
+                [entry.lower() for entry in entries]
+            ).replace(" ", "")
+
+        return Entries(shown, has, same)
+
+
+class MetadataRows(Rows):
+    """The rows of `AgentMetadata`."""
+
+    entity: ClassVar = "AgentMetadata"
+
+    def __init__(self, scope: Scope) -> None:
+        super().__init__(scope)
+        self.source = self.metadata = metadata = schema.agent_metadata.alias()
+        agents = AgentRows(scope).of(metadata)
+        self.conditions = [
+            scope.of("identity", metadata.c.chain_id, metadata.c.identity_registry),
+            exists().where(*agents.conditions).correlate(metadata),
+        ]
+        self.key = tuple(metadata.c[column.name] for column in schema.agent_metadata.primary_key)
+
+    def of(self, rows: FromClause) -> MetadataRows:
+        """Keep the metadata of the agent of a row."""
+        self.parents["agent"] = lambda: AgentRows(self.scope).of(rows)
+        table = self.metadata.c
+        registry = self.scope.registry("identity", rows.c.chain_id)
+        self.conditions += [table.chain_id == rows.c.chain_id, table.identity_registry == registry]
+        self.conditions += [table.agent_id == rows.c.agent_id]
+        return self
+
+    @property
+    def fields(self) -> Mapping[str, Callable[[], Value]]:
+        columns = self.metadata.c
+        return {
+            "id": lambda: Id(text_of(agent_id_text(self.metadata, self.scope), columns.metadata_key)),
+            "key": lambda: String(columns.metadata_key),
+            "value": lambda: Blob(columns.metadata_value),
+            "updatedAt": lambda: Whole(self._updated_at()),
+        }
+
+    @property
+    def links(self) -> Mapping[str, Callable[[], Rows]]:
+        return {"agent": lambda: AgentRows(self.scope).of(self.metadata)}
+
+    def _updated_at(self) -> ColumnElement[int]:
+        """Return the time of the event that set the entry; 0 for a key that is too long to be told."""
+        table, columns = schema.EVENT_TABLES[MetadataSet].alias(), self.metadata.c
+        latest = select(func.max(table.c.block_time)).where(
+            self.scope.same_chain(table, self.metadata),
+            table.c.registry == columns.identity_registry,
+            table.c.agent_id == columns.agent_id,
+            table.c.metadata_key == columns.metadata_key,
+        )
+        return func.coalesce(latest.correlate(self.metadata).scalar_subquery(), 0)

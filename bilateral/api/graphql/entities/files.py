@@ -1,0 +1,183 @@
+"""Rows of registration files, and the names of all files."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, ClassVar, Final
+
+from sqlalchemy import Text, and_, case, cast, exists, func, literal, literal_column, or_, select, tuple_
+
+from bilateral.api.graphql.entities.agents import agent_finder, agent_id_text, starts_with
+from bilateral.api.graphql.rows import Rows, text_of
+from bilateral.api.graphql.values import Address, Entries, Flag, Id, String, Value, Whole
+from bilateral.core.events import Registered, URIUpdated
+from bilateral.index.files import tables as files
+from bilateral.index.files.reading import listed
+from bilateral.index.log import tables as schema
+from bilateral.index.reading.lists import has_all
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping, Sequence
+
+    from sqlalchemy import ColumnElement, FromClause
+
+    from bilateral.api.graphql.rows import Scope
+
+    Condition = ColumnElement[bool]
+
+_CID_START: Final = 8
+"""The position behind `ipfs://`."""
+
+
+class RegistrationFileRows(Rows):
+    """The rows of `AgentRegistrationFile`: the files behind the present URIs of agents, as far as they are loaded."""
+
+    entity: ClassVar = "AgentRegistrationFile"
+
+    def __init__(self, scope: Scope, agent: FromClause | None = None) -> None:
+        """Begin with all agents, or with the agent of a row around, which need not be read again."""
+        super().__init__(scope)
+        is_of_row = agent is not None
+        self.agent = agent = schema.agent.alias() if agent is None else agent
+        self.named = named = files.file_reference.alias()
+        self.file = file = files.file.alias()
+        self.read = read = files.registration_file.alias()
+        self.card = card = files.registration_card.alias()
+        later = files.file_reference.alias()
+        # A literal: SQLite uses a partial index only if the statement itself says its condition.
+        kind: ColumnElement[str] = literal_column("'registration'")
+        is_named = and_(
+            named.c.chain_id == agent.c.chain_id,
+            scope.same_chain(named, agent),
+            named.c.registry == agent.c.identity_registry,
+            named.c.agent_id == agent.c.agent_id,
+            named.c.kind == kind,
+        )
+        replaced = (
+            exists()
+            .where(
+                scope.same_chain(later, named),
+                later.c.registry == named.c.registry,
+                later.c.agent_id == named.c.agent_id,
+                later.c.kind == kind,
+                tuple_(later.c.block_number, later.c.log_index) > tuple_(named.c.block_number, named.c.log_index),
+            )
+            .correlate(named)
+        )
+        self.source = (
+            (named if is_of_row else agent.join(named, is_named))
+            .join(file, file.c.file_id == named.c.file_id)
+            .join(read, read.c.content_hash == file.c.content_hash)
+            .join(card, card.c.content_hash == file.c.content_hash)
+        )
+        self.conditions = [
+            scope.of("identity", agent.c.chain_id, agent.c.identity_registry),
+            *([is_named] if is_of_row else []),
+            ~replaced,
+            file.c.uri == agent.c.uri,
+            file.c.state == literal_column("'loaded'"),
+        ]
+        self.key = (named.c.chain_id, named.c.block_number, named.c.log_index)
+        self.block = named.c.block_number
+
+    def of(self, rows: FromClause) -> RegistrationFileRows:
+        """Keep the file of the agent of a row."""
+        return RegistrationFileRows(self.scope, rows)
+
+    @property
+    def aliases(self) -> Mapping[str, str]:
+        return {"x402support": "x402Support"}
+
+    @property
+    def fields(self) -> Mapping[str, Callable[[], Value]]:
+        read, card, agent = self.read.c, self.card.c, self.agent
+        texts = {
+            "name": read.name,
+            "description": read.description,
+            "image": read.image,
+            "endpointsRawJson": card.services,
+            "mcpEndpoint": card.mcp_endpoint,
+            "mcpVersion": card.mcp_version,
+            "a2aEndpoint": card.a2a_endpoint,
+            "a2aVersion": card.a2a_version,
+            "webEndpoint": card.web_endpoint,
+            "oasfEndpoint": card.oasf_endpoint,
+            "oasfVersion": card.oasf_version,
+            "emailEndpoint": card.email_endpoint,
+            "ens": card.ens,
+            "did": card.did,
+        }
+        lists = {
+            "supportedTrusts": ("trust", card.supported_trusts),
+            "mcpTools": ("mcp_tool", card.mcp_tools),
+            "mcpPrompts": ("mcp_prompt", card.mcp_prompts),
+            "mcpResources": ("mcp_resource", card.mcp_resources),
+            "a2aSkills": ("a2a_skill", card.a2a_skills),
+            "oasfSkills": ("oasf_skill", card.oasf_skills),
+            "oasfDomains": ("oasf_domain", card.oasf_domains),
+        }
+        return {
+            "id": lambda: Id(file_id(self.file.c.uri, self._transaction(), self.named.c.log_index)),
+            "cid": lambda: String(file_cid(self.file.c.uri, self._transaction(), self.named.c.log_index)),
+            "agentId": lambda: Id(agent_id_text(agent, self.scope), agent_finder(agent, self.scope)),
+            "active": lambda: Flag(read.active, is_nullable=True),
+            "x402Support": lambda: Flag(read.x402_support, is_nullable=True),
+            "hasOASF": lambda: Flag(or_(card.oasf_skills != "[]", card.oasf_domains != "[]")),
+            "agentWallet": lambda: Address(agent.c.wallet, is_nullable=True),
+            "agentWalletChainId": lambda: Whole(
+                case((agent.c.wallet.is_not(None), agent.c.chain_id)), is_nullable=True
+            ),
+            "createdAt": lambda: Whole(self._event("block_time")),
+            **{name: text_field(column) for name, column in texts.items()},
+            **{name: self._list_field(kind, column) for name, (kind, column) in lists.items()},
+        }
+
+    def _list_field(self, kind: str, column: ColumnElement[str]) -> Callable[[], Value]:
+        """Return a list of capabilities."""
+        table = files.registration_capability
+
+        def has(entries: Sequence[str], folded: bool) -> Condition:  # see `Entries`
+            part_rows = table.alias()
+            is_of_file = part_rows.c.content_hash == self.card.c.content_hash, part_rows.c.kind == kind
+            return has_all(self.scope.dialect.lower, part_rows, part_rows.c.value, entries, *is_of_file, folded=folded)
+
+        return lambda: Entries(
+            self.scope.dialect.embedded(column), has, lambda element: column == listed(list(element))
+        )
+
+    def _event(self, name: str) -> ColumnElement[Any]:
+        """Return a column of the event that named the file."""
+        queries = []
+        for event in (Registered, URIUpdated):
+            table, named = schema.EVENT_TABLES[event].alias(), self.named
+            is_event = (table.c[name] == named.c[name] for name in ("block_number", "log_index"))
+            of_chain = self.scope.same_chain(table, named)
+            queries.append(select(table.c[name]).where(of_chain, *is_event).correlate(named).scalar_subquery())
+        return func.coalesce(*queries)
+
+    def _transaction(self) -> ColumnElement[str]:
+        return self.scope.dialect.hexadecimal(self._event("transaction_hash"), is_nullable=False)
+
+
+def file_cid(uri: ColumnElement[str], transaction: ColumnElement[str], log_index: ColumnElement[int]) -> Any:
+    """Return the CID of a file, as the public subgraph has it: data URIs and web addresses are named by their event."""
+    place = text_of(transaction, cast(log_index, Text))
+    return case(
+        (starts_with(uri, "ipfs://"), func.substr(uri, _CID_START)),
+        (starts_with(uri, "data:"), literal("datauri:") + place),
+        else_=literal("uri:") + place,
+    )
+
+
+def file_id(uri: ColumnElement[str], transaction: ColumnElement[str], log_index: ColumnElement[int]) -> Any:
+    """Return the id of a file, as the public subgraph has it."""
+    index = cast(log_index, Text)
+    return case(
+        (starts_with(uri, "ipfs://"), text_of(transaction, func.substr(uri, _CID_START))),
+        (starts_with(uri, "data:"), text_of(transaction, literal("datauri"), index)),
+        else_=text_of(transaction, literal("uri"), index),
+    )
+
+
+def text_field(column: ColumnElement[str]) -> Callable[[], Value]:
+    """Return a text that may be missing."""
+    return lambda: String(column, is_nullable=True)

@@ -1,0 +1,223 @@
+"""Rows of entities: the tables behind each type of the GraphQL schema, its fields, and its links to other types."""
+
+# ruff: noqa: ARG002  # rows without an order of their own ignore the field
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, ClassVar, Final
+
+from sqlalchemy import Text, and_, case, false, func, literal, literal_column, null, or_
+
+from bilateral.core.contracts import Registry
+from bilateral.index.agents.activity import shown_feedback
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping, Sequence
+
+    from sqlalchemy import ColumnElement, FromClause
+
+    from bilateral.api.graphql.values import Value
+    from bilateral.index.reading.json import EntityDialect
+    from bilateral.index.reading.registries import Registries
+
+    Condition = ColumnElement[bool]
+
+_LARGEST_CHAIN: Final = 2**63 - 1  # the greatest number of a BIGINT
+
+
+@dataclass(frozen=True)
+class ChainRegistries:
+    """The registries of one chain whose events the entities show.
+
+    Attributes:
+        chain_id: The chain.
+        identity: The identity registry.
+        reputation: The registry of open feedback; None without one.
+        validation: The validation registry; None without one.
+    """
+
+    chain_id: int
+    identity: str
+    reputation: str | None
+    validation: str | None
+
+
+@dataclass(frozen=True)
+class Scope:
+    """The chains that a query is about, and the engine.
+
+    Attributes:
+        dialect: The engine.
+        chains: The chains, each with one deployment.
+    """
+
+    dialect: EntityDialect
+    chains: tuple[ChainRegistries, ...]
+
+    def of(self, kind: str, chain_id: ColumnElement[Any], registry: ColumnElement[Any]) -> Condition:
+        """Return the condition that rows are of one of the chains and its registry.
+
+        Args:
+            kind: `identity`, `reputation` or `validation`.
+            chain_id: The column of the chain.
+            registry: The column of the registry.
+        """
+        places = [(chain.chain_id, address) for chain in self.chains if (address := getattr(chain, kind)) is not None]
+        return or_(false(), *(and_(chain_id == chain, registry == address) for chain, address in places))
+
+    def registry(self, kind: str, chain_id: ColumnElement[Any]) -> ColumnElement[str]:
+        """Return the address of the registry of a row's chain, so that rows of its events are found by an index.
+
+        Args:
+            kind: `identity`, `reputation` or `validation`.
+            chain_id: The chain of the row.
+        """
+        places = [(chain.chain_id, address) for chain in self.chains if (address := getattr(chain, kind)) is not None]
+        if len(places) == 1:
+            return literal(places[0][1])
+        return case((chain_id.is_(None), null()), *((chain_id == chain, address) for chain, address in places))
+
+    def same_chain(self, rows: FromClause, others: FromClause) -> Condition:
+        """Return the condition that rows are of the chain of other rows, by its number if the query has one chain.
+
+        PostgreSQL plans a subquery by constants alone: of a column it would open the partitions of all chains, and on a
+        coordinator all shards.
+        """
+        return rows.c.chain_id == (self.chains[0].chain_id if self.is_one_chain else others.c.chain_id)
+
+    def has_chain(self, chain_id: int) -> bool:
+        """Return True if the query is about a chain."""
+        return any(chain.chain_id == chain_id for chain in self.chains)
+
+    @property
+    def is_one_chain(self) -> bool:
+        """True if all rows are of one chain, so that its blocks sort them by time."""
+        return len(self.chains) == 1
+
+
+def chains_of(registries: Registries, chain_id: int | None = None) -> tuple[ChainRegistries, ...]:
+    """Return the registries that entities show: of each chain the canonical identity registry, or else the oldest.
+
+    Args:
+        registries: The indexed registries.
+        chain_id: The only chain; all chains if left out.
+    """
+    chain_registries = []
+    for chain, known in registries.by_chain.items():
+        if chain_id not in (None, chain) or not any(registry.kind == Registry.IDENTITY for registry in known):
+            continue
+        identity = registries.identity_of(chain)
+        related = [(registry.kind, registry.address) for registry in known if registry.identity_registry == identity]
+        validation = next((address for kind, address in related if kind == Registry.VALIDATION), None)
+        chain_registries.append(ChainRegistries(chain, identity, shown_feedback(related), validation))
+    return tuple(chain_registries)
+
+
+class Rows(ABC):
+    """The rows of one entity in a statement: a fresh alias of its tables.
+
+    Args:
+        scope: The chains and the engine.
+
+    Attributes:
+        source: The tables, joined.
+        conditions: The conditions that make a row one of the entity's. The first one names the chains.
+        key: The columns that tell the rows apart.
+        block: The block of a row's last change; None if it has none.
+        sort_aliases: Further names of fields to sort by.
+        parents: The links that name the row whose list the rows are. All entries of the list link to this row.
+    """
+
+    entity: ClassVar[str]
+    source: FromClause
+    conditions: list[Condition]
+    key: Sequence[ColumnElement[Any]]
+    block: ColumnElement[int] | None = None
+    sort_aliases: ClassVar[Mapping[str, str]] = {}
+
+    def __init__(self, scope: Scope) -> None:
+        self.scope = scope
+        self.parents: dict[str, Callable[[], Rows]] = {}
+        self._fields: Mapping[str, Callable[[], Value]] | None = None
+
+    def __init_subclass__(cls) -> None:
+        """Make the rows known by the name of their entity."""
+        ENTITIES[cls.entity] = cls
+
+    @abstractmethod
+    def of(self, rows: FromClause) -> Rows:
+        """Keep the rows that are linked to a row of another entity, and return them."""
+
+    @property
+    @abstractmethod
+    def fields(self) -> Mapping[str, Callable[[], Value]]:
+        """The fields with values, by name."""
+
+    @property
+    def links(self) -> Mapping[str, Callable[[], Rows]]:
+        """The fields that name one other entity. The rows are those that this row names."""
+        return {}
+
+    @property
+    def lists(self) -> Mapping[str, Callable[[], Rows]]:
+        """The fields that list other entities. The rows are those that name this row."""
+        return {}
+
+    @property
+    def aliases(self) -> Mapping[str, str]:
+        """Further names of fields."""
+        return {}
+
+    def value(self, name: str) -> Value:
+        """Return a field's values."""
+        if self._fields is None:
+            self._fields = self.fields  # it is made once: a statement asks for many of them
+        return self._fields[self.aliases.get(name, name)]()
+
+    def order(self, name: str) -> list[ColumnElement[Any]] | None:
+        """Return the columns that sort by a field in a way that an index serves; None to sort by its values."""
+        return None
+
+
+ENTITIES: Final[dict[str, type[Rows]]] = {}
+"""The rows of each entity, by the name of its type."""
+
+
+def text_of(*parts: ColumnElement[Any]) -> ColumnElement[str]:
+    """Return parts of an id, joined by colons."""
+    joined: ColumnElement[Any] = parts[0]
+    for part in parts[1:]:
+        joined = joined + literal_column("':'", Text) + part
+    return joined
+
+
+def lowered(expression: ColumnElement[Any]) -> ColumnElement[str]:
+    """Return an address in lower case."""
+    return func.lower(expression, type_=Text)
+
+
+def parsed_agent(text: str) -> tuple[int, int] | None:
+    """Return chain and token of an agent's id such as `8453:247`; None for another text."""
+    chain, _, agent = text.partition(":")
+    return (
+        None if (number := _number(chain, _LARGEST_CHAIN)) is None or (of := _number(agent)) is None else (number, of)
+    )
+
+
+def parsed_feedback(text: str) -> tuple[int, int, str, int] | None:
+    """Return chain, token, client and index of a feedback's id; None for another text."""
+    parts = text.split(":")
+    if len(parts) != 4 or parts[2] != parts[2].lower():  # noqa: PLR2004  # chain, agent, client, index
+        return None
+    agent, index = parsed_agent(f"{parts[0]}:{parts[1]}"), _number(parts[3])
+    return None if agent is None or index is None else (*agent, parts[2], index)
+
+
+def _number(digits: str, largest: int = 2**256 - 1) -> int | None:
+    """Return the number that digits without leading zeros are; None for anything else."""
+    if not (digits.isascii() and digits.isdigit()) or len(digits) > 78 or (digits[0] == "0" and digits != "0"):  # noqa: PLR2004  # of 2**256
+        return None
+    number = int(digits)
+    return number if number <= largest else None

@@ -1,0 +1,309 @@
+"""Entities of the GraphQL schema as JSON: one statement answers a list of entities with all that is selected of them.
+
+A page of keys comes first: filters, order, `first` and `skip` look at them alone. Each key's row becomes a JSON object,
+and what it links to becomes an object or list inside of it.
+
+SQLite's parser has a stack of a hundred entries, which nested expressions fill. So on SQLite objects that are nested
+deeply become common table expressions, which follow each other in the text. SQLite's planner puts them back into place.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any, Final
+
+from sqlalchemy import Text, and_, cast, exists, false, literal_column, or_, select, true
+from sqlalchemy.util import LRUCache
+
+from bilateral.api.graphql.entities import agents as entities_agents
+from bilateral.api.graphql.entities import feedback as entities_feedback
+from bilateral.api.graphql.entities import files as entities_files
+from bilateral.api.graphql.entities import standings as entities_standings
+from bilateral.api.graphql.entities import validations as entities_validations
+from bilateral.api.graphql.fixed import fixed, key_of
+from bilateral.api.graphql.rows import ENTITIES, ChainRegistries, Rows, Scope
+from bilateral.api.graphql.selections import Page, Selected
+from bilateral.index.reading.errors import LargeAnswerError
+from bilateral.index.reading.json import entity_dialect
+from bilateral.index.reading.readers import MOST_BYTES
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+
+    from sqlalchemy import ColumnElement, Connection, ScalarSelect, Select, Subquery
+
+    Condition = ColumnElement[bool]
+
+MODULES: Final = (entities_agents, entities_files, entities_feedback, entities_validations, entities_standings)
+"""The modules whose rows are in `ENTITIES`."""
+
+_NESTED: Final = 2
+"""Levels of entities within each other in one expression, where the engine's parser has a small stack."""
+
+_COMPILED: Final[Mapping[str, Any]] = {"compiled_cache": LRUCache(capacity=64)}
+"""The compiled statements that stay. One takes half a megabyte, and SQLAlchemy would keep up to 750 of them."""
+
+
+def read_list(
+    connection: Connection, chains: Sequence[ChainRegistries], entity: str, selection: Sequence[Selected], page: Page
+) -> bytes:
+    """Return a list of entities as JSON, by one statement: each row is an entity.
+
+    Args:
+        connection: The database.
+        chains: The chains and their registries, see `chains_of`.
+        entity: The type of the entities.
+        selection: The fields.
+        page: The part of the list.
+
+    Raises:
+        LargeAnswerError: The list is too large.
+    """
+    scope = Scope(entity_dialect(connection), tuple(chains))
+
+    def make() -> Select[Any]:
+        return _Assembly(scope, selection).rows(ENTITIES[entity](scope), selection, page)
+
+    key = key_of(selection, page)
+    prepared = None if key is None else fixed((scope, entity, key), make)
+    result: Any
+    if prepared is None:
+        result = connection.execute(make(), execution_options=_COMPILED)
+    else:
+        result = prepared.all(connection, {})
+    return _listed(text for (text,) in result)
+
+
+def _listed(entries: Iterable[str | None]) -> bytes:
+    """Return a JSON list of entries. SQLite makes them one by one, so too large a list ends before it takes memory."""
+    encoded, size = [], 1
+    for entry in entries:
+        encoded.append((entry or "null").encode())
+        size += len(encoded[-1]) + 1  # with the sign behind it
+        if size > MOST_BYTES:
+            raise LargeAnswerError(MOST_BYTES)
+    return b"[%b]" % b",".join(encoded)
+
+
+def read_one(
+    connection: Connection,
+    chains: Sequence[ChainRegistries],
+    entity: str,
+    selection: Sequence[Selected],
+    entity_id: str,
+) -> bytes:
+    """Return one entity as JSON, by one statement; `null` if there is none.
+
+    Args:
+        connection: The database.
+        chains: The chains and their registries, see `chains_of`.
+        entity: The type of the entity.
+        selection: The fields.
+        entity_id: Its id.
+    """
+    scope = Scope(entity_dialect(connection), tuple(chains))
+    rows = ENTITIES[entity](scope)
+    rows.conditions.append(rows.value("id").test(scope.dialect, "", entity_id))
+    shown = _Assembly(scope, selection).object(rows, selection)
+    answer = connection.execute(select(cast(shown, Text)), execution_options=_COMPILED).scalar_one()
+    return b"null" if answer is None else str(answer).encode()
+
+
+def _rows_of(rows: Rows, statement: Select[Any]) -> Select[Any]:
+    """Read a statement from the rows of an entity. Other tables that it names are of the statements around it."""
+    return statement.select_from(rows.source).correlate_except(*_leaves(rows.source))
+
+
+def _leaves(source: Any) -> list[Any]:
+    """Return the tables of a join, and the join."""
+    if not hasattr(source, "left"):
+        return [source]
+    return [source, *_leaves(source.left), *_leaves(source.right)]
+
+
+class _Assembly:
+    """Puts the parts of a statement together.
+
+    Args:
+        scope: The chains and the engine.
+        selection: The fields of the entities at the root.
+    """
+
+    def __init__(self, scope: Scope, selection: Sequence[Selected]) -> None:
+        self._scope = scope
+        self._is_flat = scope.dialect.has_small_parser and _height(selection) > _NESTED
+        self._number = 0
+
+    def rows(self, rows: Rows, selection: Sequence[Selected], page: Page) -> Select[Any]:
+        """Return the entities of a list at the root, each as JSON. To join them, an engine copies long texts."""
+        item, numbered = self._entries(rows, selection, page, 1)
+        return select(cast(item, Text)).select_from(numbered)
+
+    def listed(self, rows: Rows, selection: Sequence[Selected], page: Page, level: int) -> ScalarSelect[Any]:
+        """Return a list of entities as JSON."""
+        item, numbered = self._entries(rows, selection, page, level)
+        return select(self._scope.dialect.json_list(item)).select_from(numbered).scalar_subquery()
+
+    def _entries(self, rows: Rows, selection: Sequence[Selected], page: Page, level: int) -> tuple[Any, Any]:
+        """Return the JSON of an entry of a list, and the keys of the page, in its order."""
+        keys = [column.label(f"key{at}") for at, column in enumerate(rows.key)]
+        # Filters and orders come first: they may join tables to the rows.
+        condition, order = _condition(rows, page.where), _order(rows, page)
+        query = _rows_of(rows, select(*keys)).where(*rows.conditions, condition)
+        query = query.order_by(*order).limit(page.first).offset(page.skip)
+        numbered: Any = query.subquery()
+        key = list(numbered.c)
+        shared = self._shared(rows, selection, level)
+        if shared is not None:
+            numbered = numbered.join(shared, true())
+        return self._by_key(rows, key, selection, level, shared), numbered
+
+    def _shared(self, rows: Rows, selection: Sequence[Selected], level: int) -> Subquery | None:
+        """Return the objects that all entries of a list link to, by their places in the selection; None without any.
+
+        They are computed once for the list. The limit keeps the engine from computing them for each entry after all.
+        Keys of the answer cannot name columns: SQLite takes `a` and `A` for one name, and PostgreSQL cuts long names.
+        """
+        if self._is_apart(level):
+            return None  # what is written apart sees nothing around it
+        shown = [
+            self.object(rows.parents[selected.name](), selected.selection, level + 1).label(f"shared{at}")
+            for at, selected in enumerate(selection)
+            if selected.name in rows.parents and selected.selection
+        ]
+        return select(*shown).limit(1).subquery() if shown else None
+
+    def object(
+        self, rows: Rows, selection: Sequence[Selected], level: int = 1, shared: Subquery | None = None
+    ) -> ScalarSelect[Any]:
+        """Return the first of some rows as a JSON object. Some of its members may be known."""
+        if self._is_apart(level):
+            shown: Any = self._by_key(rows, rows.key, selection, level)
+        else:
+            shown = self._members(rows, selection, level, shared)
+        return _rows_of(rows, select(shown)).where(*rows.conditions).limit(1).scalar_subquery()
+
+    def _is_apart(self, level: int) -> bool:
+        """Return True if the objects of a level are written apart."""
+        return self._is_flat and level > 1 and level % _NESTED == 1
+
+    def _by_key(
+        self, rows: Rows, key: Sequence[Any], selection: Sequence[Selected], level: int, shared: Subquery | None = None
+    ) -> ScalarSelect[Any]:
+        """Return the row with a key, among rows that are known to be of the entity, as a JSON object."""
+        own = type(rows)(self._scope)
+        # The first condition names the chains, so that PostgreSQL looks into their partitions only. The others hold.
+        own.conditions = own.conditions[:1]
+        if not self._is_apart(level):
+            own.conditions += [column == value for column, value in zip(own.key, key, strict=True)]
+            return self.object(own, selection, level, shared)
+        self._number += 1
+        keys = [column.label(f"key{at}") for at, column in enumerate(own.key)]
+        shown = select(*keys, self._members(own, selection, level).label("shown")).select_from(own.source)
+        apart = shown.where(*own.conditions).cte(f"level{level}_{self._number}")
+        same = [apart.c[f"key{at}"] == value for at, value in enumerate(key)]
+        # JSON that is read from another query is a text until it is parsed.
+        query = select(self._scope.dialect.embedded(apart.c.shown)).where(*same)
+        return query.limit(1).correlate_except(apart).scalar_subquery()
+
+    def _members(
+        self, rows: Rows, selection: Sequence[Selected], level: int, shared: Subquery | None = None
+    ) -> ColumnElement[Any]:
+        """Return a row as a JSON object."""
+        dialect = self._scope.dialect
+        known = {} if shared is None else {column.name: dialect.embedded(column) for column in shared.c}
+        return dialect.members(
+            [
+                (selected.key, known[name] if (name := f"shared{at}") in known else self._member(rows, selected, level))
+                for at, selected in enumerate(selection)
+            ]
+        )
+
+    def _member(self, rows: Rows, selected: Selected, level: int) -> ColumnElement[Any]:
+        """Return one field of a JSON object."""
+        if selected.name == "__typename":
+            return literal_column(f"'{rows.entity}'", Text)
+        if selected.page is not None:
+            return self.listed(rows.lists[selected.name](), selected.selection, selected.page, level + 1)
+        if selected.selection:
+            return self.object(rows.links[selected.name](), selected.selection, level + 1)
+        return rows.value(selected.name).shown(self._scope.dialect)
+
+
+def _height(selection: Sequence[Selected]) -> int:
+    """Return the levels of entities from a selection on."""
+    return 1 + max((_height(selected.selection) for selected in selection if selected.selection), default=0)
+
+
+def _linked(rows: Rows, expression: Any) -> ScalarSelect[Any]:
+    """Return an expression over the row that a row names."""
+    return _rows_of(rows, select(expression)).where(*rows.conditions).limit(1).scalar_subquery()
+
+
+def _order(rows: Rows, page: Page) -> list[ColumnElement[Any]]:
+    """Return the order of a list: by a field, then by the id, both in one direction."""
+    name = rows.sort_aliases.get(page.order_by or "id", page.order_by or "id")
+    keys = rows.order(name)
+    if keys is None:
+        reference, _, of_reference = name.partition("__")
+        dialect = rows.scope.dialect
+        if reference in rows.links:
+            linked = rows.links[reference]()
+            key = _linked(linked, linked.value(of_reference or "id").sort_key(dialect))
+            keys = [(key.desc() if page.descending else key.asc())]
+            keys = [keys[0].nulls_first() if page.descending else keys[0].nulls_last()]
+            return [*keys, *_order(rows, Page(descending=page.descending))]
+        value = rows.value(name)
+        keys = [value.sort_key(dialect)]
+        if value.is_nullable:
+            # As PostgreSQL does: NULL is greater than all values.
+            ordered = [(key.desc().nulls_first() if page.descending else key.asc().nulls_last()) for key in keys]
+            return [*ordered, *_order(rows, Page(descending=page.descending))]
+    if name != "id":
+        return [*_directed(keys, page), *_order(rows, Page(descending=page.descending))]
+    return _directed(keys, page)
+
+
+def _directed(keys: Sequence[ColumnElement[Any]], page: Page) -> list[ColumnElement[Any]]:
+    return [key.desc() if page.descending else key.asc() for key in keys]
+
+
+def _condition(rows: Rows, where: Mapping[str, Any]) -> Condition:
+    return and_(true(), *(_test(rows, name, operand) for name, operand in where.items()))
+
+
+def _test(rows: Rows, name: str, operand: Any) -> Condition:
+    """Return the condition of one entry of a filter."""
+    if name == "and":
+        return and_(true(), *(_condition(rows, inner or {}) for inner in operand or ()))
+    if name == "or":
+        return or_(false(), *(_condition(rows, inner or {}) for inner in operand)) if operand is not None else true()
+    if name == "_change_block":
+        return true() if rows.block is None or operand is None else and_(rows.block >= operand["number_gte"])
+    if name.endswith("_"):
+        return true() if operand is None else _has(_children(rows, name[:-1]), operand)
+    of, _, operator = name.partition("_")
+    if of in rows.links:
+        return _test_reference(rows, of, operator, operand)
+    return rows.value(of).test(rows.scope.dialect, operator, operand)
+
+
+def _children(rows: Rows, name: str) -> Rows:
+    return (rows.links.get(name) or rows.lists[name])()
+
+
+def _has(children: Rows, where: Mapping[str, Any]) -> Condition:
+    """Return true if there is a linked row that a filter lets pass."""
+    children_query: Select[Any] = select(literal_column("1")).where(*children.conditions, _condition(children, where))
+    return exists(_rows_of(children, children_query))
+
+
+def _test_reference(rows: Rows, name: str, operator: str, operand: Any) -> Condition:
+    """Return the condition of a filter on the id of the entity that a row names."""
+    linked = rows.links[name]()
+    if operand is None:
+        rows_of_link: Select[Any] = _rows_of(linked, select(literal_column("1")).where(*linked.conditions))
+        is_linked = exists(rows.scope.dialect.row_by_row(rows_of_link))
+        return ~is_linked if operator == "" else is_linked
+    # "Not" is true of rows that name another entity, and not of those that name none.
+    return _has(linked, {f"id_{operator}".rstrip("_"): operand})

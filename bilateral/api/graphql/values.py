@@ -1,0 +1,328 @@
+"""Values of entities: how each type of GraphQL is shown, compared and sorted in SQL."""
+
+# ruff: noqa: ARG002  # every value takes the engine, though some values do not need it
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from dataclasses import dataclass
+from decimal import Decimal
+from typing import TYPE_CHECKING, Any, ClassVar, Final
+
+from sqlalchemy import Text, and_, cast, false, func, literal, or_, true
+
+from bilateral.core.errors import MalformedIdentifierError
+from bilateral.core.identifiers import checksummed
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+    from sqlalchemy import ColumnElement, ScalarSelect
+
+    from bilateral.index.reading.json import EntityDialect
+
+    Condition = ColumnElement[bool]
+
+_LARGEST: Final = 2**63 - 1  # the greatest number of a BIGINT
+_WIDEST: Final = 2**256  # one above the greatest uint256
+_ADDRESS_DIGITS: Final = 40  # two for each of the 20 bytes
+_MICROSECONDS: Final = 10**6  # in a second
+
+
+class Value:
+    """The values of one field, as an expression over the rows of an entity.
+
+    Args:
+        expression: The expression.
+        is_nullable: True if it may be NULL.
+    """
+
+    def __init__(self, expression: ColumnElement[Any], *, is_nullable: bool = False) -> None:
+        self.expression = expression
+        self.is_nullable = is_nullable
+
+    def shown(self, dialect: EntityDialect) -> ColumnElement[Any]:
+        """Return the value in the form that a JSON function takes."""
+        return self.expression
+
+    def sort_key(self, dialect: EntityDialect) -> ColumnElement[Any]:
+        """Return the expression that sorts the rows."""
+        return self.expression
+
+    def test(self, dialect: EntityDialect, operator: str, operand: Any) -> Condition:
+        """Return the condition of a filter.
+
+        Args:
+            dialect: The engine.
+            operator: The end of the filter's name, such as `gte` or `not_in`; empty for equality.
+            operand: The operand, as the scalars of the schema parse it.
+        """
+        if operand is None:
+            return self.is_missing(dialect) if operator == "" else ~self.is_missing(dialect)
+        if operator in ("", "in"):
+            return self.equals(dialect, operand if operator else [operand])
+        if operator in ("not", "not_in"):
+            return and_(
+                ~self.is_missing(dialect), ~self.equals(dialect, operand if operator == "not_in" else [operand])
+            )
+        return self.compare(dialect, operator, operand)
+
+    def is_missing(self, dialect: EntityDialect) -> Condition:
+        """Return true if there is no value."""
+        return self.expression.is_(None) if self.is_nullable else false()
+
+    def equals(self, dialect: EntityDialect, operands: Sequence[Any]) -> Condition:
+        """Return true if the value is one of some operands."""
+        return self.expression.in_([self.bound(operand) for operand in operands])
+
+    def compare(self, dialect: EntityDialect, operator: str, operand: Any) -> Condition:
+        """Return true if the value is less or greater than an operand."""
+        return _ORDERS[operator](self.sort_key(dialect), self.bound(operand))
+
+    def bound(self, operand: Any) -> Any:
+        """Return an operand in the form of the expression."""
+        return operand
+
+
+class MatchedValue(Value, ABC):
+    """The values of a field that may contain an operand, or begin or end with it."""
+
+    def test(self, dialect: EntityDialect, operator: str, operand: Any) -> Condition:
+        if operand is not None and (place := _Place.of(operator)) is not None:
+            condition = self.match(dialect, place, operand)
+            return and_(~self.is_missing(dialect), ~condition if place.is_negated else condition)
+        return super().test(dialect, operator, operand)
+
+    @abstractmethod
+    def match(self, dialect: EntityDialect, place: _Place, operand: Any) -> Condition:
+        """Return true if the value has an operand at a place. Negation and missing values are seen to elsewhere."""
+
+
+@dataclass(frozen=True)
+class _Place:
+    """The place of an operand that a filter such as `not_starts_with_nocase` names.
+
+    Attributes:
+        name: `contains`, `starts_with` or `ends_with`.
+        is_negated: True if the operand must not be there.
+        is_folded: True if upper and lower case are the same.
+    """
+
+    name: str
+    is_negated: bool
+    is_folded: bool
+
+    @classmethod
+    def of(cls, operator: str) -> _Place | None:
+        """Return the place that an operator names; None for an operator of another kind."""
+        name = operator.removeprefix("not_").removesuffix("_nocase")
+        if name not in ("contains", "starts_with", "ends_with"):
+            return None
+        return cls(name, operator.startswith("not_"), operator.endswith("_nocase"))
+
+
+_ORDERS: Final[dict[str, Callable[[Any, Any], Condition]]] = {
+    "gt": lambda value, operand: value > operand,
+    "lt": lambda value, operand: value < operand,
+    "gte": lambda value, operand: value >= operand,
+    "lte": lambda value, operand: value <= operand,
+}
+
+
+class Whole(Value):
+    """An integer of at most 64 bits. `is_text`: it is shown as text."""
+
+    unit: ClassVar[int] = 1
+
+    def __init__(self, expression: ColumnElement[Any], *, is_nullable: bool = False, is_text: bool = True) -> None:
+        super().__init__(expression, is_nullable=is_nullable)
+        self._is_text = is_text
+
+    def shown(self, dialect: EntityDialect) -> ColumnElement[Any]:
+        shown = self.expression if self.unit == 1 else self.expression * self.unit
+        return cast(shown, Text) if self._is_text else shown
+
+    def equals(self, dialect: EntityDialect, operands: Sequence[Any]) -> Condition:
+        whole = [operand for operand in operands if operand % self.unit == 0]
+        return super().equals(dialect, [number for number in whole if abs(number) // self.unit <= _LARGEST])
+
+    def compare(self, dialect: EntityDialect, operator: str, operand: Any) -> Condition:
+        # Against x/unit: > and <= take the floor, >= and < the ceiling.
+        floor = operand // self.unit
+        bound = floor if operator in ("gt", "lte") else -(-operand // self.unit)
+        if bound > _LARGEST or bound < -_LARGEST:
+            is_true = (bound > 0) == (operator in ("lt", "lte"))
+            return ~self.is_missing(dialect) if is_true else false()
+        return _ORDERS[operator](self.expression, bound)
+
+    def bound(self, operand: Any) -> Any:
+        return int(operand) // self.unit
+
+
+class Moment(Whole):
+    """A time in Unix seconds, which the type `Timestamp` shows in microseconds."""
+
+    unit = _MICROSECONDS
+
+
+class Wide(Value):
+    """An unsigned integer of up to 256 bits, in a column of the type `WideInteger`."""
+
+    def shown(self, dialect: EntityDialect) -> ColumnElement[Any]:
+        return dialect.whole(self.expression)
+
+    def equals(self, dialect: EntityDialect, operands: Sequence[Any]) -> Condition:
+        return super().equals(dialect, [operand for operand in operands if 0 <= operand < _WIDEST])
+
+    def bound(self, operand: Any) -> Any:
+        return min(max(int(operand), -1), _WIDEST)
+
+
+class FixedPoint(Value):
+    """A fixed-point number: an integer and the number of its decimals."""
+
+    def __init__(self, value: ColumnElement[Any], decimals: ColumnElement[Any]) -> None:
+        super().__init__(value)
+        self._decimals = decimals
+
+    def shown(self, dialect: EntityDialect) -> ColumnElement[Any]:
+        return dialect.decimal_text(self.expression, self._decimals)
+
+    def sort_key(self, dialect: EntityDialect) -> ColumnElement[Any]:
+        return dialect.decimal_key(self.expression, self._decimals)
+
+    def equals(self, dialect: EntityDialect, operands: Sequence[Any]) -> Condition:
+        return dialect.decimal_in(self.expression, self._decimals, [Decimal(operand) for operand in operands])
+
+    def compare(self, dialect: EntityDialect, operator: str, operand: Any) -> Condition:
+        return _ORDERS[operator](self.sort_key(dialect), dialect.decimal_operand(Decimal(operand)))
+
+
+class Flag(Value):
+    """A truth value."""
+
+    def shown(self, dialect: EntityDialect) -> ColumnElement[Any]:
+        return dialect.flag(self.expression)
+
+    def equals(self, dialect: EntityDialect, operands: Sequence[Any]) -> Condition:
+        wanted = set(operands)
+        if len(wanted) > 1:
+            return ~self.is_missing(dialect)
+        return or_(
+            false(), *(self.expression.is_(true()) if operand else self.expression.is_(false()) for operand in wanted)
+        )
+
+
+class String(MatchedValue):
+    """A text."""
+
+    def sort_key(self, dialect: EntityDialect) -> ColumnElement[Any]:
+        return dialect.ordered(self.expression)
+
+    def match(self, dialect: EntityDialect, place: _Place, operand: Any) -> Condition:
+        text: ColumnElement[Any] = self.expression
+        needle = str(operand)
+        if place.is_folded:
+            needle = needle.lower()
+            text = dialect.lower(text, needle)
+        if place.name == "contains":
+            return dialect.position(text, literal(needle, Text)) > 0
+        if place.name == "starts_with":
+            return func.substr(text, 1, len(needle)) == needle
+        start = func.length(text) - len(needle) + 1
+        return and_(start > 0, func.substr(text, start) == needle)
+
+
+class Id(String):
+    """The id of an entity.
+
+    Args:
+        expression: The id as text.
+        finder: Returns the condition that the id is one of several, in a form that indexes serve.
+    """
+
+    def __init__(
+        self, expression: ColumnElement[Any], finder: Callable[[Sequence[str]], Condition] | None = None
+    ) -> None:
+        super().__init__(expression)
+        self._finder = finder
+
+    def equals(self, dialect: EntityDialect, operands: Sequence[Any]) -> Condition:
+        if self._finder is None:
+            return super().equals(dialect, operands)
+        return self._finder(operands)
+
+
+class Address(MatchedValue):
+    """An address. Operands are compared whatever their case."""
+
+    def shown(self, dialect: EntityDialect) -> ColumnElement[Any]:
+        return func.lower(self.expression, type_=Text)
+
+    def sort_key(self, dialect: EntityDialect) -> ColumnElement[Any]:
+        return dialect.ordered(func.lower(self.expression, type_=Text))
+
+    def equals(self, dialect: EntityDialect, operands: Sequence[Any]) -> Condition:
+        checksums = [checksum for operand in operands if (checksum := checksum_address(operand)) is not None]
+        return self.expression.in_(checksums)
+
+    def match(self, dialect: EntityDialect, place: _Place, operand: Any) -> Condition:
+        return dialect.position(dialect.address_bytes(self.expression), literal(_bytes(operand))) > 0
+
+    def bound(self, operand: Any) -> Any:
+        return f"0x{_bytes(operand).hex()}"
+
+
+class Blob(MatchedValue):
+    """Bytes."""
+
+    def shown(self, dialect: EntityDialect) -> ColumnElement[Any]:
+        return dialect.hexadecimal(self.expression)
+
+    def match(self, dialect: EntityDialect, place: _Place, operand: Any) -> Condition:
+        return dialect.position(self.expression, literal(_bytes(operand))) > 0
+
+    def bound(self, operand: Any) -> Any:
+        return _bytes(operand)
+
+
+class Entries(MatchedValue):
+    """A list of texts or addresses.
+
+    Args:
+        shown: The list as JSON.
+        has: Returns the condition that the list has all of some entries; in any case if the second argument is true.
+        same: Returns the condition that the list is another one.
+    """
+
+    def __init__(
+        self,
+        shown: ColumnElement[Any] | ScalarSelect[Any],
+        has: Callable[[Sequence[str], bool], Condition],
+        same: Callable[[Sequence[str]], Condition],
+    ) -> None:
+        super().__init__(shown)
+        self._has = has
+        self._same = same
+
+    def equals(self, dialect: EntityDialect, operands: Sequence[Any]) -> Condition:
+        return or_(false(), *(self._same(operand) for operand in operands))
+
+    def match(self, dialect: EntityDialect, place: _Place, operand: Any) -> Condition:
+        return self._has(operand, place.is_folded) if operand else true()
+
+
+def checksum_address(text: str) -> str | None:
+    """Return an address in checksum form, whatever its case; None for another text."""
+    digits = text[2:] if text[:2] in ("0x", "0X") else text
+    if len(digits) != _ADDRESS_DIGITS:
+        return None
+    try:
+        return checksummed(f"0x{digits.lower()}")
+    except MalformedIdentifierError:
+        return None
+
+
+def _bytes(text: str) -> bytes:
+    """Return the bytes of a text that the scalar `Bytes` accepted."""
+    return bytes.fromhex(text[2:] if text[:2] in ("0x", "0X") else text)

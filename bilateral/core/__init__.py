@@ -1,0 +1,1 @@
+"""The vocabulary of every package: identifiers, values, signatures, contracts, events, errors, text and HTTP."""

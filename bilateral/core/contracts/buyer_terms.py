@@ -1,0 +1,350 @@
+"""Terms of the buyer reputation registry: tiers, payments, states, credentials and roles.
+
+The client and the service share them. They match the structs and enums of the contracts.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import IntEnum, StrEnum
+from typing import Any, ClassVar, Final, Self
+
+from eth_utils.crypto import keccak
+
+from bilateral.core.errors import InvalidArgumentError
+from bilateral.core.identifiers import checksummed
+from bilateral.core.signatures import TypedMessage
+from bilateral.core.values.arguments import checked_class, is_whole
+
+WHOLE_TRANSACTION: Final = 255
+"""The position that means the whole transaction."""
+
+MAX_ATTESTED_AMOUNT: Final = 2**56 - 1
+"""The highest amount of an attested payment, in millionths of a dollar."""
+
+MAX_CREDENTIAL_LIFETIME: Final = 86_400
+"""The longest validity of a credential, in seconds."""
+
+_HASH_BYTES: Final = 32  # of keccak-256
+_SIGNATURE_BYTES: Final = 65  # r, s and v
+
+
+class BuyerTier(StrEnum):
+    """A tier of buyers (section 3), from the lowest. The protocol's texts; `level` is the contracts' number."""
+
+    NEW = "new"
+    VERIFIED = "verified"
+    TRUSTED = "trusted"
+    PREMIUM = "premium"
+
+    @property
+    def level(self) -> int:
+        """The number of the tier in the contracts, 0 to 3."""
+        return list(BuyerTier).index(self)
+
+    @property
+    def discount_eligibility(self) -> int:
+        """The highest discount of the tier, in percent."""
+        return {"new": 0, "verified": 5, "trusted": 10, "premium": 20}[self.value]
+
+    @classmethod
+    def of_level(cls, level: int) -> BuyerTier:
+        """Return the tier with a number of the contracts.
+
+        Args:
+            level: The number, 0 to 3.
+
+        Raises:
+            InvalidArgumentError: The number is of no tier.
+        """
+        tiers = list(cls)
+        if not is_whole(level) or not 0 <= level < len(tiers):
+            raise InvalidArgumentError(f"tier {level!r} is out of range 0..{len(tiers) - 1}")
+        return tiers[level]
+
+
+class BuyerRole(IntEnum):
+    """A role of the registry, with the contract's number."""
+
+    ATTESTOR = 0
+    """Records payments, reviews, disputes and feedback, and signs credentials."""
+    ANCHORER = 1
+    """Posts Merkle roots."""
+
+
+class NotCounted(IntEnum):
+    """The reason why a settled payment was not counted, with the contract's number."""
+
+    NOTHING_PAID = 0
+    """The amount is zero."""
+    NO_SELLER = 1
+    """The paid account speaks as no agent."""
+    PAID_OWN_AGENT = 2
+    """The payer owns the paid agent, is an operator of its owner, or is approved for it."""
+    PAID_OWN_WALLET = 3
+    """The payer is the wallet of the paid agent."""
+
+
+def policy_hash(name: str) -> bytes:
+    """Return the hash by which states and credentials name a scoring policy.
+
+    Args:
+        name: The name, such as `brp-1.0`.
+    """
+    return keccak(text=name)
+
+
+@checked_class
+@dataclass(frozen=True)
+class AttestedPayment:
+    """A payment that the attestor records.
+
+    Attributes:
+        buyer: The account that paid.
+        amount: The amount, in millionths of a dollar, below 2^56.
+        paid_at: The time, in Unix time.
+        position: The number of logs before that of the payment within its transaction; 255: the whole transaction.
+    """
+
+    buyer: str
+    amount: int
+    paid_at: int
+    position: int
+
+    def __post_init__(self) -> None:
+        """Check the values, and bring the address into checksum form."""
+        object.__setattr__(self, "buyer", checksummed(self.buyer))
+        _require_bits(self, amount=56, paid_at=32, position=8)
+
+    @property
+    def word(self) -> int:
+        """The payment in one word, as the contract takes and logs it."""
+        return int(self.buyer, 16) << 96 | self.amount << 40 | self.paid_at << 8 | self.position
+
+    @classmethod
+    def from_word(cls, word: int) -> Self:
+        """Read a payment from one word.
+
+        Args:
+            word: The word, as in the event `PaymentAttested`.
+        """
+        amount, paid_at = word >> 40 & MAX_ATTESTED_AMOUNT, word >> 8 & 0xFFFFFFFF
+        return cls(f"0x{word >> 96:040x}", amount, paid_at, word & 0xFF)
+
+
+@checked_class
+@dataclass(frozen=True)
+class PaymentRecord:
+    """One payment of a batch.
+
+    Attributes:
+        transaction_hash: The hash of its transaction.
+        payment: The payment.
+    """
+
+    transaction_hash: bytes
+    payment: AttestedPayment
+
+    def __post_init__(self) -> None:
+        _require_hash("transaction_hash", self.transaction_hash)
+
+
+@checked_class
+@dataclass(frozen=True)
+class BuyerFeedback:
+    """The vote of a seller on a buyer.
+
+    Attributes:
+        buyer: The account that paid.
+        seller: The account that was paid.
+        score: The vote, 0 to 100.
+    """
+
+    buyer: str
+    seller: str
+    score: int
+
+    def __post_init__(self) -> None:
+        """Bring the addresses into checksum form."""
+        object.__setattr__(self, "buyer", checksummed(self.buyer))
+        object.__setattr__(self, "seller", checksummed(self.seller))
+
+
+@checked_class
+@dataclass(frozen=True)
+class BuyerReviews:
+    """The reviews and disputes of a buyer.
+
+    Attributes:
+        buyer: The account.
+        reviews: The number of reviews that it gave.
+        review_sum: The sum of their scores, each 0 to 100.
+        disputes: The number of disputes.
+    """
+
+    buyer: str
+    reviews: int
+    review_sum: int
+    disputes: int
+
+    def __post_init__(self) -> None:
+        """Check the values, and bring the address into checksum form."""
+        object.__setattr__(self, "buyer", checksummed(self.buyer))
+        _require_bits(self, reviews=16, review_sum=24, disputes=16)
+
+
+@checked_class
+@dataclass(frozen=True)
+class SignedPayment:
+    """A payment of x402's `exact` scheme that its buyer signed (EIP-3009, `TransferWithAuthorization`).
+
+    Attributes:
+        buyer: The account that pays: x402's `from`.
+        payee: The account that is paid: x402's `payTo`.
+        amount: The amount, in the token's smallest unit.
+        valid_after: The last second, in Unix time, before the payment is valid.
+        valid_before: The first second, in Unix time, after it.
+        nonce: The nonce, 32 bytes.
+        signature: The signature. With 65 bytes it is passed in parts, which every token with EIP-3009 takes.
+        token: The token.
+    """
+
+    buyer: str
+    payee: str
+    amount: int
+    valid_after: int
+    valid_before: int
+    nonce: bytes
+    signature: bytes
+    token: str
+
+    def __post_init__(self) -> None:
+        """Check the values, and bring the addresses into checksum form."""
+        for name in ("buyer", "payee", "token"):
+            object.__setattr__(self, name, checksummed(getattr(self, name)))
+        _require_bits(self, amount=256, valid_after=256, valid_before=256)
+        _require_hash("nonce", self.nonce)
+
+    @property
+    def arguments(self) -> tuple[Any, ...]:
+        """The arguments of `settle`."""
+        terms = (self.buyer, self.payee, self.amount, self.valid_after, self.valid_before, self.nonce, self.token)
+        if len(self.signature) != _SIGNATURE_BYTES:
+            return (*terms, self.signature)
+        recovery = self.signature[64] + 27 * (self.signature[64] < 27)  # noqa: PLR2004  # signers write 0 or 27
+        return (*terms, recovery, self.signature[:32], self.signature[32:64])
+
+
+@checked_class
+@dataclass(frozen=True)
+class BuyerState:
+    """The state of a buyer, which a leaf of an anchored tree commits to.
+
+    Attributes:
+        buyer: The account.
+        chain_id: The EIP-155 id of the chain of its payments.
+        score: Its score, 0 to 100.
+        tier: Its tier.
+        payments: The number of payments.
+        volume: The sum of their amounts, in millionths of a dollar.
+        first_payment_at: The time of the first payment, in Unix time; 0: none.
+        last_payment_at: The time of the last payment, in Unix time; 0: none.
+        reviews: The number of reviews that the buyer gave.
+        review_sum: The sum of their scores.
+        feedback_sellers: The number of sellers that gave feedback on the buyer.
+        feedback_sum: The sum of their votes, rounded half up. The score is of the exact sum.
+        disputes: The number of disputes.
+        policy: The hash of the scoring policy's name, see `policy_hash`.
+        block_number: The last block of that chain that the state takes into account.
+    """
+
+    buyer: str
+    chain_id: int
+    score: int
+    tier: BuyerTier
+    payments: int
+    volume: int
+    first_payment_at: int
+    last_payment_at: int
+    reviews: int
+    review_sum: int
+    feedback_sellers: int
+    feedback_sum: int
+    disputes: int
+    policy: bytes
+    block_number: int
+
+    def __post_init__(self) -> None:
+        """Check the values, and bring the address into checksum form."""
+        object.__setattr__(self, "buyer", checksummed(self.buyer))
+        _require_hash("policy", self.policy)
+        numbers = {name: 256 for name in vars(self) if name not in ("buyer", "tier", "policy")}
+        _require_bits(self, **numbers | {"score": 8})
+
+    @property
+    def arguments(self) -> tuple[Any, ...]:
+        """The state as the contract takes it: the fields in order, the tier as a number."""
+        return tuple(value.level if isinstance(value, BuyerTier) else value for value in vars(self).values())
+
+
+@checked_class
+@dataclass(frozen=True)
+class TierCredential(TypedMessage):
+    """A statement of the attestor on the buyer behind an address, which the attestor signs (EIP-712).
+
+    Attributes:
+        holder: The address that may use the credential. It may be fresh.
+        issued_at: The first second, in Unix time, in which the credential is valid.
+        valid_until: The last second, in Unix time; at most a day later.
+        policy: The hash of the scoring policy's name, see `policy_hash`.
+        tier: The tier of the buyer behind the holder.
+        scope: The place where it is used, see `bilateral.buyers.credentials.gate_scope` and `agent_scope`.
+        pseudonym: The buyer in that scope on the UTC day of `issued_at`, the same for all its holders. Count customers
+            by it.
+    """
+
+    holder: str
+    issued_at: int
+    valid_until: int
+    policy: bytes
+    tier: BuyerTier
+    scope: bytes
+    pseudonym: bytes
+
+    domain_name: ClassVar = "BuyerReputationRegistry"
+    solidity_types: ClassVar = {
+        "holder": "address",
+        "issuedAt": "uint64",
+        "validUntil": "uint64",
+        "policy": "bytes32",
+        "tier": "uint8",
+        "scope": "bytes32",
+        "pseudonym": "bytes32",
+    }
+
+    def __post_init__(self) -> None:
+        """Check the values, and bring the address into checksum form."""
+        object.__setattr__(self, "holder", checksummed(self.holder))
+        for name in ("policy", "scope", "pseudonym"):
+            _require_hash(name, getattr(self, name))
+        _require_bits(self, issued_at=64, valid_until=64)
+
+    @property
+    def arguments(self) -> tuple[Any, ...]:
+        """The credential as the contract takes it: the fields in order, the tier as a number."""
+        terms = (self.holder, self.issued_at, self.valid_until, self.policy, self.tier.level)
+        return (*terms, self.scope, self.pseudonym)
+
+
+def _require_bits(terms: object, **fields: int) -> None:
+    """Check that numbers fit their Solidity types."""
+    for name, bits in fields.items():
+        value = getattr(terms, name)
+        if not is_whole(value) or not 0 <= value < 1 << bits:
+            raise InvalidArgumentError(f"{name} must be a whole number from 0 to 2^{bits} - 1, not {value!r}")
+
+
+def _require_hash(name: str, value: object) -> None:
+    """Check that a value is 32 bytes."""
+    if not isinstance(value, bytes) or len(value) != _HASH_BYTES:
+        raise InvalidArgumentError(f"{name} must be {_HASH_BYTES} bytes")

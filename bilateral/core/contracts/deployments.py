@@ -1,0 +1,360 @@
+"""The deployments of the registries, from records, the packaged address book, or the caller."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from importlib.resources import files
+from typing import TYPE_CHECKING, Any, Final, Self
+
+from bilateral.core.contracts.abi import Registry
+from bilateral.core.contracts.origin import Origin
+from bilateral.core.errors import (
+    DeploymentRecordError,
+    InvalidArgumentError,
+    MalformedIdentifierError,
+    MissingFunctionError,
+    MissingRegistryError,
+)
+from bilateral.core.identifiers import AccountId, ChainId, checksummed
+from bilateral.core.values.arguments import is_whole
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+    from importlib.resources.abc import Traversable
+
+    from bilateral.core.contracts.records import DeploymentRecord
+
+
+@dataclass(frozen=True)
+class RegistryFacts:
+    """Facts about a registry that need no look at the chain.
+
+    Attributes:
+        origin: The authors of its code.
+        is_upgradable: True if its owner can change its code.
+        functions: The names of its functions; None for those of the packaged ABI.
+    """
+
+    origin: Origin
+    is_upgradable: bool = False
+    functions: frozenset[str] | None = None
+
+
+_AS_REPUTATION: Final = "as reputation"
+
+
+@dataclass(frozen=True)
+class Deployment:
+    """The addresses of the registries on one chain. Each may be canonical, of this project, or missing.
+
+    Attributes:
+        chain_id: EIP-155 id of the chain.
+        identity: The identity registry.
+        reputation: The registry for open feedback.
+        authorized: The registry for authorised feedback.
+        validation: The validation registry.
+        first_block: The block from which to read logs: none of the registries has an earlier log. 0 if unknown.
+        ratings: The registry for ratings of clients and validators. By default the reputation registry, which has
+            ratings if it is of this project. None for no ratings.
+        directory: The companion that gives a foreign identity registry a directory; None where it needs none.
+        first_agent_id: The id of the first agent: 1 in this project's identity registry, 0 in the canonical one.
+        buyers: The registry of buyers, which records payments.
+        tier_proofs: The contract of private proofs of buyers' tiers.
+        facts: Known facts about registries, by address. A registry that the caller named has none.
+    """
+
+    chain_id: int
+    identity: str
+    reputation: str | None = None
+    authorized: str | None = None
+    validation: str | None = None
+    first_block: int = 0
+    ratings: str | None = _AS_REPUTATION
+    directory: str | None = None
+    first_agent_id: int = 1
+    buyers: str | None = None
+    tier_proofs: str | None = None
+    facts: Mapping[str, RegistryFacts] = field(default_factory=dict, compare=False, repr=False)
+
+    def __post_init__(self) -> None:
+        """Check the values, and bring the addresses into checksum form."""
+        ChainId.evm(self.chain_id)
+        for name in ("first_block", "first_agent_id"):
+            if not is_whole(getattr(self, name)):
+                raise InvalidArgumentError(f"{name} must be a whole number")
+        if self.ratings == _AS_REPUTATION:
+            object.__setattr__(self, "ratings", self.reputation)
+        for name in REGISTRY_ATTRIBUTES:
+            address = getattr(self, name)
+            if address is not None or name == "identity":
+                object.__setattr__(self, name, checksummed(address))
+
+    @classmethod
+    def from_record(cls, record: str | bytes) -> Self:
+        """Read a deployment record, `deployments/<chain id>.json`.
+
+        Args:
+            record: The JSON text.
+
+        Returns:
+            The deployment. If both reputation registries are recorded, a canonical one is used, or else the one with
+            ratings. A record with a companion and no identity registry is completed from the address book, or by the
+            companion's constructor argument.
+
+        Raises:
+            DeploymentRecordError: The text is not a valid record, or lacks the identity registry.
+        """
+        from bilateral.core.contracts.records import DeploymentRecord  # noqa: PLC0415  # heavy, few users of ABIs need it
+
+        try:
+            return cls._of(DeploymentRecord.read(record))
+        except MalformedIdentifierError as error:
+            raise DeploymentRecordError(f"invalid deployment record: {error}") from None
+
+    @classmethod
+    def from_book(cls, book: bytes) -> dict[int, Self]:
+        """Read an address book, in the form of `deployments/canonical.json`.
+
+        Args:
+            book: The JSON text.
+
+        Returns:
+            The deployments by chain id. See `from_record`.
+
+        Raises:
+            DeploymentRecordError: The text is not a valid address book, or a chain of it lacks the identity registry.
+        """
+        from bilateral.core.contracts.records import read_book  # noqa: PLC0415  # heavy
+
+        try:
+            return {chain_id: cls._of(record) for chain_id, record in read_book(book).items()}
+        except MalformedIdentifierError as error:
+            raise DeploymentRecordError(f"invalid address book: {error}") from None
+
+    @classmethod
+    def canonical(cls, chain_id: int) -> Self | None:
+        """Return the registries that the authors of ERC-8004 deployed on a chain, by the packaged address book.
+
+        Args:
+            chain_id: EIP-155 id of the chain.
+
+        Returns:
+            The deployment; None if the address book does not have the chain.
+        """
+        from bilateral.core.contracts.records import address_book  # noqa: PLC0415  # heavy
+
+        record = address_book().get(chain_id)
+        return None if record is None else cls._of(record)
+
+    @classmethod
+    def _of(cls, record: DeploymentRecord) -> Self:
+        entries = dict(record.contracts)
+        below = _identity_below(record)
+        if Registry.IDENTITY not in entries:
+            from bilateral.core.contracts.records import address_book  # noqa: PLC0415  # heavy
+
+            book = address_book().get(record.chain_id)
+            if book is not None and below in (None, book.contracts[Registry.IDENTITY].address):
+                entries = book.contracts | entries
+            elif below is None:
+                raise DeploymentRecordError(
+                    "invalid deployment record: the identity registry of its companion is missing"
+                )
+        elif below not in (None, entries[Registry.IDENTITY].address):
+            raise DeploymentRecordError(
+                f"invalid deployment record: its IdentityRegistry is {entries[Registry.IDENTITY].address}, and its "
+                f"CompanionDirectory belongs to {below}"
+            )
+        addresses = {attribute: entries[name] for attribute, name in _NAMES.items() if name in entries}
+        if "ratings" in addresses and (
+            "reputation" not in addresses or addresses["reputation"].origin is Origin.BILATERAL
+        ):
+            addresses["reputation"] = addresses["ratings"]
+        places: dict[str, Any] = {name: addresses[name].address if name in addresses else None for name in _NAMES}
+        if "identity" in addresses:
+            first = addresses["identity"].first_agent_id
+            places["first_agent_id"] = 1 if first is None else first
+        else:
+            places |= {"identity": below, "first_agent_id": 0}
+        return cls(
+            chain_id=record.chain_id,
+            **places,
+            first_block=min(entry.block or 0 for entry in entries.values()),
+            facts={
+                entry.address: RegistryFacts(
+                    entry.origin,
+                    entry.upgradable,
+                    None
+                    if entry.functions is None
+                    else frozenset(function.partition("(")[0] for function in entry.functions),
+                )
+                for entry in addresses.values()
+            },
+        )
+
+    def address_of(self, registry: Registry) -> str:
+        """Return the address of a registry.
+
+        Args:
+            registry: The registry.
+
+        Raises:
+            MissingRegistryError: The deployment does not include it.
+        """
+        name = _ATTRIBUTES[registry]
+        address: str | None = getattr(self, name)
+        if address is None:
+            raise MissingRegistryError(name, self.chain_id)
+        return address
+
+    @property
+    def directory_registry(self) -> Registry:
+        """The registry that knows the primary agent of an account: the companion if there is one."""
+        return Registry.IDENTITY if self.directory is None else Registry.COMPANION
+
+    def lacks(self, registry: Registry, function: str) -> bool:
+        """Tell whether a registry is known to lack a function. A registry that the caller named may have it.
+
+        Args:
+            registry: The registry.
+            function: The function's name.
+        """
+        facts = self.facts.get(getattr(self, _ATTRIBUTES[registry]))
+        return facts is not None and facts.functions is not None and function not in facts.functions
+
+    def require_function(self, registry: Registry, function: str) -> None:
+        """Check that a registry is in the deployment, and is not known to lack a function.
+
+        Args:
+            registry: The registry.
+            function: The function's name.
+
+        Raises:
+            MissingRegistryError: The deployment does not include the registry.
+            MissingFunctionError: The registry lacks the function.
+        """
+        self.address_of(registry)
+        if self.lacks(registry, function):
+            raise MissingFunctionError(_ATTRIBUTES[registry], function, self.chain_id)
+
+    def origin_of(self, attribute: str) -> Origin | None:
+        """Return the authors of a registry's code; None if the caller named it, or if it is missing.
+
+        Args:
+            attribute: The registry's attribute, such as `ratings`.
+        """
+        facts = self.facts.get(getattr(self, attribute))
+        return None if facts is None else facts.origin
+
+    @property
+    def origin(self) -> Origin | None:
+        """The authors of the identity registry's code; None if the caller named it."""
+        return self.origin_of("identity")
+
+    @property
+    def agent_registry(self) -> AccountId:
+        """The identity registry as an agent registry string, for files and global ids."""
+        return AccountId(ChainId.evm(self.chain_id), self.identity)
+
+
+_ATTRIBUTES: Final[Mapping[Registry, str]] = {
+    Registry.IDENTITY: "identity",
+    Registry.REPUTATION: "reputation",
+    Registry.BIDIRECTIONAL: "ratings",
+    Registry.AUTHORIZED: "authorized",
+    Registry.VALIDATION: "validation",
+    Registry.COMPANION: "directory",
+    Registry.BUYERS: "buyers",
+    Registry.TIER_PROOFS: "tier_proofs",
+}
+"""The attribute of `Deployment` that holds each registry's address."""
+
+_NAMES: Final[Mapping[str, str]] = {attribute: registry for registry, attribute in _ATTRIBUTES.items()}
+"""The contract of a record that each attribute of `Deployment` is."""
+
+REGISTRY_ATTRIBUTES: Final = tuple(_NAMES)
+"""The attributes of `Deployment` that hold addresses."""
+
+
+def _identity_below(record: DeploymentRecord) -> str | None:
+    """Return the identity registry that a record's companion belongs to; None if the record does not say it.
+
+    Raises:
+        DeploymentRecordError: The record has neither an identity registry nor a companion.
+    """
+    companion = record.contracts.get(Registry.COMPANION)
+    if companion is None and Registry.IDENTITY not in record.contracts:
+        raise DeploymentRecordError("invalid deployment record: it has neither IdentityRegistry nor CompanionDirectory")
+    below = None if companion is None else companion.constructor_arguments.get("identityRegistry")
+    return None if below is None else checksummed(below)
+
+
+def attribute_of(registry: Registry) -> str:
+    """Return the attribute of `Deployment` that holds a registry's address.
+
+    Args:
+        registry: The registry.
+    """
+    return _ATTRIBUTES[registry]
+
+
+def max_fees_of(chain_id: int) -> tuple[int, int]:
+    """Return the largest fee and the largest tip per gas that a client signs by default on a chain, in wei.
+
+    Args:
+        chain_id: EIP-155 id of the chain. One that the packaged address book lacks has the limits of most chains.
+    """
+    from bilateral.core.contracts.records import MAX_FEE_GWEI, MAX_TIP_GWEI, address_book  # noqa: PLC0415  # heavy
+
+    record = address_book().get(chain_id)
+    fee, tip = (MAX_FEE_GWEI, MAX_TIP_GWEI) if record is None else (record.max_fee_gwei, record.max_tip_gwei)
+    return fee * 10**9, tip * 10**9
+
+
+def has_private_mempool(chain_id: int) -> bool:
+    """Return True if the packaged address book says that nobody sees a chain's transactions before they are included.
+
+    Args:
+        chain_id: EIP-155 id of the chain.
+    """
+    from bilateral.core.contracts.records import address_book  # noqa: PLC0415  # heavy
+
+    record = address_book().get(chain_id)
+    return record is not None and record.private_mempool
+
+
+def network_of(chain_id: int) -> str:
+    """Return the name of a chain's network by the packaged records, such as `base:sepolia`; "unnamed" without one.
+
+    Args:
+        chain_id: EIP-155 id of the chain.
+    """
+    from bilateral.core.contracts.records import DeploymentRecord, address_book  # noqa: PLC0415  # heavy
+
+    record = address_book().get(chain_id)
+    if record is None and (own := _own_record(chain_id)).is_file():
+        record = DeploymentRecord.read(own.read_bytes())
+    return "unnamed" if record is None else record.network
+
+
+def packaged_deployment(chain_id: int, origin: Origin | None = None) -> Deployment | None:
+    """Return the deployment on a chain from the package.
+
+    Args:
+        chain_id: EIP-155 id of the chain.
+        origin: The deployment that the caller names: the canonical one, or this project's. Without a name, the
+            canonical one if the chain has it, or else this project's.
+
+    Returns:
+        The deployment; None if the package has none.
+    """
+    canonical = None if origin is Origin.BILATERAL else Deployment.canonical(chain_id)
+    if canonical is not None or origin is Origin.CANONICAL:
+        return canonical
+    record = _own_record(chain_id)
+    return Deployment.from_record(record.read_bytes()) if record.is_file() else None
+
+
+def _own_record(chain_id: int) -> Traversable:
+    """Return the file of this project's record of a chain, which may be missing."""
+    return files("bilateral") / "deployments" / f"{chain_id}.json"

@@ -1,0 +1,115 @@
+"""Logs as a node reports them."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, Final, Self
+
+from bilateral.core.errors import MalformedNodeAnswerError
+from bilateral.core.identifiers import checksummed
+
+_QUANTITY = re.compile(r"0x[0-9a-fA-F]{1,64}")
+_HASH = re.compile(r"0x[0-9a-fA-F]{64}")
+_MAX_TOPICS: Final = 4  # LOG4 is the EVM's last instruction for logs
+
+
+@dataclass(frozen=True, slots=True)
+class LogPosition:
+    """The place of a log in the chain.
+
+    Attributes:
+        address: The contract that emitted it, in checksum form.
+        block_number: The number of its block.
+        block_hash: The hash of its block: 0x and 64 digits in lower case.
+        transaction_hash: The hash of its transaction, in the same form.
+        log_index: Its index among the logs of the block, from 0.
+        block_timestamp: The time of its block in Unix seconds; None if the node leaves it out of logs, as many do.
+    """
+
+    address: str
+    block_number: int
+    block_hash: str
+    transaction_hash: str
+    log_index: int
+    block_timestamp: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class RawLog:
+    """A log, not decoded.
+
+    Attributes:
+        position: Its place in the chain.
+        topics: Its topics, 32 bytes each; at most four.
+        data: Its data.
+    """
+
+    position: LogPosition
+    topics: tuple[bytes, ...]
+    data: bytes
+
+    @classmethod
+    def from_json(cls, entry: Mapping[str, Any]) -> Self:
+        """Read a log in the form of JSON-RPC (`eth_getLogs`, `eth_getTransactionReceipt`).
+
+        Args:
+            entry: The log as the node reports it.
+
+        Raises:
+            MalformedNodeAnswerError: A field is missing or has another form, the log is not in a block yet, or a
+                reorganisation removed it (`removed`).
+        """
+        try:
+            position = LogPosition(
+                checksummed(entry["address"]),
+                _quantity(entry["blockNumber"]),
+                _hash(entry["blockHash"]),
+                _hash(entry["transactionHash"]),
+                _quantity(entry["logIndex"]),
+                _time(entry.get("blockTimestamp")),
+            )
+            log = cls(position, _topics(entry["topics"]), _data(entry["data"]))
+        except (KeyError, TypeError, AttributeError, ValueError) as error:
+            problem = f"{type(error).__name__}: {error}"[:200]
+            raise MalformedNodeAnswerError(f"the node answers with a log that cannot be read: {problem}") from None
+        if entry.get("removed"):
+            raise MalformedNodeAnswerError("the node answers with a log that a reorganisation removed")
+        return log
+
+
+def _topics(words: object) -> tuple[bytes, ...]:
+    """Return a log's topics."""
+    if not isinstance(words, list) or len(words) > _MAX_TOPICS:
+        raise ValueError("not a list of at most four topics")
+    return tuple([bytes.fromhex(_hash(word)[2:]) for word in words])
+
+
+def _quantity(text: str) -> int:
+    """Return a number in the form of JSON-RPC."""
+    if not _QUANTITY.fullmatch(text):
+        raise ValueError("not a quantity")
+    return int(text, 16)
+
+
+def _time(value: object) -> int | None:
+    """Return the time that a log names; None where a node leaves it out, or writes 0 or something else for it."""
+    if isinstance(value, str) and _QUANTITY.fullmatch(value):
+        return int(value, 16) or None
+    return value if type(value) is int and value > 0 else None
+
+
+def _hash(text: str) -> str:
+    """Return a word of 32 bytes in lower case."""
+    if not _HASH.fullmatch(text):
+        raise ValueError("not 32 bytes in hexadecimal digits")
+    return text.lower()
+
+
+def _data(text: str) -> bytes:
+    """Return bytes in the form of JSON-RPC. `bytes.fromhex` alone also takes blanks."""
+    value = bytes.fromhex(text[2:])
+    if text[:2] != "0x" or 2 * len(value) + 2 != len(text):
+        raise ValueError("not bytes in hexadecimal digits")
+    return value

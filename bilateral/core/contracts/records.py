@@ -1,0 +1,213 @@
+"""Deployment records: those of this project, and those of the address book of canonical registries.
+
+Both have one schema. The address book, `deployments/canonical.json`, keeps what its chains share in groups.
+"""
+
+from __future__ import annotations
+
+from functools import cache
+from importlib.resources import files
+from typing import Annotated, Any, Final, Self
+
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field, model_validator
+from pydantic.alias_generators import to_camel
+
+from bilateral.core.contracts.origin import Origin
+from bilateral.core.errors import DeploymentRecordError
+from bilateral.core.identifiers import AccountId, ChainId, checksummed
+from bilateral.core.text.encoding import decode_object
+
+BOOK: Final = "canonical.json"
+"""The name of the address book's file."""
+
+MAX_TIP_GWEI: Final = 50
+"""Gwei of tip per gas on a chain without a limit of its own: 0.025 of its currency for a write of 500,000 gas."""
+
+MAX_FEE_GWEI: Final = 500
+"""Gwei of fee per gas on a chain without a limit of its own: 0.25 of its currency for a write of 500,000 gas."""
+
+Number = Annotated[int, Field(strict=True, ge=0)]
+
+
+class RegistryEntry(BaseModel):
+    """One deployed registry.
+
+    Attributes:
+        address: Its address.
+        block: The block that created it; None if nobody recorded it.
+        origin: The authors of its code.
+        upgradable: True if its owner can change its code.
+        first_agent_id: The id of its first agent; None for a registry other than an identity registry.
+        functions: The signatures of its functions; None for those of the packaged ABI.
+        constructor_arguments: The constructor's arguments by name.
+    """
+
+    model_config = ConfigDict(alias_generator=to_camel, populate_by_name=True)
+
+    address: Annotated[str, AfterValidator(checksummed)]
+    block: Number | None = None
+    origin: Origin = Origin.BILATERAL
+    upgradable: Annotated[bool, Field(strict=True)] = False
+    first_agent_id: Number | None = None
+    functions: list[str] | None = None
+    constructor_arguments: dict[str, Any] = {}
+
+
+class DeploymentRecord(BaseModel):
+    """The registries on one chain.
+
+    Attributes:
+        chain_id: EIP-155 id of the chain.
+        network: The network's name, as `base:sepolia`.
+        max_tip_gwei: The largest tip per gas that a client signs by default, in gwei.
+        max_fee_gwei: The largest fee per gas that a client signs by default, base fee and tip, in gwei.
+        private_mempool: True if nobody sees a transaction before it is included, as with a single sequencer.
+        contracts: The registries by their names in Solidity.
+    """
+
+    model_config = ConfigDict(alias_generator=to_camel, populate_by_name=True)
+
+    chain_id: Annotated[int, Field(strict=True, gt=0)]
+    network: str = ""
+    max_tip_gwei: Number = MAX_TIP_GWEI
+    max_fee_gwei: Number = MAX_FEE_GWEI
+    private_mempool: Annotated[bool, Field(strict=True)] = False
+    contracts: dict[str, RegistryEntry]
+
+    @classmethod
+    def read(cls, text: str | bytes) -> Self:
+        """Read a record.
+
+        Args:
+            text: The JSON text.
+
+        Raises:
+            DeploymentRecordError: The text is not a record.
+        """
+        try:
+            return cls.model_validate(decode_object(text.encode() if isinstance(text, str) else text))
+        except ValueError as error:
+            raise DeploymentRecordError(f"invalid deployment record: {_first_line(error)}") from None
+
+
+class _BookChain(BaseModel):
+    """A chain of the address book, and the groups of registries on it."""
+
+    model_config = ConfigDict(alias_generator=to_camel, extra="forbid")
+
+    chain_id: int
+    network: str
+    max_tip_gwei: Number = MAX_TIP_GWEI
+    max_fee_gwei: Number = MAX_FEE_GWEI
+    private_mempool: Annotated[bool, Field(strict=True)] = False
+    groups: list[str]
+
+
+class SolanaRecord(BaseModel):
+    """The registries on one chain of Solana.
+
+    Attributes:
+        chain: The chain (CAIP-2).
+        network: The network's name, as `solana:devnet`.
+        registries: The program of each registry, by its name.
+    """
+
+    model_config = ConfigDict(extra="forbid")
+
+    chain: str
+    network: str
+    registries: dict[str, str]
+
+    @model_validator(mode="after")
+    def _check_addresses(self) -> Self:
+        """Refuse a chain or a program that is malformed."""
+        for program in self.registries.values():
+            AccountId(ChainId.parse(self.chain), program)
+        return self
+
+
+class _Book(BaseModel):
+    """An address book."""
+
+    model_config = ConfigDict(extra="forbid")
+
+    sources: dict[str, str]
+    groups: dict[str, dict[str, RegistryEntry]]
+    chains: list[_BookChain]
+    solana: list[SolanaRecord] = []
+
+    @model_validator(mode="after")
+    def _check_groups(self) -> Self:
+        """Refuse a chain with a group that the book lacks."""
+        for chain in self.chains:
+            for group in chain.groups:
+                if group not in self.groups:
+                    raise ValueError(f"chain {chain.chain_id} names the group {group!r}, which is missing")
+        return self
+
+
+@cache
+def address_book() -> dict[int, DeploymentRecord]:
+    """Return the records of the canonical registries, by chain id."""
+    return read_book(_packaged())
+
+
+@cache
+def solana_book() -> dict[str, SolanaRecord]:
+    """Return the registries on Solana, by chain (CAIP-2)."""
+    return {record.chain: record for record in _Book.model_validate(decode_object(_packaged())).solana}
+
+
+def _packaged() -> bytes:
+    """Return the packaged address book."""
+    return (files("bilateral") / "deployments" / BOOK).read_bytes()
+
+
+def is_book(text: bytes) -> bool:
+    """Tell an address book from a deployment record.
+
+    Args:
+        text: The file's content.
+    """
+    try:
+        return "groups" in decode_object(text)
+    except ValueError:
+        return False
+
+
+def read_book(text: bytes) -> dict[int, DeploymentRecord]:
+    """Read an address book.
+
+    Args:
+        text: The JSON text.
+
+    Returns:
+        The records by chain id.
+
+    Raises:
+        DeploymentRecordError: The text is not an address book.
+    """
+    try:
+        book = _Book.model_validate(decode_object(text))
+    except ValueError as error:
+        raise DeploymentRecordError(f"invalid address book: {_first_line(error)}") from None
+    return {
+        chain.chain_id: DeploymentRecord(
+            chain_id=chain.chain_id,
+            network=chain.network,
+            max_tip_gwei=chain.max_tip_gwei,
+            max_fee_gwei=chain.max_fee_gwei,
+            private_mempool=chain.private_mempool,
+            contracts={name: entry for group in chain.groups for name, entry in book.groups[group].items()},
+        )
+        for chain in book.chains
+    }
+
+
+def _first_line(error: ValueError) -> str:
+    """Return an error on one line, without the address of a page that explains it."""
+    problems = getattr(error, "errors", None)
+    if problems is None:
+        return str(error)
+    first = problems(include_url=False)[0]
+    return f"{'.'.join(map(str, first['loc']))}: {first['msg']}"

@@ -1,0 +1,322 @@
+"""Errors of the SDK client: signers, nodes, transactions."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from bilateral.core.errors.base import BilateralError
+from bilateral.core.text import quoted
+
+
+class UnexpectedAnswerError(BilateralError):
+    """The contract at a registry's address does not answer like that registry.
+
+    Attributes:
+        transaction: The hash of the mined transaction with the unexpected events; None for a call.
+    """
+
+    reason = "unexpected_answer"
+
+    def __init__(self, message: str, transaction: str | None = None) -> None:
+        super().__init__(message)
+        self.transaction = transaction
+
+
+class MissingSignerError(BilateralError):
+    """The client has no signer for a write or a signature."""
+
+    reason = "missing_signer"
+
+
+class SignerFailedError(BilateralError):
+    """The signer raised an exception, kept as `__cause__`. Nothing was signed."""
+
+    reason = "signer_failed"
+
+    def __init__(self, signer_error: Exception) -> None:
+        """Name the signer's exception without its text, which may contain a key."""
+        super().__init__(f"the signer failed with {type(signer_error).__name__}; see __cause__")
+
+
+class AgentUnsettledError(BilateralError, TimeoutError):
+    """An agent has not had its owner for the requested number of blocks. Nothing was sent.
+
+    Attributes:
+        agent: The agent.
+        confirmations: The requested number of blocks.
+    """
+
+    reason = "agent_unsettled"
+
+    def __init__(self, agent: str, confirmations: int, seconds: float) -> None:
+        super().__init__(
+            f"agent {agent} has not had its owner for {confirmations} blocks after {seconds:g} seconds: "
+            "wait for more blocks, or ask for fewer confirmations"
+        )
+        self.agent = agent
+        self.confirmations = confirmations
+
+
+class SealUnsettledError(BilateralError, TimeoutError):
+    """A pair of blind ratings has not been sealed for the requested number of blocks. Nothing was opened."""
+
+    reason = "seal_unsettled"
+
+    def __init__(self, client_id: int, server_id: int, confirmations: int, seconds: float) -> None:
+        super().__init__(
+            f"the pair of client {client_id} and server {server_id} has not been sealed for {confirmations} blocks "
+            f"after {seconds:g} seconds: seal it first, or wait for more blocks"
+        )
+
+
+class NotAgentOwnerError(BilateralError):
+    """A registry accepts this signature from the agent's owner only.
+
+    Attributes:
+        signer: The account that would have signed.
+        owner: The agent's owner.
+    """
+
+    reason = "not_agent_owner"
+
+    def __init__(self, signer: str, owner: str) -> None:
+        super().__init__(f"{signer} does not own the agent: sign with the owner's account, {owner}")
+        self.signer = signer
+        self.owner = owner
+
+
+class IndexMismatchError(BilateralError, ValueError):
+    """A node says another number of feedbacks of a client than the caller. Nothing was signed.
+
+    Attributes:
+        client: The client.
+        node_index: The number by the node.
+        last_index: The number by the caller.
+    """
+
+    reason = "index_mismatch"
+
+    def __init__(self, client: str, node_index: int, last_index: int) -> None:
+        super().__init__(
+            f"the node says that {client} has given {node_index} feedbacks for the agent, not {last_index}: "
+            "if you know that the node is right, give its number as last_index; or name the limit as index_limit"
+        )
+        self.client = client
+        self.node_index = node_index
+        self.last_index = last_index
+
+
+class NodeError(BilateralError):
+    """A node answers with a JSON-RPC error, or refuses a read that may be too large (HTTP status 400, 413 or 422).
+
+    Attributes:
+        code: The error's JSON-RPC code; None without one.
+        node_message: The node's message, a stranger's text; or the HTTP status.
+        data: The error's data.
+        wait_seconds: The seconds that the node asks to wait before the next request; None if it does not say.
+    """
+
+    reason = "node_error"
+
+    def __init__(
+        self,
+        method: str,
+        code: int | None,
+        node_message: str,
+        data: object = None,
+        *,
+        wait_seconds: float | None = None,
+    ) -> None:
+        super().__init__(f"the node refuses {method}: {quoted(node_message, 300)}")
+        self.code = code
+        self.node_message = node_message
+        self.data = data
+        self.wait_seconds = wait_seconds
+
+
+class NodeUnreachableError(BilateralError, ConnectionError):
+    """A node is unreachable, or answers with an HTTP error other than those of `NodeError`.
+
+    Attributes:
+        is_final: True if asking again does not help, because the node's URL redirects.
+    """
+
+    reason = "node_unreachable"
+
+    def __init__(self, message: str, *, is_final: bool = False) -> None:
+        super().__init__(message)
+        self.is_final = is_final
+
+
+class NodeTimeoutError(BilateralError, TimeoutError):
+    """A node does not answer in time."""
+
+    reason = "node_timeout"
+
+
+class MalformedNodeAnswerError(BilateralError):
+    """A node's answer is not JSON-RPC, or its result has another form than the method's."""
+
+    reason = "malformed_node_answer"
+
+
+NODE_FAILURES: Final = (NodeError, NodeUnreachableError, NodeTimeoutError, MalformedNodeAnswerError)
+"""The errors of a node that does not answer a request, or not as asked."""
+
+
+class InsufficientFundsError(BilateralError):
+    """The signer cannot pay for the transaction. Nothing was sent.
+
+    Attributes:
+        account: The signer.
+    """
+
+    reason = "insufficient_funds"
+
+    def __init__(self, account: str, node_message: str) -> None:
+        super().__init__(f"{account} cannot pay for the transaction: {quoted(node_message, 300)}")
+        self.account = account
+
+
+class FeeLimitError(BilateralError):
+    """A transaction would cost more than the client's limit. Nothing was sent.
+
+    Attributes:
+        wei: The amount: of the whole transaction, or per gas.
+        limit: The limit, in wei.
+    """
+
+    reason = "fee_limit"
+
+    def __init__(self, name: str, wei: int, limit: int, setting: str) -> None:
+        """Compose the message.
+
+        Args:
+            name: The name of the amount.
+            wei: The amount.
+            limit: The limit.
+            setting: The client's setting that raises the limit.
+        """
+        super().__init__(f"the {name} of {wei} wei exceeds the limit of {limit}: wait, or raise {setting}")
+        self.wei = wei
+        self.limit = limit
+
+
+class PaymentSettledHereError(BilateralError):
+    """The registry settled a payment itself, so it must not be attested: it would count twice. Nothing was sent.
+
+    Attributes:
+        transaction_hash: The hash of the payment's transaction.
+        buyer: The account that paid.
+    """
+
+    reason = "payment_settled_here"
+
+    def __init__(self, transaction_hash: bytes, buyer: str, *, is_whole: bool = False) -> None:
+        """Compose the message.
+
+        Args:
+            transaction_hash: The hash.
+            buyer: The account.
+            is_whole: True if the record was of the whole transaction, which may have other payments.
+        """
+        shown = f"0x{transaction_hash.hex()}"
+        advice = "; record another payment of the transaction by record_payments, with its position" if is_whole else ""
+        super().__init__(
+            f"the registry itself settled and counted a payment of {buyer} in {shown}: leave it out{advice}"
+        )
+        self.transaction_hash = transaction_hash
+        self.buyer = buyer
+
+
+class MissingReceiptError(BilateralError):
+    """The node has no receipt of a payment's transaction, so nobody knows who settled it. Nothing was sent.
+
+    Attributes:
+        transaction_hash: The hash of the payment's transaction.
+    """
+
+    reason = "missing_receipt"
+
+    def __init__(self, transaction_hash: bytes) -> None:
+        super().__init__(
+            f"the node has no receipt of 0x{transaction_hash.hex()}: wait until it is in a block, "
+            "or use a node that keeps old receipts"
+        )
+        self.transaction_hash = transaction_hash
+
+
+class NotSentError(BilateralError):
+    """A client with `dry_run=True` sent nothing, so there is nothing to wait for."""
+
+    reason = "not_sent"
+
+
+class TransactionError(BilateralError):
+    """A signed transaction did not succeed, or its outcome is unknown.
+
+    Attributes:
+        hash: Its hash, 0x and 64 digits.
+        raw: The signed transaction. It may be sent again, to any node: it takes effect at most once.
+    """
+
+    reason = "transaction"
+
+    def __init__(self, message: str, hash: str, raw: bytes | None = None) -> None:  # noqa: A002  # what everybody calls it
+        super().__init__(f"transaction {hash} {message}")
+        self.hash = hash
+        self.raw = raw
+
+
+class SendUncertainError(TransactionError):
+    """A node did not confirm that it accepted a transaction. Look the transaction up before you retry.
+
+    Also raised if the node reports the nonce as used, but shows no transaction with it.
+    """
+
+    reason = "send_uncertain"
+
+
+class TransactionPendingError(TransactionError, TimeoutError):
+    """A transaction does not have the requested confirmations yet.
+
+    Attributes:
+        __cause__: The node's failure, if the last look-up failed; else None.
+    """
+
+    reason = "transaction_pending"
+
+
+class TransactionDroppedError(TransactionError):
+    """A transaction is in no block, and the node no longer knows it. It may be sent again as it is."""
+
+    reason = "transaction_dropped"
+
+
+class TransactionReplacedError(TransactionError):
+    """Another transaction with the same account and nonce was mined, so this one never will be."""
+
+    reason = "transaction_replaced"
+
+
+class TransactionFailedError(TransactionError):
+    """A transaction was mined and failed, and the node gives no reason. It may have run out of gas."""
+
+    reason = "transaction_failed"
+
+
+class BatchInterruptedError(BilateralError):
+    """Sending many transactions stopped before the end. The message gives the reason.
+
+    Attributes:
+        __cause__: The error that stopped it; None if other transactions of the same account did.
+        hashes: The hashes of the sent transactions.
+        missing: The number of transactions that were not sent.
+    """
+
+    reason = "batch_interrupted"
+
+    def __init__(self, hashes: tuple[str, ...], missing: int, why: str) -> None:
+        super().__init__(f"{len(hashes)} transactions were sent, {missing} were not: {why}. Run it again to continue.")
+        self.hashes = hashes
+        self.missing = missing

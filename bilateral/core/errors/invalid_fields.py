@@ -1,0 +1,63 @@
+"""Errors of pydantic in the words of the package."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+from bilateral.core.errors import InvalidArgumentError
+from bilateral.core.text import quoted
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+    from typing import Any
+
+    from pydantic import ValidationError
+
+_OF_OURS: Final = "Value error, "
+"""Pydantic puts these words before a message that the package wrote."""
+
+
+def message_of(problem: Mapping[str, Any]) -> str:
+    """Return the message of one problem.
+
+    Args:
+        problem: An entry of `ValidationError.errors()`.
+    """
+    return str(problem["msg"]).removeprefix(_OF_OURS)
+
+
+def first_problem(error: ValidationError, *place: str) -> str:
+    """Return the first problem with the name of its field, such as `api.port: …`.
+
+    Args:
+        error: The error.
+        *place: The names of the tables around the field.
+    """
+    first = error.errors(include_url=False)[0]
+    name = ".".join(map(str, (*place, *first["loc"])))
+    return f"{name}: {message_of(first)}" if name else message_of(first)
+
+
+_WORDS: Final = {
+    "bool_parsing": "is neither yes nor no",
+    "decimal_parsing": "is not a number",
+    "enum": "is unknown: choose {expected}",
+    "greater_than_equal": "is too small: write at least {ge}",
+    "int_parsing": "is not an integer",
+}
+"""The messages about texts of a form or a command line, by pydantic's type of problem."""
+
+
+def refusal(error: ValidationError, ending: str = "") -> InvalidArgumentError:
+    """Return the first problem of a text as an error with the text, such as `minimum "much" is not a number`.
+
+    Args:
+        error: The error.
+        ending: The ending of the names of fields, such as `_2`.
+    """
+    first = error.errors(include_url=False)[0]
+    context = dict(first.get("ctx", {}))
+    if "expected" in context:
+        context["expected"] = context["expected"].replace("'", "").replace(" or ", ", ")
+    words = _WORDS[first["type"]].format(**context) if first["type"] in _WORDS else f"is invalid: {message_of(first)}"
+    return InvalidArgumentError(f"{first['loc'][0]}{ending} {quoted(str(first['input']))} {words}")

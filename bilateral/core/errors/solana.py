@@ -1,0 +1,86 @@
+"""Errors of reading Solana: agents, payments, and nodes that give no usable answer."""
+
+from __future__ import annotations
+
+from bilateral.core.errors.base import BilateralError
+
+
+class SolanaError(BilateralError):
+    """Base of the errors of reading Solana.
+
+    Attributes:
+        code: The kind of problem: `agent_not_registered`, `authority_mismatch`, `malformed_wallet`,
+            `not_provable_for_the_past`, `payment_not_found`, `payment_mismatch`, `payment_unconfirmed`, `cannot_check`.
+    """
+
+    reason = "solana"
+
+    def __init__(self, problem: str, code: str = "cannot_check") -> None:
+        super().__init__(problem)
+        self.code = code
+
+
+class MalformedAccountError(SolanaError, ValueError):
+    """The bytes of an account, a transaction or an attestation do not have their layout."""
+
+    reason = "malformed_account"
+
+    def __init__(self, kind: str, problem: str) -> None:
+        super().__init__(f"{kind}: {problem}")
+        self.kind = kind
+
+
+class WrongNodeError(SolanaError):
+    """The node is of another chain."""
+
+    reason = "wrong_node"
+
+    def __init__(self, chain: str, genesis: str) -> None:
+        super().__init__(f"the node is of another chain: its genesis hash is {genesis[:64]}, expected {chain}")
+
+
+class InconsistentNodeError(SolanaError):
+    """The node answers from different slots, so that its answers do not belong together."""
+
+    reason = "inconsistent_node"
+
+
+class AgentRefusedError(SolanaError):
+    """The accounts do not prove an agent that may be paid or believed. See `code`."""
+
+    reason = "agent_refused"
+
+
+class SolanaPaymentError(SolanaError):
+    """The transaction is not the payment that was asked for. See `code`.
+
+    Attributes:
+        is_final: False if the same look may have another result later.
+    """
+
+    reason = "solana_payment"
+
+    def __init__(self, problem: str, code: str = "payment_mismatch", *, is_final: bool = True) -> None:
+        super().__init__(problem, code)
+        self.is_final = is_final
+
+
+class UnknownTransactionError(SolanaPaymentError):
+    """The node does not know the transaction, or not yet."""
+
+    reason = "unknown_transaction"
+
+    def __init__(self, transaction: str) -> None:
+        super().__init__(f"the node has no transaction {transaction[:100]}", "payment_not_found", is_final=False)
+
+
+class SolanaWriteError(SolanaError):
+    """An agent was not written, or the outcome is not known.
+
+    Attributes:
+        code: `not_the_owner`, `soulbound`, `same_owner`, `malformed_wallet`, `malformed_owner`, `reserved_key`,
+            `missing_key`, `invalid_key`, `too_large`, `simulation_failed`: nothing was sent. `transaction_failed`,
+            `blockhash_expired`: nothing changed. `transaction_pending`: the outcome is not known.
+    """
+
+    reason = "solana_write"

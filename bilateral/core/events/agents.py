@@ -1,0 +1,147 @@
+"""The state of agents, derived from the identity registry's events alone."""
+
+from __future__ import annotations
+
+from functools import lru_cache
+from typing import TYPE_CHECKING, Final
+
+from bilateral.core.events.identity import AgentRegistered, AgentUpdated, MetadataSet, PrimaryAgentSet, Transfer
+from bilateral.core.identifiers import checksummed
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from bilateral.core.events.base import Event
+
+WALLET_KEY: Final = "agentWallet"
+"""The metadata key under which the registry reports an agent's wallet."""
+
+_NOBODY: Final = "0x" + "00" * 20
+ADDRESS_BYTES: Final = 20  # of an account of Ethereum: the last 20 bytes of its key's hash
+
+
+class AgentStates:
+    """Owners, wallets and primary agents, as an indexer that sees nothing but events derives them.
+
+    Attributes:
+        owners: The owner of each agent that has one.
+        wallets: The wallet of each agent that has one.
+        primary_agents: The primary agent of each account that has one: what `agentOf` returns. Only a registry with
+            the August 2025 directory has primary agents.
+    """
+
+    def __init__(self) -> None:
+        """Begin before the first block."""
+        self.owners: dict[int, str] = {}
+        self.wallets: dict[int, str] = {}
+        self.primary_agents: dict[str, int] = {}
+        self._cleared: tuple[int, str | None] | None = None  # an agent without a wallet any more, its former wallet
+
+    def apply(self, events: Iterable[Event]) -> None:
+        """Take account of further events.
+
+        Args:
+            events: Events of one identity registry, in the order of the chain, none left out, and a transaction's in
+                one call. Other registries' events are ignored.
+        """
+        for event in events:
+            match event:
+                case Transfer():
+                    self.transfer(event.agent_id, event.from_address, event.to_address)
+                case MetadataSet() if event.metadata_key == WALLET_KEY:
+                    self.set_wallet(event.agent_id, event.metadata_value)
+                case PrimaryAgentSet():
+                    self.choose(event.account, event.agent_id)
+                case AgentRegistered() | AgentUpdated():
+                    self.name_address(event.agent_id, event.agent_address)
+                case _:
+                    self.settle()
+        self.settle()
+
+    def transfer(self, agent_id: int, from_address: str, to_address: str) -> None:
+        """Give an agent its new owner; a new agent also its wallet.
+
+        Args:
+            agent_id: The agent.
+            from_address: Its former owner; the zero address at registration.
+            to_address: Its new owner; the zero address if it ends.
+        """
+        # A transfer clears the wallet just before it moves the token, and the wallet may be the receiver.
+        cleared = self._cleared if self._cleared is not None and self._cleared[0] == agent_id else None
+        if cleared is None:
+            self.settle()
+        former = self.owners.pop(agent_id, None), self.wallets.get(agent_id)
+        if to_address == _NOBODY:
+            self.wallets.pop(agent_id, None)
+        else:
+            self.owners[agent_id] = to_address
+            if from_address == _NOBODY:
+                self.wallets[agent_id] = to_address
+                self.primary_agents.setdefault(to_address, agent_id)
+        for account in former:
+            self._disown(agent_id, account)
+        self.settle()
+
+    def set_wallet(self, agent_id: int, value: bytes) -> None:
+        """Give an agent its new wallet. An agent that nobody owns has none: only a foreign registry names one.
+
+        Args:
+            agent_id: The agent.
+            value: The value under `WALLET_KEY`: the wallet's 20 bytes; anything else clears it.
+        """
+        self.settle()
+        former = self.wallets.pop(agent_id, None)
+        if len(value) != ADDRESS_BYTES:
+            self._cleared = agent_id, former
+            return
+        if agent_id not in self.owners:
+            return
+        wallet = self.wallets[agent_id] = address_of_bytes(value)
+        self._disown(agent_id, former)
+        self.primary_agents.setdefault(wallet, agent_id)
+
+    def choose(self, account: str, agent_id: int) -> None:
+        """Give an account its primary agent."""
+        self.settle()
+        self.primary_agents[account] = agent_id
+
+    def name_address(self, agent_id: int, address: str) -> None:
+        """Take account of the address that an August 2025 event names.
+
+        A registry with tokens names the owner or the wallet. One without tokens has no other event that says who owns
+        the agent: a further address is that of its new owner.
+
+        Args:
+            agent_id: The agent.
+            address: Its address.
+        """
+        self.settle()
+        former = self.owners.get(agent_id), self.wallets.get(agent_id)
+        if address in (*former, _NOBODY):
+            return
+        self.owners[agent_id] = self.wallets[agent_id] = address
+        self.primary_agents.setdefault(address, agent_id)
+        for account in former:
+            self._disown(agent_id, account)
+
+    def settle(self) -> None:
+        """End a wallet that was cleared: no transfer follows that could bring it back. A transaction ends so."""
+        if self._cleared is not None:
+            cleared, self._cleared = self._cleared, None
+            self._disown(*cleared)
+
+    def _disown(self, agent_id: int, account: str | None) -> None:
+        """End an account's choice of a primary agent of which it is neither owner nor wallet any more."""
+        entitled = self.owners.get(agent_id), self.wallets.get(agent_id)
+        if account is not None and account not in entitled and self.primary_agents.get(account) == agent_id:
+            del self.primary_agents[account]
+
+
+@lru_cache(maxsize=1 << 14)
+def address_of_bytes(raw: bytes) -> str:
+    """Return an address in checksum form.
+
+    Args:
+        raw: Its 20 bytes.
+    """
+    return checksummed("0x" + raw.hex())

@@ -1,0 +1,16 @@
+"""The identifiers of chains, accounts, agents, transactions and feedback."""
+
+from bilateral.core.identifiers.agents import AgentId, FeedbackId, GlobalAgentId, global_agent_id
+from bilateral.core.identifiers.caip import SOLANA, AccountId, ChainId, TransactionRef, checksummed
+
+__all__ = [
+    "SOLANA",
+    "AccountId",
+    "AgentId",
+    "ChainId",
+    "FeedbackId",
+    "GlobalAgentId",
+    "TransactionRef",
+    "checksummed",
+    "global_agent_id",
+]

@@ -1,0 +1,258 @@
+"""The identifiers of chains, accounts, agents, transactions and feedback, parsed strictly and written canonically.
+
+Every class is immutable and compares by value: the case of an address does not matter. `parse` and `str()` are exact
+opposites. `parse` raises a `MalformedIdentifierError` for any other text.
+
+The textual feedback id of the best practices counts from 0, the contract and published indexers count from 1. A
+`FeedbackId` therefore has `index`, `on_chain_index` and `subgraph_id`, and a constructor for each count.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Final, Self
+
+from bilateral.core.errors import MalformedIdentifierError
+from bilateral.core.identifiers.caip import (
+    EVM,
+    MAX_UINT256,
+    SOLANA,
+    SOLANA_ADDRESS_BYTES,
+    AccountId,
+    ChainId,
+    TransactionRef,
+    base58_problem,
+    checksummed,
+    require,
+    whole_number,
+)
+
+__all__ = [
+    "EVM",
+    "SOLANA",
+    "AccountId",
+    "AgentId",
+    "ChainId",
+    "FeedbackId",
+    "GlobalAgentId",
+    "TransactionRef",
+    "checksummed",
+]
+
+_MAX_INDEX: Final = 2**64 - 1  # ERC-8004 counts feedback in uint64
+
+_AGENT: Final = "an agent id"
+_GLOBAL: Final = "a global agent id"
+_FEEDBACK: Final = "a feedback id"
+
+
+@dataclass(frozen=True)
+class AgentId:
+    """An agent of the registry in use: `84532:42`, or bare `42` if the context names the chain.
+
+    Attributes:
+        token_id: The id of the agent's token, 0 to 2^256 - 1. Our registry begins at 1, the first deployed ones at 0.
+        chain_id: The EIP-155 id of its chain; None if the context names the chain.
+
+    Raises:
+        MalformedIdentifierError: Either is out of its range.
+    """
+
+    token_id: int
+    chain_id: int | None = None
+
+    def __post_init__(self) -> None:
+        """Refuse ids that no registry and no chain can have."""
+        require(_AGENT, int, self.token_id)
+        if not 0 <= self.token_id <= MAX_UINT256:
+            raise MalformedIdentifierError(_AGENT, str(self), "the agent is not within 0 to 2^256 - 1")
+        if self.chain_id is not None:
+            ChainId.evm(self.chain_id)
+
+    @classmethod
+    def parse(cls, text: str | int) -> Self:
+        """Parse `42`, `84532:42` or `eip155:84532:42`. A number is a bare id.
+
+        Raises:
+            MalformedIdentifierError: The text has none of these forms.
+        """
+        if not isinstance(text, str):
+            return cls(text)
+        parts = text.split(":")
+        if len(parts) == 3 and parts[0] == EVM:  # noqa: PLR2004  # the form with a namespace
+            del parts[0]
+        if len(parts) > 2:  # noqa: PLR2004  # chain and agent
+            raise MalformedIdentifierError(_AGENT, text, "expected 42, 84532:42 or eip155:84532:42")
+        *chain, token = (whole_number(_AGENT, text, part) for part in parts)
+        return cls(token, chain[0] if chain else None)
+
+    def on(self, chain_id: int) -> Self:
+        """Return this agent with its chain.
+
+        Args:
+            chain_id: The chain of the context.
+
+        Raises:
+            MalformedIdentifierError: The id names another chain.
+        """
+        if self.chain_id not in (None, chain_id):
+            raise MalformedIdentifierError(f"an agent of chain {chain_id}", str(self), f"its chain is {self.chain_id}")
+        return type(self)(self.token_id, chain_id)
+
+    def __str__(self) -> str:
+        """Return the canonical text, `84532:42` or `42`."""
+        return str(self.token_id) if self.chain_id is None else f"{self.chain_id}:{self.token_id}"
+
+
+def global_agent_id(chain_id: int, identity_registry: str, agent_id: int) -> str:
+    """Return the id of an agent among all registries, such as `eip155:8453:0x8004…#247`, from columns of the index.
+
+    Args:
+        chain_id: Its chain.
+        identity_registry: The address of its registry, which is not checked again.
+        agent_id: Its token. Whole numbers of databases are of other types at times.
+    """
+    return f"eip155:{chain_id}:{identity_registry}#{int(agent_id)}"
+
+
+@dataclass(frozen=True)
+class GlobalAgentId:
+    """An agent, unique among all registries: `eip155:8453:0x8004…#247`.
+
+    Attributes:
+        registry: The identity registry.
+        agent: The token id in decimals on EVM, the mint address on Solana.
+
+    Raises:
+        MalformedIdentifierError: The agent does not have the form of its registry's chain.
+    """
+
+    registry: AccountId
+    agent: str
+
+    def __post_init__(self) -> None:
+        """Refuse an agent that the registry's chain does not allow."""
+        require(_GLOBAL, AccountId, self.registry)
+        require(_GLOBAL, str, self.agent)
+        if self.registry.chain.is_evm:
+            AgentId(whole_number(_GLOBAL, str(self), self.agent))
+            return
+        problem = base58_problem(self.agent, SOLANA_ADDRESS_BYTES, "an agent")
+        if problem:
+            raise MalformedIdentifierError(_GLOBAL, str(self), problem)
+
+    @classmethod
+    def parse(cls, text: str) -> Self:
+        """Parse `namespace:reference:registry#agent`.
+
+        Raises:
+            MalformedIdentifierError: The text does not have this form.
+        """
+        require(_GLOBAL, str, text)
+        registry, hash_sign, agent = text.partition("#")
+        if not hash_sign:
+            raise MalformedIdentifierError(_GLOBAL, text, "expected namespace:reference:registry#agent")
+        return cls(AccountId.parse(registry), agent)
+
+    @property
+    def agent_id(self) -> AgentId:
+        """The agent's id within its registry, with its chain.
+
+        Raises:
+            MalformedIdentifierError: The chain is not an EVM chain.
+        """
+        return AgentId(int(self.agent), self.registry.chain.evm_chain_id)
+
+    def __str__(self) -> str:
+        return f"{self.registry}#{self.agent}"
+
+
+@dataclass(frozen=True)
+class FeedbackId:
+    """One client's feedback about an agent: `84532:42:0x742d…:0` as text.
+
+    The last number of the text counts from 0 (best practices, "Feedback ID Format"). The contract counts from 1.
+
+    Attributes:
+        agent: The agent.
+        client: The client's address, in checksum form.
+        on_chain_index: The `feedbackIndex` of the contract and its events, from 1.
+
+    Raises:
+        MalformedIdentifierError: The address is invalid, or the index is out of range.
+    """
+
+    agent: AgentId
+    client: str
+    on_chain_index: int
+
+    def __post_init__(self) -> None:
+        """Refuse an index that no feedback has, and convert the address to checksum form."""
+        require(_FEEDBACK, AgentId, self.agent)
+        require(_FEEDBACK, int, self.on_chain_index)
+        object.__setattr__(self, "client", checksummed(self.client))
+        if not 1 <= self.on_chain_index <= _MAX_INDEX:
+            raise MalformedIdentifierError(
+                _FEEDBACK,
+                f"{self.agent}:{self.client}:{self.on_chain_index - 1}",
+                f"its index on chain, {self.on_chain_index}, is not within 1 to 2^64 - 1",
+            )
+
+    @classmethod
+    def from_index(cls, agent: AgentId, client: str, index: int) -> Self:
+        """Return the feedback with an index that counts from 0, as in the textual id."""
+        require(_FEEDBACK, int, index)
+        return cls(agent, client, index + 1)
+
+    @classmethod
+    def from_chain(cls, agent: AgentId, client: str, on_chain_index: int) -> Self:
+        """Return the feedback with an index that counts from 1, as in the contract and its events."""
+        return cls(agent, client, on_chain_index)
+
+    @classmethod
+    def parse(cls, text: str) -> Self:
+        """Parse the textual id, whose index counts from 0: `84532:42:0x742d…:0`.
+
+        Raises:
+            MalformedIdentifierError: The text does not have this form.
+        """
+        return cls.from_index(*_feedback_parts(text))
+
+    @classmethod
+    def parse_subgraph(cls, text: str) -> Self:
+        """Parse the id that published indexers give, whose index counts from 1: `84532:42:0x742d…:1`.
+
+        Raises:
+            MalformedIdentifierError: The text does not have this form.
+        """
+        return cls.from_chain(*_feedback_parts(text))
+
+    @property
+    def index(self) -> int:
+        """The index of the textual id, from 0."""
+        return self.on_chain_index - 1
+
+    @property
+    def subgraph_id(self) -> str:
+        """The id that published indexers give: the address in lower case, the index from 1.
+
+        Raises:
+            MalformedIdentifierError: The agent's id does not name its chain.
+        """
+        if self.agent.chain_id is None:
+            raise MalformedIdentifierError("an indexer's feedback id", str(self), "the agent's chain is not named")
+        return f"{self.agent}:{self.client.lower()}:{self.on_chain_index}"
+
+    def __str__(self) -> str:
+        """Return the textual id, whose index counts from 0."""
+        return f"{self.agent}:{self.client}:{self.index}"
+
+
+def _feedback_parts(text: str) -> tuple[AgentId, str, int]:
+    """Split a textual feedback id into agent, client and its last number."""
+    require(_FEEDBACK, str, text)
+    parts = text.rsplit(":", 2)
+    if len(parts) != 3:  # noqa: PLR2004  # agent, client, index
+        raise MalformedIdentifierError(_FEEDBACK, text, "expected agent:client:index, such as 84532:42:0x…:0")
+    agent, client, index = parts
+    return AgentId.parse(agent), client, whole_number(_FEEDBACK, text, index)

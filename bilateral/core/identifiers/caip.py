@@ -1,0 +1,292 @@
+"""Chains, accounts and transactions in the forms of the Chain Agnostic Improvement Proposals, on EVM and Solana.
+
+Part of `bilateral.core.identifiers`, which describes the common behaviour of identifiers.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import Final, Self
+
+from bilateral.core.errors import MalformedIdentifierError
+from bilateral.core.values.arguments import is_whole
+
+EVM: Final = "eip155"
+SOLANA: Final = "solana"
+MAX_UINT256: Final = 2**256 - 1  # the greatest number of a word of the EVM
+SOLANA_ADDRESS_BYTES: Final = 32  # an Ed25519 public key, or an address derived like one
+
+_NAMESPACE = re.compile(r"[-a-z0-9]{3,8}")
+_NUMBER = re.compile(r"0|[1-9][0-9]*")
+_BASE58 = re.compile(r"[1-9A-HJ-NP-Za-km-z]+")
+_BASE58_DIGITS: Final = "123456789ABCDEFGHJKLMNPQRSTUVWXYZabcdefghijkmnopqrstuvwxyz"
+_EVM_ADDRESS = re.compile(r"0x[0-9a-fA-F]{40}")
+_EVM_HASH = re.compile(r"0x[0-9a-fA-F]{64}")
+
+_CHAIN: Final = "a CAIP-2 chain id"
+_ACCOUNT: Final = "a CAIP-10 account id"
+_TRANSACTION: Final = "a transaction reference"
+
+_SOLANA_REFERENCE_LENGTH: Final = 32  # characters of the genesis hash that CAIP-30 keeps
+_SOLANA_SIGNATURE_BYTES: Final = 64  # of Ed25519 (RFC 8032, section 5.1.6)
+_MAX_CHAIN_DIGITS: Final = 32  # a reference of CAIP-2 has at most 32 characters
+_MAX_BITS: Final = 1024
+"""The bits of the largest number to accept. Python refuses to print a number of more than 4300 digits."""
+
+
+@dataclass(frozen=True)
+class ChainId:
+    """A chain (CAIP-2), on EVM or Solana: `eip155:8453`, `solana:5eykt4UsFv8P8NJdTREpY1vzqKqZKvdp`.
+
+    Attributes:
+        namespace: `eip155` or `solana`.
+        reference: The EIP-155 chain id in decimals, or the first 32 characters of the genesis hash.
+
+    Raises:
+        MalformedIdentifierError: The namespace is another one, or the reference does not have its form.
+    """
+
+    namespace: str
+    reference: str
+
+    def __post_init__(self) -> None:
+        """Refuse a reference that its namespace does not allow."""
+        require(_CHAIN, str, self.namespace, self.reference)
+        problem = _chain_problem(self.namespace, self.reference)
+        if problem:
+            raise MalformedIdentifierError(_CHAIN, str(self), problem)
+
+    @classmethod
+    def evm(cls, chain_id: int) -> Self:
+        """Return the EVM chain with an EIP-155 chain id."""
+        require(_CHAIN, int, chain_id)
+        return cls(EVM, str(chain_id))
+
+    @classmethod
+    def parse(cls, text: str) -> Self:
+        """Parse `namespace:reference`.
+
+        Raises:
+            MalformedIdentifierError: The text does not have this form.
+        """
+        namespace, reference = _split(_CHAIN, text, "namespace:reference", 2)
+        return cls(namespace, reference)
+
+    @property
+    def is_evm(self) -> bool:
+        """True if the chain is an EVM chain."""
+        return self.namespace == EVM
+
+    @property
+    def evm_chain_id(self) -> int:
+        """The EIP-155 chain id.
+
+        Raises:
+            MalformedIdentifierError: The chain is not an EVM chain.
+        """
+        if not self.is_evm:
+            raise MalformedIdentifierError("an EVM chain", str(self), f"its namespace is {self.namespace}")
+        return int(self.reference)
+
+    def __str__(self) -> str:
+        return f"{self.namespace}:{self.reference}"
+
+
+@dataclass(frozen=True)
+class AccountId:
+    """An account or contract on a chain (CAIP-10): `eip155:8453:0x8004…`, `solana:5eykt4…:satiRk…`.
+
+    An agent registry string is one of these: the chain and address of an identity registry.
+
+    Attributes:
+        chain: The chain.
+        address: On EVM in checksum form (EIP-55), converted from any case; on Solana 32 bytes in base 58, which depends
+            on case.
+
+    Raises:
+        MalformedIdentifierError: The address does not have its chain's form, or its checksum is wrong.
+    """
+
+    chain: ChainId
+    address: str
+
+    def __post_init__(self) -> None:
+        """Refuse an address that the chain does not allow, and convert EVM addresses to checksum form."""
+        require(_ACCOUNT, ChainId, self.chain)
+        require(_ACCOUNT, str, self.address)
+        if self.chain.is_evm:
+            object.__setattr__(self, "address", checksummed(self.address))
+            return
+        problem = base58_problem(self.address, SOLANA_ADDRESS_BYTES, "an address")
+        if problem:
+            raise MalformedIdentifierError(_ACCOUNT, str(self), problem)
+
+    @classmethod
+    def parse(cls, text: str, *, verify_checksum: bool = True) -> Self:
+        """Parse `namespace:reference:address`.
+
+        Args:
+            text: The text.
+            verify_checksum: Pass `False` to accept an EVM address with a wrong checksum, as CAIP-10 allows and some
+                files have it. Never do so with an address that receives money.
+
+        Raises:
+            MalformedIdentifierError: The text does not have this form.
+        """
+        namespace, reference, address = _split(_ACCOUNT, text, "namespace:reference:address", 3)
+        chain = ChainId(namespace, reference)
+        return cls(chain, address if verify_checksum or not chain.is_evm else address.lower())
+
+    def __str__(self) -> str:
+        return f"{self.chain}:{self.address}"
+
+
+@dataclass(frozen=True)
+class TransactionRef:
+    """A transaction on a chain (`taskRef` of the x402 extension): `eip155:8453:0x…`, `solana:5eykt4…:5A2CSREG…`.
+
+    Attributes:
+        chain: The chain.
+        transaction: On EVM the hash, converted to lower case; on Solana the 64 bytes of the first signature in base 58.
+
+    Raises:
+        MalformedIdentifierError: The transaction does not have its chain's form.
+    """
+
+    chain: ChainId
+    transaction: str
+
+    def __post_init__(self) -> None:
+        """Refuse a transaction that the chain does not allow."""
+        require(_TRANSACTION, ChainId, self.chain)
+        require(_TRANSACTION, str, self.transaction)
+        if self.chain.is_evm:
+            matches = _EVM_HASH.fullmatch(self.transaction)
+            problem = None if matches else "an EVM transaction is 0x and 64 hexadecimal digits"
+            object.__setattr__(self, "transaction", self.transaction.lower())
+        else:
+            problem = base58_problem(self.transaction, _SOLANA_SIGNATURE_BYTES, "a transaction")
+        if problem:
+            raise MalformedIdentifierError(_TRANSACTION, str(self), problem)
+
+    @classmethod
+    def parse(cls, text: str) -> Self:
+        """Parse `namespace:reference:transaction`.
+
+        Raises:
+            MalformedIdentifierError: The text does not have this form.
+        """
+        namespace, reference, transaction = _split(_TRANSACTION, text, "namespace:reference:transaction", 3)
+        return cls(ChainId(namespace, reference), transaction)
+
+    def __str__(self) -> str:
+        return f"{self.chain}:{self.transaction}"
+
+
+def checksummed(address: str) -> str:
+    """Convert an EVM address to checksum form (EIP-55).
+
+    Args:
+        address: 0x and 40 hexadecimal digits: in one case, or in mixed case with the right checksum.
+
+    Raises:
+        MalformedIdentifierError: It is not an address, or its checksum is wrong, as in a mistyped address.
+    """
+    require("an EVM address", str, address)
+    return _checksummed(address)
+
+
+def require(kind: str, expected: type, *values: object) -> None:
+    """Refuse values of another type as parts of an identifier. A `bool` is not a number."""
+    for value in values:
+        if not (is_whole(value) if expected is int else isinstance(value, expected)):
+            raise MalformedIdentifierError(kind, value, f"expected a value of type {expected.__name__}")
+        if isinstance(value, int) and value.bit_length() > _MAX_BITS:
+            raise MalformedIdentifierError(kind, value, "the number is larger than any chain uses")
+
+
+@lru_cache(maxsize=4096)  # makes reading 10,000 feedbacks twice as fast: they name few clients, each many times
+def _checksummed(address: str) -> str:
+    """Convert an address to checksum form, see `checksummed`."""
+    from eth_utils.crypto import keccak  # noqa: PLC0415  # slow to import, and no help of a command needs it
+
+    if not _EVM_ADDRESS.fullmatch(address):
+        raise MalformedIdentifierError("an EVM address", address, "expected 0x and 40 hexadecimal digits")
+    digits = address[2:].lower()
+    # Three times as fast as eth-utils, which looks at the form again: an index meets many addresses for the first time.
+    capitals = zip(digits, keccak(text=digits).hex(), strict=False)
+    checksum = "0x" + "".join([digit.upper() if nibble > "7" else digit for digit, nibble in capitals])
+    if address[2:] not in (checksum[2:], digits, digits.upper()):
+        raise MalformedIdentifierError("an EVM address", address, "its checksum (EIP-55) is wrong")
+    return checksum
+
+
+def _split(kind: str, text: str, form: str, count: int) -> list[str]:
+    """Split a text at its colons into exactly so many parts, none of them empty."""
+    require(kind, str, text)
+    parts = text.split(":")
+    if len(parts) != count:
+        raise MalformedIdentifierError(kind, text, f"expected {form}")
+    if not all(parts):
+        raise MalformedIdentifierError(kind, text, f"a part of {form} is empty")
+    return parts
+
+
+def whole_number(kind: str, text: str, part: str) -> int:
+    """Parse a part that is a number in canonical decimals; at most 78 digits, as many as a uint256 has."""
+    if not _NUMBER.fullmatch(part):
+        raise MalformedIdentifierError(kind, text, f"{part[:80]!r} is not a whole number in plain decimals")
+    if len(part) > len(str(MAX_UINT256)):
+        raise MalformedIdentifierError(kind, text, "a number in it exceeds 2^256 - 1")
+    return int(part)
+
+
+def _chain_problem(namespace: str, reference: str) -> str | None:
+    """Return the problem of a chain id; None if it is valid."""
+    if not _NAMESPACE.fullmatch(namespace):
+        return "a namespace has 3 to 8 of a-z, 0-9 and -"
+    if namespace == EVM:
+        if not _NUMBER.fullmatch(reference) or reference == "0" or len(reference) > _MAX_CHAIN_DIGITS:
+            return "an eip155 reference is the chain id in decimals, from 1, without leading zeros"
+        return None
+    if namespace == SOLANA:
+        if not _BASE58.fullmatch(reference) or len(reference) != _SOLANA_REFERENCE_LENGTH:
+            return "a solana reference is the first 32 characters of the genesis hash, in base 58"
+        return None
+    return f"the namespaces eip155 and solana are supported, not {namespace}"
+
+
+def base58_problem(text: str, length: int, subject: str) -> str | None:
+    """Return the problem of a Solana identifier of so many bytes; None if it is valid."""
+    if not _BASE58.fullmatch(text) or len(text) > 2 * length:
+        return f"{subject} of solana is {length} bytes in base 58"
+    decoded = len(base58_bytes(text))
+    return None if decoded == length else f"{subject} of solana has {length} bytes, this one has {decoded}"
+
+
+def is_base58(text: str) -> bool:
+    """Tell whether a text has digits of base 58 alone."""
+    return bool(_BASE58.fullmatch(text))
+
+
+def base58_bytes(text: str) -> bytes:
+    """Decode base 58: one zero byte for each leading 1, then the bytes of the number.
+
+    Args:
+        text: The digits. They are not checked.
+    """
+    number = 0
+    for digit in text:
+        number = number * 58 + _BASE58_DIGITS.index(digit)
+    return bytes(len(text) - len(text.lstrip("1"))) + number.to_bytes((number.bit_length() + 7) // 8)
+
+
+def base58_text(content: bytes) -> str:
+    """Encode bytes in base 58, the opposite of `base58_bytes`."""
+    number, digits = int.from_bytes(content), ""
+    while number:
+        number, digit = divmod(number, 58)
+        digits = _BASE58_DIGITS[digit] + digits
+    return "1" * (len(content) - len(content.lstrip(b"\0"))) + digits

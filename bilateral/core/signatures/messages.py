@@ -1,0 +1,376 @@
+"""EIP-712 messages that the registries verify, ready to be signed by any `eth-account` key or Ape account.
+
+Each message is a frozen dataclass whose fields are those of the Solidity struct, in the same order. Its `signable`
+method binds it to one registry on one chain, so that a signature is invalid anywhere else.
+"""
+
+from __future__ import annotations
+
+from contextlib import contextmanager
+from dataclasses import dataclass, fields
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Final, get_origin, get_type_hints
+
+from eth_abi.abi import decode, encode
+from eth_abi.exceptions import DecodingError
+from eth_account.messages import SignableMessage, encode_typed_data
+from eth_keys.constants import SECPK1_N
+from eth_keys.exceptions import BadSignature
+from eth_keys.main import lazy_key_api as keys
+from eth_typing import ChecksumAddress
+from eth_utils.address import is_checksum_address, to_checksum_address
+from eth_utils.crypto import keccak
+from eth_utils.exceptions import ValidationError
+
+from bilateral.core.errors import BilateralError, InvalidArgumentError, MalformedAuthorizationError, SignerFailedError
+from bilateral.core.text import quoted
+from bilateral.core.values.arguments import checked, is_whole
+from bilateral.core.values.times import moment
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from datetime import datetime
+
+    from eth_account.signers.base import BaseAccount
+
+_AUTH_BYTES: Final = 5 * 32  # five words of the contract ABI
+_SIGNATURE_BYTES: Final = 65  # r, s and v
+_V: Final = (27, 28)  # 27 and the parity, as `ecrecover` takes it
+_DOMAIN_TYPE: Final = [
+    {"name": "name", "type": "string"},
+    {"name": "version", "type": "string"},
+    {"name": "chainId", "type": "uint256"},
+    {"name": "verifyingContract", "type": "address"},
+]
+
+
+Address = Annotated[ChecksumAddress, "address"]
+Account = Annotated[str, "address"]
+"""An address that is checked when the message is made, and so may be any text before."""
+Bytes32 = Annotated[bytes, "bytes32"]
+String = Annotated[str, "string"]
+Int128 = Annotated[int, "int128"]
+Uint8 = Annotated[int, "uint8"]
+Uint64 = Annotated[int, "uint64"]
+Uint256 = Annotated[int, "uint256"]
+
+
+@dataclass(frozen=True)
+class Domain:
+    """The EIP-712 domain of one registry on one chain.
+
+    Attributes:
+        chain_id: EIP-155 id of the chain.
+        verifying_contract: Address of the registry.
+    """
+
+    chain_id: int
+    verifying_contract: ChecksumAddress
+
+
+class Signable(SignableMessage):
+    """A message to sign, which a wallet elsewhere can show.
+
+    Attributes:
+        typed_data: The message as `eth_signTypedData_v4` takes it: JSON, with large numbers as decimal digits.
+    """
+
+    typed_data: dict[str, Any]
+
+
+def _solidity(name: str) -> str:
+    """Return the name of a field in Solidity."""
+    first, *words = name.split("_")
+    return first + "".join("URI" if word == "uri" else word.title() for word in words)
+
+
+@dataclass(frozen=True)
+class TypedMessage:
+    """Base of the messages: a struct that one kind of registry verifies. Its fields have types such as `Uint256`.
+
+    Attributes:
+        domain_name: The `name` of the EIP-712 domain of that kind of registry; its `version` is `1`.
+        solidity_types: The Solidity type of each field, by its name in Solidity.
+    """
+
+    domain_name: ClassVar[str]
+    solidity_types: ClassVar[dict[str, str]]
+
+    def __init_subclass__(cls) -> None:
+        """Read the Solidity types of the fields, which their annotations name."""
+        if "solidity_types" not in vars(cls):
+            cls.solidity_types = {
+                _solidity(name): hint.__metadata__[0]
+                for name, hint in get_type_hints(cls, include_extras=True).items()
+                if get_origin(hint) is Annotated
+            }
+
+    @property
+    def arguments(self) -> tuple[Any, ...]:
+        """The values of the fields, as Solidity takes them."""
+        return tuple(getattr(self, field.name) for field in fields(self))
+
+    @classmethod
+    def described(cls, domain: Domain) -> dict[str, Any]:
+        """Return domain, primary type and types of this message, as EIP-712 describes it.
+
+        Args:
+            domain: The registry's domain.
+        """
+        kind = cls.__name__
+        return {
+            "domain": {
+                "name": cls.domain_name,
+                "version": "1",
+                "chainId": domain.chain_id,
+                "verifyingContract": domain.verifying_contract,
+            },
+            "primaryType": kind,
+            "types": {kind: [{"name": name, "type": solidity} for name, solidity in cls.solidity_types.items()]},
+        }
+
+    def signable(self, domain: Domain) -> Signable:
+        """Bind this message to a registry.
+
+        Args:
+            domain: The registry's domain.
+
+        Returns:
+            The message in the form that `eth_account.Account.sign_message` and Ape's accounts sign.
+        """
+        domain_data, kind, types = self.described(domain).values()
+        message: dict[str, Any] = dict(zip(self.solidity_types, self.arguments, strict=True))
+        signable = Signable(*encode_typed_data(domain_data=domain_data, message_types=types, message_data=message))
+        signable.typed_data = {
+            "types": {"EIP712Domain": _DOMAIN_TYPE, **types},
+            "primaryType": kind,
+            "domain": domain_data,
+            "message": {name: _as_json(value) for name, value in message.items()},
+        }
+        return signable
+
+    def digest(self, domain: Domain) -> bytes:
+        """Hash this message as the registry does (EIP-712).
+
+        Args:
+            domain: The registry's domain.
+
+        Returns:
+            The 32 bytes that are signed.
+        """
+        signable = self.signable(domain)
+        return keccak(b"\x19" + signable.version + signable.header + signable.body)
+
+
+@dataclass(frozen=True)
+class AgentWalletSet(TypedMessage):
+    """A wallet's consent to become an agent's wallet (ERC-8004, `setAgentWallet`).
+
+    Attributes:
+        agent_id: The agent.
+        new_wallet: The wallet that consents, and that signs.
+        owner: The current owner of the agent's token.
+        deadline: The last second in which the registry accepts the signature, in Unix time; at most 5 minutes ahead.
+    """
+
+    agent_id: Uint256
+    new_wallet: Address
+    owner: Address
+    deadline: Uint256
+
+    domain_name: ClassVar[str] = "ERC8004IdentityRegistry"
+
+
+@dataclass(frozen=True)
+class Feedback(TypedMessage):
+    """A client's feedback that another account sends (ours, `giveFeedbackBySig` of the reputation registry).
+
+    Attributes:
+        agent_id: The rated agent.
+        client_address: The client, who signs.
+        feedback_index: The feedback's future index: `registry.getLastIndex(agent_id, client_address) + 1`.
+        value: The value, times `10 ** value_decimals`; from -10**38 to 10**38.
+        value_decimals: The decimals of `value`, 0 to 18.
+        tag1: The first tag; may be empty.
+        tag2: The second tag; may be empty.
+        endpoint: The endpoint that was used; may be empty.
+        feedback_uri: The URI of the feedback file; may be empty.
+        feedback_hash: The keccak-256 hash of that file, 32 bytes; zeros without one.
+        deadline: The last second in which the registry accepts the signature, in Unix time.
+    """
+
+    agent_id: Uint256
+    client_address: Address
+    feedback_index: Uint64
+    value: Int128
+    value_decimals: Uint8
+    tag1: String
+    tag2: String
+    endpoint: String
+    feedback_uri: String
+    feedback_hash: Bytes32
+    deadline: Uint256
+
+    domain_name: ClassVar[str] = "ERC8004ReputationRegistry"
+
+
+@dataclass(frozen=True)
+class FeedbackAuth(TypedMessage):
+    """An agent owner's authorisation of a client to rate the agent (FeedbackAuth, FR-015; `giveFeedback`).
+
+    Attributes:
+        agent_id: The agent.
+        client_address: The authorised client.
+        index_limit: The client's index for the agent, which counts the feedback given so far, must be below this:
+            `registry.getLastIndex(agent_id, client_address) + n` allows `n` more.
+        expiry: The last second in which the registry accepts the authorisation, in Unix time.
+        chain_id: EIP-155 id of the registry's chain.
+    """
+
+    agent_id: Uint256
+    client_address: Address
+    index_limit: Uint64
+    expiry: Uint256
+    chain_id: Uint256
+
+    domain_name: ClassVar[str] = "AuthorizedReputationRegistry"
+
+    def __post_init__(self) -> None:
+        """Refuse values that the registry cannot read.
+
+        Raises:
+            InvalidArgumentError: A number is out of range for its Solidity type, or the client's address is not in
+                checksum form (EIP-55).
+        """
+        for name, bits in {"agent_id": 256, "index_limit": 64, "expiry": 256, "chain_id": 256}.items():
+            value = getattr(self, name)
+            if not is_whole(value) or not 0 <= value < 1 << bits:
+                raise InvalidArgumentError(f"{name} must be from 0 to 2**{bits} - 1, not {value!r}")
+        if not is_checksum_address(self.client_address):
+            shown = quoted(str(self.client_address))
+            raise InvalidArgumentError(f"client_address must be an EIP-55 checksummed address, not {shown}")
+
+    @property
+    def expires(self) -> datetime:
+        """The expiry in UTC; the end of the year 9999 for any later one."""
+        return moment(self.expiry)
+
+
+def encode_feedback_auth(auth: FeedbackAuth, signature: bytes) -> bytes:
+    """Encode an authorisation and its signature for `giveFeedback` (FeedbackAuth, FR-023).
+
+    Args:
+        auth: The authorisation.
+        signature: The signature of the agent's owner: 65 bytes `r`, `s`, `v`, or one that its contract accepts
+            (ERC-1271).
+
+    Returns:
+        `feedbackAuth`: the five fields, 32 bytes each, and the signature.
+    """
+    values = [getattr(auth, field.name) for field in fields(auth)]
+    return encode(list(auth.solidity_types.values()), values) + signature
+
+
+def sign_feedback_auth(auth: FeedbackAuth, domain: Domain, owner: BaseAccount) -> bytes:
+    """Authorise feedback with the key of the agent's owner.
+
+    Args:
+        auth: The authorisation.
+        domain: The domain of the registry.
+        owner: The owner of the agent's token.
+
+    Returns:
+        `feedbackAuth`, ready for `giveFeedback`: 225 bytes.
+
+    Raises:
+        InvalidArgumentError: The authorisation names another chain than the domain, so no registry would accept it.
+        SignerFailedError: The owner's key fails to sign.
+    """
+    if auth.chain_id != domain.chain_id:
+        raise InvalidArgumentError(f"chain_id is {auth.chain_id}, but the registry is on chain {domain.chain_id}")
+    signable = auth.signable(domain)
+    with signer_errors():
+        signature = bytes(owner.sign_message(signable).signature)
+    return encode_feedback_auth(auth, signature)
+
+
+@contextmanager
+def signer_errors() -> Iterator[None]:
+    """Wrap a signer's exceptions. Errors of this package and interrupts pass unchanged.
+
+    Raises:
+        SignerFailedError: The signer raised any other exception.
+    """
+    try:
+        yield
+    except BilateralError:
+        raise
+    except Exception as error:
+        raise SignerFailedError(error) from error
+
+
+@checked
+def decode_feedback_auth(feedback_auth: bytes) -> tuple[FeedbackAuth, bytes]:
+    """Decode an authorisation, the opposite of `encode_feedback_auth`.
+
+    Args:
+        feedback_auth: The five fields, 32 bytes each, and the signature.
+
+    Returns:
+        The authorisation and its signature. The signature is not checked.
+
+    Raises:
+        MalformedAuthorizationError: The bytes are too short, or a field is out of range for its Solidity type.
+    """
+    if len(feedback_auth) < _AUTH_BYTES:  # eth-abi accepts a word that is cut short
+        raise MalformedAuthorizationError(f"it has only {len(feedback_auth)} bytes")
+    try:
+        values = list(decode(list(FeedbackAuth.solidity_types.values()), feedback_auth[:_AUTH_BYTES]))
+    except DecodingError:
+        raise MalformedAuthorizationError("a field is out of range") from None
+    values[1] = to_checksum_address(values[1])
+    return FeedbackAuth(*values), feedback_auth[_AUTH_BYTES:]
+
+
+def recover_feedback_auth_signer(auth: FeedbackAuth, signature: bytes, domain: Domain) -> str | None:
+    """Recover the signer of an authorisation that an account without code signed.
+
+    Args:
+        auth: The authorisation.
+        signature: The signature.
+        domain: The domain of the registry.
+
+    Returns:
+        The signer's address, which must be the agent's owner. None if the signature has another length, is
+        unrecoverable, or is malleable; the registry refuses these too. Only a contract can check its own signature
+        (ERC-1271).
+    """
+    return recover_signer(auth.digest(domain), signature)
+
+
+def recover_signer(digest: bytes, signature: bytes) -> str | None:
+    """Find out which account's key signed a digest, as strictly as the registries do.
+
+    Args:
+        digest: The 32 bytes that were signed.
+        signature: The signature.
+
+    Returns:
+        The account; None if the signature has another length than 65 bytes, is malleable (`s` too high), or gives no
+        key. Only a contract itself can check a contract's signature (ERC-1271).
+    """
+    if len(signature) != _SIGNATURE_BYTES or signature[64] not in _V:
+        return None
+    if int.from_bytes(signature[32:64]) > SECPK1_N // 2:
+        return None
+    try:
+        raw = keys.Signature(signature[:64] + bytes([signature[64] - _V[0]]))
+        return raw.recover_public_key_from_msg_hash(digest).to_checksum_address()
+    except (BadSignature, ValidationError):
+        return None
+
+
+def _as_json(value: Any) -> Any:
+    """Return a field as JSON. Numbers become digits, because JavaScript rounds those above 2^53."""
+    if isinstance(value, bytes):
+        return f"0x{value.hex()}"
+    return str(value) if is_whole(value) else value

@@ -1,0 +1,119 @@
+"""JSON as documents use it, decoded strictly and encoded in one form.
+
+Strictly, because readers that disagree about a file can be played off against each other. In one form, so that the
+bytes that are hashed are the bytes that are stored.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+import re
+from typing import Any, Final, NoReturn
+
+from bilateral.core.errors import MalformedDocumentError
+from bilateral.core.text import quoted
+
+MAX_DEPTH: Final = 64  # far below the recursion limit of Python, 1,000, see `is_shallow`
+
+_BRACKET_OR_STRING = re.compile(r'[\[{\]}]|"(?:[^"\\]++|\\.)*+"?', re.DOTALL)  # linear in the length of any text
+_STEPS: Final = {"[": 1, "{": 1, "]": -1, "}": -1}
+
+
+def decode_object(content: bytes) -> dict[str, Any]:
+    """Decode the JSON object that a document is.
+
+    Args:
+        content: The document.
+
+    Returns:
+        The object.
+
+    Raises:
+        MalformedDocumentError: Not UTF-8, not JSON, not an object, a name twice in one object, a number that is not
+            finite, half a surrogate pair, or nested deeper than 64 levels.
+    """
+    if not isinstance(content, (bytes, bytearray)):
+        raise MalformedDocumentError(f"a document is bytes, not a {type(content).__name__}")
+    try:
+        text = content.decode("utf-8-sig")
+    except UnicodeDecodeError as error:
+        raise MalformedDocumentError(f"the document is not UTF-8: {error.reason} at byte {error.start}") from None
+    if not is_shallow(text):
+        raise MalformedDocumentError(f"the document is nested deeper than {MAX_DEPTH} levels")
+    try:
+        value = json.loads(
+            text, object_pairs_hook=_unique_names, parse_constant=_not_a_number, parse_float=_finite_number
+        )
+    except json.JSONDecodeError as error:
+        raise MalformedDocumentError(f"the document is not JSON: {error}") from None
+    except MalformedDocumentError:
+        raise
+    except ValueError:  # an integer of more than 4300 digits, the interpreter's limit
+        raise MalformedDocumentError("the document has a number that is too long") from None
+    if not isinstance(value, dict):
+        raise MalformedDocumentError(f"the document is a JSON {type(value).__name__}, not an object")
+    encode_object(value)  # refuses half a surrogate pair
+    return value
+
+
+def encode_object(value: dict[str, Any]) -> bytes:
+    """Encode a JSON object as `JSON.stringify` does: no spaces, names in the given order, nothing escaped without need.
+
+    Args:
+        value: The object.
+
+    Returns:
+        The document, in UTF-8.
+
+    Raises:
+        MalformedDocumentError: It holds what JSON cannot, such as bytes, infinity or half a surrogate pair.
+    """
+    try:
+        return json.dumps(value, ensure_ascii=False, separators=(",", ":"), allow_nan=False).encode()
+    except UnicodeEncodeError:
+        raise MalformedDocumentError("a text in the document holds half a surrogate pair") from None
+    except (TypeError, ValueError, RecursionError) as error:
+        raise MalformedDocumentError(f"the document cannot be written as JSON: {error}") from None
+
+
+def is_shallow(text: str) -> bool:
+    """Tell whether a JSON text nests at most 64 levels.
+
+    The parser recurses. If a program has raised Python's recursion limit, as some libraries do, a text of nothing but
+    brackets crashes it.
+
+    Args:
+        text: The text.
+    """
+    if text.count("[") + text.count("{") <= MAX_DEPTH:
+        return True
+    depth = 0
+    for token in _BRACKET_OR_STRING.finditer(text):
+        depth += _STEPS.get(token[0], 0)
+        if depth > MAX_DEPTH:
+            return False
+    return True
+
+
+def _unique_names(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    """Build an object, whose names must be unique."""
+    value = dict(pairs)
+    if len(value) < len(pairs):
+        seen: set[str] = set()
+        name = next(name for name, _ in pairs if name in seen or seen.add(name))  # type: ignore[func-returns-value]
+        raise MalformedDocumentError(f"the name {quoted(name)} occurs twice in one object")
+    return value
+
+
+def _finite_number(text: str) -> float:
+    """Read a number with a point or an exponent, such as 1e400, which is too large for one."""
+    number = float(text)
+    if not math.isfinite(number):
+        raise MalformedDocumentError(f"the number {quoted(text)} is too large")
+    return number
+
+
+def _not_a_number(text: str) -> NoReturn:
+    """Refuse NaN and the infinities, which JSON does not have but Python reads."""
+    raise MalformedDocumentError(f"{text} is not JSON")

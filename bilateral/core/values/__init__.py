@@ -1,0 +1,27 @@
+"""Values of feedback, what is computed of them, and checks of values that a caller gives."""
+
+from bilateral.core.values.feedback import (
+    MAX_DECIMALS,
+    MAX_VALUE,
+    STANDARD_TAGS,
+    FeedbackValue,
+    HumanValue,
+    human_for_tag,
+    resembled_tag,
+    stars_to_value,
+    value_for_tag,
+    value_to_stars,
+)
+
+__all__ = [
+    "MAX_DECIMALS",
+    "MAX_VALUE",
+    "STANDARD_TAGS",
+    "FeedbackValue",
+    "HumanValue",
+    "human_for_tag",
+    "resembled_tag",
+    "stars_to_value",
+    "value_for_tag",
+    "value_to_stars",
+]

@@ -1,0 +1,78 @@
+"""The lower confidence bound of a rating: one definition for the index, searches, checks and the explorer.
+
+Trust analysis takes the quantile from here. Its `lower` is another figure, with a definition in `docs/trust.md`.
+
+A value is brought to a share of its tag's scale, 0 to 1. Each counterpart counts once, by the mean of its shares, so
+that an account gains nothing by repeating itself. The bound is that of Wilson's score interval: the mean lies above it
+with a confidence of 95 %, were the counterparts a random sample. With few counterparts it is far below the mean.
+"""
+
+from __future__ import annotations
+
+from math import sqrt
+from typing import Final
+
+from bilateral.core.values import STANDARD_TAGS
+
+SHARES: Final = 10**6
+"""The share 1, as an integer: shares are counted in millionths, so that sums are exact."""
+
+QUANTILE: Final = 1.6448536269514722
+"""The quantile of the normal distribution for the bound's one-sided confidence of 95 %."""
+
+_DEFAULT_SCALE: Final = (0, 100)  # as EIP-8004a rates
+
+
+def scale_of_tag(tag: str) -> tuple[int, int] | None:
+    """Return the least and the greatest value of a tag.
+
+    Args:
+        tag: The tag. One that the best practices do not define has the scale of ratings, 0 to 100.
+
+    Returns:
+        The scale; None for a standard tag without a greatest or least value, such as `responseTime`: its values have
+        no bound that can be compared.
+    """
+    standard = STANDARD_TAGS.get(tag)
+    if standard is None:
+        return _DEFAULT_SCALE
+    if standard.highest is None or standard.lowest is None:
+        return None
+    return int(standard.lowest), int(standard.highest)
+
+
+def share_of_scale(value: int, decimals: int, scale: tuple[int, int]) -> int:
+    """Return a value's share of its scale. A value outside of the scale counts as the nearest value in it.
+
+    Args:
+        value: The integer of the fixed-point number.
+        decimals: The number of its digits behind the point.
+        scale: The least and the greatest value, see `scale_of_tag`.
+
+    Returns:
+        The share in millionths, 0 to `SHARES`, cut to an integer.
+    """
+    lowest, highest = scale
+    unit: int = 10**decimals
+    share = (value - lowest * unit) * SHARES // ((highest - lowest) * unit)
+    return min(max(share, 0), SHARES)
+
+
+def lower_bound(share_sum: int, counterparts: int, scale: tuple[int, int]) -> float:
+    """Return the lower confidence bound of a mean.
+
+    Args:
+        share_sum: The sum of the counterparts' mean shares, in millionths.
+        counterparts: The number of counterparts, at least 1.
+        scale: The least and the greatest value.
+
+    Returns:
+        The bound, on the scale.
+    """
+    share = share_sum / (counterparts * SHARES)
+    squared = QUANTILE**2
+    centre = share + squared / (2 * counterparts)
+    spread = QUANTILE * sqrt((share * (1 - share) + squared / (4 * counterparts)) / counterparts)
+    bound = max(0.0, (centre - spread) / (1 + squared / counterparts))
+    lowest, highest = scale
+    return lowest + bound * (highest - lowest)

@@ -1,0 +1,90 @@
+"""The decision that a standing makes about a purchase: one rule for `check_server` and `bilateral trust decide`."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import TYPE_CHECKING, Final
+
+from bilateral.core.values.standing import SHARED_TRIAL, Status
+
+if TYPE_CHECKING:
+    from bilateral.core.values.standing import Standing
+
+TRIAL: Final = 1.0
+"""The amount up to which an agent without evidence is accepted: newcomers must be tried to be known. It is about the
+price of a usual purchase."""
+
+LEAST_EVIDENCE: Final = 0.25
+"""The share of the amount that it must have cost to fake the ratings. The cost is a floor: it leaves out what raters
+paid the agent itself, and all that buyers paid who did not rate. In `make market`, buyers get 3 to 5 % more value at a
+quarter than at the whole amount, and lose no more to fraud even at a fifth."""
+
+LEAST_RATING: Final = 50.0
+"""The rating below which buyers got less than half of their money's worth."""
+
+
+class Ground(StrEnum):
+    """The part of a standing that limits the amount."""
+
+    HELD_BACK = "held_back"
+    """Its ratings were made up."""
+
+    BAD = "bad"
+    """It is badly rated for sure, by more than one rater."""
+
+    LOW_RATING = "low_rating"
+    """Its rating is below the least one, by more than thin evidence."""
+
+    CONTESTED = "contested"
+    """Acts of its own tie it to false ratings. It may be tried, because its owner could register a new agent for less
+    than a trial costs. Sellers that send gifts at their launch are contested, too."""
+
+    SHARED_TRIAL = "shared_trial"
+    """It is new, and another new agent with the same source of funds is tried first."""
+
+    EVIDENCE = "evidence"
+    """Its evidence would have cost a sufficient share of the amount to fake, or the amount is that of a trial."""
+
+
+@dataclass(frozen=True, slots=True)
+class Limit:
+    """The greatest amount that a standing accepts.
+
+    Attributes:
+        amount: The amount, in units of the payment token; 0 for a rating below the least one, and for one that waits.
+        ground: The part of the standing that limits it.
+    """
+
+    amount: float
+    ground: Ground
+
+    @property
+    def refuses(self) -> bool:
+        """True if the agent must not be paid at all."""
+        return self.ground in (Ground.HELD_BACK, Ground.BAD)
+
+
+def limit_of(
+    standing: Standing, minimum: float = LEAST_RATING, trial: float = TRIAL, share: float = LEAST_EVIDENCE
+) -> Limit:
+    """Return the greatest amount that a standing by an analysis accepts.
+
+    Args:
+        standing: The standing of a server.
+        minimum: The rating below which nothing is accepted, 0 to 100.
+        trial: The amount up to which an agent without evidence is tried.
+        share: The share of the amount that it must have cost to fake the ratings; above 0.
+    """
+    rating, is_thin = standing.rating, standing.status == Status.THIN
+    if standing.status == Status.HELD_BACK:
+        return Limit(0.0, Ground.HELD_BACK)
+    if rating is not None and standing.raters > 1 and standing.upper < min(minimum, LEAST_RATING):
+        return Limit(0.0, Ground.BAD)
+    if rating is not None and rating < minimum and not is_thin:
+        return Limit(0.0, Ground.LOW_RATING)
+    if any(reason.code == SHARED_TRIAL for reason in standing.reasons):
+        return Limit(0.0, Ground.SHARED_TRIAL)
+    if standing.status == Status.CONTESTED:
+        return Limit(trial, Ground.CONTESTED)
+    return Limit(trial if is_thin else max(standing.evidence_cost / share, trial), Ground.EVIDENCE)

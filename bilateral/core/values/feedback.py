@@ -1,0 +1,288 @@
+"""Human values to and from the registry's `(int128 value, uint8 valueDecimals)`, exactly or not at all.
+
+ERC-8004 stores a fixed-point number: 99.77 is `(9977, 2)`. The registry stores the number of
+decimals, and averages depend on it. So `99.70` and `99.7` differ, and this module keeps the decimals as written.
+"""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+from dataclasses import dataclass
+from decimal import Decimal
+from types import MappingProxyType
+from typing import TYPE_CHECKING, Final, TypeAlias
+
+from bilateral.core.errors import UnrepresentableValueError
+from bilateral.core.text import quoted
+from bilateral.core.values.arguments import checked, is_whole
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+MAX_DECIMALS: Final = 18  # ERC-8004: `valueDecimals` is 0 to 18
+MAX_VALUE: Final = 10**38  # the registry takes values from -1e38 to 1e38
+_MAX_EXPONENT: Final = 38  # of the greatest value
+_MAX_DIGITS: Final = _MAX_EXPONENT + 1 + MAX_DECIMALS
+
+HumanValue: TypeAlias = Decimal | int | str | bool
+
+_PLAIN_NUMBER = re.compile(r"-?[0-9]+(\.[0-9]+)?")
+_POINTS_A_STAR: Final = 20  # five stars are 100 points
+
+
+@dataclass(frozen=True)
+class FeedbackValue:
+    """A value as the reputation registry stores it.
+
+    Attributes:
+        value: The integer, at most 1e38 either side of zero.
+        decimals: The number of its decimals, 0 to 18.
+
+    Raises:
+        UnrepresentableValueError: Either is out of its range.
+    """
+
+    value: int
+    decimals: int = 0
+
+    def __post_init__(self) -> None:
+        """Refuse values that the registry refuses."""
+        if not (is_whole(self.value) and is_whole(self.decimals)):
+            raise UnrepresentableValueError(
+                "a stored value is two whole numbers, value and decimals: FeedbackValue.of takes human ones"
+            )
+        if not 0 <= self.decimals <= MAX_DECIMALS:
+            raise UnrepresentableValueError(f"{self.decimals} decimals: the registry keeps 0 to {MAX_DECIMALS}")
+        if abs(self.value) > MAX_VALUE:
+            raise UnrepresentableValueError(
+                "the value's digits exceed the registry's limit of 1e38 either side of zero"
+            )
+
+    @classmethod
+    def of(cls, human: HumanValue, decimals: int | None = None) -> FeedbackValue:
+        """Turn a human value into the registry's form.
+
+        Args:
+            human: A `Decimal`, an `int`, a plain decimal number as text (`"-3.2"`), or a `bool` for a binary tag.
+                A `float` is refused, because it is seldom exactly the written number.
+            decimals: The number of decimals to store; by default those of the written value.
+
+        Returns:
+            The value, exactly: `of("99.77")` is `(9977, 2)`, `of("99.770")` is `(99770, 3)`, `of(True)` is `(1, 0)`.
+
+        Raises:
+            UnrepresentableValueError: Not a finite number, more than 18 decimals, beyond 1e38, or not exact with the
+                decimals asked for.
+        """
+        number = _number(human)
+        sign, digits, exponent = number.as_tuple()
+        if not isinstance(exponent, int):
+            raise UnrepresentableValueError(f"{number} is not a finite number")
+        # Check both before printing any digits: 1e999999999 is a short text.
+        if number and number.adjusted() > _MAX_EXPONENT:
+            raise UnrepresentableValueError(f"{quoted(str(human))} exceeds the registry's limit of 1e38")
+        if len(digits) > _MAX_DIGITS:
+            raise UnrepresentableValueError(f"{quoted(str(human))} has more digits than the registry can hold")
+        places = max(0, -exponent) if decimals is None else decimals
+        if not is_whole(places):
+            raise UnrepresentableValueError(f"a number of decimals is a whole number, not a {type(places).__name__}")
+        if not 0 <= places <= MAX_DECIMALS:
+            raise UnrepresentableValueError(
+                f"{quoted(str(human))} has {places} decimals: the registry keeps 0 to {MAX_DECIMALS}"
+            )
+        integer = int("".join(map(str, digits)))
+        shift = exponent + places if integer else 0
+        if -shift >= len(digits) or integer % 10 ** max(0, -shift):
+            raise UnrepresentableValueError(f"{quoted(str(human))} is not exact with {places} decimals")
+        value = integer * 10**shift if shift >= 0 else integer // 10**-shift
+        return cls(-value if sign else value, places)
+
+    @property
+    def human(self) -> Decimal:
+        """The value as a number, with all of its decimals: `(9970, 2)` is `Decimal("99.70")`."""
+        return Decimal(f"{self.value}e-{self.decimals}")  # exact for any precision of the context, unlike arithmetic
+
+    def __str__(self) -> str:
+        return format(self.human, "f")
+
+
+@dataclass(frozen=True)
+class StandardTag:
+    """A `tag1` whose meaning the best practices define.
+
+    Attributes:
+        name: The tag.
+        measures: The measured quantity.
+        unit: The unit of its values, empty for a binary tag.
+        lowest: The least value with a meaning; None without a limit.
+        highest: The greatest value with a meaning; None without a limit.
+        binary: True if the values are true and false.
+        qualifiers: The `tag2`s with a meaning; empty if any text has one.
+    """
+
+    name: str
+    measures: str
+    unit: str = ""
+    lowest: int | None = 0
+    highest: int | None = None
+    binary: bool = False
+    qualifiers: tuple[str, ...] = ()
+
+
+STANDARD_TAGS: Final[Mapping[str, StandardTag]] = MappingProxyType(
+    {
+        tag.name: tag
+        for tag in (
+            StandardTag("starred", "quality rating", "of 100", highest=100),
+            StandardTag("reachable", "whether the endpoint is reachable", highest=1, binary=True),
+            StandardTag("ownerVerified", "whether the endpoint is owned by the agent", highest=1, binary=True),
+            StandardTag("uptime", "endpoint uptime", "%", highest=100),
+            StandardTag("successRate", "request success rate", "%", highest=100),
+            StandardTag("responseTime", "latency", "ms"),
+            StandardTag("blocktimeFreshness", "average block delay", "blocks"),
+            StandardTag("revenues", "cumulative revenues", "$"),
+            StandardTag("tradingYield", "yield", "%", lowest=None, qualifiers=("day", "week", "month", "year")),
+        )
+    }
+)
+
+
+PAID_TAGS: Final = ("x402-resource-delivered", "x402-resource-missing", "x402-response-delayed", "x402-payment-amount")
+"""The tags of feedback on paid answers, by the conventions of the x402 extension `8004-reputation`."""
+
+_LOOK_ALIKES = str.maketrans({"1": "l", "i": "l", "|": "l", "0": "o", "5": "s", "$": "s"})
+
+
+def resembled_tag(tag: str) -> str | None:
+    """Return the standard tag that another tag looks like, so that readers and programs may confuse the two.
+
+    The comparison ignores case, blanks, punctuation, accents and invisible characters, and does not tell apart
+    l, I, 1 and |, nor 0 and O, 5 and S, rn and m, vv and w.
+
+    Args:
+        tag: Any tag.
+
+    Returns:
+        The standard tag; None if `tag` is a standard tag itself, or looks like none.
+    """
+    return None if tag in STANDARD_TAGS else _STANDARD_SKELETONS.get(_skeleton(tag))
+
+
+def _skeleton(tag: str) -> str:
+    """Return a text that all look-alikes of a tag have in common."""
+    letters = unicodedata.normalize("NFKD", tag[:_LONGEST_LOOK_ALIKE]).casefold().translate(_LOOK_ALIKES)
+    return "".join(filter(str.isalnum, letters)).replace("rn", "m").replace("vv", "w")
+
+
+_LONGEST_LOOK_ALIKE: Final = 200
+"""Characters of a tag that are compared. Strangers may store tags of any length."""
+
+_STANDARD_SKELETONS: Final[Mapping[str, str]] = {_skeleton(name): name for name in STANDARD_TAGS}
+
+
+@checked
+def value_for_tag(tag1: str, human: HumanValue, tag2: str = "") -> FeedbackValue:
+    """Turn a human value into the registry's form, checked against its tag.
+
+    Args:
+        tag1: The measured quantity. A tag that the best practices do not define takes any value.
+        human: The value, as `FeedbackValue.of` takes it. A binary tag takes a `bool`, 0 or 1; no other standard tag
+            takes a `bool`.
+        tag2: The qualifier, which `tradingYield` restricts to a period.
+
+    Returns:
+        The value for `giveFeedback`.
+
+    Raises:
+        InvalidArgumentError: A tag is not a text.
+        UnrepresentableValueError: As `FeedbackValue.of`, or the value or qualifier means nothing under this tag.
+    """
+    value = FeedbackValue.of(human)
+    tag = STANDARD_TAGS.get(tag1)
+    if tag is None:
+        return value
+    if tag.binary and value.human not in (0, 1):
+        raise UnrepresentableValueError(f"{tag1} is binary: true or false (1 or 0), not {value}")
+    if isinstance(human, bool) and not tag.binary:
+        raise UnrepresentableValueError(f"{tag1} takes a number ({tag.measures}, {tag.unit}), not {human}")
+    if tag.lowest is not None and value.human < tag.lowest:
+        raise UnrepresentableValueError(f"{tag1} is at least {tag.lowest}, not {value}")
+    if tag.highest is not None and value.human > tag.highest:
+        raise UnrepresentableValueError(f"{tag1} is at most {tag.highest}, not {value}")
+    if tag.qualifiers and tag2 and tag2 not in tag.qualifiers:
+        raise UnrepresentableValueError(f"{tag1} takes a tag2 of {', '.join(tag.qualifiers)}, not {quoted(tag2)}")
+    return value
+
+
+def human_for_tag(tag1: str, value: FeedbackValue) -> Decimal | bool:
+    """Read a stored value in the terms of its tag.
+
+    Args:
+        tag1: The measured quantity.
+        value: The stored value.
+
+    Returns:
+        A `bool` if the tag is binary and the value is 0 or 1. Otherwise the number: anybody may store any value.
+    """
+    tag = STANDARD_TAGS.get(tag1)
+    if tag is not None and tag.binary and value.human in (0, 1):
+        return value.human == 1
+    return value.human
+
+
+def stars_to_value(stars: HumanValue) -> FeedbackValue:
+    """Map a rating by stars to 0-100, as catalogues do: 1 star is 20, 5 stars are 100.
+
+    Args:
+        stars: 1 to 5; parts of a star, such as `"4.5"`, count in proportion.
+
+    Returns:
+        The value for the tag `starred`, with as few decimals as it needs.
+
+    Raises:
+        UnrepresentableValueError: Fewer than 1 star or more than 5, or not exact with 18 decimals.
+    """
+    number = FeedbackValue.of(stars)
+    if isinstance(stars, bool) or not 1 <= number.human <= 5:  # noqa: PLR2004  # the scale itself
+        raise UnrepresentableValueError(f"a rating has 1 to 5 stars, not {stars}")
+    points, decimals = number.value * _POINTS_A_STAR, number.decimals
+    while decimals and points % 10 == 0:
+        points, decimals = points // 10, decimals - 1
+    return FeedbackValue(points, decimals)
+
+
+@checked
+def value_to_stars(value: FeedbackValue) -> Decimal:
+    """Map a value of the tag `starred` back to stars.
+
+    Args:
+        value: 0 to 100.
+
+    Returns:
+        The stars, exactly: 87 are `Decimal("4.35")`. Values below 20 are less than one star.
+
+    Raises:
+        UnrepresentableValueError: Not within 0 to 100.
+    """
+    if not 0 <= value.human <= 100:  # noqa: PLR2004  # the scale itself
+        raise UnrepresentableValueError(f"{value} is not within 0 to 100")
+    fifths = Decimal(f"{value.value * 5}e-{value.decimals + 2}")  # a twentieth is five hundredths
+    return Decimal(format(fifths, "f").rstrip("0").rstrip(".")) if fifths else Decimal(0)
+
+
+def _number(human: HumanValue) -> Decimal:
+    """Read a human value exactly."""
+    if isinstance(human, Decimal):
+        return human
+    if isinstance(human, int):
+        if abs(human) > MAX_VALUE:
+            raise UnrepresentableValueError("the integer exceeds the registry's limit of 1e38 either side of zero")
+        return Decimal(int(human))
+    if not isinstance(human, str):
+        raise UnrepresentableValueError(
+            f"a {type(human).__name__} is not exact: pass a Decimal, an int, or the number as text"
+        )
+    if not _PLAIN_NUMBER.fullmatch(human):
+        raise UnrepresentableValueError(f"{quoted(human)} is not a plain decimal number")
+    return Decimal(human)

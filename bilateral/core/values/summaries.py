@@ -1,0 +1,78 @@
+"""Summaries of feedback, computed locally with the arithmetic of the registry's `getSummary`.
+
+Use them for feedback that is already loaded. A summary of another selection needs no further request to the node.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from decimal import Decimal
+from typing import TYPE_CHECKING, Final
+
+from bilateral.core.values import MAX_DECIMALS, FeedbackValue
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+_INT128: Final = 2**127  # ERC-8004 returns summaries as int128
+
+
+@dataclass(frozen=True)
+class Summary:
+    """A number of values and their average, as `getSummary` returns them.
+
+    Attributes:
+        count: The number of values.
+        value: Their average, times `10 ** decimals`. It fits 128 bits, and may exceed 1e38.
+        decimals: The most frequent decimals of the values, the fewest on a tie, or fewer where `value` would exceed 128
+            bits; 0 if there are no values.
+    """
+
+    count: int
+    value: int
+    decimals: int
+
+    @property
+    def average(self) -> Decimal | None:
+        """The average as a number with all its decimals; None if there are no values."""
+        return Decimal(f"{self.value}e-{self.decimals}") if self.count else None
+
+
+def summarize(values: Iterable[FeedbackValue]) -> Summary:
+    """Average values as ERC-8004 defines it.
+
+    Each value is scaled to 18 decimals. The sum is divided by the number of values, then scaled to the most frequent
+    decimals, the fewest on a tie. Both divisions round toward zero. If the average exceeds 128 bits, it is scaled to
+    the most decimals with which it fits, as the registry does.
+
+    Args:
+        values: The values to average. The registry leaves revoked feedback out.
+
+    Returns:
+        The answer of `getSummary` for the same values; zeros if there are none.
+    """
+    sums, numbers = [0] * (MAX_DECIMALS + 1), [0] * (MAX_DECIMALS + 1)
+    for value in values:
+        sums[value.decimals] += value.value
+        numbers[value.decimals] += 1
+    count = sum(numbers)
+    if not count:
+        return Summary(0, 0, 0)
+    total = sum(part * 10 ** (MAX_DECIMALS - decimals) for decimals, part in enumerate(sums))
+    wad_average = _toward_zero(total, count)
+    decimals = numbers.index(max(numbers))
+    average = _scaled(wad_average, decimals)
+    while not -_INT128 <= average < _INT128:
+        decimals -= 1
+        average = _scaled(wad_average, decimals)
+    return Summary(count, average, decimals)
+
+
+def _scaled(wad: int, decimals: int) -> int:
+    """Scale a number of 18 decimals to fewer, rounding toward zero."""
+    return _toward_zero(wad, 10 ** (MAX_DECIMALS - decimals))
+
+
+def _toward_zero(number: int, divisor: int) -> int:
+    """Divide as Solidity does. Python's own division rounds toward minus infinity."""
+    return number // divisor if number >= 0 else -(-number // divisor)

@@ -1,0 +1,1 @@
+"""Agents as their events leave them, and when they were active."""

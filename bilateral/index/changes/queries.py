@@ -1,0 +1,373 @@
+"""Reads the change feed from a cursor on.
+
+The changes of a step are always the same: its events are in their tables, or a rollback kept them. So two readers of
+one index get the same changes with the same ids, whenever they read.
+"""
+
+from __future__ import annotations
+
+import re
+from bisect import bisect_right
+from collections import defaultdict
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Final
+
+from sqlalchemy import Text, func, select, tuple_
+
+from bilateral.core.errors import InvalidArgumentError
+from bilateral.index.changes.answers import FeedChange, raw_change, raw_note, shown_agent
+from bilateral.index.changes.projection import MOST_TEXT, TABLES_BY_NAME
+from bilateral.index.changes.tables import EVENT_KINDS, WALLET_KEY, StepKind, change_note, change_step, removed_change
+from bilateral.index.log.packed_rows import unpacked
+from bilateral.index.reading.registries import read_registries
+
+if TYPE_CHECKING:
+    from collections.abc import Collection, Iterator, Sequence
+
+    from sqlalchemy import Connection, Table
+
+    from bilateral.index.changes.answers import RawChange
+    from bilateral.index.changes.tables import ChangeKind
+    from bilateral.index.reading.registries import AgentKey, Registries
+
+AT_ONCE: Final = 1_000
+"""The changes that one read looks at, so that a filter that nothing passes takes no longer than another."""
+
+_STEPS: Final = 200
+"""The steps that one read looks at: most are those of one block, with few changes."""
+
+_CURSOR: Final = re.compile(r"(\d{1,18})(?:\.(\d{1,18})\.(\d{1,9}))?", re.ASCII)
+
+_Place = tuple[int, int]
+
+
+class FeedCursorError(InvalidArgumentError):
+    """A cursor is not one of this feed."""
+
+    reason = "invalid_cursor"
+
+    def __init__(self, cursor: str, detail: str) -> None:
+        """Compose the message.
+
+        Args:
+            cursor: The cursor.
+            detail: The reason, and the way on.
+        """
+        super().__init__(f"the cursor {cursor[:60]!r} {detail}")
+
+
+class FeedPrunedError(FeedCursorError):
+    """Changes behind a cursor were pruned, so that the reader would miss them.
+
+    Attributes:
+        oldest: The cursor of the oldest changes that are left.
+    """
+
+    reason = "cursor_pruned"
+
+    def __init__(self, cursor: str, oldest: str) -> None:
+        """Compose the message.
+
+        Args:
+            cursor: The cursor.
+            oldest: The cursor of the oldest changes that are left.
+        """
+        detail = f"is too old: the changes behind it were pruned. Read the agents again, and continue at {oldest}"
+        super().__init__(cursor, detail)
+        self.oldest = oldest
+
+
+@dataclass(frozen=True, slots=True)
+class FeedFilter:
+    """The changes to show: those that pass each part. An empty part lets all pass.
+
+    Attributes:
+        agents: The agents.
+        accounts: The accounts, in checksum form.
+        tags: The tags, exactly.
+        kinds: The kinds.
+    """
+
+    agents: tuple[AgentKey, ...] = ()
+    accounts: tuple[str, ...] = ()
+    tags: tuple[str, ...] = ()
+    kinds: tuple[ChangeKind, ...] = ()
+
+    def lets_pass(self, chain_id: int, identity_registry: str, change: RawChange) -> bool:
+        """Return True if a change passes.
+
+        Args:
+            chain_id: Its chain.
+            identity_registry: The registry of its agents.
+            change: The change.
+        """
+        return (
+            (not self.kinds or change.kind in self.kinds)
+            and (not self.accounts or not set(self.accounts).isdisjoint(change.accounts))
+            and (not self.tags or not set(self.tags).isdisjoint(change.tags))
+            and (
+                not self.agents
+                or any(
+                    (key.chain_id, key.identity_registry) == (chain_id, identity_registry)
+                    and key.agent_id in change.agents
+                    for key in self.agents
+                )
+            )
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class FeedPage:
+    """A part of the feed.
+
+    Attributes:
+        items: The changes, in their order.
+        cursor: The cursor of later changes.
+        is_end: True if the feed had nothing more at the time of the read.
+    """
+
+    items: tuple[FeedChange, ...]
+    cursor: str
+    is_end: bool
+
+
+@dataclass(frozen=True, slots=True)
+class _Told:
+    """A change with its place in the feed, before it is shown."""
+
+    step: int
+    place: _Place
+    chain_id: int
+    registry: str
+    time: int
+    block: int
+    change: RawChange
+    event: str | None = None
+    transaction: bytes | None = None
+    retracts: int | None = None
+
+
+def last_cursor(connection: Connection) -> str:
+    """Return the cursor of the feed's end, for readers that want what comes from now on.
+
+    Args:
+        connection: The database.
+    """
+    return str(last_step(connection))
+
+
+def last_step(connection: Connection) -> int:
+    """Return the number of the last step; 0 before the first."""
+    return int(connection.execute(select(func.coalesce(func.max(change_step.c.step), 0))).scalar_one())
+
+
+def oldest_cursor(connection: Connection) -> str:
+    """Return the cursor of the oldest changes that were not pruned.
+
+    Args:
+        connection: The database.
+    """
+    return str(connection.execute(select(func.coalesce(func.min(change_step.c.step), 1))).scalar_one() - 1)
+
+
+def read_feed(connection: Connection, since: str, wanted: FeedFilter, limit: int = AT_ONCE) -> FeedPage:
+    """Return the changes after a cursor.
+
+    Args:
+        connection: The database.
+        since: The cursor, or the id of a change: `0` for the beginning.
+        wanted: The changes to show.
+        limit: The largest number of changes, at most `AT_ONCE`.
+
+    Raises:
+        FeedCursorError: The cursor is malformed, or lies behind the feed's end.
+        FeedPrunedError: Changes behind the cursor were pruned.
+    """
+    step, place = _parsed(since)
+    if step > (last := last_step(connection)):
+        raise FeedCursorError(since, f"lies behind the end of the feed, {last}: the index was rebuilt. Begin at 0")
+    if step < int(oldest := oldest_cursor(connection)) or (place is not None and step == int(oldest) > 0):
+        raise FeedPrunedError(since, oldest)
+    columns = change_step.c
+    is_later = columns.step > step if place is None else columns.step >= step
+    listed = connection.execute(select(change_step).where(is_later).order_by(columns.step).limit(_STEPS)).all()
+    steps = _first_steps(listed)
+    if not steps:
+        return FeedPage((), str(step), is_end=True)
+    start = place if place is not None and steps[0].step == step else None
+    told = _told(connection, steps, start, wanted)
+    is_whole = len(told) <= AT_ONCE  # a larger step is alone
+    told = told[:AT_ONCE]
+    registries = read_registries(connection)
+    identities = {
+        (registry.chain_id, registry.address): registry.identity_registry
+        for known in registries.by_chain.values()
+        for registry in known
+    }
+    items: list[FeedChange] = []
+    for entry in told:
+        identity = identities.get((entry.chain_id, entry.registry), entry.registry)
+        if wanted.lets_pass(entry.chain_id, identity, entry.change):
+            if len(items) == limit:
+                return FeedPage(tuple(items), items[-1].id, is_end=False)
+            items.append(_shown(entry, registries, identity))
+    if not is_whole:
+        return FeedPage(tuple(items), _id(told[-1].step, told[-1].place), is_end=False)
+    return FeedPage(tuple(items), str(steps[-1].step), is_end=steps[-1].step == last)
+
+
+def _parsed(cursor: str) -> tuple[int, _Place | None]:
+    """Return the step and the place of a cursor; no place if the step is read whole."""
+    match = _CURSOR.fullmatch(cursor)
+    if match is None:
+        raise FeedCursorError(cursor, "is malformed: pass the id of a change or the cursor of an answer, or 0")
+    step, block, index = match.groups()
+    return int(step), None if block is None else (int(block), int(index))
+
+
+def _id(step: int, place: _Place) -> str:
+    return f"{step}.{place[0]}.{place[1]}"
+
+
+def _first_steps(steps: Sequence[Any]) -> Sequence[Any]:
+    """Return the first steps that one read can look at together; one alone may be larger."""
+    total = 0
+    for number, step in enumerate(steps):
+        total += step.changes
+        if total > AT_ONCE:
+            return steps[: max(number, 1)]
+    return steps
+
+
+def _told(connection: Connection, steps: Sequence[Any], start: _Place | None, wanted: FeedFilter) -> list[_Told]:
+    """Return what some steps tell, in its order; of a large step, one more than a read looks at."""
+    told: list[_Told] = []
+    tables = [
+        (event, table)
+        for event, table in TABLES_BY_NAME.values()
+        if not wanted.kinds or EVENT_KINDS[event] in wanted.kinds
+    ]
+    names = {table.name for _, table in tables}
+    blocks: dict[int, list[Any]] = defaultdict(list)
+    for step in steps:
+        if step.kind == StepKind.BLOCKS:
+            blocks[step.chain_id].append(step)
+        elif step.kind == StepKind.ROLLBACK:
+            before = start if step is steps[0] else None
+            told += _taken_back(connection, step, before, names)
+    for chain_id, of_chain in blocks.items():
+        kept = [step for step in of_chain if step.kept_block >= step.first_block]  # in the order of their blocks
+        for event, table in tables if kept else ():
+            told += _stored(connection, chain_id, kept, start if kept[0] is steps[0] else None, (event, table))
+        told += _removed(connection, of_chain, start if of_chain[0] is steps[0] else None, names)
+    told += _noted(connection, [step for step in steps if step.kind == StepKind.NOTES], start, steps[0].step)
+    descending = {step.step for step in steps if step.kind == StepKind.ROLLBACK}
+    sign = {True: -1, False: 1}
+    told.sort(key=lambda entry: (entry.step, *(sign[entry.step in descending] * part for part in entry.place)))
+    return told
+
+
+def _stored(
+    connection: Connection, chain_id: int, steps: Sequence[Any], start: _Place | None, kind: tuple[Any, Table]
+) -> Iterator[_Told]:
+    """Yield the events of a table that steps of blocks told, and that are still stored."""
+    event, table = kind
+    columns, firsts = table.c, [step.first_block for step in steps]
+    query = (
+        select(*_columns(table))
+        .where(columns.chain_id == chain_id, columns.block_number.between(firsts[0], steps[-1].kept_block))
+        .order_by(columns.block_number, columns.log_index)
+        .limit(AT_ONCE + 1)
+    )
+    if "metadata_key" in columns:
+        query = query.where(columns.metadata_key == WALLET_KEY)
+    if start is not None:  # a step after the first one may have stored the same blocks anew
+        is_later = tuple_(columns.block_number, columns.log_index) > tuple_(*start)
+        query = query.where((columns.block_number > steps[0].kept_block) | is_later)
+    for row in connection.execute(query).mappings():
+        yield _event(steps[bisect_right(firsts, row["block_number"]) - 1].step, event, row)
+
+
+def _columns(table: Table) -> list[Any]:
+    """Return the columns of a table of events that a change needs: texts of strangers only as far as they are shown."""
+    return [
+        func.substr(column, 1, MOST_TEXT + 1).label(column.name) if isinstance(column.type, Text) else column
+        for column in table.c
+        if column.name not in ("raw_data", "block_hash")
+    ]
+
+
+def _event(step: int, event: Any, row: Any, retracts: int | None = None) -> _Told:
+    """Return the change that a row tells."""
+    change = raw_change(event, row)
+    place = (row["block_number"], row["log_index"])
+    where = (row["chain_id"], row["registry"], row["block_time"])
+    return _Told(step, place, *where, row["block_number"], change, event.abi_name, row["transaction_hash"], retracts)
+
+
+def _removed(
+    connection: Connection, steps: Sequence[Any], start: _Place | None, names: Collection[str]
+) -> Iterator[_Told]:
+    """Yield the events that steps of blocks told, and that rollbacks have removed since."""
+    columns = removed_change.c
+    place = (columns.block_number, columns.log_index)
+    query = select(removed_change).where(columns.step.in_([step.step for step in steps]), columns.table_name.in_(names))
+    if start is not None:
+        query = query.where((columns.step > steps[0].step) | (tuple_(*place) > tuple_(*start)))
+    for row in connection.execute(query.order_by(columns.step, *place).limit(AT_ONCE + 1)):
+        yield _kept(row.step, row)
+
+
+def _taken_back(connection: Connection, step: Any, start: _Place | None, names: Collection[str]) -> Iterator[_Told]:
+    """Yield the retractions of a rollback, the latest event first."""
+    columns = removed_change.c
+    place = (columns.block_number, columns.log_index)
+    is_of_step = (columns.chain_id == step.chain_id) & (columns.removal == step.removal)
+    query = select(removed_change).where(is_of_step, columns.table_name.in_(names))
+    if start is not None:
+        query = query.where(tuple_(*place) < tuple_(*start))
+    for row in connection.execute(query.order_by(*(part.desc() for part in place)).limit(AT_ONCE + 1)):
+        yield _kept(step.step, row, row.step)
+
+
+def _kept(step: int, row: Any, retracts: int | None = None) -> _Told:
+    """Return the change that a kept row tells, or that its removal takes back."""
+    event, table = TABLES_BY_NAME[row.table_name]
+    cells = dict(zip(table.c.keys(), unpacked(table, row.packed_row), strict=True))
+    return _event(step, event, cells, retracts)
+
+
+def _noted(connection: Connection, steps: Sequence[Any], start: _Place | None, first: int) -> Iterator[_Told]:
+    """Yield the changes of steps of notes."""
+    if not steps:
+        return
+    columns, by_number = change_note.c, {step.step: step for step in steps}
+    query = select(change_note).where(columns.step.in_(list(by_number)))
+    if start is not None:
+        query = query.where((columns.step > first) | (columns.position > start[0]))
+    for row in connection.execute(query.order_by(columns.step, columns.position).limit(AT_ONCE + 1)):
+        step = by_number[row.step]
+        where = (step.chain_id, row.registry, step.made_at, step.last_block)
+        yield _Told(row.step, (row.position, 0), *where, raw_note(row))
+
+
+def _shown(entry: _Told, registries: Registries, identity: str) -> FeedChange:
+    change, is_event = entry.change, entry.event is not None
+    return FeedChange(
+        id=_id(entry.step, entry.place),
+        kind=change.kind,
+        retracts=None if entry.retracts is None else _id(entry.retracts, entry.place),
+        chain=entry.chain_id,
+        event=entry.event,
+        block=entry.block,
+        log_index=entry.place[1] if is_event else None,
+        time=entry.time,
+        transaction=None if entry.transaction is None else f"0x{entry.transaction.hex()}",
+        registry=entry.registry,
+        agents=tuple(
+            shown_agent(registries, entry.chain_id, identity, agent_id) for agent_id in dict.fromkeys(change.agents)
+        ),
+        accounts=change.accounts,
+        tags=tuple(tag for tag in change.tags if tag),
+        details=dict(change.details or {}),
+    )

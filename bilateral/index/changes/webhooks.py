@@ -1,0 +1,147 @@
+"""Subscriptions of webhooks in the database."""
+
+from __future__ import annotations
+
+import secrets
+import time
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Final
+
+from sqlalchemy import case, delete, func, insert, or_, select, update
+
+from bilateral.core.errors import InvalidArgumentError
+from bilateral.core.text import quoted
+from bilateral.index.changes.webhook_tables import webhook, webhook_lease
+from bilateral.index.log.dialects import dialect_of
+from bilateral.index.log.rows import rows_of
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from sqlalchemy import Connection
+
+MOST_OF_OWNER: Final = 20
+"""Subscriptions of one owner. Each costs a read a step of the feed, and attempts while its receiver is away."""
+
+MOST: Final = 1_000
+"""Subscriptions of an index."""
+
+LEASE_SECONDS: Final = 30
+"""Seconds after which another process delivers, if the former one is gone."""
+
+_LOCK: Final = (8004 << 48) - 3
+"""The lock of the number of subscriptions, beside those of `cursor_locks`."""
+
+
+@dataclass(frozen=True)
+class WebhookFigures:
+    """The figures of all webhooks.
+
+    Attributes:
+        active: Those whose last delivery was taken.
+        failing: Those that are retried.
+        stopped: Those that were given up.
+        delivered: The deliveries that were taken.
+        failed: The attempts that failed.
+        failing_seconds: The time since the oldest first failure of those that are retried.
+    """
+
+    active: int
+    failing: int
+    stopped: int
+    delivered: int
+    failed: int
+    failing_seconds: int
+
+
+def add_webhook(connection: Connection, owner: str, url: str, wanted: str, since: str) -> str:
+    """Store a subscription.
+
+    Args:
+        connection: The connection, in a transaction.
+        owner: The name of its owner, at most 64 characters.
+        url: The receiver.
+        wanted: The filter, as JSON.
+        since: The cursor at which it begins.
+
+    Returns:
+        Its id.
+
+    Raises:
+        InvalidArgumentError: The owner, or the index, has the most subscriptions already.
+    """
+    dialect_of(connection).lock(connection, _LOCK)
+    columns = webhook.c
+    of_owner = func.coalesce(func.sum(case((columns.owner == owner, 1), else_=0)), 0)
+    total, count = connection.execute(select(func.count(), of_owner).select_from(webhook)).one()
+    if count >= MOST_OF_OWNER:
+        raise InvalidArgumentError(
+            f"{quoted(owner)} has {count} webhooks, and {MOST_OF_OWNER} are allowed: remove one, or name another owner"
+        )
+    if total >= MOST:
+        raise InvalidArgumentError(f"the index has {total} webhooks, and {MOST} are allowed: remove one")
+    webhook_id, now = f"wh_{secrets.token_hex(16)}", int(time.time())
+    values = {"id": webhook_id, "owner": owner, "url": url, "wanted": wanted, "since": since}
+    counts = {"created_at": now, "next_at": now, "failures": 0, "delivered": 0, "failed": 0}
+    connection.execute(insert(webhook).values(**values, **counts))
+    return webhook_id
+
+
+def remove_webhook(connection: Connection, webhook_id: str) -> bool:
+    """Remove a subscription, and return True if there was one. A delivery under way may still arrive."""
+    return connection.execute(delete(webhook).where(webhook.c.id == webhook_id)).rowcount > 0
+
+
+def stored_webhooks(connection: Connection, owner: str | None = None) -> Sequence[Any]:
+    """Return the rows of all subscriptions, or of an owner's."""
+    query = select(webhook).order_by(webhook.c.created_at, webhook.c.id)
+    return connection.execute(query if owner is None else query.where(webhook.c.owner == owner)).all()
+
+
+def due_webhooks(connection: Connection, now: int) -> Sequence[Any]:
+    """Return the rows of subscriptions that may be told something at a time, those who wait longest first."""
+    query = select(webhook).where(webhook.c.stopped_at.is_(None), webhook.c.next_at <= now)
+    return connection.execute(query.order_by(webhook.c.next_at, webhook.c.id)).all()
+
+
+def note_webhook(connection: Connection, row: Any, **values: Any) -> bool:
+    """Change a subscription that is as a row says. Return False if another process was faster, or it was removed."""
+    same = (webhook.c.id == row.id) & (webhook.c.since == row.since)
+    return connection.execute(update(webhook).where(same).values(**values)).rowcount > 0
+
+
+def take_lease(connection: Connection, holder: str, now: int) -> bool:
+    """Take or renew the lease of the process that delivers, and return False if another one holds it.
+
+    Args:
+        connection: The connection, in a transaction.
+        holder: The name of this process.
+        now: The time, Unix seconds.
+    """
+    lease, until = webhook_lease.c, now + LEASE_SECONDS
+    if rows_of(connection).insert_unless_known(webhook_lease, {"id": 1, "holder": holder, "until": until}):
+        return True
+    is_free = or_(lease.holder == holder, lease.until < now)
+    taken = update(webhook_lease).where(is_free).values(holder=holder, until=until)
+    return connection.execute(taken).rowcount > 0
+
+
+def give_lease_back(connection: Connection, holder: str) -> None:
+    """Let another process deliver at once."""
+    connection.execute(delete(webhook_lease).where(webhook_lease.c.holder == holder))
+
+
+def webhook_figures(connection: Connection) -> WebhookFigures:
+    """Return the figures of all webhooks."""
+    rows = stored_webhooks(connection)
+    going = [row for row in rows if row.stopped_at is None]
+    failing = sum(row.failures > 0 for row in going)
+    failing_since = [row.failing_since for row in going if row.failing_since is not None]
+    return WebhookFigures(
+        len(going) - failing,
+        failing,
+        len(rows) - len(going),
+        sum(row.delivered for row in rows),
+        sum(row.failed for row in rows),
+        max(0, int(time.time()) - min(failing_since)) if failing_since else 0,
+    )

@@ -1,0 +1,106 @@
+"""Removes the oldest steps of the change feed, so that it does not grow for ever."""
+
+from __future__ import annotations
+
+import logging
+import time
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Final
+
+from sqlalchemy import delete, func, select, tuple_
+from sqlalchemy.exc import DBAPIError
+
+from bilateral.index.changes.tables import change_note, change_step, removed_change
+
+if TYPE_CHECKING:
+    import threading
+
+    from sqlalchemy import Connection, Engine
+
+_AT_ONCE: Final = 1_000
+"""Steps of one transaction: the follower waits for it on SQLite, and it takes milliseconds."""
+
+_PAUSE: Final = 600.0
+"""Seconds between two looks. A limit of days needs no more."""
+
+_DAY: Final = 86_400  # seconds; Unix time has no leap seconds
+_LOGGER: Final = logging.getLogger("bilateral.index")
+
+
+@dataclass(frozen=True)
+class FeedLimits:
+    """The limits of the change feed. The oldest steps beyond one of them go.
+
+    Attributes:
+        days: The age of the oldest step. A month is longer than readers are away, and than any reorg reaches back.
+        steps: The number of steps. A chain with a block every two seconds makes at most 1.3 million in 30 days.
+    """
+
+    days: float = 30.0
+    steps: int = 2_000_000
+
+
+def prune_feed(engine: Engine, limits: FeedLimits, now: float | None = None) -> int:
+    """Remove the steps that are beyond the limits. The last step stays, because it numbers the next one.
+
+    Args:
+        engine: The database.
+        limits: The limits.
+        now: The time, Unix seconds; the present if left out.
+
+    Returns:
+        The number of removed steps.
+    """
+    horizon = (time.time() if now is None else now) - limits.days * _DAY
+    total = 0
+    while True:
+        with engine.begin() as connection:
+            removed = _prune_some(connection, horizon, limits.steps)
+        total += removed
+        if removed < _AT_ONCE:
+            return total
+
+
+def _prune_some(connection: Connection, horizon: float, most: int) -> int:
+    """Remove some of the oldest steps, and return their number."""
+    step = change_step.c
+    last = connection.execute(select(func.max(step.step))).scalar_one()
+    oldest = connection.execute(select(step.step, step.made_at).order_by(step.step).limit(_AT_ONCE)).all()
+    count = 0
+    for row in oldest:
+        if row.step == last or not (row.step <= last - most or row.made_at < horizon):
+            break
+        count += 1
+    if count:
+        _remove(connection, oldest[count - 1].step)
+    return count
+
+
+def _remove(connection: Connection, until: int) -> None:
+    """Remove the steps up to a number.
+
+    An event that a later rollback removed stays for its retraction. It goes with the step of the rollback.
+    """
+    step, removed = change_step.c, removed_change.c
+    rollbacks = select(step.chain_id, step.removal).where(step.step <= until, step.removal.is_not(None))
+    connection.execute(delete(removed_change).where(tuple_(removed.chain_id, removed.removal).in_(rollbacks)))
+    connection.execute(delete(change_note).where(change_note.c.step <= until))
+    connection.execute(delete(change_step).where(step.step <= until))
+
+
+def keep_pruned(engine: Engine, limits: FeedLimits, stop: threading.Event) -> None:
+    """Prune the feed now and then, until the event.
+
+    Args:
+        engine: The database.
+        limits: The limits.
+        stop: Set to end.
+    """
+    while True:
+        try:
+            if steps := prune_feed(engine, limits):
+                _LOGGER.warning("feed=pruned steps=%s", steps)
+        except DBAPIError as problem:  # the database is away: the next look removes more
+            _LOGGER.warning("feed=unpruned problem=%r", str(problem.orig))
+        if stop.wait(_PAUSE):
+            return

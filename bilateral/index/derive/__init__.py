@@ -1,1 +1,0 @@
-"""Derived tables, computed from rows of events: agents, summaries and activity."""

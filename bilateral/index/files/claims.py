@@ -1,0 +1,161 @@
+"""Payments that feedback files claim: a row for each feedback whose file names a transaction.
+
+A claim is made by the file's author. It is not compared with the payments in the index.
+"""
+
+from __future__ import annotations
+
+import re
+from contextlib import suppress
+from typing import TYPE_CHECKING, Any, Final
+
+from sqlalchemy import delete, insert, literal, null, select, union_all
+
+from bilateral.core.errors import MalformedIdentifierError
+from bilateral.core.events import NewAuthorizedFeedback, NewFeedback
+from bilateral.core.identifiers import AccountId, checksummed
+from bilateral.core.values import MAX_DECIMALS
+from bilateral.core.values.bounds import scale_of_tag, share_of_scale
+from bilateral.core.values.units import units_of
+from bilateral.index.files import tables as files
+from bilateral.index.files.tables import Kind, State
+from bilateral.index.log import tables as schema
+from bilateral.index.log.text import key_text, padded_text
+from bilateral.index.search.tables import payment_claim
+
+if TYPE_CHECKING:
+    from sqlalchemy import ColumnElement, Connection, Row
+
+_TRANSACTION: Final = re.compile(r"0x[0-9a-fA-F]{64}")
+_ADDRESS: Final = re.compile(r"0x[0-9a-fA-F]{40}")
+_AT_ONCE: Final = 1_000  # rows in memory, and of one insert
+
+
+def find_payments(connection: Connection, which: ColumnElement[bool]) -> None:
+    """Find again the payments that the files of some feedback claim.
+
+    Args:
+        connection: The connection, in a transaction. The rows of the feedback are not in the table yet.
+        which: The condition on `file_reference`.
+    """
+    parts = connection.execute(_query(which)).partitions(_AT_ONCE)
+    for rows in parts:
+        claims = [claim for row in rows if (claim := _claim(row)) is not None]
+        if claims:
+            connection.execute(insert(payment_claim), claims)
+
+
+def find_payments_of_file(connection: Connection, file_id: bytes) -> None:
+    """Find again the payments that one file claims, after it was loaded or lost.
+
+    Args:
+        connection: The connection, in a transaction.
+        file_id: The file.
+    """
+    connection.execute(delete(payment_claim).where(payment_claim.c.file_id == file_id))
+    find_payments(connection, files.file_reference.c.file_id == file_id)
+
+
+def find_payments_of_blocks(connection: Connection, chain_id: int, first: int, last: int) -> None:
+    """Find again the payments that the files of feedback in a range of blocks claim.
+
+    Args:
+        connection: The connection, in a transaction.
+        chain_id: The chain.
+        first: The first block.
+        last: The last block.
+    """
+    table, named = payment_claim.c, files.file_reference.c
+    claimed = (table.chain_id == chain_id) & table.block_number.between(first, last)
+    connection.execute(delete(payment_claim).where(claimed))
+    find_payments(connection, (named.chain_id == chain_id) & named.block_number.between(first, last))
+
+
+def find_payments_of_chain(connection: Connection, chain_id: int) -> None:
+    """Find again all payments that the files of feedback of a chain claim.
+
+    Args:
+        connection: The connection, in a transaction.
+        chain_id: The chain.
+    """
+    connection.execute(delete(payment_claim).where(payment_claim.c.chain_id == chain_id))
+    find_payments(connection, files.file_reference.c.chain_id == chain_id)
+
+
+def forget_payments(connection: Connection, chain_id: int, block: int) -> None:
+    """Forget the payments that feedback of removed blocks claims.
+
+    Args:
+        connection: The connection, in the transaction of a rollback.
+        chain_id: The chain.
+        block: The last block that stays.
+    """
+    table = payment_claim
+    connection.execute(delete(table).where(table.c.chain_id == chain_id, table.c.block_number > block))
+
+
+def _query(which: ColumnElement[bool]) -> Any:
+    """Return the query for feedback with a file that names a transaction, by its registry's kind."""
+    named, file, read = files.file_reference.c, files.file.c, files.feedback_file.c
+    place = ("chain_id", "block_number", "log_index")
+    parts = []
+    for event, (value, decimals) in _VALUES.items():
+        columns = schema.EVENT_TABLES[event].c
+        is_open = event is NewFeedback
+        parts.append(
+            select(
+                *(columns[name] for name in (*place, "registry", "agent_id", "client_address")),
+                (columns.tag1 if is_open else literal("")).label("open_tag"),
+                (null() if is_open else columns.tag1).label("raw_tag"),
+                columns[value].label("value"),
+                (columns[decimals] if decimals else literal(0)).label("decimals"),
+                *(read[name] for name in ("payment_from", "payment_to", "payment_transaction")),
+                file.file_id,
+                file.integrity,
+            ).where(
+                which,
+                named.kind == Kind.FEEDBACK,
+                *(columns[name] == named[name] for name in place),
+                file.file_id == named.file_id,
+                file.state == State.LOADED,
+                read.content_hash == file.content_hash,
+                read.payment_transaction.is_not(None),
+            )
+        )
+    return union_all(*parts)
+
+
+_VALUES: Final = {NewFeedback: ("value", "value_decimals"), NewAuthorizedFeedback: ("score", None)}
+"""The columns of the value and of its decimals, by event."""
+
+
+def _claim(row: Row[Any]) -> dict[str, Any] | None:
+    """Return the row of a claim; None if the file names no transaction, or the value does not count."""
+    if not _TRANSACTION.fullmatch(row.payment_transaction) or row.decimals > MAX_DECIMALS:
+        return None
+    tag = key_text(row.open_tag) if row.raw_tag is None else padded_text(bytes(row.raw_tag))
+    scale = scale_of_tag(tag)
+    value, decimals = int(row.value), row.decimals
+    return {
+        **{name: getattr(row, name) for name in ("chain_id", "block_number", "log_index", "registry", "agent_id")},
+        "tag": tag,
+        "account": row.client_address,
+        "share": 0 if scale is None else share_of_scale(value, decimals, scale),
+        "units": units_of(value, decimals),
+        "payer": _address(row.payment_from),
+        "payee": _address(row.payment_to),
+        "is_bound": row.integrity is not None,
+        "file_id": row.file_id,
+    }
+
+
+def _address(text: str | None) -> str | None:
+    """Return an address of a file in checksum form; None if it is not an address."""
+    if text is None:
+        return None
+    if _ADDRESS.fullmatch(text):
+        return checksummed(text)
+    with suppress(MalformedIdentifierError):
+        address = AccountId.parse(text, verify_checksum=False).address
+        return checksummed(address) if _ADDRESS.fullmatch(address) else None
+    return None

@@ -1,0 +1,393 @@
+"""The database of the index: SQLite embedded in the process, or PostgreSQL."""
+
+from __future__ import annotations
+
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final
+from urllib.parse import unquote, urlsplit
+
+import platformdirs
+from sqlalchemy import create_engine, event, make_url
+from sqlalchemy.exc import ArgumentError, DBAPIError, OperationalError
+
+from bilateral.core.errors import InvalidArgumentError
+from bilateral.core.text import quoted
+from bilateral.index.errors import DatabaseUnavailableError
+from bilateral.index.log import tables as schema
+from bilateral.index.log.dialects import dialect_of
+from bilateral.index.log.revisions import require_current_revision, stored_revision
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from sqlalchemy import URL, Connection, Engine
+
+_BUSY_SECONDS: Final = 30
+"""The longest wait for another program's lock: a large transaction of the index takes seconds."""
+
+_TRANSIENT: Final = ("40001", "40P01")
+"""PostgreSQL's codes for a failure to serialise, and for a deadlock."""
+
+_LOST: Final = ("53300", "57P01", "57P02", "57P03")
+"""PostgreSQL's codes for too many connections, and for a server that stops, crashed or starts."""
+
+_NO_ANSWER: Final = (
+    "the server of the database does not answer: start it, or correct --database. Nothing is lost; the index resumes "
+    "where it was."
+)
+
+_POOLER: Final = {"yes": True, "no": False}
+"""The values of `pooler` in a URL."""
+
+_PROBLEMS: Final = {
+    ("database is locked", "lock timeout", "canceling statement due to lock"): "another program has locked the "
+    "database for too long: end it, or name another --database. Nothing is lost; the index resumes where it was.",
+    (
+        "disk is full",
+        "disk I/O error",
+        "No space left",
+        "could not extend file",
+    ): "the disk of the database is full, or "
+    "does not work: free some space, and start again. Nothing is lost; the index resumes where it was.",
+    ("could not open extension control file", 'postgres_fdw" is not available'): "the server of the coordinator lacks "
+    "postgres_fdw: install the contrib package of PostgreSQL there.",
+    ('extension "postgres_fdw"', "foreign-data wrapper"): "the coordinator may not read other servers: let an "
+    "administrator run CREATE EXTENSION postgres_fdw and GRANT USAGE ON FOREIGN DATA WRAPPER postgres_fdw there.",
+    ("password",): "the server of the database refuses the user or the password: correct them in its URL.",
+    ("readonly database", "read-only", "permission denied"): "the database may only be read: change the permissions "
+    "of the file or the user, or name another --database.",
+    ("not currently accepting connections",): _NO_ANSWER,
+    ("FATAL: database",): "the server has no such database: make it by CREATE DATABASE, or correct the URL.",
+    (
+        "prepared statement",
+    ): "a pooler lends the server's connections from transaction to transaction: add ?pooler=yes to "
+    "the URL of the database.",
+    ("no such table", "no such column", "does not exist"): "the database lacks a table of the index: name the "
+    "database of an index, or make a new one.",
+    (
+        "unable to open",
+    ): "the database file cannot be opened: it is a folder, or its folder may only be read, and SQLite "
+    "writes its log beside the file. Change the permissions, copy the file elsewhere, or name another --database.",
+    ("not a database", "malformed"): "the database file is damaged, or of another program: restore it, or name "
+    "another --database.",
+    ("could not connect to server",): "a shard does not answer: start its server, or correct database.shards and run "
+    "bilateral index shards. Nothing is lost; its workers resume where they were.",
+    (
+        "connection",
+        "server closed",
+        "terminating",
+        "failed to resolve host",
+    ): _NO_ANSWER,
+}
+"""The sentences for the drivers' errors, by the words that these use."""
+
+_CACHE_KIB: Final = 64 * 1024
+"""The pages that a writer keeps: those of a rollback's accounts, and of the indexes of new rows."""
+
+_PAGE_BYTES: Final = 4 * 1024
+"""The page size of a new file. The accounts of a rollback, or of one block, are spread over pages: it writes each."""
+
+_LOG_BYTES: Final = 256 * 1024**2
+"""The size of the write-ahead log at which it moves into the database: a page that changes often moves once."""
+
+
+def default_url() -> str:
+    """Return the URL of the default database: an SQLite file in the user's data folder."""
+    folder = Path(platformdirs.user_data_dir("bilateral"))
+    return f"sqlite:///{folder / 'index.sqlite'}"
+
+
+def open_database(url: str | None = None, *, creates: bool = True) -> Engine:
+    """Open the database of an index, and create its tables if it has none.
+
+    Args:
+        url: The SQLAlchemy URL, `sqlite:///path`, `postgresql://…` or `postgres://…`, with `?pooler=yes` or `no` to say
+            whether a pooler of transactions is in between; the default database if left out.
+        creates: False to refuse a database that does not exist, or has no tables.
+
+    Returns:
+        The engine.
+
+    Raises:
+        InvalidArgumentError: The URL is malformed, or of another database.
+        OlderSchemaError: The tables wait for `bilateral index schema`, or there are none and `creates` is False.
+        NewerSchemaError: A newer version of this package made the tables.
+        DatabaseUnavailableError: The database cannot be opened, or does not exist and `creates` is False.
+    """
+    engine = connect_engine(url, creates=creates)
+    with snapshot(engine) as connection:  # it waits for nobody who writes
+        revision = stored_revision(connection)
+    if revision is None and creates:
+        from bilateral.index.log.migrate import upgrade_within  # noqa: PLC0415  # slow, and for new databases only
+
+        with engine.begin() as connection:
+            upgrade_within(connection)
+        return engine
+    require_current_revision(revision)
+    return engine
+
+
+def upgrade(url: str | None = None) -> tuple[str | None, str]:
+    """Bring the tables to the version that this package knows.
+
+    Args:
+        url: The SQLAlchemy URL of the database; the default database if left out.
+
+    Returns:
+        The version before, None for an empty database, and the version now.
+
+    Raises:
+        NewerSchemaError: A newer version of this package made the tables.
+        DatabaseUnavailableError: The database cannot be opened.
+        ShardError: It is a server of a sharded index. `upgrade_shards` migrates all of them together.
+    """
+    from bilateral.index.log.migrate import upgrade_within  # noqa: PLC0415  # slow to import
+    from bilateral.index.log.places import require_unsharded  # noqa: PLC0415
+
+    engine = connect_engine(url)
+    with engine.begin() as connection:
+        require_unsharded(connection)
+        before = upgrade_within(connection)
+    engine.dispose()
+    return before, schema.REVISION
+
+
+def connect_engine(url: str | None = None, *, creates: bool = True) -> Engine:
+    """Open a database, whatever its tables are.
+
+    Args:
+        url: See `open_database`.
+        creates: False to refuse a database that does not exist.
+
+    Raises:
+        InvalidArgumentError: The URL is malformed, or of another database.
+        DatabaseUnavailableError: The database cannot be opened, or does not exist and `creates` is False.
+    """
+    parsed = parsed_url(url)
+    if not creates:
+        require_file(parsed)
+    try:
+        if creates and (path := _file_of(parsed)) is not None:
+            path.parent.mkdir(parents=True, exist_ok=True)
+        engine = make_engine(parsed)
+        _PREPARE[engine.dialect.name](engine)
+        engine.connect().close()
+    except OSError as problem:
+        raise DatabaseUnavailableError(f"the database cannot be opened: {problem}: name another --database") from None
+    except DBAPIError as problem:
+        raise unavailable(problem) from None
+    return engine
+
+
+def make_engine(url: URL, **options: Any) -> Engine:
+    """Make an engine. Connections to PostgreSQL know whether a pooler is in between, as `is_pooled` of their `info`.
+
+    A pooler such as PgBouncer lends its server connections from transaction to transaction. So nothing may depend on a
+    session or stay in it: no prepared statement, no setting, no temporary table. `pooler` in the URL says so, or that
+    there is none. If it is absent, the server's process tells: a pooler names another one than works for it.
+
+    Args:
+        url: The URL, as `parsed_url` returns it.
+        options: Those of SQLAlchemy.
+    """
+    setting = _POOLER.get(str(url.query.get("pooler")))
+    engine = create_engine(url.difference_update_query(["pooler"]), **options)
+    if engine.dialect.name != "postgresql":
+        return engine
+
+    @event.listens_for(engine, "do_connect")  # before SQLAlchemy itself reads texts
+    def connect(dialect: Any, record: Any, arguments: Any, parameters: Any) -> Any:
+        connection = dialect.connect(*arguments, **parameters)
+        encoding = connection.info.parameter_status("server_encoding")
+        if encoding != "UTF8":
+            name = quoted(connection.info.dbname)
+            connection.close()
+            raise DatabaseUnavailableError(
+                f"the encoding of the database {name} is {encoding}, which cannot hold all "
+                "texts: make it by CREATE DATABASE … ENCODING 'UTF8' TEMPLATE template0"
+            )
+        has_pooler = setting
+        if has_pooler is None:
+            (process,) = connection.execute("SELECT pg_backend_pid()").fetchone()
+            has_pooler = process != connection.info.backend_pid
+            connection.rollback()
+        if has_pooler:
+            connection.prepare_threshold = None
+        record.info["is_pooled"] = has_pooler
+        return connection
+
+    return engine
+
+
+def is_pooled(connection: Connection) -> bool:
+    """Return True if a pooler may lend the server's connection to others after this transaction."""
+    return bool(connection.connection.info.get("is_pooled"))
+
+
+def parsed_url(url: str | None) -> URL:
+    """Parse the URL of a database, and name its driver.
+
+    Args:
+        url: See `open_database`.
+
+    Raises:
+        InvalidArgumentError: The URL is malformed, or of another database.
+    """
+    try:
+        parsed = make_url(url or default_url())
+    except ArgumentError:
+        raise InvalidArgumentError("the database is not a URL, such as sqlite:///index.sqlite") from None
+    backend = parsed.get_backend_name()
+    if backend not in ("postgres", "postgresql", "sqlite"):
+        raise InvalidArgumentError(f"the database is sqlite or postgresql, not {backend}")
+    if (pooler := parsed.query.get("pooler", "no")) not in _POOLER:
+        raise InvalidArgumentError(f"pooler of the database's URL is yes or no, not {quoted(str(pooler))}")
+    return parsed if backend == "sqlite" else parsed.set(drivername="postgresql+psycopg")
+
+
+def require_file(url: URL) -> None:
+    """Refuse a database of SQLite whose file does not exist: the driver would make an empty one.
+
+    Args:
+        url: The URL.
+
+    Raises:
+        DatabaseUnavailableError: The file does not exist.
+    """
+    path = _file_of(url)
+    if path is not None and not path.exists():
+        named = quoted(str(path))
+        raise DatabaseUnavailableError(f"the database {named} does not exist: bilateral index run makes it")
+
+
+def _file_of(url: URL) -> Path | None:
+    """Return the file of a database; None on PostgreSQL and in memory. SQLite takes a URI, too (`?uri=true`)."""
+    name = url.database or ""
+    if url.get_backend_name() != "sqlite" or url.query.get("mode") == "memory":
+        return None
+    is_uri = name.startswith("file:") and "uri" in url.query
+    path = unquote(urlsplit(name).path) if is_uri else name
+    return None if path in ("", ":memory:") else Path(path)
+
+
+def unavailable(problem: DBAPIError) -> DatabaseUnavailableError:
+    """Return the error that says in one line what is wrong with the database, and what to do.
+
+    Args:
+        problem: The driver's error, as SQLAlchemy wraps it. Its transaction was rolled back.
+    """
+    reason = " ".join(str(problem.orig).split())
+    for words, sentence in _PROBLEMS.items():
+        if any(word in reason for word in words):
+            return DatabaseUnavailableError(f"{sentence} (the database says: {reason})")
+    return DatabaseUnavailableError(f"the database cannot be used: {reason}")
+
+
+def passing_failure(problem: DBAPIError) -> DatabaseUnavailableError:
+    """Return the error to wait after, of a failure that ends without anybody's help.
+
+    Args:
+        problem: See `unavailable`.
+
+    Raises:
+        DatabaseUnavailableError: Waiting would not help.
+    """
+    failure = unavailable(problem)
+    if is_lost(problem) or is_transient(problem):
+        return failure
+    raise failure from None
+
+
+def is_transient(problem: DBAPIError) -> bool:
+    """Return True if PostgreSQL undid a transaction only because of another one at the same time: try again."""
+    return getattr(problem.orig, "sqlstate", None) in _TRANSIENT
+
+
+def is_lost(problem: DBAPIError) -> bool:
+    """Return True if PostgreSQL does not answer, or ended the connection: try again later, with a new one."""
+    state = getattr(problem.orig, "sqlstate", "")  # SQLite's errors have no codes; None stands for no answer
+    has_no_answer = state is None and isinstance(problem, OperationalError)
+    return problem.connection_invalidated or has_no_answer or str(state).startswith("08") or state in _LOST
+
+
+@contextmanager
+def named_database_errors() -> Iterator[None]:
+    """Turn the errors of database drivers into one of this package.
+
+    Raises:
+        DatabaseUnavailableError: The database is locked, full or read-only, or its server does not answer.
+    """
+    try:
+        yield
+    except DBAPIError as problem:
+        raise unavailable(problem) from None
+
+
+@contextmanager
+def snapshot(engine: Engine) -> Iterator[Connection]:
+    """Open a connection that reads one state of the database, whatever is written meanwhile.
+
+    Args:
+        engine: The database.
+
+    Yields:
+        The connection, for reads that belong together.
+    """
+    options = dialect_of(engine).of_snapshot
+    with engine.connect().execution_options(bilateral_reader=True, **options) as connection:
+        yield connection
+
+
+def _prepare_postgresql(engine: Engine) -> None:
+    """Wait as long for another program's lock as on SQLite, if neither URL nor server names a time."""
+
+    def limit(driver: Any, *, is_local: bool) -> None:
+        limited = f"set_config('lock_timeout', '{_BUSY_SECONDS}s', {is_local})"
+        driver.execute(f"SELECT {limited} WHERE current_setting('lock_timeout') = '0'")
+
+    @event.listens_for(engine, "connect")
+    def set_up(connection: Any, record: Any) -> None:
+        if not record.info["is_pooled"]:
+            limit(connection, is_local=False)
+            connection.commit()
+
+    @event.listens_for(engine, "begin")
+    def begin(connection: Connection) -> None:
+        if is_pooled(connection):
+            limit(connection.connection.driver_connection, is_local=True)
+
+
+def _prepare_sqlite(engine: Engine) -> None:
+    """Let readers go on while one connection writes, and let SQLAlchemy decide where transactions begin.
+
+    The URL may say how long to wait for another program's lock (`?timeout=`).
+    """
+    busy_seconds = None if "timeout" in engine.url.query else _BUSY_SECONDS
+
+    @event.listens_for(engine, "connect")
+    def set_up(connection: Any, _: Any) -> None:
+        connection.isolation_level = None
+        for pragma in (
+            f"page_size = {_PAGE_BYTES}",  # before the journal's mode, which would fix it
+            "journal_mode = WAL",
+            "synchronous = NORMAL",
+            *(() if busy_seconds is None else (f"busy_timeout = {busy_seconds * 1000}",)),
+            f"cache_size = -{_CACHE_KIB}",
+            f"journal_size_limit = {_LOG_BYTES}",
+            "temp_store = MEMORY",
+            "foreign_keys = ON",
+        ):
+            connection.execute(f"PRAGMA {pragma}")
+        (size,) = connection.execute("PRAGMA page_size").fetchone()  # a file keeps the size that it was made with
+        connection.execute(f"PRAGMA wal_autocheckpoint = {_LOG_BYTES // size}")
+
+    @event.listens_for(engine, "begin")
+    def begin(connection: Connection) -> None:
+        # A transaction that begins by reading could not become a writer while another one writes.
+        is_reader = connection.get_execution_options().get("bilateral_reader", False)
+        connection.exec_driver_sql("BEGIN" if is_reader else "BEGIN IMMEDIATE")
+
+
+_PREPARE: Final = {"sqlite": _prepare_sqlite, "postgresql": _prepare_postgresql}
+"""Prepares the connections of an engine, by the name of its dialect."""

@@ -1,0 +1,157 @@
+"""Statements and habits that SQLite and PostgreSQL do not share, in a class for each."""
+
+from __future__ import annotations
+
+import math
+import sqlite3
+from abc import ABC, abstractmethod
+from typing import TYPE_CHECKING, Any, ClassVar, Final
+
+from sqlalchemy import BigInteger, and_, cast, extract, func, or_, text
+from sqlalchemy.dialects import postgresql, sqlite
+
+from bilateral.index.log.columns import sqlite_integer
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from sqlalchemy import ColumnElement, Connection, Engine, Table
+
+
+class Dialect(ABC):
+    """The side of one engine.
+
+    Attributes:
+        has_server: True if statements go to a server, which works while the caller does, and each of which waits for an
+            answer.
+        has_partitions: True if each chain has tables of its own.
+        has_arrays: True if one parameter takes many values.
+        has_statistics: True if it knows how many rows have a value, and plans by it.
+        temporary_end: The end of a statement that creates a temporary table.
+        of_snapshot: Options of a connection whose transaction reads one state of the database.
+        of_prepared: Options of the driver's cursor for a statement that is sent often.
+    """
+
+    has_server: ClassVar[bool]
+    has_partitions: ClassVar[bool]
+    has_arrays: ClassVar[bool]
+    has_statistics: ClassVar[bool]
+    temporary_end: ClassVar[str] = ""
+    of_snapshot: ClassVar[Mapping[str, Any]] = {}
+    of_prepared: ClassVar[Mapping[str, Any]] = {}
+
+    @abstractmethod
+    def insert(self, table: Table) -> Any:
+        """Return an insert that knows what to do with keys that the table has."""
+
+    @abstractmethod
+    def now(self) -> ColumnElement[int]:
+        """Return the Unix seconds by the clock of the database, which processes on several machines share."""
+
+    @abstractmethod
+    def quotient(self, dividend: ColumnElement[Any], divisor: ColumnElement[Any]) -> ColumnElement[Any]:
+        """Return the quotient of two integers without its fraction. Neither is negative."""
+
+    def is_within(self, value: ColumnElement[Any], limit: int, *, is_least: bool) -> ColumnElement[bool]:
+        """Return the condition that a wide integer is at least, or at most, a limit."""
+        return value >= limit if is_least else value <= limit
+
+    def add_functions(self, connection: Connection) -> None:  # noqa: B027  # PostgreSQL lacks none
+        """Give SQLite the function `sqrt`, if it was built without."""
+
+    def set_local(self, connection: Connection, name: str, value: str) -> None:  # noqa: B027  # SQLite has none
+        """Change a setting of PostgreSQL until the end of the transaction."""
+
+    def lock(self, connection: Connection, number: int, *, is_shared: bool = False) -> None:  # noqa: B027  # SQLite needs none
+        """Take an advisory lock until the end of the transaction. SQLite has one writer at a time, and needs none.
+
+        Args:
+            connection: The connection, in a transaction.
+            number: The lock, of 63 bits, which all programs of a database share.
+            is_shared: True to hold it together with others that share it.
+        """
+
+
+class Sqlite(Dialect):
+    """The side of SQLite."""
+
+    has_server = False
+    has_partitions = False
+    has_arrays = False
+    has_statistics = False
+
+    def insert(self, table: Table) -> Any:
+        return sqlite.insert(table)
+
+    def now(self) -> ColumnElement[int]:
+        return cast(func.strftime("%s", "now"), BigInteger)
+
+    def quotient(self, dividend: ColumnElement[Any], divisor: ColumnElement[Any]) -> ColumnElement[Any]:
+        return dividend / divisor
+
+    def is_within(self, value: ColumnElement[Any], limit: int, *, is_least: bool) -> ColumnElement[bool]:
+        """See `Dialect.is_within`. Integers beyond 64 bits are text, see `sqlite_integer`."""
+        is_integer, is_text = func.typeof(value) == "integer", func.typeof(value) == "text"
+        sign = func.substr(value, 1, 1)
+        is_large, is_deep = and_(is_text, sign == "0"), and_(is_text, sign == "-")
+        if isinstance(sqlite_integer(limit), int):
+            beyond = is_large if is_least else is_deep
+            return or_(and_(is_integer, super().is_within(value, limit, is_least=is_least)), beyond)
+        if limit > 0:
+            is_lower = or_(is_integer, is_deep, and_(is_large, value <= limit))
+            return and_(is_large, value >= limit) if is_least else is_lower
+        # Below zero the text with the greater number after the sign is the smaller integer.
+        is_higher = or_(is_integer, is_large, and_(is_deep, value <= limit))
+        return is_higher if is_least else and_(is_deep, value >= limit)
+
+    def add_functions(self, connection: Connection) -> None:
+        if "has_sqrt" in connection.info:
+            return
+        driver: Any = connection.connection.driver_connection
+        try:
+            driver.execute("SELECT sqrt(1)").fetchone()
+        except sqlite3.OperationalError:
+            driver.create_function("sqrt", 1, math.sqrt, deterministic=True)
+        connection.info["has_sqrt"] = True
+
+
+class Postgres(Dialect):
+    """The side of PostgreSQL."""
+
+    has_server = True
+    has_partitions = True
+    has_arrays = True
+    has_statistics = True
+    temporary_end = " ON COMMIT DELETE ROWS"
+    of_snapshot: ClassVar[Mapping[str, Any]] = {"isolation_level": "REPEATABLE READ"}
+    of_prepared: ClassVar[Mapping[str, Any]] = {"prepare": True}  # psycopg otherwise waits until it was sent five times
+
+    def insert(self, table: Table) -> Any:
+        return postgresql.insert(table)
+
+    def now(self) -> ColumnElement[int]:
+        return cast(extract("epoch", func.clock_timestamp()), BigInteger)
+
+    def quotient(self, dividend: ColumnElement[Any], divisor: ColumnElement[Any]) -> ColumnElement[Any]:
+        return func.floor(dividend / divisor)
+
+    def set_local(self, connection: Connection, name: str, value: str) -> None:
+        connection.exec_driver_sql(f"SET LOCAL {name} = {value}")
+
+    def lock(self, connection: Connection, number: int, *, is_shared: bool = False) -> None:
+        connection.execute(_SHARE if is_shared else _LOCK, {"number": number}).one()
+
+
+_LOCK: Final = text("SELECT pg_advisory_xact_lock(:number)")
+_SHARE: Final = text("SELECT pg_advisory_xact_lock_shared(:number)")
+_DIALECTS: Final[dict[str, Dialect]] = {"sqlite": Sqlite(), "postgresql": Postgres()}
+
+
+def dialect_of(database: Connection | Engine) -> Dialect:
+    """Return the side of the engine that a connection belongs to."""
+    return _DIALECTS[database.dialect.name]
+
+
+def dialect_named(name: str) -> Dialect:
+    """Return the side of an engine by the name that SQLAlchemy gives it."""
+    return _DIALECTS[name]

@@ -1,0 +1,74 @@
+"""Events as they are stored: read back from the tables, in the order of the chain."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+from sqlalchemy import func, select
+
+from bilateral.index.log import tables as schema
+from bilateral.index.log.rows import rows_of
+
+if TYPE_CHECKING:
+    from collections.abc import Collection, Iterator, Sequence
+
+    from sqlalchemy import Connection, Table
+
+    from bilateral.core.events import Event
+    from bilateral.index.chain.extraction import EventRows
+
+_LAST_BLOCK: Final = 2**63 - 1  # the greatest number of a BIGINT
+_MOST_EVENTS: Final = 5_000
+"""Events of one table to read at once, but for those of one block."""
+
+
+def stored_batches(  # noqa: PLR0913  # three have defaults
+    connection: Connection,
+    chain_id: int,
+    events: Sequence[type[Event]],
+    first: int = 0,
+    *,
+    columns: Collection[str] = (),
+    latest_first: bool = False,
+) -> Iterator[tuple[int, EventRows]]:
+    """Yield the stored events of a chain, some blocks at a time.
+
+    Args:
+        connection: The connection.
+        chain_id: The chain.
+        events: The events to read.
+        first: The first block.
+        columns: The columns to read; the others are None. All if left out.
+        latest_first: True to begin with the latest blocks.
+
+    Yields:
+        The last of some consecutive blocks, and the rows of their events.
+    """
+    tables = [schema.EVENT_TABLES[event] for event in events]
+    last = max(
+        connection.execute(
+            select(func.coalesce(func.max(table.c.block_number), -1)).where(table.c.chain_id == chain_id)
+        ).scalar_one()
+        for table in tables
+    )
+    ranges = []
+    while first <= last:
+        end = min(last, *(_end_of_batch(connection, table, chain_id, first) for table in tables))
+        ranges.append((first, end))
+        first = end + 1
+    rows = rows_of(connection)
+    for start, end in reversed(ranges) if latest_first else ranges:
+        yield end, {table: rows.of_blocks(table, chain_id, start, end, columns) for table in tables}
+
+
+def _end_of_batch(connection: Connection, table: Table, chain_id: int, first: int) -> int:
+    """Return the last block up to which a table has about as many events as are read at once."""
+    query = (
+        select(table.c.block_number)
+        .where(table.c.chain_id == chain_id, table.c.block_number >= first)
+        .order_by(table.c.block_number)
+        .offset(_MOST_EVENTS)
+        .limit(1)
+    )
+    number = connection.execute(query).scalar_one_or_none()
+    return _LAST_BLOCK if number is None else max(first, number - 1)

@@ -1,0 +1,142 @@
+"""Derived rows: read in bulk, changed in memory, written in bulk, and journalled so that a change can be undone."""
+
+from __future__ import annotations
+
+from operator import itemgetter
+from typing import TYPE_CHECKING, Final
+
+from sqlalchemy import Table, delete, select
+
+from bilateral.index.log import tables as schema
+from bilateral.index.log.packed_rows import packed, unpacked
+from bilateral.index.log.row_changes import Writes
+from bilateral.index.log.rows import Row, Rows, key_columns
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping
+
+    from sqlalchemy import Connection
+
+_TABLES: Final = {table.name: table for table in schema.DERIVED_TABLES}
+
+
+class DerivedTable:
+    """The rows of one derived table that a batch of events may change.
+
+    Args:
+        table: The table. Its primary key is its first columns.
+        journal: The journal of the batch.
+    """
+
+    def __init__(self, table: Table, journal: Journal) -> None:
+        """See the class. No row is known yet."""
+        self._table = table
+        self._journal = journal
+        self._key_length = len(key_columns(table))
+        self._rows: dict[Row, Row | None] = {}
+        self._former: dict[Row, Row | None] = {}  # as the table holds them, of the rows that have changed
+
+    @property
+    def loaded(self) -> Mapping[Row, Row | None]:
+        """The rows that are known, as they are now, by their keys. A key without a row has None."""
+        return self._rows
+
+    def load(self, rows: Rows, keys: Iterable[Row]) -> None:
+        """Read the rows with some primary keys, unless they are known already."""
+        wanted = sorted({key for key in keys if key not in self._rows})  # in the order of the table's pages
+        self._rows.update(dict.fromkeys(wanted))
+        for row in rows.select(self._table, key_columns(self._table), wanted):
+            self._rows[row[: self._key_length]] = row
+
+    def get(self, key: Row) -> Row | None:
+        """Return the row with a key that was loaded; None if there is no such row."""
+        return self._rows[key]
+
+    def set(self, key: Row, values: Row | None) -> None:
+        """Set the values behind a key, or delete its row.
+
+        Args:
+            key: The primary key; it was loaded.
+            values: The other columns; None to delete the row.
+        """
+        former, new = self._rows[key], None if values is None else (*key, *values)
+        if new != former:
+            self._journal.record(self._table, key, former)
+            self._rows[key] = new
+            self._former.setdefault(key, former)
+
+    def write(self, rows: Rows) -> None:
+        """Write what has changed."""
+        writes = Writes(rows, self._table)
+        for key, former in sorted(self._former.items(), key=itemgetter(0)):
+            writes.add(key, former, self._rows[key])
+        writes.write()
+        self._former.clear()
+
+
+class Journal:
+    """The rows as they were before each block, for blocks that a reorganisation may still remove.
+
+    Args:
+        chain_id: The chain.
+        first_block: The first block whose changes are recorded.
+    """
+
+    def __init__(self, chain_id: int, first_block: int) -> None:
+        self._chain_id = chain_id
+        self._first_block = first_block
+        self._block = -1
+        self._recorded: set[tuple[str, Row]] = set()
+        self._rows: list[Row] = []
+
+    def begin_block(self, number: int) -> None:
+        """Record the following changes as those of a block."""
+        self._block = number
+        self._recorded.clear()
+
+    def record(self, table: Table, key: Row, former: Row | None) -> None:
+        """Record a row before its first change in the block."""
+        if self._block < self._first_block or (table.name, key) in self._recorded:
+            return
+        position = len(self._recorded)
+        self._recorded.add((table.name, key))
+        if former is None:
+            row_key, former_row = packed(key), None
+        else:
+            row_key, former_row = b"", packed(former)  # it begins with its key
+        self._rows.append((self._chain_id, self._block, position, table.name, row_key, former_row))
+
+    def write(self, rows: Rows) -> None:
+        """Write what was recorded."""
+        rows.insert(schema.journal, self._rows)
+        self._rows = []
+
+
+def undo(connection: Connection, rows: Rows, chain_id: int, block: int) -> None:
+    """Bring the derived tables back to the state after a block, by the journal, and forget what it held after it.
+
+    Args:
+        connection: The connection, in a transaction.
+        rows: Its access to rows.
+        chain_id: The chain.
+        block: The block; the journal reaches back to it.
+    """
+    table = schema.journal
+    after = (table.c.chain_id == chain_id) & (table.c.block_number > block)
+    stored = connection.execute(
+        select(table.c.table_name, table.c.row_key, table.c.former_row)
+        .where(after)
+        .order_by(table.c.block_number.desc())
+    )
+    former: dict[str, dict[Row, Row | None]] = {name: {} for name in _TABLES}
+    for name, key, row in stored:  # the oldest row of a key comes last, and is restored
+        table_of_row = _TABLES[name]
+        if row is None:
+            former[name][unpacked(table_of_row, key)] = None
+        else:
+            former_row = unpacked(table_of_row, row)
+            former[name][former_row[: len(table_of_row.primary_key)]] = former_row
+    for name, changed in former.items():
+        rows.replace(_TABLES[name], [row for row in changed.values() if row is not None])
+        rows.delete(_TABLES[name], [key for key, row in changed.items() if row is None])
+    connection.execute(delete(table).where(after))

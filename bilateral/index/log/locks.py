@@ -1,0 +1,85 @@
+"""Locks that keep a chain's cursor in its place while a note about it is stored.
+
+Files and payments are read by other workers than those that move the cursor. Their notes say the last indexed block.
+Without a lock the cursor could move between the reading of that block and the commit of the note. An answer at the new
+block would then lack what the note says was known before it.
+
+A worker that moves the cursor owns the lock from its last statements to its commit. A worker that makes a note holds it
+from its last statements to its commit, together with others. Neither waits for anything else meanwhile, so no two wait
+for each other in a circle. SQLite has one writer at a time, and needs no lock.
+
+Answers say the number of the newest sight that they used. Sights of other files with smaller numbers must be stored by
+then, so that the answer can be given again. A lock makes sights of all workers commit in the order of their numbers.
+Steps of the change feed have such a lock, too. It is always the last one that a transaction takes.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+from sqlalchemy import text
+
+from bilateral.index.log.dialects import dialect_of
+
+if TYPE_CHECKING:
+    from sqlalchemy import Connection
+
+_FIRST: Final = 8004 << 48
+"""The lock of chain 0. Advisory locks have numbers of 63 bits, which all programs of a database share."""
+
+_SIGHTS: Final = _FIRST - 1
+"""The lock of the numbers of sights."""
+
+_STEPS: Final = _FIRST - 2
+"""The lock of the numbers of the change feed's steps."""
+
+_CHAINS: Final = 1 << 48  # a lock has 63 bits; those of greater chains may share one, and wait
+
+
+def own_cursor(connection: Connection, chain_id: int) -> None:
+    """Wait for notes that others store about a chain's cursor. New ones wait for the end of the transaction.
+
+    Args:
+        connection: The connection, in a transaction that is about to end.
+        chain_id: The chain.
+    """
+    dialect_of(connection).lock(connection, _lock_of(chain_id))
+
+
+def number_sights(connection: Connection) -> None:
+    """Wait for the numbers that others give to sights. The next ones wait for the end of the transaction.
+
+    Args:
+        connection: The connection, in a transaction that holds no cursor yet, and that is about to end.
+    """
+    dialect_of(connection).lock(connection, _SIGHTS)
+
+
+def number_steps(connection: Connection) -> None:
+    """Wait for the numbers that others give to steps of the change feed. The next ones wait for the transaction's end.
+
+    Args:
+        connection: The connection, in a transaction that is about to end and takes no further lock.
+    """
+    dialect_of(connection).lock(connection, _STEPS)
+
+
+def hold_cursors(connection: Connection) -> None:
+    """Keep the cursors of all chains where they are until the end of the transaction.
+
+    Args:
+        connection: The connection, in a transaction that is about to end.
+    """
+    if dialect_of(connection).has_server:  # one statement for all chains: each would be a way to the server and back
+        held = text("SELECT pg_advisory_xact_lock_shared(:first + chain_id % :chains) FROM chain ORDER BY chain_id")
+        connection.execute(held, {"first": _FIRST, "chains": _CHAINS}).all()
+
+
+def hold_cursor(connection: Connection, chain_id: int) -> None:
+    """Keep the cursor of one chain where it is until the end of the transaction. See `hold_cursors`."""
+    dialect_of(connection).lock(connection, _lock_of(chain_id), is_shared=True)
+
+
+def _lock_of(chain_id: int) -> int:
+    """Return the lock of a chain's cursor."""
+    return _FIRST + chain_id % _CHAINS

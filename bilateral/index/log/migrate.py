@@ -1,0 +1,41 @@
+"""Migrations of the tables, by Alembic. Workers never run them: `bilateral index schema` does."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from alembic import command
+from alembic.config import Config
+
+from bilateral.index.log.dialects import dialect_of
+from bilateral.index.log.lock_waits import wait_for_locks
+from bilateral.index.log.revisions import require_known_revision, stored_revision
+
+if TYPE_CHECKING:
+    from sqlalchemy import Connection
+
+_MIGRATIONS = Path(__file__).parents[2] / "migrations"
+_ADVISORY_LOCK = 80048004
+"""A number that all of these programs share, so that two of them do not create the tables at once."""
+
+
+def upgrade_within(connection: Connection, revision: str = "head") -> str | None:
+    """Bring the tables to a version, within a transaction.
+
+    Args:
+        connection: The database, in a transaction.
+        revision: The version; that of this package if left out.
+
+    Returns:
+        The version before.
+    """
+    wait_for_locks(connection)  # another process may migrate for minutes
+    dialect_of(connection).lock(connection, _ADVISORY_LOCK)
+    before = stored_revision(connection)
+    require_known_revision(before)
+    config = Config()
+    config.set_main_option("script_location", str(_MIGRATIONS).replace("%", "%%"))
+    config.attributes["connection"] = connection
+    command.upgrade(config, revision)
+    return before

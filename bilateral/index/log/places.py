@@ -1,0 +1,110 @@
+"""The places of chains, the schemas by which a coordinator and a shard are known, and the guard of workers."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Final
+
+from sqlalchemy import text
+
+from bilateral.index.log.dialects import dialect_of
+from bilateral.index.shards.errors import MisplacedChainError, ShardError
+
+if TYPE_CHECKING:
+    from sqlalchemy import Connection
+
+PARTS: Final = "sharded"
+"""The schema of the coordinator that holds the foreign tables, and the places of chains."""
+
+PLAIN: Final = "plain"
+"""The schema of the coordinator that keeps the tables of a database without shards, empty, for migrations."""
+
+SERVED: Final = "served"
+"""The schema of a shard that holds the views for the coordinator, and the name of the coordinator."""
+
+REACHABLE: Final = "reachable"
+"""The schema of the coordinator that stands before its own while a shard does not answer."""
+
+DOWN: Final = "bilateral.down"
+"""The setting that names the shards to leave out, between commas."""
+
+LENIENT: Final = "bilateral.lenient"
+"""The setting that leaves out the rows of a chain without an error, if it is `on`."""
+
+MISSING: Final = "MS001"
+"""The code of the error that stands for rows of a shard that is left out. Its detail is the id of the chain."""
+
+
+@dataclass(frozen=True)
+class Placed:
+    """The place of a chain.
+
+    Attributes:
+        chain_id: The chain.
+        shard: The name of its shard.
+        number: The number of the shard.
+    """
+
+    chain_id: int
+    shard: str
+    number: int
+
+
+def has_schema(connection: Connection, name: str) -> bool:
+    """Return True if a database has a schema. One without partitions has none: a file of SQLite."""
+    if not dialect_of(connection).has_partitions:
+        return False
+    return bool(connection.execute(text("SELECT to_regnamespace(:name) IS NOT NULL"), {"name": name}).scalar_one())
+
+
+def has_reachable(connection: Connection) -> bool:
+    """Return True if a coordinator has the views of `REACHABLE`, as this version makes them."""
+    if not has_schema(connection, REACHABLE):
+        return False
+    view = text("SELECT to_regclass(:name) IS NOT NULL")
+    return bool(connection.execute(view, {"name": f"{REACHABLE}.server"}).scalar_one())
+
+
+def require_unsharded(connection: Connection) -> None:
+    """Refuse to migrate one server of a sharded index alone.
+
+    Args:
+        connection: The database.
+
+    Raises:
+        ShardError: It is one.
+    """
+    shard = "" if has_schema(connection, PARTS) else None
+    if shard is None and has_schema(connection, SERVED):
+        shard = connection.execute(text("SELECT shard FROM served.claim")).scalar_one()
+    if shard is not None:
+        raise ShardError(shard, "all servers are migrated together: run bilateral index schema --settings")
+
+
+def holds(connection: Connection, chain_id: int) -> bool:
+    """Return True if a shard holds a chain.
+
+    Args:
+        connection: The shard.
+        chain_id: The chain.
+    """
+    held = text("SELECT 1 FROM served.chain WHERE chain_id = :chain")
+    return connection.execute(held, {"chain": chain_id}).one_or_none() is not None
+
+
+def require_place(connection: Connection, chain_id: int) -> None:
+    """Refuse to write a chain where readers would not see it. A database without shards holds each chain.
+
+    Args:
+        connection: The database.
+        chain_id: The chain.
+
+    Raises:
+        MisplacedChainError: The database is a coordinator, or a shard of other chains.
+    """
+    if has_schema(connection, PARTS):
+        raise MisplacedChainError(chain_id, "is written on its shard, not on the coordinator: pass --settings")
+    if has_schema(connection, SERVED) and not holds(connection, chain_id):
+        raise MisplacedChainError(
+            chain_id, "is not on this shard: add it to the chains of a shard, and run bilateral index shards"
+        )

@@ -1,0 +1,106 @@
+"""The registries and the first block that a database keeps of a chain."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from sqlalchemy import delete, select
+
+from bilateral.core.contracts import Registry
+from bilateral.index.errors import OtherFirstBlockError, OtherRegistriesError
+from bilateral.index.log import tables as schema
+from bilateral.index.log.places import require_place
+from bilateral.index.log.rows import rows_of
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping, Sequence
+
+    from sqlalchemy import Engine
+
+    from bilateral.core.contracts import Deployment
+
+
+def registries_of(deployments: Iterable[Deployment]) -> dict[str, Registry]:
+    """Return the registry at each address of some deployments, in checksum form."""
+    registries: dict[str, Registry] = {}
+    for deployment in deployments:
+        places = (
+            (deployment.identity, Registry.IDENTITY),
+            (deployment.reputation, Registry.REPUTATION),
+            (deployment.ratings, Registry.BIDIRECTIONAL),  # it has all events of the one without ratings
+            (deployment.authorized, Registry.AUTHORIZED),
+            (deployment.validation, Registry.VALIDATION),
+            (deployment.directory, Registry.COMPANION),
+            (deployment.buyers, Registry.BUYERS),
+            (deployment.tier_proofs, Registry.TIER_PROOFS),
+        )
+        registries |= {address: registry for address, registry in places if address is not None}
+    return registries
+
+
+def begun_block(engine: Engine, chain_id: int, wanted: int | None) -> int | None:
+    """Return the first block that the database has of a chain; None before its first run.
+
+    Args:
+        engine: The database.
+        chain_id: The chain.
+        wanted: The first block of the settings; None if they name none.
+
+    Raises:
+        OtherFirstBlockError: The settings name another one than the database has.
+        MisplacedChainError: The database is a coordinator, or a shard of other chains.
+    """
+    with engine.connect() as connection:
+        require_place(connection, chain_id)
+        query = select(schema.chain.c.first_block).where(schema.chain.c.chain_id == chain_id)
+        begun = connection.execute(query).scalar_one_or_none()
+    if begun is not None and wanted is not None and begun != wanted:
+        raise OtherFirstBlockError(chain_id, begun, wanted)
+    return begun
+
+
+def added_registries(engine: Engine, chain_id: int, wanted: Iterable[str], *, may_add: bool) -> set[str]:
+    """Return the addresses of the registries that the database lacks, of a chain that is indexed already.
+
+    Args:
+        engine: The database.
+        chain_id: The chain.
+        wanted: The addresses of all registries to index.
+        may_add: True if the database may lack some.
+
+    Raises:
+        OtherRegistriesError: The database lacks some though it may not, or has others.
+    """
+    table = schema.registry
+    with engine.connect() as connection:
+        known = set(connection.execute(select(table.c.address).where(table.c.chain_id == chain_id)).scalars())
+    added, left_out = set(wanted) - known, known - set(wanted)
+    if left_out or (added and not may_add):
+        raise OtherRegistriesError(chain_id, sorted(added), sorted(left_out))
+    return added
+
+
+def record_registries(engine: Engine, chain_id: int, deployments: Sequence[Deployment], first_block: int) -> None:
+    """Write down which registries are indexed, and which identity registry each belongs to.
+
+    Args:
+        engine: The database.
+        chain_id: The chain.
+        deployments: The deployments with the registries.
+        first_block: The first block of deployments that name none.
+    """
+    new: Mapping[str, tuple[object, ...]] = {
+        address: (
+            deployment.chain_id,
+            address,
+            registry.value,
+            deployment.identity,
+            deployment.first_block or first_block,
+        )
+        for deployment in deployments
+        for address, registry in registries_of([deployment]).items()
+    }
+    table = schema.registry
+    with engine.begin() as connection:
+        connection.execute(delete(table).where(table.c.chain_id == chain_id))
+        rows_of(connection).replace(table, list(new.values()))

@@ -1,0 +1,386 @@
+"""Rows in bulk: insert, replace, delete and select by key, on SQLite and PostgreSQL.
+
+This is the one seam between the engines. A row is a tuple in the order of the table's columns, with Python's integers;
+`Rows` converts those that the engine cannot hold as they are.
+"""
+
+# ruff: noqa: S608  # the names in these statements are those of `schema`; values are parameters
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from contextlib import contextmanager
+from functools import cache
+from operator import itemgetter
+from typing import TYPE_CHECKING, Any, ClassVar, Final, TypeAlias, cast
+
+from sqlalchemy.dialects import postgresql
+from sqlalchemy.exc import DBAPIError
+
+from bilateral.index.log.columns import WideInteger, narrowed, widened
+from bilateral.index.log.database import is_pooled
+from bilateral.index.log.dialects import dialect_named, dialect_of
+from bilateral.index.log.tables import PARTITIONED_TABLES, partition_name
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+
+    from sqlalchemy import Connection, Dialect, Table
+
+Row: TypeAlias = tuple[Any, ...]
+
+_ROWS_AT_ONCE: Final = 5_000
+"""Rows that a cursor gives at once: a deep rollback removes millions, of few agents."""
+
+
+class Rows(ABC):
+    """Reads and writes rows of tables within the transaction of a connection.
+
+    Args:
+        connection: The connection, in a transaction.
+
+    Attributes:
+        connection: The connection that reads.
+    """
+
+    _distinct = ""
+    _of_bytes: ClassVar[Mapping[str, bool]] = {}
+
+    def __init__(self, connection: Connection) -> None:
+        self.connection = connection
+
+    def _fetched(self, query: str) -> list[Row]:
+        """Return the rows of a query, as the driver gives them."""
+        with _sqlalchemy_errors(self.connection, query):
+            rows: list[Row] = self._cursor().execute(query).fetchall()
+        return rows
+
+    def _cursor(self, **options: bool) -> Any:
+        """Return a new cursor of the driver."""
+        return cast("Any", self.connection.connection.driver_connection).cursor(**options)
+
+    def bytes_of(self, table: Table, column: str, key: Sequence[int]) -> bytes | None:
+        """Return the bytes in a row. PostgreSQL gives them in binary form: reading text takes six times as long.
+
+        Args:
+            table: The table, without partitions.
+            column: The column.
+            key: The primary key of a row that exists.
+        """
+        where = " AND ".join(f'"{name}" = {value:d}' for name, value in zip(key_columns(table), key, strict=True))
+        query = f'SELECT "{column}" FROM "{table.name}" WHERE {where}'
+        with _sqlalchemy_errors(self.connection, query):
+            (content,) = self._cursor(**self._of_bytes).execute(query).fetchone()
+        return cast("bytes | None", content)
+
+    def values_after(self, table: Table, columns: Sequence[str], chain_id: int, block: int) -> set[Row]:
+        """Return the combinations of values of some columns in the rows of a chain's later blocks.
+
+        Args:
+            table: The table of events.
+            columns: The columns.
+            chain_id: The chain.
+            block: The block.
+        """
+        where = f"chain_id = {chain_id:d} AND block_number > {block:d}"
+        query = f'SELECT {self._distinct}{_names(columns)} FROM "{self._place(table, chain_id)}" WHERE {where}'
+        existing: set[Row] = set()
+        with _sqlalchemy_errors(self.connection, query):
+            cursor = self._cursor().execute(query)
+            while some := cursor.fetchmany(_ROWS_AT_ONCE):
+                existing.update(some)
+        return set(widened(list(existing), wide_positions(table, tuple(columns))))
+
+    def of_blocks(self, table: Table, chain_id: int, first: int, last: int, columns: Collection[str] = ()) -> list[Row]:
+        """Return the rows of a table of events for a range of blocks, in the order of the chain.
+
+        Args:
+            table: The table.
+            chain_id: The chain.
+            first: The first block.
+            last: The last block.
+            columns: The columns to read; the others are None. All if left out.
+        """
+        read = [not columns or name in columns for name in table.c.keys()]  # noqa: SIM118  # a collection of columns
+        names = ", ".join(
+            f'"{name}"' if is_stored else "NULL" for name, is_stored in zip(table.c.keys(), read, strict=True)
+        )
+        where = f"chain_id = {chain_id:d} AND block_number BETWEEN {first:d} AND {last:d}"
+        query = f'SELECT {names} FROM "{self._place(table, chain_id)}" WHERE {where} ORDER BY block_number, log_index'
+        return widened(self._fetched(query), [at for at in wide_positions(table) if read[at]])
+
+    def delete_after(self, table: Table, chain_id: int, block: int) -> int:
+        """Delete the rows of a chain's later blocks, and return their number."""
+        where = f"chain_id = {chain_id:d} AND block_number > {block:d}"
+        deleted = self.connection.exec_driver_sql(f'DELETE FROM "{self._place(table, chain_id)}" WHERE {where}')
+        return deleted.rowcount
+
+    def _place(self, table: Table, chain_id: int) -> str:  # noqa: ARG002  # one of the engines needs it
+        """Return the name of the table that holds a chain's rows."""
+        return table.name
+
+    @abstractmethod
+    def insert(self, table: Table, rows: Sequence[Row]) -> None:
+        """Insert rows with keys that the table does not have."""
+
+    def insert_unless_known(self, table: Table, values: Mapping[str, Any]) -> bool:
+        """Insert a row, unless the table has one with its key.
+
+        Returns:
+            True if the row was inserted.
+        """
+        statement = dialect_of(self.connection).insert(table).values(values).on_conflict_do_nothing()
+        return self.connection.execute(statement.returning(*table.primary_key)).first() is not None
+
+    @abstractmethod
+    def replace(self, table: Table, rows: Sequence[Row]) -> None:
+        """Insert rows, or replace those that have their keys."""
+
+    @abstractmethod
+    def delete(self, table: Table, keys: Sequence[Row]) -> None:
+        """Delete the rows with these primary keys; keys that the table does not have are ignored."""
+
+    def learn(self, chain_id: int, tables: Iterable[Table]) -> None:  # noqa: B027  # SQLite looks keys up without it
+        """Let the engine learn how many rows of a chain tables have, so that it looks keys up in the right index."""
+
+    def select(self, table: Table, columns: Sequence[str], keys: Iterable[Row]) -> list[Row]:
+        """Return the rows whose columns have one of several combinations of values.
+
+        Args:
+            table: The table.
+            columns: The columns; an index begins with them.
+            keys: The combinations, each once.
+
+        Returns:
+            Whole rows, in no order.
+        """
+        wanted = list(keys)
+        if not wanted:
+            return []
+        name = self._wanted(table, tuple(columns), wanted)
+        # CROSS JOIN makes SQLite go through the wanted keys, and look each up in the other table's index.
+        on = " AND ".join(f'found."{column}" = wanted."{column}"' for column in columns)
+        place = self._place(table, wanted[0][0])
+        query = f'SELECT found.* FROM {name} wanted CROSS JOIN "{place}" found WHERE {on}'
+        return widened(self._fetched(query), wide_positions(table))
+
+    def last_times(self, table: Table, columns: Sequence[str], keys: Iterable[Row]) -> list[Row]:
+        """Return the block time of the last event with each of several combinations of values.
+
+        Args:
+            table: The table of events.
+            columns: See `select`.
+            keys: See `select`.
+
+        Returns:
+            The combinations that have events, each with the time behind it.
+        """
+        wanted, columns = list(keys), tuple(columns)
+        if not wanted:
+            return []
+        name = self._wanted(table, columns, wanted)
+        on = " AND ".join(f'found."{column}" = wanted."{column}"' for column in columns)
+        key = ", ".join(f'wanted."{column}"' for column in columns)
+        query = (
+            f"SELECT {key}, max(found.block_time) FROM {name} wanted "
+            f'CROSS JOIN "{self._place(table, wanted[0][0])}" found WHERE {on} GROUP BY {key}'
+        )
+        return widened(self._fetched(query), wide_positions(table, columns))
+
+    @abstractmethod
+    def _wanted(self, table: Table, columns: tuple[str, ...], keys: Sequence[Row]) -> str:
+        """Fill a temporary table with combinations of values, and return its name."""
+
+
+def place_in_postgres(table: Table, chain_id: int) -> str:
+    """Return the name of the table of PostgreSQL that holds a chain's rows."""
+    return partition_name(table, chain_id) if table in PARTITIONED_TABLES else table.name
+
+
+def rows_of(connection: Connection) -> Rows:
+    """Return the access to rows for the engine of a connection."""
+    return _ROWS[connection.dialect.name](connection)
+
+
+@contextmanager
+def _sqlalchemy_errors(connection: Connection, statement: str) -> Iterator[None]:
+    """Raise the errors of the driver, when it is used without SQLAlchemy, as SQLAlchemy does.
+
+    Raises:
+        DBAPIError: The driver's error.
+    """
+    base = connection.dialect.loaded_dbapi.Error
+    try:
+        yield
+    except base as problem:
+        raise DBAPIError.instance(statement, None, problem, base, dialect=connection.dialect) from problem
+
+
+def picker(table: Table, *names: str) -> Callable[[Row], Any]:
+    """Return a function that picks some columns of a table's rows.
+
+    Args:
+        table: The table.
+        names: The columns, at least two.
+    """
+    columns = list(table.c.keys())
+    return itemgetter(*(columns.index(name) for name in names))
+
+
+def key_columns(table: Table) -> tuple[str, ...]:
+    """Return the names of a table's primary key."""
+    return tuple(column.name for column in table.primary_key)
+
+
+@cache
+def wide_positions(table: Table, columns: tuple[str, ...] | None = None) -> tuple[int, ...]:
+    """Return the positions of the columns that may hold more than 64 bits."""
+    names = columns or tuple(table.c.keys())
+    return tuple(at for at, name in enumerate(names) if isinstance(table.c[name].type, WideInteger))
+
+
+def _names(columns: Iterable[str]) -> str:
+    """Return a list of quoted names."""
+    return ", ".join(f'"{name}"' for name in columns)
+
+
+@cache
+def _temporary_table(
+    table: Table, columns: tuple[str, ...], dialect: Dialect, suffix: str, *, is_dropped: bool = False
+) -> tuple[str, str]:
+    """Return the name of a temporary table with some columns of another, and the statement that creates it."""
+    name = f"{table.name}_{suffix}_{len(columns)}"  # a table is looked up by keys of several lengths
+    types = ", ".join(f'"{column}" {table.c[column].type.compile(dialect)}' for column in columns)
+    end = " ON COMMIT DROP" if is_dropped else dialect_named(dialect.name).temporary_end
+    return name, f"CREATE TEMPORARY TABLE IF NOT EXISTS {name} ({types}){end}"
+
+
+class SqliteRows(Rows):
+    """Rows of SQLite, by `executemany` of the driver."""
+
+    def insert(self, table: Table, rows: Sequence[Row]) -> None:
+        self._write("INSERT", table, rows)
+
+    def replace(self, table: Table, rows: Sequence[Row]) -> None:
+        self._write("INSERT OR REPLACE", table, rows)
+
+    def delete(self, table: Table, keys: Sequence[Row]) -> None:
+        if keys:
+            names = key_columns(table)
+            where = " AND ".join(f'"{name}" = ?' for name in names)
+            self._execute(f'DELETE FROM "{table.name}" WHERE {where}', narrowed(keys, wide_positions(table, names)))
+
+    def _wanted(self, table: Table, columns: tuple[str, ...], keys: Sequence[Row]) -> str:
+        name, create = _temporary_table(table, columns, self.connection.dialect, "wanted")
+        self.connection.exec_driver_sql(create)
+        self.connection.exec_driver_sql(f"DELETE FROM {name}")
+        self._fill("INSERT", name, narrowed(keys, wide_positions(table, columns)))
+        return name
+
+    def _write(self, verb: str, table: Table, rows: Sequence[Row]) -> None:
+        if rows:
+            self._fill(verb, table.name, narrowed(rows, wide_positions(table)))
+
+    def _fill(self, verb: str, name: str, rows: Sequence[Row]) -> None:
+        """Write whole rows."""
+        self._execute(f'{verb} INTO "{name}" VALUES ({", ".join("?" * len(rows[0]))})', rows)
+
+    def _execute(self, statement: str, rows: Sequence[Row]) -> None:
+        self.connection.exec_driver_sql(statement, list(rows))
+
+
+class PostgresRows(Rows):
+    """Rows of PostgreSQL, by COPY. All rows and keys of one call are of one chain, which comes first in them."""
+
+    _of_bytes: ClassVar[Mapping[str, bool]] = {"binary": True}
+    _distinct = "DISTINCT "  # SQLite would read a whole index for it, and its cursor needs no memory without it
+
+    def __init__(self, connection: Connection) -> None:
+        super().__init__(connection)
+        from psycopg.types.string import BytesBinaryDumper  # noqa: PLC0415  # not for SQLite: it is slow to import
+
+        driver: Any = connection.connection.driver_connection
+        driver.adapters.register_dumper(bytes, BytesBinaryDumper)  # COPY would take a slower one for `bytea`
+        connection.exec_driver_sql(_POSTGRES_SETTINGS)
+
+    def _place(self, table: Table, chain_id: int) -> str:
+        return place_in_postgres(table, chain_id)
+
+    def _cursor(self, **options: bool) -> Any:
+        """See `Rows._cursor`. Its numbers are integers: a Decimal for each would cost more than to read it."""
+        from bilateral.index.log.loaders import IntegerLoader  # noqa: PLC0415  # as above
+
+        cursor = super()._cursor(**options)
+        cursor.adapters.register_loader("numeric", IntegerLoader)
+        return cursor
+
+    def insert(self, table: Table, rows: Sequence[Row]) -> None:
+        if rows:
+            self._copy(self._place(table, rows[0][0]), table, tuple(table.c.keys()), rows)
+
+    def replace(self, table: Table, rows: Sequence[Row]) -> None:
+        if not rows:
+            return
+        columns, key = tuple(table.c.keys()), key_columns(table)
+        name = self._fill(table, columns, rows, "new")
+        others = [column for column in columns if column not in key]
+        action = ", ".join(f'"{column}" = EXCLUDED."{column}"' for column in others)
+        self.connection.exec_driver_sql(
+            f'INSERT INTO "{self._place(table, rows[0][0])}" SELECT * FROM {name} ON CONFLICT ({_names(key)}) '
+            + (f"DO UPDATE SET {action}" if others else "DO NOTHING")
+        )
+
+    def delete(self, table: Table, keys: Sequence[Row]) -> None:
+        if keys:
+            columns = key_columns(table)
+            name = self._fill(table, columns, keys, "gone")
+            on = " AND ".join(f'kept."{column}" = gone."{column}"' for column in columns)
+            self.connection.exec_driver_sql(
+                f'DELETE FROM "{self._place(table, keys[0][0])}" kept USING {name} gone WHERE {on}'
+            )
+
+    def learn(self, chain_id: int, tables: Iterable[Table]) -> None:
+        """See `Rows.learn`. A small sample suffices: the tables' indexes differ by orders of magnitude."""
+        self.connection.exec_driver_sql("SET LOCAL default_statistics_target = 10")
+        self.connection.exec_driver_sql("ANALYZE " + _names(self._place(table, chain_id) for table in tables))
+
+    def _wanted(self, table: Table, columns: tuple[str, ...], keys: Sequence[Row]) -> str:
+        return self._fill(table, columns, keys, "wanted")
+
+    def _fill(self, table: Table, columns: tuple[str, ...], rows: Sequence[Row], suffix: str) -> str:
+        """Fill a temporary table, and return its name."""
+        is_dropped = is_pooled(self.connection)  # to make it anew in each transaction costs rows of the catalogue
+        name, create = _temporary_table(table, columns, self.connection.dialect, suffix, is_dropped=is_dropped)
+        self.connection.exec_driver_sql(create)
+        self.connection.exec_driver_sql(f"DELETE FROM {name}")
+        self._copy(name, table, columns, rows)
+        return name
+
+    def _copy(self, name: str, table: Table, columns: Sequence[str], rows: Sequence[Row]) -> None:
+        driver: Any = self.connection.connection.driver_connection
+        types = [_binary_type(table, column) for column in columns]
+        statement = f'COPY "{name}" ({_names(columns)}) FROM STDIN (FORMAT BINARY)'
+        errors = _sqlalchemy_errors(self.connection, statement)
+        with errors, driver.cursor() as cursor, cursor.copy(statement) as copy:
+            copy.set_types(types)
+            write = copy.write_row
+            for row in rows:
+                write(row)
+
+
+@cache
+def _binary_type(table: Table, column: str) -> str:
+    """Return the name of a column's type, for COPY in binary form."""
+    name = table.c[column].type.compile(_POSTGRES).partition(" COLLATE")[0]
+    return _BINARY_TYPES.get(name) or name.partition("(")[0].lower()
+
+
+_ROWS: Final[dict[str, type[Rows]]] = {"sqlite": SqliteRows, "postgresql": PostgresRows}
+_POSTGRES: Final = postgresql.dialect()  # type: ignore[no-untyped-call]
+_BINARY_TYPES: Final = {"BIGINT": "int8", "INTEGER": "int4", "BOOLEAN": "bool", "FLOAT(53)": "float8"}
+
+_POSTGRES_SETTINGS: Final = "SET LOCAL random_page_cost = 1.1; SET LOCAL jit = off; SET LOCAL synchronous_commit = off"
+"""Settings for the rest of a transaction: joins look keys up in indexes.
+
+A crash of the server may lose the last transactions, rows and cursor alike. The index reads their blocks again.
+"""

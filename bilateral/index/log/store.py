@@ -1,0 +1,369 @@
+"""The rows of one chain: batches of blocks go in whole, and reorganised blocks come out whole.
+
+Rows, derived rows and the cursor move in one transaction. The cursor moves by compare-and-set, so of two workers on one
+chain one wins and the other learns of it; nothing is stored twice.
+"""
+
+from __future__ import annotations
+
+import time
+from typing import TYPE_CHECKING, Any, Final
+
+from sqlalchemy import delete, select, update
+
+from bilateral.index.agents.activity import RAISING, ActivityTable, agent_activity
+from bilateral.index.agents.states import IDENTITY_EVENTS, AgentTables
+from bilateral.index.changes.projection import add_blocks, add_rollback, keep_removed
+from bilateral.index.errors import CursorMovedError
+from bilateral.index.files.claims import find_payments_of_chain
+from bilateral.index.files.current import find_files, forget_files, left_files, left_files_after
+from bilateral.index.files.observations import move_sights
+from bilateral.index.files.references import forget_references
+from bilateral.index.log import tables as schema
+from bilateral.index.log.background_writes import pays_behind
+from bilateral.index.log.batches import Block
+from bilateral.index.log.event_writes import EventWrites
+from bilateral.index.log.head import HeadNotes
+from bilateral.index.log.history import stored_batches
+from bilateral.index.log.journal import Journal, undo
+from bilateral.index.log.lock_waits import wait_for_locks
+from bilateral.index.log.locks import own_cursor
+from bilateral.index.log.partitions import create_partitions
+from bilateral.index.log.places import require_place
+from bilateral.index.log.rows import Rows, rows_of
+from bilateral.index.payments.rollback import forget_payments_after
+from bilateral.index.ratings.projection import SUMMARY_COLUMNS, SUMMARY_EVENTS, SummaryTables
+from bilateral.index.standing.results import forget_blocks
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from sqlalchemy import Connection, Engine
+
+    from bilateral.index.log.batches import Batch
+
+JOURNAL_BLOCKS: Final = 128
+"""Blocks below the head for which a rollback needs no rebuilding of derived tables."""
+
+_LEARN_AT: Final = tuple(2_000 * 4**power for power in range(12))
+"""Stored logs at which the engine learns the sizes of tables anew."""
+
+_READ_TABLES: Final = (
+    *dict.fromkeys(
+        (*schema.DERIVED_TABLES, *(schema.EVENT_TABLES[summary_event] for summary_event in SUMMARY_EVENTS), *RAISING)
+    ),
+    agent_activity,
+    schema.registry,
+)
+"""Tables that `append` reads to derive rows."""
+
+_CHECKPOINT_BLOCKS: Final = 256
+"""Blocks of which one hash is kept, deep in the chain."""
+
+
+class ChainStore:
+    """The rows of one chain.
+
+    Args:
+        engine: The database.
+        chain_id: The chain.
+
+    Attributes:
+        engine: The database.
+        chain_id: The chain.
+        head_notes: Notes of the head, while no rows are stored.
+    """
+
+    def __init__(self, engine: Engine, chain_id: int) -> None:
+        self.engine = engine
+        self.chain_id = chain_id
+        self.head_notes = HeadNotes(engine, chain_id)
+
+    def cursor(self) -> Block | None:
+        """Return the last block that is indexed; None before the first."""
+        table = schema.chain
+        query = select(table.c.block_number, table.c.block_hash, table.c.block_time)
+        with self.engine.connect() as connection:
+            row = connection.execute(query.where(table.c.chain_id == self.chain_id)).one_or_none()
+        return None if row is None else Block(*row)
+
+    def begin(self, block: Block) -> None:
+        """Set the cursor before the first block to index, unless the chain has a cursor already.
+
+        Args:
+            block: The block before the first one.
+        """
+        table = schema.chain
+        with self.engine.begin() as connection:
+            values = {
+                "chain_id": self.chain_id,
+                "first_block": block.number + 1,
+                "journal_from": block.number + 1,
+                "head_number": block.number,
+                "updated_at": int(time.time()),
+                **_cursor_columns(block),
+            }
+            require_place(connection, self.chain_id)
+            create_partitions(connection, self.chain_id)
+            rows = rows_of(connection)
+            if rows.insert_unless_known(table, values):
+                rows.insert(schema.block, [(self.chain_id, block.number, block.hash)])
+
+    def append(self, cursor: Block, batch: Batch, writes: EventWrites | None = None) -> None:
+        """Store a batch and move the cursor to its end.
+
+        Args:
+            cursor: The cursor as the caller knows it; the batch begins behind it.
+            batch: The batch.
+            writes: The writes that `begin_early` began; all events of the batch were added to them.
+
+        Raises:
+            CursorMovedError: Another worker moved the cursor. Nothing was stored.
+        """
+        if writes is None or not writes.claim():
+            writes = self._begin_writes(cursor, is_behind=pays_behind(self.engine, batch.count))
+            writes.add(batch.rows)
+        journal_from = max(cursor.number + 1, batch.head - JOURNAL_BLOCKS + 1)
+        with writes.transaction() as connection:
+            with writes.all_written(self.chain_id, _READ_TABLES) as rows:
+                rows.insert(
+                    schema.block,
+                    [(self.chain_id, checkpoint.number, checkpoint.hash) for checkpoint in batch.checkpoints],
+                )
+                agents = AgentTables(self.chain_id, journal := Journal(self.chain_id, journal_from))
+                changed = agents.derive(rows, batch.rows)
+                journal.write(rows)
+                ActivityTable(self.chain_id, rows.connection, rows).derive(batch.rows, changed)
+                SummaryTables(self.chain_id, rows).derive(batch.rows)
+            values: dict[Any, Any] = {
+                **_cursor_columns(batch.end),
+                "head_number": batch.head,
+                "finalized_number": batch.finalized,
+                "updated_at": int(time.time()),
+                "event_rows": schema.chain.c.event_rows + batch.count,
+            }
+            if journal_from > cursor.number + 1:  # some blocks of the batch are not in the journal
+                values["journal_from"] = min(journal_from, batch.end.number + 1)
+            stored = self._move(connection, cursor, values)
+            forget_files(connection, self.chain_id, left_files(batch.rows))
+            if any(stored - batch.count < size <= stored for size in _LEARN_AT):
+                rows_of(connection).learn(
+                    self.chain_id,
+                    (*schema.DERIVED_TABLES, *(schema.EVENT_TABLES[summary_event] for summary_event in SUMMARY_EVENTS)),
+                )
+            self._prune(connection, batch.end.number - JOURNAL_BLOCKS)
+            self._thin(connection, cursor.number - JOURNAL_BLOCKS, batch.end.number - JOURNAL_BLOCKS)
+            own_cursor(connection, self.chain_id)
+            add_blocks(connection, self.chain_id, cursor.number + 1, batch.end.number, batch.count)
+            connection.commit()
+
+    def begin_early(self, cursor: Block, count: int) -> EventWrites | None:
+        """Begin a transaction that stores events before all of its batch are read, if that pays.
+
+        Args:
+            cursor: The cursor as the caller knows it.
+            count: The number of logs that wait already.
+
+        Returns:
+            The writes, for `append`; None if `append` should store all.
+
+        Raises:
+            CursorMovedError: Another worker moved the cursor.
+        """
+        pays = pays_behind(self.engine, count)
+        return self._begin_writes(cursor, is_behind=True, is_early=True) if pays else None
+
+    def _begin_writes(self, cursor: Block, **options: bool) -> EventWrites:
+        """Begin a transaction that holds the cursor. See `_hold`."""
+        connection = self.engine.connect()
+        try:
+            self._hold(connection, cursor)
+            return EventWrites(self.engine, connection, **options)
+        except BaseException:
+            connection.close()
+            raise
+
+    def checkpoints(self, before: int) -> list[Block]:
+        """Return the blocks whose hashes are kept, the latest first.
+
+        Args:
+            before: Only blocks before this number.
+        """
+        table = schema.block
+        query = (
+            select(table.c.block_number, table.c.block_hash)
+            .where(table.c.chain_id == self.chain_id, table.c.block_number < before)
+            .order_by(table.c.block_number.desc())
+        )
+        with self.engine.connect() as connection:
+            return [Block(number, hash_, 0) for number, hash_ in connection.execute(query)]
+
+    def roll_back(
+        self,
+        cursor: Block,
+        target: Block,
+        progress: Callable[[int], None] = lambda _: None,
+        *,
+        is_reorganization: bool = True,
+    ) -> None:
+        """Remove all blocks after a block, and bring the derived tables to the state after it.
+
+        Args:
+            cursor: The cursor as the caller knows it.
+            target: The block, which becomes the cursor.
+            progress: Called with the number of a block now and then, where derived tables must be rebuilt.
+            is_reorganization: True to count it among the reorganisations of the chain.
+
+        Raises:
+            CursorMovedError: Another worker moved the cursor. Nothing was changed.
+        """
+        chain = schema.chain
+        with self.engine.begin() as connection:
+            wait_for_locks(connection)  # an analysis that is being stored holds its tables
+            rows = rows_of(connection)
+            self._hold(connection, cursor)
+            query = select(chain.c.journal_from, chain.c.finalized_number).where(chain.c.chain_id == self.chain_id)
+            floor, finalized = connection.execute(query).one()
+            # The latest blocks come out first, so that the tables go through states that the chain had.
+            gone = stored_batches(
+                connection, self.chain_id, SUMMARY_EVENTS, target.number + 1, columns=SUMMARY_COLUMNS, latest_first=True
+            )
+            for block, stored_rows in gone:
+                SummaryTables(self.chain_id, rows).derive(stored_rows, sign=-1)
+                progress(block)
+            left = left_files_after(connection, self.chain_id, target.number)
+            removal, kept = keep_removed(connection, self.chain_id, target.number)
+            activity = ActivityTable(self.chain_id, connection, rows)
+            touched = activity.touched_after(target.number)
+            after = (*schema.EVENT_TABLES.values(), schema.undecodable_log)
+            removed = sum(rows.delete_after(table, self.chain_id, target.number) for table in after)
+            rows.delete_after(schema.block, self.chain_id, target.number)
+            forget_references(connection, self.chain_id, target.number)
+            forget_blocks(connection, self.chain_id, target.number)
+            forget_payments_after(connection, self.chain_id, target.number, target.hash)
+            if target.number + 1 >= floor:
+                undo(connection, rows, self.chain_id, target.number)
+            else:
+                self._rebuild_agents(connection, rows, progress)
+                floor = target.number + 1
+            activity.renew(touched)
+            find_files(connection, self.chain_id, left)
+            now = int(time.time())
+            values: dict[Any, Any] = {
+                **_cursor_columns(target),
+                "finalized_number": None if finalized is None else min(finalized, target.number),
+                "updated_at": now,
+                "event_rows": chain.c.event_rows - removed,
+                "journal_from": floor,
+            }
+            if is_reorganization:
+                values["reorganizations"] = chain.c.reorganizations + 1
+                values["last_reorganization_at"] = now
+                values["last_reorganization_depth"] = cursor.number - target.number
+            own_cursor(connection, self.chain_id)
+            move_sights(connection, self.chain_id, target.number)
+            self._move(connection, cursor, values)
+            add_rollback(connection, self.chain_id, (target.number + 1, cursor.number), removal, kept)
+
+    def rebuild(self, progress: Callable[[int], None] = lambda _: None) -> None:
+        """Recompute the derived tables from the tables of events.
+
+        Args:
+            progress: Called with the number of a block now and then.
+
+        Raises:
+            CursorMovedError: Another worker moved the cursor meanwhile. Nothing was changed.
+        """
+        cursor = self.cursor()
+        if cursor is None:
+            return
+        with self.engine.begin() as connection:
+            require_place(connection, self.chain_id)
+            self._move(connection, cursor, {"journal_from": cursor.number + 1})
+            self.rebuild_within(connection, progress)
+            find_files(connection, self.chain_id)
+            find_payments_of_chain(connection, self.chain_id)
+
+    def rebuild_within(self, connection: Connection, progress: Callable[[int], None] = lambda _: None) -> None:
+        """Recompute the tables that follow from events alone.
+
+        Args:
+            connection: The connection, in a transaction that holds the cursor.
+            progress: Called with the number of a block now and then.
+        """
+        rows = rows_of(connection)
+        self._rebuild_agents(connection, rows, progress)
+        self._rebuild_summaries(connection, rows, progress)
+        ActivityTable(self.chain_id, connection, rows).rebuild()
+
+    def _rebuild_agents(self, connection: Connection, rows: Rows, progress: Callable[[int], None]) -> None:
+        """Empty the tables of agents, and fill them from the tables of events."""
+        for table in (*schema.AGENT_TABLES, schema.journal):
+            connection.execute(delete(table).where(table.c.chain_id == self.chain_id))
+        for block, stored_rows in stored_batches(connection, self.chain_id, tuple(IDENTITY_EVENTS)):
+            AgentTables(self.chain_id, Journal(self.chain_id, 1 << 62)).derive(rows, stored_rows)
+            progress(block)
+
+    def _rebuild_summaries(self, connection: Connection, rows: Rows, progress: Callable[[int], None]) -> None:
+        """Empty the tables of summaries, and fill them from the tables of events."""
+        for table in schema.SUMMARY_TABLES:
+            connection.execute(delete(table).where(table.c.chain_id == self.chain_id))
+        for block, stored_rows in stored_batches(connection, self.chain_id, SUMMARY_EVENTS, columns=SUMMARY_COLUMNS):
+            SummaryTables(self.chain_id, rows).derive(stored_rows)
+            progress(block)
+
+    def _hold(self, connection: Connection, cursor: Block) -> None:
+        """Keep other workers from moving the cursor until the end of the transaction: they wait, and then give way.
+
+        Raises:
+            CursorMovedError: The cursor is not where the caller knows it.
+        """
+        self._move(connection, cursor, {"updated_at": schema.chain.c.updated_at})
+
+    def _move(self, connection: Connection, cursor: Block, values: dict[Any, Any]) -> int:
+        """Move the cursor, if it still is where the caller knows it.
+
+        Returns:
+            The number of stored logs.
+
+        Raises:
+            CursorMovedError: It is not.
+        """
+        table = schema.chain
+        moved = connection.execute(
+            update(table)
+            .where(
+                table.c.chain_id == self.chain_id,
+                table.c.block_number == cursor.number,
+                table.c.block_hash == cursor.hash,
+            )
+            .values(values)
+            .returning(table.c.event_rows)
+        ).scalar_one_or_none()
+        if moved is None:
+            raise CursorMovedError(self.chain_id, cursor.number)
+        return int(moved)
+
+    def _prune(self, connection: Connection, before: int) -> None:
+        """Forget the journal of blocks that are deep in the chain."""
+        table = schema.journal
+        connection.execute(delete(table).where(table.c.chain_id == self.chain_id, table.c.block_number < before))
+        chain = schema.chain
+        connection.execute(
+            update(chain)
+            .where(chain.c.chain_id == self.chain_id, chain.c.journal_from < before)
+            .values(journal_from=before)
+        )
+
+    def _thin(self, connection: Connection, first: int, before: int) -> None:
+        """Forget most checkpoints among blocks that have become deep: one of each `_CHECKPOINT_BLOCKS` stays."""
+        table, start = schema.block, max(first - first % _CHECKPOINT_BLOCKS, 0)
+        known = (table.c.chain_id == self.chain_id) & (table.c.block_number >= start) & (table.c.block_number < before)
+        numbers = sorted(connection.execute(select(table.c.block_number).where(known)).scalars())
+        kept = {number // _CHECKPOINT_BLOCKS: number for number in numbers}  # the last one of each
+        gone = [(self.chain_id, number) for number in numbers if kept[number // _CHECKPOINT_BLOCKS] != number]
+        rows_of(connection).delete(table, gone)
+
+
+def _cursor_columns(block: Block) -> dict[Any, Any]:
+    return {"block_number": block.number, "block_hash": block.hash, "block_time": block.time}

@@ -1,0 +1,45 @@
+"""Text from the chain, in a form that every database can store."""
+
+from __future__ import annotations
+
+from hashlib import sha256
+from typing import TYPE_CHECKING, Final
+
+if TYPE_CHECKING:
+    from bilateral.core.text import ChainText
+
+_REPLACEMENT: Final = "\N{REPLACEMENT CHARACTER}"
+
+MAX_KEY_BYTES: Final = 400
+"""The longest text in a key of a derived table. An index of PostgreSQL refuses keys of more than 2,704 bytes."""
+
+_KEPT_CHARACTERS: Final = 64  # enough to tell texts apart by eye; with the hash, 323 bytes at most
+
+
+def storable(text: ChainText) -> str:
+    """Return a text with U+FFFD for each NUL, which PostgreSQL cannot store. Invalid UTF-8 is replaced already."""
+    return text.replace("\0", _REPLACEMENT) if "\0" in text else str(text)
+
+
+def is_exact(text: ChainText) -> bool:
+    """Check that a text can be stored as it is: its bytes are UTF-8 without NUL."""
+    return "\0" not in text and (_REPLACEMENT not in text or text.is_valid)
+
+
+def key_text(text: str) -> str:
+    """Return a storable text that fits into the key of a table.
+
+    Args:
+        text: A storable text.
+
+    Returns:
+        The text; if it has more than `MAX_KEY_BYTES` bytes, its first 64 characters, `…` and its SHA-256 hash.
+    """
+    if 4 * len(text) <= MAX_KEY_BYTES or len(raw := text.encode()) <= MAX_KEY_BYTES:
+        return text
+    return f"{text[:_KEPT_CHARACTERS]}…{sha256(raw).hexdigest()}"
+
+
+def padded_text(tag: bytes) -> str:
+    """Return the text of a tag that is filled up with zeros, as authorised feedback has it."""
+    return tag.rstrip(b"\0").decode(errors="replace").replace("\0", _REPLACEMENT)

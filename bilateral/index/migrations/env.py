@@ -1,8 +1,0 @@
-"""Runs the migrations of the index within the transaction of `bilateral.index.migrate`."""
-
-from __future__ import annotations
-
-from alembic import context
-
-context.configure(connection=context.config.attributes["connection"], transactional_ddl=True)
-context.run_migrations()

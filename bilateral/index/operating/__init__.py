@@ -1,0 +1,1 @@
+"""Settings, processes, status and verification of an index."""

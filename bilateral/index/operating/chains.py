@@ -1,0 +1,109 @@
+"""The progress of the indexed chains."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from sqlalchemy import select
+
+from bilateral.index.log import tables as schema
+from bilateral.index.payments.tables import payment_cursor
+from bilateral.index.standing.notes import StandingsState, of_chain, standings_states
+
+if TYPE_CHECKING:
+    from sqlalchemy import Connection
+
+
+@dataclass(frozen=True, slots=True)
+class ChainProgress:
+    """The progress of one chain.
+
+    Attributes:
+        chain_id: The chain.
+        first_block: The first indexed block.
+        block: The last indexed block: answers are of this block.
+        block_hash: Its hash.
+        block_time: Its time, Unix seconds.
+        head: The head of the chain when the index last looked.
+        lag: The blocks between the two.
+        finalized: The last finalized block, if the node says.
+        updated_at: The time of the last look, Unix seconds.
+        reorganizations: The number of reorganisations that removed blocks.
+        standings: The state of its standings: their block, age, and why the last analysis failed.
+    """
+
+    chain_id: int
+    first_block: int
+    block: int
+    block_hash: str
+    block_time: int
+    head: int
+    lag: int
+    finalized: int | None
+    updated_at: int
+    reorganizations: int
+    standings: StandingsState
+
+
+def chains(connection: Connection, chain_id: int | None = None) -> tuple[ChainProgress, ...]:
+    """Return the progress of every chain, by chain id.
+
+    Args:
+        connection: The database.
+        chain_id: The only chain; None for all.
+    """
+    table, standings = schema.chain, standings_states(connection, chain_id)
+    query = select(
+        *(table.c[name] for name in ("chain_id", "first_block", "block_number", "block_hash", "block_time")),
+        *(table.c[name] for name in ("head_number", "finalized_number", "updated_at", "reorganizations")),
+    )
+    rows = connection.execute(of_chain(query, table, chain_id).order_by(table.c.chain_id))
+    return tuple(
+        ChainProgress(
+            chain_id,
+            first,
+            block,
+            f"0x{hash_.hex()}",
+            block_time,
+            head,
+            max(0, head - block),
+            finalized,
+            updated,
+            reorgs,
+            standings.get(chain_id, StandingsState()),
+        )
+        for chain_id, first, block, hash_, block_time, head, finalized, updated, reorgs in rows
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class PaymentProgress:
+    """The progress of the payments of one chain, which follow its index.
+
+    Attributes:
+        chain_id: The chain.
+        block: The last block whose payments are stored; before the first indexed one if none is.
+        first_block: The first indexed block.
+        lag: The indexed blocks with enough confirmations whose payments are not stored.
+    """
+
+    chain_id: int
+    block: int
+    first_block: int
+    lag: int
+
+
+def payment_progress(connection: Connection) -> tuple[PaymentProgress, ...]:
+    """Return the progress of the payments of each chain whose payments are read, by chain id.
+
+    Args:
+        connection: The database.
+    """
+    table, cursor = schema.chain.c, payment_cursor.c
+    query = select(cursor.chain_id, cursor.block_number, cursor.confirmations, table.first_block, table.block_number)
+    rows = connection.execute(query.join(schema.chain, table.chain_id == cursor.chain_id).order_by(cursor.chain_id))
+    return tuple(
+        PaymentProgress(chain_id, block, first, max(0, head - confirmations + 1 - block))
+        for chain_id, block, confirmations, first, head in rows
+    )

@@ -1,0 +1,207 @@
+"""Health and figures of a process that indexes, over HTTP, for monitors."""
+
+from __future__ import annotations
+
+import json
+import threading
+import time
+from contextlib import contextmanager
+from functools import partial
+from http import HTTPStatus
+from socketserver import ThreadingMixIn
+from typing import TYPE_CHECKING, Any, Final
+from wsgiref.simple_server import WSGIRequestHandler, WSGIServer, make_server
+
+from prometheus_client import CollectorRegistry, make_wsgi_app
+from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily
+from prometheus_client.registry import Collector
+from sqlalchemy.exc import DBAPIError
+
+from bilateral.core.errors import InvalidArgumentError
+from bilateral.index.changes.webhooks import webhook_figures
+from bilateral.index.log.database import snapshot, unavailable
+from bilateral.index.operating.status import chain_statuses
+from bilateral.index.shards.statuses import ShardStatuses, statuses_of_shards
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Iterator, Mapping
+
+    from sqlalchemy import Engine
+
+    from bilateral.index.operating.databases import Shard
+    from bilateral.index.operating.status import ChainStatus
+
+_MAX_SILENCE: Final = 120.0
+"""Seconds without a look at a chain after which it is not healthy: workers look every second, or wait ten at most."""
+
+_REQUEST_SECONDS: Final = 10.0
+"""Seconds for a monitor to send its request: a connection that says nothing must not hold a thread."""
+
+
+@contextmanager
+def monitored(
+    engine: Engine,
+    host: str,
+    port: int,
+    shards: Mapping[str, Shard] | None = None,
+    *,
+    needs_analysis: bool = True,
+) -> Iterator[int]:
+    """Answer monitors meanwhile, at `/healthz`, `/readyz` and `/metrics`.
+
+    Args:
+        engine: The database.
+        host: The address to listen on.
+        port: The port; 0 for a free one.
+        shards: The shards that hold the rows of chains, which are asked instead of the database.
+        needs_analysis: True if the process counts as ready only while all chains have current standings.
+
+    Yields:
+        The port.
+
+    Raises:
+        InvalidArgumentError: The address or the port cannot be used.
+    """
+    look = partial(_look, engine, shards)
+    registry = CollectorRegistry()
+    registry.register(_Figures(engine, look, has_shards=bool(shards)))
+    figures: Any = make_wsgi_app(registry)
+
+    def answer(environ: dict[str, Any], start_response: Any) -> Iterable[bytes]:
+        path = environ["PATH_INFO"]
+        if path == "/metrics":
+            text: Iterable[bytes] = figures(environ, start_response)
+            return text
+        status, content = _state(look, path, needs_analysis=needs_analysis)
+        headers = [("Content-Type", "application/json"), ("Cache-Control", "no-store")]
+        start_response(f"{status.value} {status.phrase}", headers)
+        return [json.dumps(content).encode()]
+
+    try:
+        server = make_server(host, port, answer, _Server, _QuietHandler)
+    except (OSError, OverflowError) as problem:
+        raise InvalidArgumentError(f"monitors cannot be answered at {host}, port {port}: {problem}") from None
+    thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.1}, daemon=True)
+    thread.start()
+    try:
+        yield server.server_port
+    finally:
+        server.shutdown()
+        server.server_close()
+
+
+def _look(engine: Engine, shards: Mapping[str, Shard] | None) -> ShardStatuses:
+    """Return the progress of all chains, with the reason why some cannot be read."""
+    if shards:
+        return statuses_of_shards(shards)
+    try:
+        return ShardStatuses(chain_statuses(engine), [], [])
+    except DBAPIError as problem:
+        return ShardStatuses([], [], [unavailable(problem)])
+
+
+def _state(look: Callable[[], ShardStatuses], path: str, *, needs_analysis: bool) -> tuple[HTTPStatus, dict[str, Any]]:
+    """Return the answer to a question about the state of the process. It is ready while a chain can be read."""
+    if path == "/healthz":
+        return HTTPStatus.OK, {"status": "ok"}
+    if path != "/readyz":
+        return HTTPStatus.NOT_FOUND, {"detail": "ask /healthz, /readyz or /metrics"}
+    statuses = look()
+    problems = [str(problem) for problem in statuses.problems]
+    if statuses.chains or not problems:
+        problems = _problems(statuses.chains, needs_analysis=needs_analysis)
+    status = HTTPStatus.SERVICE_UNAVAILABLE if problems else HTTPStatus.OK
+    missing = {"missing": statuses.missing} if statuses.missing else {}
+    return status, {"ready": not problems, "problems": problems, **missing}
+
+
+def _problems(chains: list[ChainStatus], *, needs_analysis: bool) -> list[str]:
+    """Return the reasons why the index stands still."""
+    problems = [] if chains else ["no chain is indexed yet"]
+    for chain in chains:
+        if chain.problem is not None:
+            problems.append(f"chain {chain.chain_id}: {chain.problem}")
+        elif (seconds := _silence(chain)) > _MAX_SILENCE:
+            problems.append(f"chain {chain.chain_id} was last looked at {seconds:.0f} seconds ago")
+        if needs_analysis and (lack := chain.standings.lack):
+            problems.append(f"chain {chain.chain_id} {lack}")
+    return problems
+
+
+def _silence(chain: ChainStatus) -> float:
+    """Return the seconds since the last look at a chain."""
+    return max(0.0, time.time() - chain.updated_at.timestamp())
+
+
+_FIGURES: Final[tuple[tuple[str, str, Callable[[ChainStatus], float]], ...]] = (
+    ("bilateral_chain_block", "The last indexed block.", lambda chain: chain.block),
+    ("bilateral_chain_head", "The head of the chain.", lambda chain: chain.head),
+    ("bilateral_chain_lag_blocks", "The blocks between the two.", lambda chain: chain.lag),
+    ("bilateral_chain_silence_seconds", "Seconds since the last look.", _silence),
+    ("bilateral_chain_events", "The stored events.", lambda chain: chain.event_rows),
+    ("bilateral_chain_reorganizations", "Reorganisations that removed blocks.", lambda chain: chain.reorganizations),
+    ("bilateral_chain_waits", "1 while a problem stops the chain.", lambda chain: chain.problem is not None),
+    ("bilateral_chain_files_waiting", "Files that were not fetched yet.", lambda chain: chain.files_waiting),
+    ("bilateral_standings_age_seconds", "Seconds since standings were made.", lambda chain: chain.standings.age or 0),
+    ("bilateral_standings_fail", "1 while the analysis fails.", lambda chain: chain.standings.problem is not None),
+    ("bilateral_standings_missing", "1 before the first analysis.", lambda chain: chain.standings.is_missing),
+    ("bilateral_standings_stale", "1 while standings are stale.", lambda chain: chain.standings.is_stale),
+)
+
+
+class _Figures(Collector):
+    """The figures of each chain, read when somebody asks."""
+
+    def __init__(self, engine: Engine, look: Callable[[], ShardStatuses], *, has_shards: bool) -> None:
+        self._engine = engine
+        self._look = look
+        self._has_shards = has_shards
+
+    def describe(self) -> Iterable[Any]:
+        """Return nothing: the database is not asked when the figures are registered."""
+        return ()
+
+    def collect(self) -> Iterable[Any]:
+        """Read the figures. Without the database there are none, as a monitor may see by itself."""
+        statuses = self._look()
+        for name, text, value in _FIGURES:
+            family = GaugeMetricFamily(name, text, labels=["chain_id"])
+            for chain in statuses.chains:
+                family.add_metric([str(chain.chain_id)], float(value(chain)))
+            yield family
+        if self._has_shards:
+            family = GaugeMetricFamily("bilateral_chain_missing", "1 while its shard fails.", labels=["chain_id"])
+            for chain_id in sorted({*statuses.missing, *(chain.chain_id for chain in statuses.chains)}):
+                family.add_metric([str(chain_id)], float(chain_id in statuses.missing))
+            yield family
+        yield from self._webhooks()
+
+    def _webhooks(self) -> Iterable[Any]:
+        try:
+            with snapshot(self._engine) as connection:
+                figures = webhook_figures(connection)
+        except DBAPIError:
+            return
+        family = GaugeMetricFamily("bilateral_webhooks", "The webhooks.", labels=["state"])
+        for state in ("active", "failing", "stopped"):
+            family.add_metric([state], getattr(figures, state))
+        yield family
+        seconds = figures.failing_seconds
+        yield GaugeMetricFamily("bilateral_webhook_failing_seconds", "Seconds of the longest failure.", seconds)
+        yield CounterMetricFamily("bilateral_webhook_deliveries", "Deliveries that were taken.", figures.delivered)
+        yield CounterMetricFamily("bilateral_webhook_failures", "Attempts that failed.", figures.failed)
+
+
+class _Server(ThreadingMixIn, WSGIServer):
+    """A server with a thread a request."""
+
+    daemon_threads = True
+
+
+class _QuietHandler(WSGIRequestHandler):
+    """Answers without a line in the log for each question."""
+
+    timeout = _REQUEST_SECONDS
+
+    def log_message(self, *_: Any) -> None:
+        """Log nothing."""

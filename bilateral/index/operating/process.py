@@ -1,0 +1,169 @@
+"""One process of the index: a thread for each chain, and threads for the files that the chains' events name."""
+
+from __future__ import annotations
+
+import logging
+import threading
+import time
+from functools import partial
+from typing import TYPE_CHECKING, Any, Final
+
+from sqlalchemy.exc import DBAPIError
+
+from bilateral.index.chain.follow import ENOUGH_LOGS
+from bilateral.index.changes.worker import keep_pruned
+from bilateral.index.errors import FirstBlockAheadError, NoEndpointError
+from bilateral.index.files.worker import FileWorkers
+from bilateral.index.log.database import passing_failure
+from bilateral.index.log.patience import Patience
+from bilateral.index.operating.worker import Worker
+from bilateral.index.standing.worker import Background
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+    from sqlalchemy import Engine
+
+    from bilateral.index.operating.settings import ChainSettings, IndexSettings
+
+_LOGGER: Final = logging.getLogger("bilateral.index")
+
+_SIGNAL_SECONDS: Final = 0.2
+"""The seconds after which a waiting main thread looks for signals."""
+
+_GRACE_SECONDS: Final = 5.0
+"""Seconds for a step to end after the process was told to. One that takes longer ends with the process, undone."""
+
+
+def follow_chains(engine: Engine, settings: IndexSettings, *, stop: threading.Event, until_head: bool = False) -> bool:
+    """Follow chains and fetch files until the process is stopped.
+
+    Args:
+        engine: The database.
+        settings: The chains, and the settings of the queue of files.
+        stop: Set to end the process. Steps that are under way are finished, or undone when the process ends; nothing is
+            lost. A thread that waits for a node's answer is left behind after some seconds.
+        until_head: True to end when every chain is at its head and no file is due.
+
+    Returns:
+        True if it ended at the heads; False if it was told to stop before.
+
+    Raises:
+        NoEndpointError: The head of a chain cannot be reached in time. The other chains are at theirs.
+        UnknownDeploymentError: No deployment was given for a chain, and none is packaged.
+        WrongChainError: A deployment is of another chain.
+        OtherFirstBlockError: The database has a chain from another first block on than the settings name.
+        FirstBlockAheadError: The first block of a chain is after the head at which the process should end.
+        DatabaseUnavailableError: The database cannot be written.
+    """
+    process = _Process(engine, settings, stop)
+    is_done = process.follow(until_head=until_head)
+    if process.failures:
+        raise process.failures[0]
+    return is_done
+
+
+def _report(problem: str) -> None:
+    """Log that a chain waits or ends."""
+    _LOGGER.warning("outcome=waits problem=%r", problem)
+
+
+class _Process:
+    """The threads of one process.
+
+    Args:
+        engine: The database.
+        settings: The chains, and the settings of the queue of files.
+        stop: Set to end the threads.
+
+    Attributes:
+        failures: The errors that ended threads, in order.
+    """
+
+    def __init__(self, engine: Engine, settings: IndexSettings, stop: threading.Event) -> None:
+        """See the class. No thread runs yet."""
+        self.failures: list[Exception] = []
+        self._engine = engine
+        self._settings = settings
+        self._stop = stop
+        self._files: FileWorkers | None = None
+        if settings.files.workers:
+            self._files = FileWorkers(engine, settings.files, stop=stop, fail=self._fail)
+
+    def follow(self, *, until_head: bool) -> bool:
+        """Follow the chains and fetch files. Return True if nothing told the process to stop before the end."""
+        if self._files is not None:
+            self._files.start()
+        pruning = partial(keep_pruned, self._engine, self._settings.feed, self._stop)
+        threading.Thread(target=pruning, name="pruning", daemon=True).start()
+        background = None
+        if self._settings.analyses:
+            background = Background(self._engine, [chain.rpc_urls for chain in self._settings.chains])
+        if background is not None and not until_head:
+            background.start()
+        self._wait([self._started(partial(self._follow, chain, until_head)) for chain in self._settings.chains])
+        if self._files is not None:
+            self._files.wait_until_done()
+        is_done = not self._stop.is_set()
+        self._stop.set()
+        if background is not None:
+            if until_head and is_done:
+                background.refresh_once()
+            background.end()
+        if self._files is not None:
+            self._files.close()
+        return is_done
+
+    def _follow(self, chain: ChainSettings, until_head: bool) -> None:
+        """Follow one chain, once its endpoints say which it is."""
+        worker = self._made(chain, until_head)
+        if worker is not None:
+            if self._files is not None:
+                self._files.add_chain(worker.chain_id)
+            worker.run(until_head=until_head)
+
+    def _made(self, chain: ChainSettings, until_head: bool) -> Worker | None:
+        """Make the worker of a chain, and wait while it cannot be made. Return None at the end of the process."""
+        settings = self._settings
+        writers = len(settings.chains) + (settings.files.workers > 0)
+        options: dict[str, Any] = {"enough": max(1, ENOUGH_LOGS // writers), "max_wait": settings.max_wait}
+        patience = Patience(self._stop, settings.max_wait if until_head else None, _report)
+        while not self._stop.is_set():
+            try:
+                return Worker(self._engine, chain, stop=self._stop, poll_seconds=settings.poll_seconds, **options)
+            except NoEndpointError as problem:
+                if until_head and problem.is_final:
+                    raise
+                patience.wait(problem)
+            except DBAPIError as problem:
+                patience.wait(passing_failure(problem))
+        return None
+
+    def _fail(self, failure: Exception) -> None:
+        """End all threads, because an error ended one."""
+        self.failures.append(failure)
+        self._stop.set()
+
+    def _started(self, work: Callable[[], None]) -> threading.Thread:
+        def run() -> None:
+            try:
+                work()
+            except (NoEndpointError, FirstBlockAheadError) as failure:  # of one chain: the others go on
+                self.failures.append(failure)
+                if len(self._settings.chains) > 1:
+                    _LOGGER.warning("outcome=ended problem=%r", str(failure))
+            except Exception as failure:  # noqa: BLE001  # it is raised when all threads have ended
+                self._fail(failure)
+
+        thread = threading.Thread(target=run, daemon=True)
+        thread.start()
+        return thread
+
+    def _wait(self, threads: Sequence[threading.Thread]) -> None:
+        """Wait until threads have ended; not for long once they were told to, as a node may not answer for minutes."""
+        end = None
+        for thread in threads:
+            while thread.is_alive() and (end is None or time.monotonic() < end):
+                thread.join(_SIGNAL_SECONDS)  # a join without end would keep signals waiting
+                if end is None and self._stop.is_set():
+                    end = time.monotonic() + _GRACE_SECONDS

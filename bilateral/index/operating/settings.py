@@ -1,0 +1,219 @@
+"""Settings of the index: which chains it follows, through which endpoints, into which database."""
+
+from __future__ import annotations
+
+import tomllib
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+from pydantic import BaseModel, ConfigDict, Field, ValidationError
+
+from bilateral.core.contracts import Deployment
+from bilateral.core.contracts.records import is_book
+from bilateral.core.errors import InvalidArgumentError
+from bilateral.core.errors.invalid_fields import first_problem
+from bilateral.index.changes.worker import FeedLimits
+from bilateral.index.operating.databases import databases_of
+from bilateral.index.payments.terms import PaymentTerms
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from bilateral.index.operating.databases import Shard
+
+
+@dataclass(frozen=True)
+class ChainSettings:
+    """The settings of one chain.
+
+    Attributes:
+        rpc_urls: The URLs of its nodes' JSON-RPC, the preferred one first.
+        deployments: Its registries; the packaged ones of the nodes' chain if empty.
+        from_block: The first block to index; None for the block in which the registries appeared.
+        payments: The terms on which transfers to agents count as payments; None to leave payments out.
+        books: Address books, which have a deployment by chain id. Each must have the nodes' chain.
+        trusts_reorganisation: True to remove finalized blocks on the word of one endpoint. No file says it, because it
+            should not stay on.
+        adds_registries: True to read again what registries that the database lacks may have emitted. No file says it.
+    """
+
+    rpc_urls: tuple[str, ...]
+    deployments: tuple[Deployment, ...] = ()
+    from_block: int | None = None
+    payments: PaymentTerms | None = None
+    books: tuple[Mapping[int, Deployment], ...] = ()
+    trusts_reorganisation: bool = False
+    adds_registries: bool = False
+
+    def __post_init__(self) -> None:
+        """Refuse settings that describe no chain."""
+        if not self.rpc_urls:
+            raise InvalidArgumentError("a chain needs at least one rpc_url")
+        if len({deployment.chain_id for deployment in self.deployments}) > 1:
+            raise InvalidArgumentError("the deployments of one chain have different chain ids")
+
+
+@dataclass(frozen=True)
+class FileSettings:
+    """The settings of the queue that fetches files.
+
+    Attributes:
+        workers: The threads that fetch files; 0 to fetch none.
+        gateways: The IPFS gateways, tried in order; public ones if empty.
+        max_bytes: The largest size of a file.
+        seconds: The longest time for a file.
+        allow_private: True if files may come from private addresses. Set it in tests and closed networks only: else
+            anybody who registers an agent makes this program read from its own network.
+    """
+
+    workers: int = 4
+    gateways: tuple[str, ...] = ()
+    max_bytes: int = 1024 * 1024
+    seconds: float = 10.0
+    allow_private: bool = False
+
+
+@dataclass(frozen=True)
+class IndexSettings:
+    """The settings of one process.
+
+    Attributes:
+        chains: The chains to follow.
+        database: The SQLAlchemy URL of the database; None for the default one.
+        poll_seconds: The seconds between two looks for a new block.
+        files: The settings of the queue that fetches files.
+        max_wait: The seconds without a success after which a run to the head ends with the failure: a node or a
+            database that restarts takes less.
+        analyses: True to keep standings current by trust analyses in a process of their own, which ranks and checks
+            need.
+        feed: The limits of the change feed.
+        shards: The databases that hold the tables of chains, by their names; none if `database` holds them.
+    """
+
+    chains: tuple[ChainSettings, ...]
+    database: str | None = None
+    poll_seconds: float = 1.0
+    files: FileSettings = field(default_factory=FileSettings)
+    max_wait: float = 120.0
+    analyses: bool = True
+    feed: FeedLimits = field(default_factory=FeedLimits)
+    shards: Mapping[str, Shard] = field(default_factory=dict)
+
+
+class _PaymentsTable(BaseModel):
+    """The table `[chain.payments]` of a chain in the file."""
+
+    model_config = ConfigDict(extra="forbid", strict=True)
+
+    tokens: dict[str, int]
+    confirmations: int = PaymentTerms.confirmations
+    counts_plain: bool = PaymentTerms.counts_plain
+
+
+class _ChainTable(BaseModel):
+    """A `[[chain]]` of the file."""
+
+    model_config = ConfigDict(extra="forbid", strict=True)
+
+    rpc_urls: Annotated[list[str], Field(min_length=1)]
+    deployments: list[str] = []
+    from_block: Annotated[int | None, Field(ge=0)] = None
+    payments: _PaymentsTable | None = None
+
+
+class _FilesTable(BaseModel):
+    """The table `[files]` of the file."""
+
+    model_config = ConfigDict(extra="forbid", strict=True)
+
+    workers: Annotated[int, Field(ge=0, le=64)] = FileSettings.workers
+    gateways: list[str] = []
+    max_bytes: Annotated[int, Field(ge=1024, le=16 * 1024 * 1024)] = FileSettings.max_bytes
+    seconds: Annotated[float, Field(gt=0, le=300)] = FileSettings.seconds
+    allow_private: bool = FileSettings.allow_private
+
+
+class _FeedTable(BaseModel):
+    """The table `[feed]` of the file."""
+
+    model_config = ConfigDict(extra="forbid", strict=True)
+
+    days: Annotated[float, Field(gt=0)] = FeedLimits.days
+    steps: Annotated[int, Field(ge=1_000)] = FeedLimits.steps
+
+
+class _File(BaseModel):
+    """The whole file."""
+
+    model_config = ConfigDict(extra="forbid", strict=True)
+
+    chain: Annotated[list[_ChainTable], Field(min_length=1)]
+    database: Any = None
+    """A URL, or the table `[database]`: see `databases_of`."""
+    poll_seconds: Annotated[float, Field(gt=0, le=3600)] = 1.0
+    files: _FilesTable = _FilesTable()
+    feed: _FeedTable = _FeedTable()
+    api: dict[str, Any] = {}
+    """The settings of the service, which the index leaves to `bilateral.api`."""
+
+
+def read_settings(path: Path) -> IndexSettings:
+    """Read settings from a TOML file.
+
+    Args:
+        path: The file. Paths of deployment records in it are relative to its folder.
+
+    Returns:
+        The settings.
+
+    Raises:
+        InvalidArgumentError: The file cannot be read, or a setting is unknown, missing or out of its limits.
+        DeploymentRecordError: A deployment record cannot be read.
+    """
+    try:
+        content: dict[str, Any] = tomllib.loads(path.read_text(encoding="utf-8"))
+        content_ = _File.model_validate(content)
+    except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as problem:
+        raise InvalidArgumentError(f"{path} cannot be read: {problem}") from None
+    except ValidationError as problem:
+        raise InvalidArgumentError(f"{path}: {first_problem(problem)}") from None
+    databases = databases_of(content_.database)
+    chains = tuple(_chain_settings(table, path.parent) for table in content_.chain)
+    files = FileSettings(**{**dict(content_.files), "gateways": tuple(content_.files.gateways)})
+    feed = FeedLimits(**dict(content_.feed))
+    return IndexSettings(chains, databases.url, content_.poll_seconds, files, feed=feed, shards=databases.shards)
+
+
+def read_deployments(paths: Sequence[Path]) -> tuple[tuple[Deployment, ...], tuple[Mapping[int, Deployment], ...]]:
+    """Read deployment records and address books.
+
+    Args:
+        paths: The files.
+
+    Returns:
+        The deployments of the records, and each address book as deployments by chain id.
+
+    Raises:
+        InvalidArgumentError: A file cannot be read.
+        DeploymentRecordError: A file is neither a deployment record nor an address book.
+    """
+    deployments: list[Deployment] = []
+    books: list[Mapping[int, Deployment]] = []
+    for path in paths:
+        try:
+            content = path.read_bytes()
+        except OSError as problem:
+            raise InvalidArgumentError(f"the deployment record {path} cannot be read: {problem.strerror}") from None
+        if is_book(content):
+            books.append(Deployment.from_book(content))
+        else:
+            deployments.append(Deployment.from_record(content))
+    return tuple(deployments), tuple(books)
+
+
+def _chain_settings(table: _ChainTable, folder: Path) -> ChainSettings:
+    """Return the settings of one chain; its deployment records are found from a folder."""
+    deployments, books = read_deployments([folder / name for name in table.deployments])
+    payments = None if table.payments is None else PaymentTerms(**dict(table.payments))
+    return ChainSettings(tuple(table.rpc_urls), deployments, table.from_block, payments, books)

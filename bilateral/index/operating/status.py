@@ -1,0 +1,117 @@
+"""The progress of the index, chain by chain."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from sqlalchemy import func, select
+
+from bilateral.core.values.times import moment
+from bilateral.index.files.references import count_files
+from bilateral.index.log import tables as schema
+from bilateral.index.log.database import snapshot
+from bilateral.index.standing.notes import StandingsState, standings_states
+from bilateral.index.tables.backfill import backfill_range
+
+if TYPE_CHECKING:
+    from datetime import datetime
+
+    from sqlalchemy import Connection, Engine
+
+
+@dataclass(frozen=True)
+class ChainStatus:
+    """The progress of one chain.
+
+    Attributes:
+        chain_id: The chain.
+        first_block: The first block that is indexed.
+        block: The last block that is indexed.
+        block_time: Its time.
+        head: The head of the chain when the index last looked.
+        lag: The blocks between the two.
+        finalized: The last finalized block, if the node says.
+        event_rows: The number of stored logs.
+        endpoint: The host of the endpoint in use.
+        updated_at: The time of the last look.
+        reorganizations: The number of reorganisations that removed blocks.
+        last_reorganization_at: The time of the last one; None before the first.
+        last_reorganization_depth: The number of blocks that it removed.
+        problem: The reason why the worker waits; None while it works.
+        files_waiting: The number of files that its events name and that were not fetched yet.
+        files_loaded: The number of those that are stored and read.
+        files_malformed: The number of those that are stored, but are not of their format.
+        files_failed: The number of those that no fetch could load.
+        ranges_claimed: The number of ranges that helpers of a backfill read now.
+        ranges_filled: The number of those that wait for the worker.
+        standings: The state of its standings: their block, age, and why the last analysis failed.
+    """
+
+    chain_id: int
+    first_block: int
+    block: int
+    block_time: datetime
+    head: int
+    lag: int
+    finalized: int | None
+    event_rows: int
+    endpoint: str
+    updated_at: datetime
+    reorganizations: int
+    last_reorganization_at: datetime | None
+    last_reorganization_depth: int | None
+    problem: str | None
+    files_waiting: int
+    files_loaded: int
+    files_malformed: int
+    files_failed: int
+    ranges_claimed: int
+    ranges_filled: int
+    standings: StandingsState
+
+
+def chain_statuses(engine: Engine) -> list[ChainStatus]:
+    """Return the status of every chain, by chain id.
+
+    Args:
+        engine: The database.
+    """
+    table = schema.chain
+    with snapshot(engine) as connection:
+        rows = connection.execute(select(table).order_by(table.c.chain_id)).mappings().all()
+        standings = standings_states(connection)
+        ranges = _ranges(connection)
+        files = {row["chain_id"]: count_files(connection, row["chain_id"]) for row in rows}
+    return [
+        ChainStatus(
+            chain_id=row["chain_id"],
+            first_block=row["first_block"],
+            block=row["block_number"],
+            block_time=moment(row["block_time"]),
+            head=row["head_number"],
+            lag=max(0, row["head_number"] - row["block_number"]),
+            finalized=row["finalized_number"],
+            event_rows=row["event_rows"],
+            endpoint=row["endpoint"],
+            updated_at=moment(row["updated_at"]),
+            reorganizations=row["reorganizations"],
+            last_reorganization_at=(
+                None if row["last_reorganization_at"] is None else moment(row["last_reorganization_at"])
+            ),
+            last_reorganization_depth=row["last_reorganization_depth"],
+            problem=row["problem"],
+            ranges_claimed=ranges.get((row["chain_id"], False), 0),
+            ranges_filled=ranges.get((row["chain_id"], True), 0),
+            standings=standings.get(row["chain_id"], StandingsState()),
+            **{f"files_{state}": count for state, count in files[row["chain_id"]].items()},
+        )
+        for row in rows
+    ]
+
+
+def _ranges(connection: Connection) -> dict[tuple[int, bool], int]:
+    """Return the number of ranges of helpers by chain, and by whether they are filled."""
+    is_filled = backfill_range.c.content.is_not(None)
+    query = select(backfill_range.c.chain_id, is_filled, func.count()).group_by(backfill_range.c.chain_id, is_filled)
+    return {(chain_id, bool(filled)): count for chain_id, filled, count in connection.execute(query)}

@@ -1,0 +1,371 @@
+"""Workers: one thread a chain, which follows it until it is stopped."""
+
+from __future__ import annotations
+
+import logging
+import threading
+import time
+from bisect import bisect_left
+from contextlib import suppress
+from dataclasses import dataclass
+from functools import partial
+from typing import TYPE_CHECKING, Final
+
+from sqlalchemy import update
+from sqlalchemy.exc import DBAPIError
+
+from bilateral.core.contracts import Deployment, packaged_deployment
+from bilateral.core.contracts.origin import Origin
+from bilateral.core.errors import DeploymentRecordError, UnexpectedAnswerError, UnknownDeploymentError, WrongChainError
+from bilateral.core.errors.client import NODE_FAILURES
+from bilateral.core.text import printable
+from bilateral.index.chain.endpoint import Endpoint
+from bilateral.index.chain.follow import ENOUGH_LOGS, Follower, Outcome, Step
+from bilateral.index.chain.limits import Limits
+from bilateral.index.chain.pool import Pool
+from bilateral.index.chain.source import Source
+from bilateral.index.errors import EarlierRegistryError, FirstBlockAheadError, NoEndpointError
+from bilateral.index.log import tables as schema
+from bilateral.index.log.database import is_lost, is_transient, unavailable
+from bilateral.index.log.patience import Patience
+from bilateral.index.log.registries import added_registries, begun_block, record_registries, registries_of
+from bilateral.index.log.store import ChainStore
+from bilateral.index.operating.settings import IndexSettings
+from bilateral.index.payments.store import PaymentStore
+from bilateral.index.payments.worker import PaymentFollower
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Collection, Sequence
+
+    from sqlalchemy import Engine
+
+    from bilateral.index.operating.settings import ChainSettings
+
+_LOGGER: Final = logging.getLogger("bilateral.index")
+_RETRY_SECONDS: Final = 2.0
+"""Seconds between two looks for a first block that the chain does not have yet."""
+
+
+@dataclass(frozen=True)
+class Progress:
+    """The progress of one chain.
+
+    Attributes:
+        chain_id: The chain.
+        step: The last step.
+        rate: Blocks a second, since the worker began.
+        seconds_left: The seconds to the head at this rate; None at the head, or before a rate is known.
+    """
+
+    chain_id: int
+    step: Step
+    rate: float
+    seconds_left: float | None
+
+
+class Worker:
+    """Follows one chain.
+
+    Args:
+        engine: The database.
+        settings: The chain's settings.
+        stop: Set to make the worker end after its step.
+        poll_seconds: The seconds between two looks for a new block.
+        report: Called with the progress after every step that changed something.
+        enough: The logs after which a transaction ends; see `Follower`.
+        max_wait: The seconds without a success after which a run to the head ends with the failure.
+
+    Attributes:
+        chain_id: The chain.
+
+    Raises:
+        NoEndpointError: No endpoint says which chain it is of.
+        UnknownDeploymentError: No deployment was given, and none is packaged for the chain.
+        WrongChainError: A deployment is of another chain.
+        OtherRegistriesError: The database has the chain with other registries, and they are not to be added.
+        EarlierRegistryError: A registry to add appeared before the first block that the database has.
+        OtherFirstBlockError: The database has the chain from another first block on than the settings name.
+        DeploymentRecordError: An address book does not have the chain.
+    """
+
+    def __init__(  # noqa: PLR0913  # all but two have defaults
+        self,
+        engine: Engine,
+        settings: ChainSettings,
+        *,
+        stop: threading.Event,
+        poll_seconds: float = 1.0,
+        report: Callable[[Progress], None] = lambda _: None,
+        enough: int = ENOUGH_LOGS,
+        max_wait: float = IndexSettings.max_wait,
+    ) -> None:
+        endpoints = [Endpoint(url) for url in settings.rpc_urls]
+        self.chain_id = chain_id_of(endpoints, settings.deployments)
+        begun = begun_block(engine, self.chain_id, settings.from_block)
+        deployments = deployments_of(settings, self.chain_id)
+        registries = registries_of(deployments)
+        may_add = settings.adds_registries
+        added = set() if begun is None else added_registries(engine, self.chain_id, registries, may_add=may_add)
+        sources = [
+            Source(endpoint, list(registries), wait=lambda seconds: not stop.wait(seconds)) for endpoint in endpoints
+        ]
+        self._pool = Pool(self.chain_id, sources, self._report_problem)
+        first = settings.from_block
+        if first is None:
+            first = min(deployment.first_block for deployment in deployments) or first_block_of(self._pool, deployments)
+        self._stop = stop
+        self._max_wait = max_wait
+        self._poll_seconds = poll_seconds
+        self._report = report
+        store = ChainStore(engine, self.chain_id)
+        self._engine = engine
+        self._limits = Limits(engine, self.chain_id, sources)
+        trusts = settings.trusts_reorganisation
+        begin = first if begun is None else begun
+        self._follower = Follower(store, self._pool, registries, begin, enough=enough, trusts_reorganisation=trusts)
+        if added:
+            self._go_back(added, deployments, begin, is_cut=settings.from_block is not None)
+        record_registries(engine, self.chain_id, deployments, first)  # last: until then a new start goes back again
+        cursor = store.cursor()
+        self._before = begin - 1 if cursor is None else cursor.number
+        self._payments: PaymentFollower | None = None
+        if settings.payments is not None:
+            rows = PaymentStore(engine, self.chain_id, settings.payments)
+            rows.begin(first)
+            self._payments = PaymentFollower(rows, self._pool, lambda seconds: not stop.wait(seconds))
+        self._endpoint = ""
+        self._is_ahead_told = False
+        self._is_last_try = False
+
+    def run(self, *, until_head: bool = False) -> None:
+        """Follow the chain until the worker is stopped.
+
+        Args:
+            until_head: True to end at the head.
+
+        Raises:
+            DatabaseUnavailableError: The database cannot be written.
+            NoEndpointError: The head cannot be reached: each endpoint refuses logs for good, or fails for too long.
+            FirstBlockAheadError: The first block is after the head at which the worker should end.
+        """
+        began, indexed = time.monotonic(), 0
+        before = self._before
+        patience = Patience(self._stop, self._max_wait if until_head else None, self._report_failure)
+        while not self._stop.is_set():
+            step = self._try_step(patience, until_head=until_head)
+            if step is None:
+                continue
+            if step.outcome is Outcome.WAITED:
+                if until_head:
+                    if self._pool.compare_heads_now():
+                        continue
+                    return
+                self._stop.wait(self._poll_seconds)
+                continue
+            indexed += max(0, step.block - before)
+            before = step.block
+            rate = indexed / max(time.monotonic() - began, 1e-9)
+            left = (step.head - step.block) / rate if rate and step.head > step.block else None
+            self._report(Progress(self.chain_id, step, rate, left))
+            _LOGGER.info(
+                "chain=%d outcome=%s block=%d head=%d events=%d depth=%d endpoint=%s rate=%.1f left=%s",
+                *(self.chain_id, step.outcome, step.block, step.head, step.events, step.depth, step.endpoint, rate),
+                "?" if left is None and step.block < step.head else f"{left or 0:.0f}s",
+            )
+
+    def _go_back(self, added: Collection[str], deployments: Sequence[Deployment], begun: int, *, is_cut: bool) -> None:
+        """Remove the blocks that may have events of registries to add, so that they are read again.
+
+        Args:
+            added: The addresses of those registries.
+            deployments: All deployments.
+            begun: The first block that the database has.
+            is_cut: True if events before that block are to be left out.
+
+        Raises:
+            EarlierRegistryError: Some may have earlier events, which are not to be left out.
+        """
+        theirs = [deployment for deployment in deployments if not registries_of([deployment]).keys().isdisjoint(added)]
+        first = min(deployment.first_block or first_block_of(self._pool, [deployment]) for deployment in theirs)
+        if first < begun and not is_cut:
+            raise EarlierRegistryError(self.chain_id, first, begun)
+        names = ",".join(sorted(added))
+        _LOGGER.info("chain=%d outcome=goes_back block=%d adds=%s", self.chain_id, max(first, begun), names)
+        self._follower.go_back(max(first, begun))
+
+    def _try_step(self, patience: Patience, *, until_head: bool) -> Step | None:
+        """Take a step, or wait if that is not possible now. See `run` for the errors.
+
+        Returns:
+            The step; None if the chain was not followed.
+        """
+        try:
+            self._limits.store()  # of a step that failed
+            step = self._follower.step()
+            if step.outcome is Outcome.WAITED and self._payments is not None and self._payments.step():
+                return None  # the index first, so that it stays near the head
+            self._limits.store()
+            self._record_endpoint(step.endpoint)
+        except NoEndpointError as problem:
+            if until_head and problem.is_final:
+                raise
+            if patience.is_over and not self._is_last_try:
+                self._is_last_try = True  # endpoints on the bench were not asked for some time
+                self._pool.release()
+            else:
+                patience.wait(problem)
+        except FirstBlockAheadError as problem:
+            self._wait_for_first_block(problem, until_head=until_head)
+        except DBAPIError as problem:
+            if is_lost(problem):
+                patience.wait(unavailable(problem))
+            elif not is_transient(problem):
+                raise unavailable(problem) from None
+        else:
+            patience.succeeded()
+            self._is_last_try = False
+            return step
+        return None
+
+    def _wait_for_first_block(self, problem: FirstBlockAheadError, *, until_head: bool) -> None:
+        """Wait for the chain to grow, or end if that is all of it. An endpoint that lags is benched first.
+
+        Raises:
+            FirstBlockAheadError: The worker should end at the head.
+        """
+        if self._pool.compare_heads_now():
+            return
+        if until_head:
+            raise problem
+        if not self._is_ahead_told:
+            _LOGGER.warning("chain=%d outcome=waited problem=%r", self.chain_id, str(problem))
+            self._is_ahead_told = True
+        self._stop.wait(_RETRY_SECONDS)
+
+    def _record_endpoint(self, endpoint: str) -> None:
+        """Write down which endpoint is in use, and that no problem stops the chain, unless that is known."""
+        if endpoint != self._endpoint:
+            self._note(endpoint=endpoint, problem=None)
+            self._endpoint = endpoint
+
+    def _note(self, **values: str | None) -> None:
+        """Store values beside the chain's cursor."""
+        table = schema.chain
+        with self._engine.begin() as connection:
+            connection.execute(update(table).where(table.c.chain_id == self.chain_id).values(**values))
+
+    def _report_failure(self, problem: str) -> None:
+        """Log that the worker waits, and store why: no endpoint is usable, or the database is lost."""
+        _LOGGER.warning("chain=%d outcome=waits problem=%r", self.chain_id, problem)
+        self._endpoint = ""  # the next step notes that the problem is over
+        with suppress(DBAPIError):  # it may be the problem
+            self._note(problem=printable(problem))
+
+    def _report_problem(self, endpoint: str, problem: str) -> None:
+        """Log that an endpoint was benched."""
+        _LOGGER.warning("chain=%d endpoint=%s benched=%r", self.chain_id, endpoint, problem)
+
+
+def deployments_of(settings: ChainSettings, chain_id: int) -> tuple[Deployment, ...]:
+    """Return the deployments of a chain: those of the settings, or the packaged ones, canonical and of this project.
+
+    Args:
+        settings: The chain's settings.
+        chain_id: The chain, as its nodes say it.
+
+    Raises:
+        UnknownDeploymentError: None is given, and none is packaged for the chain.
+        DeploymentRecordError: An address book does not have the chain.
+        WrongChainError: One is of another chain.
+    """
+    if any(chain_id not in book for book in settings.books):
+        raise DeploymentRecordError(
+            f"the address book has no chain {chain_id}: name a --deployment with the registries of that chain"
+        )
+    packaged = [packaged_deployment(chain_id, origin) for origin in Origin]
+    named = (*settings.deployments, *(book[chain_id] for book in settings.books))
+    deployments = named or tuple(deployment for deployment in packaged if deployment is not None)
+    if not deployments:
+        raise UnknownDeploymentError(chain_id)
+    for deployment in deployments:
+        if deployment.chain_id != chain_id:
+            raise WrongChainError(deployment.chain_id, chain_id)
+    return deployments
+
+
+def first_block_of(pool: Pool, deployments: Sequence[Deployment]) -> int:
+    """Find the block in which the first registry appeared, by bisection on its code.
+
+    Args:
+        pool: The chain's endpoints. One of them must know the state of old blocks.
+        deployments: The deployments.
+
+    Returns:
+        The block; 0 if no endpoint knows old states, so that nothing is left out.
+
+    Raises:
+        UnexpectedAnswerError: There is no contract at an identity registry's address.
+        NoEndpointError: No endpoint answers.
+    """
+    addresses = [deployment.identity for deployment in deployments]
+    problems: list[Exception] = []
+    is_known = False
+    for source in pool.usable():
+        try:
+            _require_code(source, addresses, head := source.head())
+        except (*NODE_FAILURES, UnexpectedAnswerError) as problem:  # an endpoint may be far behind, too
+            problems.append(problem)
+            continue
+        is_known = True
+        try:
+            return min(bisect_left(range(head), True, key=partial(source.has_code, address)) for address in addresses)
+        except NODE_FAILURES as problem:
+            _LOGGER.warning("endpoint=%s first_block=0 problem=%r", source.name, str(problem))
+    if is_known:
+        return 0
+    missing = next((problem for problem in problems if isinstance(problem, UnexpectedAnswerError)), None)
+    if missing is not None:
+        raise missing
+    raise NoEndpointError(pool.chain_id, "; ".join(map(str, problems)))
+
+
+def _require_code(source: Source, addresses: Sequence[str], block: int) -> None:
+    """Check that there are contracts at some addresses.
+
+    Raises:
+        UnexpectedAnswerError: There is none at one of them.
+    """
+    for address in addresses:
+        if not source.has_code(address, block):
+            raise UnexpectedAnswerError(
+                f"there is no contract at {address}, where an identity registry should be: check --rpc-url, or name "
+                "another --deployment"
+            )
+
+
+def chain_id_of(endpoints: Sequence[Endpoint], deployments: Sequence[Deployment]) -> int:
+    """Return the chain of the first endpoint that answers, or of one that is of the deployments' chain.
+
+    The pool compares the others with it.
+
+    Raises:
+        NoEndpointError: None is of the deployments' chain, and one that fails may be.
+    """
+    wanted = {deployment.chain_id for deployment in deployments}
+    problems: list[str] = []
+    are_final = True
+    others: dict[str, int] = {}
+    for endpoint in endpoints:
+        try:
+            chain_id = Source(endpoint, ()).chain_id()
+        except NODE_FAILURES as problem:
+            problems.append(f"{endpoint.name}: {problem}")
+            are_final &= getattr(problem, "is_final", False)
+            continue
+        if not wanted or chain_id in wanted:
+            return chain_id
+        others[endpoint.name] = chain_id
+    if others and not problems:
+        return next(iter(others.values()))
+    told = "; ".join((*problems, *(f"{name}: chain {number}" for name, number in others.items())))
+    raise NoEndpointError(None, told, is_final=are_final)

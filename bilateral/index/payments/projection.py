@@ -1,0 +1,91 @@
+"""Payments that the index read after it was past their block, so that an earlier answer can be given again."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+from sqlalchemy import delete, select, update
+
+from bilateral.index.log import tables as schema
+from bilateral.index.log.locks import hold_cursor
+from bilateral.index.log.rows import rows_of
+from bilateral.index.payments.tables import late_payment
+
+if TYPE_CHECKING:
+    from collections.abc import Collection
+
+    from sqlalchemy import Connection
+
+FORGOTTEN: Final = -1
+"""The first block of a row which says that all payments were read again."""
+
+
+def note_late_payments(connection: Connection, chain_id: int, blocks: Collection[int]) -> None:
+    """Note the last indexed block at which payments are read, if it is later than their own.
+
+    Args:
+        connection: The connection, in the transaction that stores the payments. It is about to end.
+        chain_id: The chain.
+        blocks: The blocks of the payments and returns.
+    """
+    if not blocks:
+        return
+    hold_cursor(connection, chain_id)
+    head = _head(connection, chain_id)
+    if head > min(blocks):
+        _note(connection, chain_id, min(blocks), head)
+
+
+def note_forgotten_payments(connection: Connection, chain_id: int) -> None:
+    """Note that all payments of a chain are read again: nobody can say any more which ones were known when."""
+    connection.execute(delete(late_payment).where(late_payment.c.chain_id == chain_id))
+    hold_cursor(connection, chain_id)
+    _note(connection, chain_id, FORGOTTEN, _head(connection, chain_id))
+
+
+def forget_late_payments_after(connection: Connection, chain_id: int, block: int) -> None:
+    """Take notes out with the blocks that a reorganisation replaced.
+
+    Payments that were read at removed blocks count from the block after the last one that stays: an answer at that
+    one did not have them.
+
+    Args:
+        connection: The connection, in the transaction of the rollback.
+        chain_id: The chain.
+        block: The last block that stays.
+    """
+    table = late_payment
+    connection.execute(delete(table).where(table.c.chain_id == chain_id, table.c.first_block > block))
+    later = (table.c.chain_id == chain_id) & (table.c.seen_block > block)
+    connection.execute(update(table).where(later).values(seen_block=block + 1))
+
+
+def payments_known_at(connection: Connection, chain_id: int, block: int) -> int | None:
+    """Return the last block whose payments the index had read when a block was its last one.
+
+    Args:
+        connection: The database.
+        chain_id: The chain.
+        block: The block.
+
+    Returns:
+        The block itself, or an earlier one; None if payments were read again since.
+    """
+    table = late_payment
+    query = select(table.c.first_block).where(table.c.chain_id == chain_id, table.c.seen_block > block)
+    first = connection.execute(query.order_by(table.c.seen_block, table.c.first_block).limit(1)).scalar_one_or_none()
+    if first == FORGOTTEN:
+        return None
+    return block if first is None else min(block, first - 1)
+
+
+def _head(connection: Connection, chain_id: int) -> int:
+    table = schema.chain
+    block = connection.execute(select(table.c.block_number).where(table.c.chain_id == chain_id)).scalar_one_or_none()
+    return -1 if block is None else block
+
+
+def _note(connection: Connection, chain_id: int, first: int, seen: int) -> None:
+    rows_of(connection).insert_unless_known(
+        late_payment, {"chain_id": chain_id, "first_block": first, "seen_block": seen}
+    )

@@ -1,0 +1,249 @@
+"""Payments behind feedback: those that a file claims, compared with those that the index read from the chain."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Final
+
+from sqlalchemy import BigInteger, bindparam, select
+
+from bilateral.index.log.lists import in_parts
+from bilateral.index.payments.tables import payment
+from bilateral.index.reading.prepared import CHAIN, Prepared
+from bilateral.index.reading.values import Exact, exact
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+
+    from sqlalchemy import Connection, Select
+
+    from bilateral.index.ratings.feedback import Feedback
+    from bilateral.index.ratings.recent import RecentFeedback
+    from bilateral.index.reading.registries import AgentKey
+
+PROVEN: Final = "proven"
+"""The client paid the rated agent in the named transaction, as the chain shows."""
+
+TO_ITSELF: Final = "to itself"
+"""The same, but the client owns the agent, is its wallet, or may act for it. Such a payment proves nothing."""
+
+CLAIMED: Final = "claimed"
+"""The file names a transaction, in which the index has no payment of the client to the agent."""
+
+NONE: Final = "none"
+"""The feedback names no payment."""
+
+_HASH: Final = re.compile("0x([0-9a-fA-F]{64})")
+_DECIMALS: Final = 6  # of a dollar in millionths
+
+
+@dataclass(frozen=True, slots=True)
+class Payment:
+    """A payment that the index read from the chain.
+
+    Attributes:
+        chain_id: Its chain.
+        payer: The account that paid.
+        payee: The wallet that was paid.
+        agent: The short id of the agent whose wallet it was.
+        token: The token.
+        dollars: The amount in dollars, exact to millionths and rounded down.
+        is_to_itself: True if the payer owns the agent, is its wallet, or may act for it.
+        block: Its block.
+        log_index: Its place in the block.
+        time: The time of the block, Unix seconds.
+        transaction: Its transaction.
+    """
+
+    chain_id: int
+    payer: str
+    payee: str
+    agent: str
+    token: str
+    dollars: Exact
+    is_to_itself: bool
+    block: int
+    log_index: int
+    time: int
+    transaction: str
+
+
+@dataclass(frozen=True, slots=True)
+class PaymentProof:
+    """The answer to the question if a feedback was paid for.
+
+    Attributes:
+        state: `proven`, `to itself`, `claimed` or `none`.
+        claimed: The transaction that the file names, the word of a stranger; None without one.
+        payment: The payment that the chain shows; None if the index has none.
+    """
+
+    state: str
+    claimed: str | None
+    payment: Payment | None
+
+
+def proofs_of(
+    connection: Connection, identities: dict[str, str], chain_id: int, entries: Sequence[Feedback]
+) -> tuple[PaymentProof, ...]:
+    """Compare the payments that feedback claims with those in the index.
+
+    Args:
+        connection: The database.
+        identities: The identity registry of each registry of feedback.
+        chain_id: The chain of the feedback.
+        entries: The feedback.
+
+    Returns:
+        A proof for each feedback, in their order.
+    """
+    claims = [entry.file.payment_transaction if entry.file else None for entry in entries]
+    payments = _payments_in(connection, chain_id, claims)
+    return tuple(
+        _proof(claim, payments, entry.client, identities.get(entry.registry), entry.agent_id)
+        for claim, entry in zip(claims, entries, strict=True)
+    )
+
+
+def proof_of(  # noqa: PLR0913, PLR0917  # one a part of the question
+    connection: Connection, identity: str | None, chain_id: int, agent_id: int, client: str, claim: str | None
+) -> PaymentProof:
+    """Compare one payment that a file claims with those in the index.
+
+    Args:
+        connection: The database.
+        identity: The identity registry of the rated agent; None if it is unknown.
+        chain_id: The chain.
+        agent_id: The id of the agent's token.
+        client: The client, in checksum form.
+        claim: The transaction that the file names; None without one.
+    """
+    return _proof(claim, _payments_in(connection, chain_id, [claim]), client, identity, agent_id)
+
+
+def payment_states(connection: Connection, key: AgentKey, newest: Sequence[RecentFeedback]) -> tuple[str, ...]:
+    """Return the state of the payment of each of an agent's newest feedback.
+
+    Args:
+        connection: The database.
+        key: The agent.
+        newest: Its newest feedback.
+
+    Returns:
+        `proven`, `to itself`, `claimed` or `none` for each feedback, in their order.
+    """
+    payments = _payments_in(connection, key.chain_id, [feedback.payment_transaction for feedback in newest])
+    proofs = (
+        _proof(
+            recent_feedback.payment_transaction, payments, recent_feedback.client, key.identity_registry, key.agent_id
+        )
+        for recent_feedback in newest
+    )
+    return tuple(proof.state for proof in proofs)
+
+
+def payments_by(connection: Connection, chain_id: int, payer: str, limit: int = 12) -> tuple[Payment, ...]:
+    """Return the newest payments of an account to agents.
+
+    Args:
+        connection: The database.
+        chain_id: The chain.
+        payer: The account, in checksum form.
+        limit: The largest number of payments.
+    """
+    return _newest(_BY_PAYER, connection, chain_id, payer, limit)
+
+
+def payments_to(connection: Connection, chain_id: int, payee: str, limit: int = 12) -> tuple[Payment, ...]:
+    """Return the newest payments to an account that is the wallet of agents.
+
+    Args:
+        connection: The database.
+        chain_id: The chain.
+        payee: The account, in checksum form.
+        limit: The largest number of payments.
+    """
+    return _newest(_BY_PAYEE, connection, chain_id, payee, limit)
+
+
+def _newest(
+    statement: Prepared, connection: Connection, chain_id: int, account: str, limit: int
+) -> tuple[Payment, ...]:
+    rows = statement.all(connection, {"chain": chain_id, "account": account, "limit": limit})
+    return tuple(_payment(chain_id, *row[1:]) for row in rows)
+
+
+def _payments_in(
+    connection: Connection, chain_id: int, claims: Iterable[str | None]
+) -> dict[bytes, list[tuple[str, Payment]]]:
+    """Return the payments of the transactions that files name, each with the identity registry of its agent."""
+    hashes = sorted({name for claim in claims if (name := _hash(claim)) is not None})
+    payments: dict[bytes, list[tuple[str, Payment]]] = {}
+    columns = payment.c
+    for part in in_parts(hashes):
+        query = _selection().where(columns.chain_id == chain_id, columns.transaction_hash.in_(part))
+        for identity, *values in connection.execute(query):
+            paid = _payment(chain_id, *values)
+            payments.setdefault(bytes.fromhex(paid.transaction[2:]), []).append((identity, paid))
+    return payments
+
+
+def _proof(
+    claim: str | None,
+    payments_of: dict[bytes, list[tuple[str, Payment]]],
+    client: str,
+    identity: str | None,
+    agent_id: int,
+) -> PaymentProof:
+    """Return the proof of one feedback. A payment of somebody else, or to another agent, proves nothing."""
+    if claim is None:
+        return PaymentProof(NONE, None, None)
+    name = _hash(claim)
+    agent = str(agent_id)
+    fitting = [
+        paid
+        for registry, paid in (payments_of.get(name, ()) if name is not None else ())
+        if registry == identity and paid.payer == client and paid.agent.partition(":")[2] == agent
+    ]
+    if not fitting:
+        return PaymentProof(CLAIMED, claim, None)
+    best = min(fitting, key=lambda log: (log.is_to_itself, log.log_index))
+    return PaymentProof(TO_ITSELF if best.is_to_itself else PROVEN, claim, best)
+
+
+def _hash(claim: str | None) -> bytes | None:
+    """Return the hash of a transaction that a file names; None if the text is not one."""
+    matched = _HASH.fullmatch(claim or "")
+    return None if matched is None else bytes.fromhex(matched[1])
+
+
+def _payment(chain_id: int, *values: Any) -> Payment:
+    payer, payee, agent_id, token, micros, kinship, block, log_index, time, transaction = values
+    return Payment(
+        *(chain_id, payer, payee, f"{chain_id}:{int(agent_id)}", token, exact(micros, _DECIMALS), kinship is not None),
+        *(block, log_index, time, f"0x{transaction.hex()}"),
+    )
+
+
+def _selection() -> Select[Any]:
+    """Return the statement for payments."""
+    columns = payment.c
+    return select(
+        *(columns[name] for name in ("identity_registry", "payer", "payee", "agent_id", "token", "micros", "kinship")),
+        *(columns.block_number, columns.log_index, columns.block_time, columns.transaction_hash),
+    )
+
+
+def _of_account(name: str) -> Prepared:
+    """Return the statement for the newest payments of an account, as the payer or as the payee."""
+    columns = payment.c
+    chain = columns.chain_id == CHAIN
+    account = columns[name] == bindparam("account", type_=columns[name].type)
+    limit = bindparam("limit", type_=BigInteger)
+    order = (columns.block_number.desc(), columns.log_index.desc())
+    return Prepared(_selection().where(chain, account).order_by(*order).limit(limit))
+
+
+_BY_PAYER: Final = _of_account("payer")
+_BY_PAYEE: Final = _of_account("payee")

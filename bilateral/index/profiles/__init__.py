@@ -1,0 +1,1 @@
+"""One agent with everything that the index has of it."""

@@ -1,0 +1,1 @@
+"""Feedback and ratings, their summaries and answers."""

@@ -1,0 +1,365 @@
+"""Feedback on agents, open and authorised, and the responses to it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cache
+from operator import itemgetter
+from typing import TYPE_CHECKING, Any, Final
+
+from sqlalchemy import BigInteger, Boolean, and_, bindparam, column, select, table, tuple_
+
+from bilateral.core.events import NewFeedback, ResponseAppended
+from bilateral.index.files import tables as files
+from bilateral.index.files.content import FileContent
+from bilateral.index.log import tables as schema
+from bilateral.index.reading.pages import Page, decode_cursor, encode_cursor, newest_page, page_of, require_limit
+from bilateral.index.reading.prepared import Prepared
+from bilateral.index.reading.values import Exact, Wide, exact, hexadecimal
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from sqlalchemy import ColumnElement, Connection, Row, Select
+
+    from bilateral.core.values.blind import Blind
+    from bilateral.index.reading.registries import AgentKey
+
+_GIVEN: Final = schema.EVENT_TABLES[NewFeedback]
+_RESPONSE: Final = schema.EVENT_TABLES[ResponseAppended]
+
+VIEW: Final = table(
+    "feedback",
+    *(column(field.name, field.type) for field in _GIVEN.c),
+    column("revoked_block", BigInteger),
+    column("is_revoked", Boolean),
+    column("is_blind", Boolean),
+)
+FILE: Final = files.file
+_REFERENCE: Final = files.file_reference
+_FILE_FIELDS: Final = (
+    *("text", "comment", "mcp_tool", "mcp_prompt", "mcp_resource", "a2a_skills", "a2a_task_id"),
+    *("oasf_skills", "oasf_domains", "payment_from", "payment_to", "payment_chain_id", "payment_transaction"),
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Feedback:
+    """A client's feedback on an agent.
+
+    Attributes:
+        id: The textual id, whose index counts from 0: `8453:247:0x742d…:0`.
+        agent: The agent's short id.
+        agent_id: The id of the agent's token.
+        registry: The registry.
+        client: The client's address.
+        feedback_index: The index on chain, from 1.
+        value: The exact value.
+        tag1: The measure.
+        tag2: The qualifier.
+        endpoint: The endpoint that was used.
+        uri: The URI of the feedback file.
+        hash: The hash of that file on chain; None without one.
+        is_revoked: True if the client revoked it.
+        revoked_block: The block of the revocation.
+        is_blind: True if it was sealed before either side saw the other's rating.
+        block: Its block.
+        log_index: Its place in the block.
+        time: The time of the block, Unix seconds.
+        transaction: Its transaction.
+        file: Its file; None if it names none.
+    """
+
+    id: str
+    agent: str
+    agent_id: Wide
+    registry: str
+    client: str
+    feedback_index: Wide
+    value: Exact
+    tag1: str
+    tag2: str
+    endpoint: str
+    uri: str
+    hash: str | None
+    is_revoked: bool
+    revoked_block: int | None
+    is_blind: bool
+    block: int
+    log_index: int
+    time: int
+    transaction: str
+    file: FileContent | None
+
+
+@dataclass(frozen=True, slots=True)
+class FeedbackFilter:
+    """The feedback to show.
+
+    Attributes:
+        tag1: The first tag; None for any.
+        tag2: The second tag; None for any.
+        client: The client; None for any.
+        include_revoked: True to show revoked feedback too.
+        blind: `only` for feedback that was sealed first; None for all.
+    """
+
+    tag1: str | None = None
+    tag2: str | None = None
+    client: str | None = None
+    include_revoked: bool = True
+    blind: Blind | None = None
+
+
+_ANY: Final = FeedbackFilter()
+
+
+def _selection() -> Select[Any]:
+    """Return the statement for feedback with its file."""
+    columns, read = VIEW.c, files.feedback_file
+    # The view `referenced_file` would do, but SQLite reads all of it before it joins it.
+    place = [_REFERENCE.c[name] == columns[name] for name in ("chain_id", "block_number", "log_index")]
+    return select(
+        *(columns[name] for name in ("chain_id", "agent_id", "registry", "client_address", "feedback_index")),
+        *(columns[name] for name in ("value", "value_decimals", "tag1", "tag2", "endpoint", "feedback_uri")),
+        *(columns[name] for name in ("feedback_hash", "is_revoked", "revoked_block", "is_blind")),
+        *(columns.block_number, columns.log_index),
+        *(columns.block_time, columns.transaction_hash, FILE.c.state, FILE.c.integrity, FILE.c.reason),
+        *(read.c[name] for name in _FILE_FIELDS),
+    ).select_from(
+        VIEW.outerjoin(_REFERENCE, and_(*place))
+        .outerjoin(FILE, FILE.c.file_id == _REFERENCE.c.file_id)
+        .outerjoin(read, and_(read.c.content_hash == FILE.c.content_hash, FILE.c.state == files.State.LOADED))
+    )
+
+
+SELECTION: Final = _selection()
+_ORDER: Final = (VIEW.c.block_number, VIEW.c.log_index)
+
+
+def _bound(name: str, column: ColumnElement[Any]) -> ColumnElement[bool]:
+    """Return the condition that a column equals a parameter, for statements that are made once."""
+    return column == bindparam(name, type_=column.type)
+
+
+_OF_AGENT: Final = SELECTION.where(
+    _bound("chain", VIEW.c.chain_id), _bound("agent", VIEW.c.agent_id), _bound("registry", VIEW.c.registry)
+)
+_BY_ACCOUNT: Final = SELECTION.where(_bound("chain", VIEW.c.chain_id), _bound("account", VIEW.c.client_address))
+
+
+def feedback_of(
+    connection: Connection, key: AgentKey, wanted: FeedbackFilter = _ANY, *, limit: int = 20, cursor: str | None = None
+) -> Page[Feedback]:
+    """Return the feedback on an agent, the newest first.
+
+    Args:
+        connection: The database.
+        key: The agent.
+        wanted: The feedback to show.
+        limit: The largest number of entries.
+        cursor: The place in the list, from the former page.
+
+    Raises:
+        InvalidCursorError: The cursor is not of this list.
+        InvalidArgumentError: The limit is out of range.
+    """
+    # One statement a registry: each ends after a page, by the index of the agent's feedback. With IN none would.
+    registries = key.reputations or key.registries
+    parameters = [{"chain": key.chain_id, "agent": key.agent_id, "registry": registry} for registry in registries]
+    return _page(connection, _OF_AGENT, parameters, wanted, limit, cursor, f"feedback of {key.global_id}")
+
+
+def feedback_by(  # noqa: PLR0913  # one a filter
+    connection: Connection,
+    chain_id: int,
+    client: str,
+    wanted: FeedbackFilter = _ANY,
+    *,
+    limit: int = 20,
+    cursor: str | None = None,
+) -> Page[Feedback]:
+    """Return the feedback that an account gave on a chain, the newest first.
+
+    Args:
+        connection: The database.
+        chain_id: The chain.
+        client: The account, in checksum form.
+        wanted: The feedback to show.
+        limit: The largest number of entries.
+        cursor: The place in the list, from the former page.
+
+    Raises:
+        InvalidCursorError: The cursor is not of this list.
+        InvalidArgumentError: The limit is out of range.
+    """
+    parameters = [{"chain": chain_id, "account": client}]
+    return _page(connection, _BY_ACCOUNT, parameters, wanted, limit, cursor, f"feedback by {chain_id}:{client}")
+
+
+def _page(  # noqa: PLR0913, PLR0917  # one a filter
+    connection: Connection,
+    statement: Select[Any],
+    parameters: Sequence[dict[str, Any]],
+    wanted: FeedbackFilter,
+    limit: int,
+    cursor: str | None,
+    kind: str,
+) -> Page[Feedback]:
+    """Return a page of the feedback that a statement finds with several sets of parameters, together."""
+    require_limit(limit)
+    filters = {
+        name: value
+        for name, value in (("tag1", wanted.tag1), ("tag2", wanted.tag2), ("client", wanted.client))
+        if value is not None
+    }
+    last = {}
+    if cursor is not None:
+        last = dict(zip(("last_block", "last_index"), decode_cursor(kind, cursor, int, int), strict=True))
+    shown = wanted.include_revoked, wanted.blind is not None
+    listed = _listed(statement, tuple(filters), shown, is_first=cursor is None)
+    rows: list[tuple[Any, ...]] = []
+    for parameter in parameters:
+        rows += listed.all(connection, {**parameter, **filters, **last, "limit": limit + 1})
+    rows.sort(key=itemgetter(*_PLACE), reverse=True)
+    return page_of(
+        rows[: limit + 1], limit, feedback_of_row, lambda row: encode_cursor(kind, *(row[place] for place in _PLACE))
+    )
+
+
+_PLACE: Final = tuple([column.name for column in SELECTION.selected_columns].index(part.name) for part in _ORDER)
+"""The places of block and log index in a row of `SELECTION`."""
+
+_FILTERED: Final = {"tag1": VIEW.c.tag1, "tag2": VIEW.c.tag2, "client": VIEW.c.client_address}
+
+
+@cache
+def _listed(statement: Select[Any], filters: tuple[str, ...], shown: tuple[bool, bool], *, is_first: bool) -> Prepared:
+    """Return a statement with the conditions of some filters. There are 64 of each."""
+    include_revoked, only_blind = shown
+    query = statement.where(*(_bound(name, _FILTERED[name]) for name in filters))
+    if not include_revoked:
+        query = query.where(VIEW.c.is_revoked.is_(False))
+    if only_blind:
+        query = query.where(VIEW.c.is_blind.is_(True))
+    if not is_first:
+        last = tuple_(*(bindparam(name, type_=BigInteger) for name in ("last_block", "last_index")))
+        query = query.where(tuple_(*_ORDER) < last)
+    return Prepared(query.order_by(*(place.desc() for place in _ORDER)).limit(bindparam("limit", type_=BigInteger)))
+
+
+def feedback(connection: Connection, key: AgentKey, client: str, feedback_index: int) -> tuple[Feedback, ...]:
+    """Return one feedback. Several registries of one identity registry may each have one.
+
+    Args:
+        connection: The database.
+        key: The agent.
+        client: The client's address, in checksum form.
+        feedback_index: The index on chain, from 1.
+
+    Returns:
+        The feedback, the newest first.
+    """
+    columns = VIEW.c
+    statement = SELECTION.where(
+        *(columns.chain_id == key.chain_id, columns.registry.in_(key.registries), columns.agent_id == key.agent_id),
+        *(columns.client_address == client, columns.feedback_index == feedback_index),
+    )
+    rows = connection.execute(statement.order_by(*(column.desc() for column in _ORDER)).limit(100))
+    return tuple(feedback_of_row(row) for row in rows)
+
+
+def feedback_of_row(row: Sequence[Any]) -> Feedback:
+    """Return a row as feedback."""
+    chain_id, agent_id, registry, client, index, value, decimals, tag1, tag2, endpoint, uri, *rest = row
+    hash_, is_revoked, revoked_block, is_blind, block, log_index, time, transaction, state, *content = rest
+    agent = f"{chain_id}:{agent_id}"
+    values: tuple[Any, ...] = (
+        *(_feedback_id(agent, client, index), agent, agent_id, registry, client, index),
+        *(exact(value, decimals), tag1, tag2, endpoint, uri, hexadecimal(hash_), bool(is_revoked), revoked_block),
+        *(bool(is_blind), block, log_index, time, f"0x{transaction.hex()}"),
+        None if state is None else FileContent(state, *content),
+    )
+    return Feedback(*values)
+
+
+def _feedback_id(agent: str, client: str, index: int) -> str:
+    """Return the textual id. A registry of somebody else may emit the index 0, which has none.
+
+    `FeedbackId` would check again what the tables hold: an address in checksum form, and numbers within their ranges.
+    """
+    return f"{agent}:{client}:{index - 1}" if index else f"{agent}:{client}:"
+
+
+@dataclass(frozen=True, slots=True)
+class Response:
+    """A response to feedback. Anybody may respond.
+
+    Attributes:
+        feedback: The textual id of the feedback.
+        registry: The registry.
+        responder: The address that responded.
+        uri: The URI of the response.
+        hash: The hash of that file on chain; None without one.
+        block: Its block.
+        log_index: Its place in the block.
+        time: The time of the block, Unix seconds.
+        transaction: Its transaction.
+    """
+
+    feedback: str
+    registry: str
+    responder: str
+    uri: str
+    hash: str | None
+    block: int
+    log_index: int
+    time: int
+    transaction: str
+
+
+def responses_of(  # noqa: PLR0913  # one a filter
+    connection: Connection,
+    key: AgentKey,
+    client: str | None = None,
+    feedback_index: int | None = None,
+    *,
+    limit: int = 20,
+    cursor: str | None = None,
+) -> Page[Response]:
+    """Return the responses to the feedback on an agent, the newest first.
+
+    Args:
+        connection: The database.
+        key: The agent.
+        client: The client whose feedback was answered; None for any.
+        feedback_index: The feedback's index on chain, from 1; None for any.
+        limit: The largest number of entries.
+        cursor: The place in the list, from the former page.
+
+    Raises:
+        InvalidCursorError: The cursor is not of this list.
+        InvalidArgumentError: The limit is out of range.
+    """
+    require_limit(limit)
+    columns, kind = _RESPONSE.c, f"responses of {key.global_id}"
+    names = ("client_address", "feedback_index", "registry", "responder", "response_uri", "response_hash")
+    statement = select(
+        *(columns[name] for name in names),
+        *(columns.block_number, columns.log_index, columns.block_time, columns.transaction_hash),
+    ).where(columns.chain_id == key.chain_id, columns.registry.in_(key.registries), columns.agent_id == key.agent_id)
+    if client is not None:
+        statement = statement.where(columns.client_address == client)
+    if feedback_index is not None:
+        statement = statement.where(columns.feedback_index == feedback_index)
+    order = (columns.block_number, columns.log_index)
+    agent = key.id
+
+    def convert(row: Row[*tuple[Any, ...]]) -> Response:
+        given_by, index, registry, responder, uri, hash_, block, log_index, time, transaction = row
+        return Response(
+            *(_feedback_id(agent, given_by, index), registry, responder, uri, hexadecimal(hash_)),
+            *(block, log_index, time, f"0x{transaction.hex()}"),
+        )
+
+    return newest_page(connection, statement, order, convert, kind=kind, limit=limit, cursor=cursor)

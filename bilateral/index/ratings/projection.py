@@ -1,0 +1,266 @@
+"""Summaries of ratings by agent, side and tag, kept up to date batch by batch.
+
+A batch of events makes one change a summary and one a counterpart, in time that does not depend on how many entries
+there are. All sums are exact integers, so adding and removing in any order gives the same rows as computing them again.
+A rollback removes the changes of the removed events, and needs no record of former rows.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from dataclasses import dataclass, field
+from functools import lru_cache
+from operator import itemgetter
+from typing import TYPE_CHECKING, Final, TypeAlias
+
+from bilateral.core.events import (
+    ClientRated,
+    FeedbackRevoked,
+    NewAuthorizedFeedback,
+    NewFeedback,
+    RatingsOpened,
+    ValidatorRated,
+)
+from bilateral.core.values.blind import BLIND_SIDES
+from bilateral.core.values.bounds import lower_bound, scale_of_tag, share_of_scale
+from bilateral.core.values.units import units_of
+from bilateral.index.log import tables as schema
+from bilateral.index.log.row_changes import Writes
+from bilateral.index.log.rows import key_columns, picker
+from bilateral.index.log.text import key_text, padded_text
+
+if TYPE_CHECKING:
+    from sqlalchemy import Table
+
+    from bilateral.index.chain.extraction import EventRows
+    from bilateral.index.log.rows import Row, Rows
+
+DECIMALS: Final = 18
+"""The most decimals of a feedback that counts."""
+
+_UNITS: Final = [10 ** (DECIMALS - decimals) for decimals in range(DECIMALS + 1)]
+_BLOCK: Final = 1
+"""The position of a row's block number; that of its log index is the next one."""
+
+_NOTHING: Final = (0, 0, 0)
+"""The entries of a counterpart without any: their number, the sum of their shares, that of their values."""
+
+_FEEDBACK_KEY: Final = ("registry", "agent_id", "client_address", "feedback_index")
+
+SUMMARY_EVENTS: Final = (
+    *(NewFeedback, FeedbackRevoked, NewAuthorizedFeedback, ClientRated, ValidatorRated),
+    RatingsOpened,
+)
+"""The events that summaries follow from."""
+
+_GIVEN, _REVOKED, _AUTHORIZED, _CLIENT, _VALIDATOR, _OPENED = (schema.EVENT_TABLES[event] for event in SUMMARY_EVENTS)
+_pick_feedback: Final = {table: picker(table, *_FEEDBACK_KEY) for table in (_GIVEN, _REVOKED)}
+_pick_entry = picker(_GIVEN, "registry", "agent_id", "tag1", "client_address", "value", "value_decimals")
+_pick_authorized = picker(_AUTHORIZED, "registry", "agent_id", "tag1", "client_address", "score")
+_pick_client = picker(_CLIENT, "registry", "client_id", "server_id", "rating")
+_pick_opened = picker(_OPENED, "registry", "client_id", "server_id", "client", "feedback_index")
+_pick_validator = picker(_VALIDATOR, "registry", "validator_id", "server_id", "rating")
+
+SUMMARY_COLUMNS: Final = frozenset(
+    {
+        *("block_number", "log_index", *_FEEDBACK_KEY, "tag1", "value", "value_decimals", "score"),
+        *("client_id", "validator_id", "server_id", "rating", "client"),
+    }
+)
+"""The columns of these events that summaries follow from."""
+
+Subject: TypeAlias = tuple[str, int, str, str]
+"""Registry, agent, side and tag: the key of a summary, without the chain."""
+
+_Openings: TypeAlias = "dict[Row, Row]"
+"""Openings of blind ratings, by block and log index."""
+
+
+@dataclass(slots=True)
+class _Change:
+    """The change of one summary.
+
+    Attributes:
+        count: The change of the number of entries.
+        value_sum: The change of the sum of values.
+        counterparts: For each counterpart the change of its number of entries, of the sum of their shares, and of the
+            sum of their values in millionths.
+    """
+
+    count: int = 0
+    value_sum: int = 0
+    counterparts: dict[str, tuple[int, int, int]] = field(default_factory=dict)
+
+
+class SummaryTables:
+    """The tables `summary` and `counterpart`, for one batch of events of one chain.
+
+    Args:
+        chain_id: The chain.
+        rows: The access to rows.
+    """
+
+    def __init__(self, chain_id: int, rows: Rows) -> None:
+        self._chain_id = chain_id
+        self._rows = rows
+        self._changes: dict[Subject, _Change] = defaultdict(_Change)
+
+    def derive(self, events: EventRows, sign: int = 1) -> None:
+        """Bring the tables up to date with further events, or undo events that the tables of events still hold.
+
+        Args:
+            events: The rows of all events of some blocks.
+            sign: 1 to add the events, -1 to remove them.
+        """
+        opened = {row[_BLOCK : _BLOCK + 2]: _pick_opened(row) for row in events.get(_OPENED, ())}
+        for row in events.get(_GIVEN, ()):
+            if _pick_entry(row)[-1] <= DECIMALS:
+                self._add_feedback(row, sign, is_blind=_opens_feedback(opened, row))
+        for row in events.get(_AUTHORIZED, ()):
+            registry, agent_id, raw_tag, client, score = _pick_authorized(row)
+            self._add((registry, agent_id, "server", _text_of(raw_tag)), client, score, 0, sign)
+        for table, pick, side in ((_CLIENT, _pick_client, "client"), (_VALIDATOR, _pick_validator, "validator")):
+            for row in events.get(table, ()):
+                registry, agent_id, server_id, rating = pick(row)
+                is_blind = side in BLIND_SIDES and _opens_rating(opened, row)
+                for name in (side, BLIND_SIDES[side]) if is_blind else (side,):
+                    self._add((registry, agent_id, name, ""), f"agent {server_id}", rating, 0, sign)
+        self._revoke(self._revoked(events), opened, -sign)
+        self._write()
+
+    def _add_feedback(self, row: Row, sign: int, *, is_blind: bool) -> None:
+        registry, agent_id, tag, client, value, decimals = _pick_entry(row)
+        for side in ("server", BLIND_SIDES["server"]) if is_blind else ("server",):
+            self._add((registry, agent_id, side, key_text(tag)), client, value, decimals, sign)
+
+    def _revoke(self, revoked: list[Row], opened: _Openings, sign: int) -> None:
+        """Remove revoked feedback, of this batch and of earlier ones, whose openings the tables hold."""
+        if not revoked:
+            return
+        places = [(self._chain_id, row[_BLOCK], row[_BLOCK + 1] + 1) for row in revoked]
+        stored = self._rows.select(_OPENED, ("chain_id", "block_number", "log_index"), places)
+        known = {row[_BLOCK : _BLOCK + 2]: _pick_opened(row) for row in stored} | opened
+        for row in revoked:
+            self._add_feedback(row, sign, is_blind=_opens_feedback(known, row))
+
+    def _add(self, subject: Subject, account: str, value: int, decimals: int, sign: int) -> None:
+        """Add an entry (sign 1), or remove it (-1)."""
+        change = self._changes[subject]
+        share, units = _share(subject[3], value, decimals)
+        change.count += sign
+        change.value_sum += sign * value * _UNITS[decimals]
+        count, shares, sum_of_units = change.counterparts.get(account, _NOTHING)
+        change.counterparts[account] = count + sign, shares + sign * share, sum_of_units + sign * units
+
+    def _revoked(self, events: EventRows) -> list[Row]:
+        """Return the rows of the feedback that the revocations among some events remove.
+
+        A registry of the standard gives each index once, and revokes it once, afterwards. Others may do as they like:
+        a revocation removes the latest feedback with its index, if that still counts.
+        """
+        of_batch = {table: events.get(table, ()) for table in (_GIVEN, _REVOKED)}
+        keys = {_pick_feedback[_REVOKED](row) for row in of_batch[_REVOKED]}
+        if not keys:
+            return []
+        first = min(rows[0][_BLOCK] for rows in of_batch.values() if rows)
+        wanted = [(self._chain_id, *key) for key in keys]
+        history: list[tuple[Row, Table, Row]] = []
+        for table, pick in _pick_feedback.items():
+            # The tables may hold the events of the batch too, and later ones.
+            stored = self._rows.select(table, ("chain_id", *_FEEDBACK_KEY), wanted)
+            relevant = [row for row in stored if row[_BLOCK] < first]
+            relevant += [row for row in of_batch[table] if pick(row) in keys]
+            history += [(row[_BLOCK : _BLOCK + 2], table, row) for row in relevant]
+        newest: dict[Row, Row] = {}
+        removed = []
+        for place, table, row in sorted(history, key=itemgetter(0)):
+            key = _pick_feedback[table](row)
+            if table is _REVOKED:
+                former = newest.pop(key, None)
+                if former is not None and place[0] >= first:
+                    removed.append(former)
+            elif _pick_entry(row)[-1] <= DECIMALS:
+                newest[key] = row
+        return removed
+
+    def _write(self) -> None:
+        chain_id, changes = self._chain_id, dict(sorted(self._changes.items()))  # in the order of the tables' pages
+        self._changes = defaultdict(_Change)
+        former_counterparts: dict[Row, Row] = {
+            row[:6]: row
+            for row in self._rows.select(
+                schema.counterpart,
+                key_columns(schema.counterpart),
+                [
+                    (chain_id, *subject, account)
+                    for subject, change in changes.items()
+                    for account in change.counterparts
+                ],
+            )
+        }
+        former_summaries: dict[Row, Row] = {
+            row[:5]: row
+            for row in self._rows.select(
+                schema.summary, key_columns(schema.summary), [(chain_id, *subject) for subject in changes]
+            )
+        }
+        summaries = Writes(self._rows, schema.summary)
+        counterparts = Writes(self._rows, schema.counterpart)
+        for subject, change in changes.items():
+            key = (chain_id, *subject)
+            _, _, _, _, _, count, number, value_sum, share_sum = former_summaries.get(key, (*key, 0, 0, 0, 0))[:9]
+            for account, (added, added_shares, added_units) in change.counterparts.items():
+                account_key = (*key, account)
+                known = former_counterparts.get(account_key)
+                before, shares, units = _NOTHING if known is None else known[6:]
+                after, new_shares = before + added, shares + added_shares
+                if before:
+                    share_sum -= shares // before
+                    number -= 1
+                if after:
+                    share_sum += new_shares // after
+                    number += 1
+                if added or added_shares or added_units:
+                    row = (*account_key, after, new_shares, units + added_units) if after else None
+                    counterparts.add(account_key, known, row)
+            count += change.count
+            value_sum += change.value_sum
+            values = (*key, *_values(count, number, value_sum, share_sum, subject[3])) if count else None
+            summaries.add(key, former_summaries.get(key), values)
+        summaries.write()
+        counterparts.write()
+
+
+def _opens_feedback(opened: _Openings, row: Row) -> bool:
+    """Return True if an opening follows a feedback at once and names it: the feedback is blind.
+
+    A registry of somebody else may emit what it likes, and marks its own feedback alone.
+    """
+    opening = opened.get((row[_BLOCK], row[_BLOCK + 1] + 1))
+    if opening is None:
+        return False
+    return bool((opening[0], *opening[2:]) == _pick_feedback[_GIVEN](row))
+
+
+def _opens_rating(opened: _Openings, row: Row) -> bool:
+    """Return True if an opening follows a client's rating at once, or after the feedback that was opened with it."""
+    registry, client_id, server_id, _ = _pick_client(row)
+    places = ((row[_BLOCK], row[_BLOCK + 1] + distance) for distance in (1, 2))
+    return any(opened[place][:3] == (registry, client_id, server_id) for place in places if place in opened)
+
+
+def _values(count: int, counterparts: int, value_sum: int, share_sum: int, tag: str) -> Row:
+    """Return the values of a summary's row."""
+    scale = scale_of_tag(tag)
+    bound = None if scale is None else lower_bound(share_sum, counterparts, scale)
+    return count, counterparts, value_sum, share_sum, value_sum / (_UNITS[0] * count), bound
+
+
+@lru_cache(maxsize=1 << 12)
+def _share(tag: str, value: int, decimals: int) -> tuple[int, int]:
+    """Return a value's share of its tag's scale, 0 for a tag without a scale; and the value in millionths."""
+    scale = scale_of_tag(tag)
+    return 0 if scale is None else share_of_scale(value, decimals, scale), units_of(value, decimals)
+
+
+_text_of = lru_cache(maxsize=1 << 12)(padded_text)

@@ -1,0 +1,209 @@
+"""Ratings of clients and validators by servers, in both directions."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import StrEnum
+from functools import cache
+from typing import TYPE_CHECKING, Any, Final
+
+from sqlalchemy import BigInteger, and_, bindparam, false, literal, not_, select, union_all
+
+from bilateral.core.events import ClientRated, ValidatorRated
+from bilateral.index.log import tables as schema
+from bilateral.index.log.unindexed import newest_first
+from bilateral.index.ratings.blind import follows_feedback, is_blind_rating
+from bilateral.index.reading.pages import Page, Small, after, decode_cursor, encode_cursor, page_of, require_limit
+from bilateral.index.reading.prepared import CHAIN
+from bilateral.index.reading.values import Wide
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from sqlalchemy import Connection, Row, Select
+
+    from bilateral.core.values.blind import Blind
+    from bilateral.index.reading.registries import AgentKey
+
+
+class Direction(StrEnum):
+    """The direction of a rating, seen from an agent."""
+
+    RECEIVED = "received"
+    """Servers rated the agent."""
+
+    GIVEN = "given"
+    """The agent, as a server, rated others."""
+
+
+class Side(StrEnum):
+    """The side as which an agent is rated by a server."""
+
+    CLIENT = "client"
+    VALIDATOR = "validator"
+
+
+SIDES: Final = {
+    Side.CLIENT: (schema.EVENT_TABLES[ClientRated], "client_id"),
+    Side.VALIDATOR: (schema.EVENT_TABLES[ValidatorRated], "validator_id"),
+}
+"""The table of each side's ratings, and the column of the rated agent."""
+
+_LAST: Final = ("last_block", "last_log_index")
+"""The parameters for the place of a cursor."""
+
+
+@dataclass(frozen=True, slots=True)
+class Rating:
+    """A server's rating of a client or validator. It is final.
+
+    Attributes:
+        side: The side as which the agent was rated, `client` or `validator`.
+        agent: The short id of the rated agent.
+        agent_id: The id of its token.
+        server: The short id of the server that rated.
+        server_id: The id of its token.
+        registry: The registry.
+        rating: 0 to 100.
+        is_blind: True if it was sealed before either side saw the other's rating.
+        is_answer: True if it is open, and the client gave the server feedback within the day before.
+        block: Its block.
+        log_index: Its place in the block.
+        time: The time of the block, Unix seconds.
+        transaction: Its transaction.
+    """
+
+    side: str
+    agent: str
+    agent_id: Wide
+    server: str
+    server_id: Wide
+    registry: str
+    rating: int
+    is_blind: bool
+    is_answer: bool
+    block: int
+    log_index: int
+    time: int
+    transaction: str
+
+
+def ratings_of(  # noqa: PLR0913  # one a filter
+    connection: Connection,
+    key: AgentKey,
+    direction: Direction = Direction.RECEIVED,
+    side: Side | None = None,
+    *,
+    servers: Sequence[int] | None = None,
+    blind: Blind | None = None,
+    limit: int = 20,
+    cursor: str | None = None,
+) -> Page[Rating]:
+    """Return the ratings of an agent, or by it, the newest first.
+
+    Args:
+        connection: The database.
+        key: The agent.
+        direction: `received` or `given`.
+        side: The side as which the rated one acted; None for both.
+        servers: Only by the servers with these ids; None for all.
+        blind: `only` for ratings that were sealed first; None for all.
+        limit: The largest number of entries.
+        cursor: The place in the list, from the former page.
+
+    Raises:
+        InvalidCursorError: The cursor is not of this list.
+        InvalidArgumentError: The limit is out of range.
+    """
+    require_limit(limit)
+    kind = f"{direction} ratings of {key.global_id}"
+    last = None if cursor is None else decode_cursor(kind, cursor, int, Small)
+    values = {"chain": key.chain_id, "registries": key.registries, "agent": key.agent_id, "limit": limit + 1}
+    if last is not None:
+        values |= dict(zip(_LAST, last, strict=True))
+    if servers is not None:
+        values["servers"] = servers
+    options = {"has_cursor": last is not None, "has_servers": servers is not None, "only_blind": blind is not None}
+    statement = _statement(direction, side, **options)
+    rows = connection.execute(statement, values).all()
+    return page_of(rows, limit, rating_of_row, lambda row: encode_cursor(kind, row.block_number, row.log_index))
+
+
+def client_rating(connection: Connection, key: AgentKey, server_id: int, reputation: str) -> int | None:
+    """Return the rating that a server gave a client (EIP-8004a, `getClientRating`); None if the index has none.
+
+    Args:
+        connection: The database.
+        key: The client.
+        server_id: The id of the server's token in the same identity registry.
+        reputation: The address of the reputation registry that counts.
+    """
+    table, subject = SIDES[Side.CLIENT]
+    columns = table.c
+    statement = (
+        select(columns.rating)
+        .where(columns.chain_id == key.chain_id, columns.registry == reputation)
+        .where(columns[subject] == key.agent_id, columns.server_id == server_id)
+        .limit(1)
+    )
+    return connection.execute(statement).scalar_one_or_none()
+
+
+@cache
+def _statement(direction: Direction, side: Side | None, **options: bool) -> Select[Any]:
+    """Return the statement for a page of ratings. To build it takes longer than to run it."""
+    parts = [_part(part_side, direction, **options) for part_side in Side if side in (None, part_side)]
+    united = union_all(*(part.subquery().select() for part in parts)).subquery()
+    place = (united.c.block_number.desc(), united.c.log_index.desc())
+    # Out here, it is computed for one page of ratings, and not for all that the parts sort.
+    is_open = and_(united.c.side == Side.CLIENT.value, not_(united.c.is_blind))
+    answers = and_(is_open, follows_feedback(united, "agent_id", CHAIN)).label("is_answer")
+    return select(united, answers).order_by(*place).limit(bindparam("limit", type_=BigInteger))
+
+
+def rating_selection(side: Side, chain: Any) -> Select[Any]:
+    """Return the statement for the ratings of one side, without a condition: `rating_of_row` wants `is_answer` too.
+
+    Args:
+        side: The side.
+        chain: The chain, which the condition must name, too.
+    """
+    table, subject = SIDES[side]
+    columns = table.c
+    is_blind = is_blind_rating(table, chain) if side is Side.CLIENT else false()
+    return select(
+        *(literal(side.value).label("side"), columns.chain_id, columns[subject].label("agent_id")),
+        *(columns.server_id, columns.registry, columns.rating, is_blind.label("is_blind")),
+        *(columns.block_number, columns.log_index, columns.block_time, columns.transaction_hash),
+    )
+
+
+def _part(side: Side, direction: Direction, *, has_cursor: bool, has_servers: bool, only_blind: bool) -> Select[Any]:
+    """Return the statement for the ratings of one side."""
+    table, subject = SIDES[side]
+    columns = table.c
+    agent_id = columns[subject] if direction is Direction.RECEIVED else columns.server_id
+    statement = rating_selection(side, CHAIN).where(
+        columns.chain_id == CHAIN,
+        columns.registry.in_(bindparam("registries", expanding=True, type_=columns.registry.type)),
+        agent_id == bindparam("agent", type_=agent_id.type),
+    )
+    if has_servers:
+        servers = bindparam("servers", expanding=True, type_=columns.server_id.type)
+        statement = statement.where(columns.server_id.in_(servers))
+    if only_blind:
+        statement = statement.where(is_blind_rating(table) if side is Side.CLIENT else false())
+    if has_cursor:
+        place = (columns.block_number, columns.log_index)
+        last = tuple(bindparam(name, type_=column.type) for name, column in zip(_LAST, place, strict=True))
+        statement = after(statement, place, last, descending=True)
+    return statement.order_by(*newest_first(columns)).limit(bindparam("limit", type_=BigInteger))
+
+
+def rating_of_row(row: Row[*tuple[Any, ...]]) -> Rating:
+    """Return a row as a rating."""
+    side, chain_id, agent_id, server_id, registry, rating, is_blind, *place, transaction, is_answer = row
+    return Rating(
+        *(side, f"{chain_id}:{agent_id}", agent_id, f"{chain_id}:{server_id}", server_id, registry, rating),
+        *(bool(is_blind), bool(is_answer), *place, f"0x{transaction.hex()}"),
+    )

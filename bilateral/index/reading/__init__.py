@@ -1,0 +1,1 @@
+"""Connections for readers, with registries, pages, replicas and snapshots."""

@@ -1,0 +1,166 @@
+"""The shards of a database that is a coordinator: which of them do not answer, so that visits leave them out."""
+
+from __future__ import annotations
+
+import logging
+import threading
+import time
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
+from contextvars import ContextVar
+from typing import TYPE_CHECKING, Any, Final
+
+from sqlalchemy import NullPool, create_engine, text
+from sqlalchemy.exc import DBAPIError
+
+from bilateral.index.errors import MissingChainError, ShardFailedError
+from bilateral.index.log.database import unavailable
+from bilateral.index.log.places import DOWN, LENIENT, MISSING, REACHABLE, has_reachable
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from sqlalchemy import URL, Connection
+
+    from bilateral.index.errors import DatabaseUnavailableError
+
+_LOGGER: Final = logging.getLogger("bilateral.api.database")
+
+_LOOK_SECONDS: Final = 1.0
+"""The seconds between two looks while a shard does not answer: as between two looks at replicas."""
+
+_LOOK_MILLISECONDS: Final = 3_000
+"""The time limit of a look: more than the two seconds in which the coordinator connects to a shard."""
+
+_PREPARE: Final = text(
+    "SELECT set_config('search_path', CAST(:path AS text), true), set_config(CAST(:of_down AS text), :down, true), "
+    "set_config(CAST(:of_lenient AS text), :lenient, true), set_config('plan_cache_mode', 'force_custom_plan', true)"
+)
+"""Settings of one visit. A kept plan would be that of other shards."""
+
+_IS_LENIENT: Final = ContextVar("is_lenient", default=False)
+"""True while visits leave out the rows of chains whose shard does not answer."""
+
+
+@contextmanager
+def without_missing_chains() -> Iterator[None]:
+    """Let visits leave out the rows of chains whose shard does not answer. Other visits fail if they need them."""
+    token = _IS_LENIENT.set(True)
+    try:
+        yield
+    finally:
+        _IS_LENIENT.reset(token)
+
+
+class ShardLooks:
+    """The shards of a coordinator.
+
+    Args:
+        url: The URL of the coordinator.
+        path: The schemas that its connections search.
+
+    Attributes:
+        down: The names of the shards that did not answer when they were looked at last.
+        missing: Their chains.
+    """
+
+    def __init__(self, url: URL, path: str) -> None:
+        """See the class. All shards answer until a visit fails."""
+        self.down: frozenset[str] = frozenset()
+        self.missing: frozenset[int] = frozenset()
+        self._path = f"{REACHABLE}, {path}"
+        self._engine = create_engine(url, poolclass=NullPool)  # a kept connection would not see a shard that is back
+        self._looked_at = 0.0
+        self._is_over = threading.Event()
+        self._lock = threading.Lock()
+        self._thread: threading.Thread | None = None
+
+    @classmethod
+    def of(cls, connection: Connection) -> ShardLooks | None:
+        """Return the shards of a database; None if it has none.
+
+        Args:
+            connection: The database.
+        """
+        if not has_reachable(connection):
+            return None
+        path = connection.execute(text("SELECT current_setting('search_path')")).scalar_one()
+        return cls(connection.engine.url, path)
+
+    def prepare(self, connection: Connection) -> None:
+        """Let a visit see the shards that answer. See `without_missing_chains`.
+
+        Args:
+            connection: The coordinator, at the beginning of a transaction.
+        """
+        if self.down:
+            settings = {"of_down": DOWN, "down": ",".join(sorted(self.down)), "of_lenient": LENIENT}
+            lenient = "on" if _IS_LENIENT.get() else "off"
+            connection.execute(_PREPARE, {"path": self._path, "lenient": lenient, **settings})
+
+    def failure(self, problem: DBAPIError, failure: DatabaseUnavailableError) -> DatabaseUnavailableError:
+        """Return the error of a visit that failed. Before, look which shards answer.
+
+        Args:
+            problem: The driver's error.
+            failure: The error of a database without shards.
+        """
+        driver_error: Any = problem.orig
+        if getattr(driver_error, "sqlstate", None) == MISSING:
+            return MissingChainError(int(driver_error.diag.message_detail))
+        failed_at = time.monotonic()
+        with self._lock:
+            if self._looked_at < failed_at and not self._look():
+                return failure
+        if self.down:
+            self.doubt()
+        return ShardFailedError(str(failure))
+
+    def doubt(self) -> None:
+        """Look at all shards aside, and again each second while one does not answer."""
+        if self._thread is None or not self._thread.is_alive():
+            self._thread = threading.Thread(target=self._look_again, name="shards", daemon=True)
+            self._thread.start()
+
+    def close(self) -> None:
+        """End the looks."""
+        self._is_over.set()
+        if self._thread is not None and self._thread.is_alive():
+            self._thread.join()
+
+    def _look_again(self) -> None:
+        while True:
+            with self._lock:
+                self._look()
+            if not self.down or self._is_over.wait(_LOOK_SECONDS):
+                return
+
+    def _look(self) -> bool:
+        """Note which shards answer, and return True; False if the coordinator itself does not answer."""
+        try:
+            with self._engine.connect() as connection:
+                shards = connection.execute(text(f"SELECT number, name, chains FROM {REACHABLE}.server")).all()  # noqa: S608
+        except DBAPIError:
+            return False
+        with ThreadPoolExecutor(len(shards)) as threads:
+            problems = list(threads.map(self._problem, [shard.number for shard in shards]))
+        told = zip(shards, problems, strict=True)
+        failing = {shard.name: problem for shard, problem in told if problem is not None}
+        for name in sorted(failing.keys() - self.down):
+            _LOGGER.warning("the shard %s is left out of reads: %s", name, failing[name])
+        for name in sorted(self.down - failing.keys()):
+            _LOGGER.warning("the shard %s answers again", name)
+        self.missing = frozenset(chain_id for shard in shards if shard.name in failing for chain_id in shard.chains)
+        self.down = frozenset(failing)
+        self._looked_at = time.monotonic()
+        return True
+
+    def _problem(self, number: int) -> str | None:
+        """Return the reason why a shard does not answer; None if it does."""
+        try:
+            with self._engine.connect() as connection:
+                connection.exec_driver_sql(f"SET LOCAL statement_timeout = {_LOOK_MILLISECONDS}")
+                connection.exec_driver_sql(f"SELECT FROM {REACHABLE}.look_{number:d}")
+        except DBAPIError as problem:
+            return str(unavailable(problem))
+        return None

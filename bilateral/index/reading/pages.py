@@ -1,0 +1,201 @@
+"""Pages of long lists. A cursor names the last entry of a page, so that new blocks shift nothing."""
+
+from __future__ import annotations
+
+import json
+import math
+import re
+from base64 import urlsafe_b64decode, urlsafe_b64encode
+from binascii import Error as Base64Error
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Final, Generic, TypeVar
+
+from sqlalchemy import tuple_
+
+from bilateral.core.errors import InvalidArgumentError
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+    from sqlalchemy import ColumnElement, Connection, Select
+
+T = TypeVar("T")
+R = TypeVar("R")
+
+DEFAULT_LIMIT: Final = 20  # entries that a reader looks through; programs ask for more
+MAX_LIMIT: Final = 1_000
+"""The largest number of entries of a page."""
+
+_SURROGATE: Final = re.compile("[\ud800-\udfff]")
+_HEXADECIMAL: Final = re.compile("(?:[0-9a-f]{2})*")
+_MAX_CURSOR: Final = 1_200  # characters: two texts of `MAX_KEY_BYTES` in base64, and numbers
+_MAX_BITS: Final = 63  # of a positive BIGINT
+_MAX_SMALL_BITS: Final = 31  # of a positive INTEGER
+_MAX_WIDE_BITS: Final = 256  # of an agent's id
+
+
+class Wide(int):
+    """The type of a value of up to 256 bits in a cursor, such as an agent's id. `int` has up to 63 bits."""
+
+
+class Small(int):
+    """The type of a value of up to 31 bits in a cursor, such as the place of an event in its block."""
+
+
+class InvalidCursorError(InvalidArgumentError):
+    """A cursor is not one that this list gave."""
+
+    reason = "invalid_cursor"
+
+    def __init__(self) -> None:
+        super().__init__("the cursor is not of this list: pass `next` of the former page unchanged")
+
+
+@dataclass(frozen=True, slots=True)
+class Page(Generic[T]):
+    """A part of a list.
+
+    Attributes:
+        items: The entries.
+        next: The cursor of the next page; None at the end of the list.
+    """
+
+    items: tuple[T, ...]
+    next: str | None
+
+
+def encode_cursor(kind: str, *key: str | float | bytes) -> str:
+    """Return the cursor of an entry.
+
+    Args:
+        kind: The list's name and filters: a cursor is valid for the same ones only.
+        *key: The values by which the list is sorted.
+    """
+    shown = [part.hex() if isinstance(part, bytes) else part for part in key]
+    text = json.dumps([kind, *shown], separators=(",", ":"), ensure_ascii=False)
+    return urlsafe_b64encode(text.encode()).decode().rstrip("=")
+
+
+def decode_cursor(kind: str, cursor: str, *types: type) -> tuple[Any, ...]:
+    """Read a cursor. It comes from a stranger.
+
+    Args:
+        kind: As for `encode_cursor`.
+        cursor: The cursor.
+        *types: The type of each value: `int`, `Wide`, `Small`, `float`, `str` or `bytes`.
+
+    Returns:
+        The values by which the list is sorted.
+
+    Raises:
+        InvalidCursorError: The cursor is not of this list.
+    """
+    try:
+        if len(cursor) > _MAX_CURSOR:
+            raise InvalidCursorError
+        decoded = json.loads(urlsafe_b64decode(cursor + "=" * (-len(cursor) % 4)))
+    except (ValueError, Base64Error, RecursionError):
+        raise InvalidCursorError from None
+    if not isinstance(decoded, list) or len(decoded) != len(types) + 1 or decoded[0] != kind:
+        raise InvalidCursorError
+    key = decoded[1:]
+    if not all(_is_of(value, expected) for value, expected in zip(key, types, strict=True)):
+        raise InvalidCursorError
+    return tuple(_CONVERTED.get(expected, _same)(part) for part, expected in zip(key, types, strict=True))
+
+
+def after(
+    statement: Select[Any], columns: Sequence[ColumnElement[Any]], key: Sequence[Any], *, descending: bool
+) -> Select[Any]:
+    """Return a statement for the entries after a cursor.
+
+    Args:
+        statement: The statement.
+        columns: The columns by which it is sorted, all in one direction.
+        key: The cursor's values.
+        descending: True if the largest come first.
+    """
+    place, last = tuple_(*columns), tuple_(*key, types=[column.type for column in columns])
+    return statement.where(place < last if descending else place > last)
+
+
+def page_of(rows: Sequence[R], limit: int, convert: Callable[[R], T], cursor_of: Callable[[R], str]) -> Page[T]:
+    """Return the page that rows make.
+
+    Args:
+        rows: The rows, one more than the limit if there are further ones.
+        limit: The largest number of entries.
+        convert: Makes an entry of a row.
+        cursor_of: Makes the cursor of a row.
+    """
+    shown = rows[:limit]
+    return Page(tuple(convert(row) for row in shown), cursor_of(shown[-1]) if len(rows) > limit else None)
+
+
+def newest_page(  # noqa: PLR0913  # one a part of the list
+    connection: Connection,
+    statement: Select[Any],
+    place: Sequence[ColumnElement[Any]],
+    convert: Callable[[Any], T],
+    *,
+    kind: str,
+    limit: int,
+    cursor: str | None,
+) -> Page[T]:
+    """Return a page of events, the newest first.
+
+    Args:
+        connection: The database.
+        statement: The events. It selects `block_number` and `log_index`.
+        place: These two columns.
+        convert: Makes an entry of a row.
+        kind: The name of the list, for its cursors.
+        limit: The largest number of entries.
+        cursor: The place in the list, from the former page.
+
+    Raises:
+        InvalidCursorError: The cursor is not of this list.
+    """
+    if cursor is not None:
+        statement = after(statement, place, decode_cursor(kind, cursor, int, Small), descending=True)
+    rows = connection.execute(statement.order_by(*(column.desc() for column in place)).limit(limit + 1)).all()
+    return page_of(rows, limit, convert, lambda row: encode_cursor(kind, row.block_number, row.log_index))
+
+
+def require_limit(limit: int) -> int:
+    """Check the number of entries that a caller asks for.
+
+    Args:
+        limit: The number.
+
+    Raises:
+        InvalidArgumentError: It is not within 1 to `MAX_LIMIT`.
+    """
+    if not 1 <= limit <= MAX_LIMIT:
+        raise InvalidArgumentError(f"limit {limit} is out of range 1..{MAX_LIMIT}")
+    return limit
+
+
+def _is_of(value: object, expected: type) -> bool:
+    """Check the type of a cursor's value, and its range: a database would fail at others."""
+    if expected is bytes:
+        return isinstance(value, str) and _HEXADECIMAL.fullmatch(value) is not None
+    if expected is str:
+        return isinstance(value, str) and "\0" not in value and not _SURROGATE.search(value)
+    if not isinstance(value, int | float) or isinstance(value, bool):
+        return False
+    if expected is float:
+        try:
+            return math.isfinite(float(value))
+        except OverflowError:
+            return False
+    return isinstance(value, int) and value.bit_length() <= _BITS.get(expected, _MAX_BITS)
+
+
+def _same(value: Any) -> Any:
+    return value
+
+
+_BITS: Final[dict[type, int]] = {Wide: _MAX_WIDE_BITS, Small: _MAX_SMALL_BITS}
+_CONVERTED: Final[dict[type, Callable[[Any], Any]]] = {bytes: bytes.fromhex, float: float}
+"""JSON has no bytes, and writes 1.0 as 1, which is an integer for a database."""

@@ -1,0 +1,239 @@
+"""Statements that are compiled once. SQLAlchemy looks a statement up for each run, which takes longer than most run."""
+
+from __future__ import annotations
+
+from collections import namedtuple
+from typing import TYPE_CHECKING, Any, Final
+
+from sqlalchemy import BigInteger, bindparam, false, literal_column
+from sqlalchemy.exc import DBAPIError
+
+from bilateral.index.log.dialects import dialect_named, dialect_of
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Mapping, Sequence
+
+    from sqlalchemy import ColumnElement, Connection, Dialect, SelectBase
+    from sqlalchemy.sql.compiler import SQLCompiler
+
+    Convert = Callable[[Any], Any]
+
+CHAIN: Final = bindparam("chain", type_=BigInteger)
+"""The parameter for the chain of a statement. Its subqueries name it, too: a coordinator then asks one shard."""
+
+
+def plan_by_values(connection: Connection) -> None:
+    """Let PostgreSQL plan the statements of a visit anew, by their values.
+
+    It plans a prepared statement a few times, and then keeps a plan for all values if that looks as cheap. Searches
+    differ too much for that: a word may be in three files, or in all.
+
+    Args:
+        connection: The connection.
+    """
+    dialect_of(connection).set_local(connection, "plan_cache_mode", "force_custom_plan")
+
+
+def at_most(count: int) -> ColumnElement[Any]:
+    """Return the limit of a statement, written into its text.
+
+    For a limit that is a parameter, PostgreSQL expects a tenth of all rows, and so makes a new plan for each run.
+
+    Args:
+        count: The most rows.
+    """
+    return literal_column(str(int(count)))
+
+
+def size_for(values: Sequence[Any]) -> int:
+    """Return how many parameters a list gets: the next power of two, so that lists make few statements."""
+    return 1 << max(0, len(values) - 1).bit_length()
+
+
+def one_of(name: str, column: ColumnElement[Any], size: int) -> ColumnElement[bool]:
+    """Return the condition that a column has one of some values, each a parameter of its own. See `spread`.
+
+    Args:
+        name: The name of the list.
+        column: The column.
+        size: The number of parameters.
+    """
+    if not size:
+        return false()
+    return column.in_([bindparam(f"{name}_{place}", type_=column.type) for place in range(size)])
+
+
+def spread(name: str, values: Sequence[Any], size: int) -> dict[str, Any]:
+    """Return the parameters of `one_of`. The last value is repeated if there are more; no value finds no row.
+
+    Args:
+        name: The name of the list.
+        values: The values, at most `size`.
+        size: The number of parameters.
+    """
+    last = values[-1] if values else None
+    return {f"{name}_{place}": values[place] if place < len(values) else last for place in range(size)}
+
+
+def listed(names: Iterable[str], lists: Iterable[Iterable[Any]]) -> tuple[dict[str, Any], list[int]]:
+    """Return the parameters of several `one_of`, and the number of parameters of each.
+
+    Args:
+        names: The names of the lists.
+        lists: The values of each.
+    """
+    values, sizes = {}, []
+    for name, entries in zip(names, lists, strict=True):
+        different = sorted(set(entries))
+        sizes.append(size_for(different))
+        values.update(spread(name, different, sizes[-1]))
+    return values, sizes
+
+
+class Prepared:
+    """A statement whose changing values are parameters by name. It is compiled once for each kind of database.
+
+    Args:
+        statement: The statement. It has no parameter for a list (`IN`), whose text depends on the length: see `one_of`.
+        is_literal: True to write all constants into the text. PostgreSQL plans a statement without parameters once,
+            even after `plan_by_values`.
+    """
+
+    def __init__(self, statement: SelectBase, *, is_literal: bool = False) -> None:
+        self._statement = statement
+        self._is_literal = is_literal
+        self._compiled: dict[str, Compiled] = {}
+        self._make: Callable[[tuple[Any, ...]], Any] | None = None
+
+    def all(self, connection: Connection, values: Mapping[str, Any]) -> Sequence[tuple[Any, ...]]:
+        """Return all rows, with the values that the types of the columns make.
+
+        Args:
+            connection: The database.
+            values: The parameters. Others than those of the statement are left out.
+
+        Raises:
+            KeyError: A parameter is missing.
+            QueryTimeoutError: The visit has no time left.
+            DBAPIError: The database failed, as for statements of SQLAlchemy.
+        """
+        return self.compiled(connection.dialect).rows(connection, values)
+
+    def compiled(self, dialect: Dialect) -> Compiled:
+        """Return the statement as the driver of one kind of database takes it.
+
+        Args:
+            dialect: The kind.
+        """
+        compiled = self._compiled.get(dialect.name)
+        if compiled is None:
+            compiled = self._compiled[dialect.name] = Compiled(self._statement, dialect, is_literal=self._is_literal)
+        return compiled
+
+    def records(self, connection: Connection, values: Mapping[str, Any]) -> list[Any]:
+        """Return all rows, whose values have the names of their columns. See `all`."""
+        if self._make is None:
+            columns = self._statement.selected_columns.keys()
+            record: Any = namedtuple("record", columns)  # type: ignore[misc]  # made of columns
+            self._make = record._make
+        return list(map(self._make, self.all(connection, values)))
+
+    def first(self, connection: Connection, values: Mapping[str, Any]) -> tuple[Any, ...] | None:
+        """Return the first row of a statement that finds few, or None. See `all`."""
+        rows = self.all(connection, values)
+        return rows[0] if rows else None
+
+
+class Compiled:
+    """A statement as the driver of one kind of database takes it.
+
+    Args:
+        statement: The statement.
+        dialect: The kind.
+        is_literal: See `Prepared`.
+
+    Attributes:
+        text: The text.
+    """
+
+    def __init__(self, statement: SelectBase, dialect: Dialect, *, is_literal: bool = False) -> None:
+        compiled: SQLCompiler = statement.compile(dialect=dialect, compile_kwargs={"literal_binds": is_literal})
+        self.text = compiled.string
+        self._places = compiled.positiontup
+        self._types = [column.type for column in statement.selected_columns]
+        self._constants: dict[str, Any] = {}
+        self._asked: list[tuple[str, Convert | None]] = []
+        for parameter, name in compiled.bind_names.items():
+            convert = parameter.type.dialect_impl(dialect).bind_processor(dialect)
+            if parameter.required:
+                self._asked.append((name, convert))
+            else:
+                self._constants[name] = parameter.value if convert is None else convert(parameter.value)
+        self._converts: list[tuple[int, Convert]] | None = None
+        self._options = dialect_named(dialect.name).of_prepared
+
+    def parameters(self, asked: Mapping[str, Any]) -> Any:
+        """Return the parameters as the driver takes them.
+
+        Args:
+            asked: The values by name.
+
+        Raises:
+            KeyError: One is missing.
+        """
+        values = dict(self._constants)
+        for name, convert in self._asked:
+            values[name] = asked[name] if convert is None else convert(asked[name])
+        return values if self._places is None else [values[name] for name in self._places]
+
+    def rows(self, connection: Connection, asked: Mapping[str, Any]) -> Sequence[tuple[Any, ...]]:
+        """Run the statement. See `Prepared.all`.
+
+        Args:
+            connection: The database.
+            asked: The values by name.
+        """
+        if not connection.in_transaction():
+            connection.begin()  # ends with the visit
+        cursor = connection.connection.cursor()
+        try:
+            shorten = connection.connection.info.get("shorten")  # of a `Reader` on PostgreSQL
+            if shorten is not None:
+                shorten(connection, cursor)
+            cursor.execute(self.text, self.parameters(asked), **self._options)
+            return self.converted(cursor.fetchall(), connection.dialect, cursor.description)
+        except connection.dialect.loaded_dbapi.Error as problem:
+            raise DBAPIError(self.text, None, problem) from problem
+        finally:
+            cursor.close()
+
+    def converted(
+        self, rows: Sequence[tuple[Any, ...]], dialect: Dialect, description: Any
+    ) -> Sequence[tuple[Any, ...]]:
+        """Return rows with the values that the types of the columns make.
+
+        Args:
+            rows: The rows of the driver.
+            dialect: The kind of database.
+            description: The columns, as the driver tells them.
+        """
+        if self._converts is None:
+            self._converts = self._processors(dialect, description)
+        if not self._converts:
+            return rows
+        converted = []
+        for row in rows:
+            changed = list(row)
+            for place, convert in self._converts:
+                changed[place] = convert(changed[place])
+            converted.append(tuple(changed))
+        return converted
+
+    def _processors(self, dialect: Dialect, description: Sequence[Any]) -> list[tuple[int, Convert]]:
+        """Return what converts the values of columns, by their places. The driver tells the types of the server."""
+        conversions: list[tuple[int, Convert]] = []
+        for place, (kind, told) in enumerate(zip(self._types, description, strict=True)):
+            convert = kind.dialect_impl(dialect).result_processor(dialect, told[1])
+            if convert is not None:
+                conversions.append((place, convert))
+        return conversions

@@ -1,0 +1,337 @@
+"""Read-only access to the index, with a time limit for every visit."""
+
+from __future__ import annotations
+
+import math
+import select
+import sqlite3
+import time
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Any, Final
+
+from sqlalchemy import event
+from sqlalchemy.exc import DBAPIError, DisconnectionError
+from sqlalchemy.exc import TimeoutError as PoolTimeoutError
+
+from bilateral.core.errors import BilateralError
+from bilateral.index.errors import ShardFailedError
+from bilateral.index.log.database import is_pooled, make_engine, parsed_url, require_file, unavailable
+from bilateral.index.log.dialects import dialect_of
+from bilateral.index.log.revisions import require_current_revision, stored_revision
+from bilateral.index.reading.errors import LargeAnswerError, QueryTimeoutError, ReadersBusyError, StarvedError
+from bilateral.index.reading.missing_chains import ShardLooks
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+    from typing import Concatenate, ParamSpec, TypeVar
+
+    from sqlalchemy import Connection, Engine
+
+    P = ParamSpec("P")
+    T = TypeVar("T")
+
+_BRIEF: Final = "bilateral_is_brief"
+
+_STEPS: Final = 5_000
+"""The steps of SQLite's machine between two looks at the clock: some hundred microseconds."""
+
+_PATIENCE: Final = 5
+"""The clock's part of a time limit, in limits of processor time. Eight threads on two cores take four times as long."""
+
+_CANCELED: Final = "57014"
+"""PostgreSQL's code for a statement that took too long."""
+
+_ABANDONED: Final = "25P03"
+"""PostgreSQL's code for a transaction without a statement for too long. A visit works too long between two of them."""
+
+_SHORTENED: Final = 0.9
+"""The part of a time limit below which the server learns the time that is left. Each time costs a round trip."""
+
+_SHORT: Final = {"jit": "off", "max_parallel_workers_per_gather": "0"}
+"""Settings of PostgreSQL for short queries. To compile one, or to share it out, takes longer than it."""
+
+_PREPARED: Final = 500
+"""The statements that each connection to PostgreSQL keeps prepared."""
+
+_CACHE_KIB: Final = 16 * 1024
+"""The pages that a reader keeps. Each process has several readers, and the system keeps pages, too."""
+
+MOST_BYTES: Final = 32 * 1024 * 1024
+"""The bytes of the largest value that SQLite makes, and of the largest answer to a GraphQL query.
+
+A file of a stranger has up to 1 MiB, and a query may name it thousands of times.
+"""
+
+_TOO_LARGE: Final = "string or blob too big"
+
+_MAPPED_BYTES: Final = 64 * 1024**3
+"""Bytes of a database file that SQLite reads without a copy. The pages belong to the system, which takes them back."""
+
+
+class _Limit:
+    """The time that a visit has left, of its thread and by the clock.
+
+    Args:
+        seconds: The processor time.
+        patience: The time by the clock, in these.
+
+    Attributes:
+        by_clock: The seconds by the clock.
+    """
+
+    def __init__(self, seconds: float, patience: int) -> None:
+        self.by_clock = seconds * patience
+        self._until = time.thread_time() + seconds
+        self._until_by_clock = time.monotonic() + self.by_clock
+
+    @property
+    def is_used_up(self) -> bool:
+        """True if the thread has used its processor time."""
+        return time.thread_time() >= self._until
+
+    @property
+    def is_over(self) -> bool:
+        """True if there is no time left."""
+        return self.is_used_up or time.monotonic() > self._until_by_clock
+
+
+class Reader:
+    """Reads the database of an index. It cannot write, and never waits for a writer on SQLite.
+
+    All statements of one connection see the same state of the database.
+
+    Args:
+        url: The SQLAlchemy URL of the database; the default database if left out.
+        seconds: The time limit of a visit: of all its statements together.
+        connections: The largest number of connections at once.
+        is_brief: True if visits hold up other requests, see `require_patience`.
+
+    Raises:
+        InvalidArgumentError: The URL is malformed, or of another database.
+        OlderSchemaError: The tables wait for `bilateral index schema`, or there are none.
+        NewerSchemaError: A newer version of this package made the tables.
+        DatabaseUnavailableError: The database cannot be opened.
+    """
+
+    def __init__(
+        self, url: str | None = None, *, seconds: float = 2.0, connections: int = 8, is_brief: bool = False
+    ) -> None:
+        self.seconds = seconds
+        self._is_brief = is_brief
+        self._engine = _engine(url, seconds, connections, is_brief=is_brief)
+        try:
+            with self._engine.connect() as connection:
+                revision = stored_revision(connection)
+                self._shards = ShardLooks.of(connection)
+        except DBAPIError as problem:
+            self._engine.dispose()
+            raise unavailable(problem) from None
+        try:
+            require_current_revision(revision)
+        except BilateralError:
+            self._engine.dispose()
+            raise
+
+    @property
+    def dialect(self) -> str:
+        """The kind of database, `sqlite` or `postgresql`."""
+        return self._engine.dialect.name
+
+    @property
+    def has_server(self) -> bool:
+        """True if statements go to a server. See `Dialect`."""
+        return dialect_of(self._engine).has_server
+
+    @property
+    def missing(self) -> frozenset[int]:
+        """The chains whose shard did not answer when it was looked at last."""
+        return frozenset() if self._shards is None else self._shards.missing
+
+    @contextmanager
+    def connect(self, spent: float = 0.0) -> Iterator[Connection]:
+        """Lend a connection, in a transaction that only reads.
+
+        The time limit counts from here, with the work between statements. Statements keep it: work after the last one
+        has no limit. SQLite works in the thread of the caller, so there the limit is of processor time: a busy machine
+        fails no query. By the clock, a visit has five times the limit, and a brief one the limit itself. PostgreSQL
+        counts by the clock, with the wait for a connection. There a statement that begins in the first tenth of the
+        limit may take all of it again.
+
+        Args:
+            spent: The seconds of the limit that the caller has used before.
+
+        Raises:
+            QueryTimeoutError: The visit took too long.
+            StarvedError: The machine is too busy to do the visit in time.
+            ReadersBusyError: No connection became free in time.
+            LargeAnswerError: SQLite would make a value that is too large.
+            DatabaseUnavailableError: The database does not answer.
+            ShardFailedError: A shard of the database failed. The next visit does without it.
+            MissingChainError: The visit needs rows of a shard that does not answer.
+        """
+        seconds = self.seconds - spent
+        deadline = time.monotonic() + seconds
+        limit = _Limit(seconds, 1 if self._is_brief else _PATIENCE)
+        try:
+            with self._engine.connect() as connection:
+                connection.connection.info.update(deadline=deadline, limit_of_thread=limit)
+                if self._shards is not None:
+                    self._shards.prepare(connection)
+                yield connection
+                connection.commit()  # after a rollback, psycopg forgets its prepared statements: planning is dear
+        except PoolTimeoutError:
+            raise ReadersBusyError from None
+        except DBAPIError as problem:
+            words = str(problem.orig)
+            if words == _TOO_LARGE:
+                raise LargeAnswerError(MOST_BYTES) from None
+            if words == "interrupted" and not limit.is_used_up:
+                raise StarvedError(limit.by_clock) from None
+            # The reason of the server is lost if it came together with the former answer.
+            was_late = problem.connection_invalidated and time.monotonic() > deadline
+            if was_late or words == "interrupted" or getattr(problem.orig, "sqlstate", None) in (_CANCELED, _ABANDONED):
+                if self._shards is not None:
+                    self._shards.doubt()
+                raise QueryTimeoutError(self.seconds) from None
+            failure = unavailable(problem)
+            raise failure if self._shards is None else self._shards.failure(problem, failure) from None
+
+    def read(self, query: Callable[Concatenate[Connection, P], T], *arguments: P.args, **options: P.kwargs) -> T:
+        """Run a query of `bilateral.query`. See `visit` for the errors.
+
+        Args:
+            query: The query. Its first argument is the connection.
+            *arguments: Its further arguments.
+            **options: Its options.
+        """
+        return self.visit(lambda connection: query(connection, *arguments, **options))
+
+    def visit(self, work: Callable[[Connection], T], spent: float = 0.0) -> T:
+        """Do the work of a visit, and begin again if a shard fails that it may not need.
+
+        Args:
+            work: The work.
+            spent: See `connect`.
+
+        Raises:
+            QueryTimeoutError: It took too long.
+            ReadersBusyError: No connection became free in time.
+            DatabaseUnavailableError: The database does not answer.
+            MissingChainError: The shard of a chain does not answer.
+        """
+        try:
+            with self.connect(spent) as connection:
+                return work(connection)
+        except ShardFailedError:
+            with self.connect(spent) as connection:
+                return work(connection)
+
+    def close(self) -> None:
+        """Close the connections."""
+        if self._shards is not None:
+            self._shards.close()
+        self._engine.dispose()
+
+
+def require_patience(connection: Connection) -> None:
+    """End a brief visit before work whose length strangers choose.
+
+    Args:
+        connection: The connection.
+
+    Raises:
+        QueryTimeoutError: The visit is brief. It begins again in a thread.
+    """
+    if connection.get_execution_options().get(_BRIEF):
+        raise QueryTimeoutError(0)
+
+
+def _engine(url: str | None, seconds: float, connections: int, *, is_brief: bool) -> Engine:
+    """Make an engine whose connections only read."""
+    parsed = parsed_url(url)
+    require_file(parsed)
+    options = {_BRIEF: is_brief}
+    engine = make_engine(parsed, pool_size=connections, max_overflow=0, pool_timeout=seconds, execution_options=options)
+    _PREPARE[engine.dialect.name](engine, seconds)
+    return engine
+
+
+def _prepare_sqlite(engine: Engine, seconds: float) -> None:
+    """Forbid writing, and end what takes too long."""
+
+    @event.listens_for(engine, "connect")
+    def set_up(connection: Any, record: Any) -> None:
+        connection.isolation_level = None
+        connection.setlimit(sqlite3.SQLITE_LIMIT_LENGTH, MOST_BYTES)
+        for pragma in (
+            "query_only = ON",
+            f"busy_timeout = {int(seconds * 1000)}",
+            f"cache_size = -{_CACHE_KIB}",
+            "temp_store = MEMORY",
+            f"mmap_size = {_MAPPED_BYTES}",
+        ):
+            connection.execute(f"PRAGMA {pragma}")
+        record.info["limit_of_thread"] = _Limit(math.inf, 1)  # until a visit begins
+        connection.set_progress_handler(lambda: record.info["limit_of_thread"].is_over, _STEPS)
+
+    @event.listens_for(engine, "begin")
+    def begin(connection: Connection) -> None:
+        connection.connection.driver_connection.execute("BEGIN")  # type: ignore[union-attr]  # it is of sqlite3
+
+
+def _postgresql_settings(seconds: float) -> tuple[str, str]:
+    """Return the statements that set up a session, and those for one transaction in the session of a pooler."""
+    milliseconds = max(1, int(seconds * 1000))
+    mode = "TRANSACTION ISOLATION LEVEL REPEATABLE READ, READ ONLY"
+    settings = {
+        "statement_timeout": milliseconds,
+        "idle_in_transaction_session_timeout": 10 * milliseconds,
+        **_SHORT,
+    }
+    of_session = [f"SET SESSION CHARACTERISTICS AS {mode}", *(f"SET {name} = {settings[name]}" for name in settings)]
+    of_transaction = [f"SET {mode}", *(f"SET LOCAL {name} = {settings[name]}" for name in settings)]
+    return "; ".join(of_session), "; ".join(of_transaction)
+
+
+def _prepare_postgresql(engine: Engine, seconds: float) -> None:
+    """Forbid writing, and let the server end what takes too long."""
+    of_session, of_transaction = _postgresql_settings(seconds)
+
+    @event.listens_for(engine, "connect")
+    def set_up(connection: Any, record: Any) -> None:
+        record.info["deadline"] = float("inf")  # until a visit begins
+        record.info["shorten"] = shorten  # for statements that go past SQLAlchemy, see `Prepared`
+        if record.info["is_pooled"]:
+            return
+        connection.execute(of_session)
+        connection.prepared_max = _PREPARED
+        connection.commit()
+
+    @event.listens_for(engine, "checkout")
+    def refuse_ended(connection: Any, *_: Any) -> None:
+        """Replace an idle connection that the server closed: then the server has said something."""
+        readiness = select.poll()
+        readiness.register(connection.fileno(), select.POLLIN)
+        if readiness.poll(0):
+            raise DisconnectionError
+
+    @event.listens_for(engine, "begin")
+    def begin(connection: Connection) -> None:
+        connection.connection.info["limit"] = seconds
+        if is_pooled(connection):
+            connection.connection.driver_connection.execute(of_transaction)  # type: ignore[union-attr]
+
+    @event.listens_for(engine, "before_cursor_execute")
+    def shorten(connection: Connection, cursor: Any, *_: Any) -> None:
+        """Give a later statement the time that is left. Statements of short visits keep the limit that is set."""
+        info = connection.connection.info
+        left = info["deadline"] - time.monotonic()
+        if left <= 0:
+            raise QueryTimeoutError(seconds)
+        if left < info["limit"] * _SHORTENED:
+            info["limit"] = left
+            cursor.execute(f"SET LOCAL statement_timeout = {max(1, int(left * 1000))}")
+
+
+_PREPARE: Final = {"sqlite": _prepare_sqlite, "postgresql": _prepare_postgresql}
+"""Prepares the connections of an engine, by the name of its dialect."""

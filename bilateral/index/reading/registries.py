@@ -1,0 +1,215 @@
+"""The indexed registries, and the ids of agents in all published forms."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Final
+
+from sqlalchemy import select
+
+from bilateral.core.contracts import Deployment, Registry
+from bilateral.core.errors import MalformedIdentifierError
+from bilateral.core.identifiers import AccountId, AgentId, GlobalAgentId, global_agent_id
+from bilateral.index.errors import NotIndexedError
+from bilateral.index.log import tables as schema
+from bilateral.index.reading.errors import ChainNotIndexedError
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping, Sequence
+
+    from sqlalchemy import Connection
+
+_WITH_FEEDBACK: Final = (Registry.REPUTATION, Registry.BIDIRECTIONAL)
+"""The kinds of registries that take open feedback."""
+
+AGENT_FORMS: Final = "expected 8453:247, eip155:8453:247, eip155:8453:0x…#247 or eip155:8453:0x…:247"
+"""The published forms of an agent's id, for messages about one that has none of them."""
+
+
+@dataclass(frozen=True, slots=True)
+class IndexedRegistry:
+    """A registry of which the index has the events.
+
+    Attributes:
+        chain_id: Its chain.
+        address: Its address.
+        kind: The contract's name.
+        identity_registry: The identity registry that it belongs to.
+        first_block: The block from which it is indexed.
+    """
+
+    chain_id: int
+    address: str
+    kind: str
+    identity_registry: str
+    first_block: int
+
+
+@dataclass(frozen=True, slots=True)
+class AgentKey:
+    """An agent in the tables of the index.
+
+    Attributes:
+        chain_id: Its chain.
+        identity_registry: The address of its identity registry.
+        agent_id: The id of its token.
+        registries: The addresses of all registries that belong to the identity registry.
+        reputations: Those of them that take open feedback; empty if that is not known.
+    """
+
+    chain_id: int
+    identity_registry: str
+    agent_id: int
+    registries: tuple[str, ...]
+    reputations: tuple[str, ...] = field(default=(), compare=False)
+
+    @property
+    def id(self) -> str:
+        """The short id, such as `8453:247`."""
+        return f"{self.chain_id}:{self.agent_id}"
+
+    @property
+    def global_id(self) -> str:
+        """The id among all registries, such as `eip155:8453:0x8004…#247`."""
+        return global_agent_id(self.chain_id, self.identity_registry, self.agent_id)
+
+
+@dataclass(frozen=True, slots=True)
+class Registries:
+    """The registries that are indexed.
+
+    Attributes:
+        by_chain: The registries of each chain.
+    """
+
+    by_chain: Mapping[int, Sequence[IndexedRegistry]]
+
+    @property
+    def chains(self) -> list[int]:
+        """The chains with an identity registry."""
+        return [
+            chain
+            for chain, known in self.by_chain.items()
+            if any(registry.kind == Registry.IDENTITY for registry in known)
+        ]
+
+    def identity_of(self, chain_id: int) -> str:
+        """Return the identity registry that an id without one means: the canonical one, or else the oldest.
+
+        Args:
+            chain_id: The chain.
+
+        Raises:
+            ChainNotIndexedError: The chain is not indexed.
+        """
+        identities = [registry for registry in self.by_chain.get(chain_id, ()) if registry.kind == Registry.IDENTITY]
+        if not identities:
+            raise ChainNotIndexedError(chain_id, self.chains)
+        return canonical_first(chain_id, [registry.address for registry in identities])[0]
+
+    def require_indexed(self, chains: Iterable[int]) -> None:
+        """Refuse a question about a chain that is not indexed: it would look as if nothing was there.
+
+        Args:
+            chains: The chains.
+
+        Raises:
+            ChainNotIndexedError: One is not indexed.
+        """
+        for chain_id in chains:
+            self.identity_of(chain_id)
+
+    def key(self, chain_id: int, agent_id: int, identity_registry: str | None = None) -> AgentKey:
+        """Return the key of an agent.
+
+        Args:
+            chain_id: The chain.
+            agent_id: The id of its token.
+            identity_registry: The address of its registry; None for that of `identity_of`.
+
+        Raises:
+            ChainNotIndexedError: The chain is not indexed.
+            NotIndexedError: The registry is not indexed.
+        """
+        address = identity_registry or self.identity_of(chain_id)
+        of_identity = [
+            registry for registry in self.by_chain.get(chain_id, ()) if registry.identity_registry == address
+        ]
+        related = tuple(registry.address for registry in of_identity)
+        if not related:
+            self.require_indexed([chain_id])
+            raise NotIndexedError("registry", f"eip155:{chain_id}:{address}")
+        reputations = tuple(registry.address for registry in of_identity if registry.kind in _WITH_FEEDBACK)
+        return AgentKey(chain_id, address, agent_id, related, reputations)
+
+
+def canonical_first(chain_id: int, identities: Sequence[str]) -> list[str]:
+    """Return the identity registries of a chain, beginning with that of ids without a registry.
+
+    Args:
+        chain_id: The chain.
+        identities: Their addresses, the oldest first.
+    """
+    canonical = Deployment.canonical(chain_id)
+    return sorted(identities, key=lambda address: canonical is None or address != canonical.identity)
+
+
+def read_registries(connection: Connection) -> Registries:
+    """Return the registries that are indexed.
+
+    Args:
+        connection: The database.
+    """
+    columns = schema.registry.c
+    rows = connection.execute(
+        select(
+            columns.chain_id, columns.address, columns.kind, columns.identity_registry, columns.first_block
+        ).order_by(columns.chain_id, columns.first_block, columns.address)
+    )
+    by_chain: dict[int, list[IndexedRegistry]] = {}
+    for row in rows:
+        by_chain.setdefault(row.chain_id, []).append(IndexedRegistry(*row))
+    return Registries(by_chain)
+
+
+def agent_key(registries: Registries, text: str) -> AgentKey:
+    """Parse an agent's id in any published form, and find its registry.
+
+    Args:
+        registries: The indexed registries.
+        text: `8453:247`, `eip155:8453:247`, `eip155:8453:0x…#247` or `eip155:8453:0x…:247`.
+
+    Raises:
+        MalformedIdentifierError: The text has none of these forms.
+        ChainNotIndexedError: The index does not have the chain.
+        NotIndexedError: The index does not have the registry.
+    """
+    if "0x" in text:
+        registry, colon, agent = text.rpartition(":")
+        is_global = "#" not in text and colon and registry.count(":") > 1
+        named = GlobalAgentId(AccountId.parse(registry), agent) if is_global else GlobalAgentId.parse(text)
+        agent_id = named.agent_id
+        return registries.key(_chain_of(agent_id, text), agent_id.token_id, named.registry.address)
+    agent_id = AgentId.parse(text)
+    return registries.key(_chain_of(agent_id, text), agent_id.token_id)
+
+
+def _chain_of(agent_id: AgentId, text: str) -> int:
+    if agent_id.chain_id is None or agent_id.chain_id.bit_length() > 63:  # noqa: PLR2004  # the largest of the tables
+        raise MalformedIdentifierError("an agent id with its chain", text, AGENT_FORMS)
+    return agent_id.chain_id
+
+
+def numbers_by_chain(ids: Iterable[str | None]) -> dict[int, list[int]]:
+    """Return the numbers of some agents, ascending and each once, by the id of their chain.
+
+    Args:
+        ids: Short ids, such as `8453:247`; None is skipped.
+    """
+    numbers: dict[int, set[int]] = defaultdict(set)
+    for agent in ids:
+        if agent is not None:
+            chain_id, _, number = agent.partition(":")
+            numbers[int(chain_id)].add(int(number))
+    return {chain_id: sorted(wanted) for chain_id, wanted in numbers.items()}

@@ -1,0 +1,161 @@
+"""The numbers of events of each chain and day."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from dataclasses import dataclass
+from datetime import UTC, date, datetime, timedelta
+from typing import TYPE_CHECKING, Any, Final
+
+from sqlalchemy import func, select
+
+from bilateral.core.errors import InvalidArgumentError
+from bilateral.core.events import (
+    ClientRated,
+    FeedbackRevoked,
+    NewAuthorizedFeedback,
+    NewFeedback,
+    Registered,
+    ResponseAppended,
+    ValidationRequest,
+    ValidationResponse,
+    ValidatorRated,
+)
+from bilateral.index.log import tables as schema
+
+if TYPE_CHECKING:
+    from sqlalchemy import Connection, Select, Table
+
+MAX_DAYS: Final = 366
+"""The largest number of days of one answer: a leap year."""
+
+_DAY: Final = 86_400  # seconds; Unix time has no leap seconds
+
+_COUNTED: Final = {
+    "agents": Registered,
+    "feedback": NewFeedback,
+    "revocations": FeedbackRevoked,
+    "responses": ResponseAppended,
+    "authorized_feedback": NewAuthorizedFeedback,
+    "client_ratings": ClientRated,
+    "validator_ratings": ValidatorRated,
+    "validation_requests": ValidationRequest,
+    "validation_responses": ValidationResponse,
+}
+"""The event that each field of `DayStatistics` counts."""
+
+
+@dataclass(frozen=True, slots=True)
+class DayStatistics:
+    """The numbers of events of one chain on one day.
+
+    Attributes:
+        chain_id: The chain.
+        day: The day in UTC.
+        agents: Registrations.
+        feedback: Open feedback.
+        revocations: Revocations of feedback.
+        responses: Responses to feedback.
+        authorized_feedback: Feedback that an owner authorised.
+        client_ratings: Ratings of clients.
+        validator_ratings: Ratings of validators.
+        validation_requests: Validation requests.
+        validation_responses: Answers to them.
+    """
+
+    chain_id: int
+    day: date
+    agents: int
+    feedback: int
+    revocations: int
+    responses: int
+    authorized_feedback: int
+    client_ratings: int
+    validator_ratings: int
+    validation_requests: int
+    validation_responses: int
+
+
+def statistics(
+    connection: Connection, chain_ids: tuple[int, ...], first: date, last: date
+) -> tuple[DayStatistics, ...]:
+    """Return the statistics of chains, for each day with an event.
+
+    The effort grows with the number of events on these days, not with that of the whole chain.
+
+    Args:
+        connection: The database.
+        chain_ids: The chains.
+        first: The first day, in UTC.
+        last: The last day.
+
+    Returns:
+        The statistics by chain, the latest day first.
+
+    Raises:
+        InvalidArgumentError: The days are in the wrong order, or more than `MAX_DAYS`.
+    """
+    if not 0 <= (last - first).days < MAX_DAYS:
+        raise InvalidArgumentError(f"{first} to {last} is not 1 to {MAX_DAYS} days")
+    begin = int(datetime(first.year, first.month, first.day, tzinfo=UTC).timestamp())
+    end = begin + ((last - first).days + 1) * _DAY
+    counts: dict[tuple[int, int], dict[str, int]] = defaultdict(dict)
+    for chain_id in chain_ids:
+        for name, event in _COUNTED.items():
+            for day, count in _days(connection, schema.EVENT_TABLES[event], chain_id, begin, end):
+                counts[chain_id, day][name] = count
+    epoch = date(1970, 1, 1)
+    return tuple(
+        DayStatistics(chain_id, epoch + timedelta(days=day), *(row.get(name, 0) for name in _COUNTED))
+        for (chain_id, day), row in sorted(counts.items(), key=lambda count: (count[0][0], -count[0][1]))
+    )
+
+
+def _days(connection: Connection, table: Table, chain_id: int, begin: int, end: int) -> list[tuple[int, int]]:
+    """Return the number of a table's events on each day, counted from 1970."""
+    first = _block_at(connection, table, chain_id, begin)
+    if first is None:
+        return []
+    after = _block_at(connection, table, chain_id, end)
+    statement = count_by_day(table, chain_id).where(table.c.block_number >= first)
+    if after is not None:
+        statement = statement.where(table.c.block_number < after)
+    return [(int(number), count) for number, count in connection.execute(statement)]
+
+
+def count_by_day(table: Table, chain_id: int) -> Select[Any]:
+    """Return the statement that counts a table's events of each day, so that a shard counts its own.
+
+    A coordinator gives a shard the groups of a whole partition only, so the chain is part of their key. PostgreSQL
+    drops a key that is equal to a constant. It keeps one that is in a list, and uses indexes as well.
+
+    Args:
+        table: The table.
+        chain_id: The chain.
+    """
+    day = (table.c.block_time // _DAY).label("day")
+    counted = select(day, func.count()).where(table.c.chain_id.in_([chain_id, chain_id]))
+    return counted.group_by(table.c.chain_id, day)
+
+
+def _block_at(connection: Connection, table: Table, chain_id: int, moment: int) -> int | None:
+    """Return the first block of a table's events at or after a moment; None if all are earlier.
+
+    Times grow with blocks, and the primary key finds the event next to any block: bisection needs no further index.
+    """
+    columns = table.c
+    of_chain = columns.chain_id == chain_id
+    ends = (select(find(columns.block_number)).where(of_chain).scalar_subquery() for find in (func.min, func.max))
+    bounds = connection.execute(select(*ends)).one()
+    if bounds[0] is None:
+        return None
+    low, high = int(bounds[0]), int(bounds[1]) + 1
+    nearest = select(columns.block_number, columns.block_time).where(of_chain).order_by(columns.block_number).limit(1)
+    while low < high:
+        middle = (low + high) // 2
+        row = connection.execute(nearest.where(columns.block_number >= middle)).first()
+        if row is None or row.block_time >= moment:
+            high = middle
+        else:
+            low = row.block_number + 1
+    return low if low <= int(bounds[1]) else None

@@ -1,0 +1,160 @@
+"""The conditions of a search on agents and their registration files as SQL. They are made once for each search."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Final
+
+from sqlalchemy import and_, exists, func
+
+from bilateral.core.contracts import Registry
+from bilateral.index.agents.activity import agent_activity
+from bilateral.index.files import tables as files
+from bilateral.index.files.tables import State
+from bilateral.index.log.tables import agent, agent_metadata, registry, summary
+from bilateral.index.log.unindexed import unindexed
+from bilateral.index.search.domains import is_named_by_domain
+from bilateral.index.search.filters import Order
+from bilateral.index.search.tables import IS_LOADED, IS_READ, agent_file, registration_vector, registration_words
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator
+
+    from sqlalchemy import ColumnElement, FromClause, Subquery
+
+    from bilateral.index.search.filters import AgentSearch
+
+KEY: Final = ("chain_id", "identity_registry", "agent_id")
+"""The columns of the key of an agent."""
+
+WITH_FILES: Final = (
+    agent.outerjoin(agent_file, and_(*(agent_file.c[name] == agent.c[name] for name in KEY)))
+    .outerjoin(files.file, IS_LOADED)
+    .outerjoin(files.registration_file, IS_READ)
+)
+"""Agents, with their loaded registration files."""
+
+TIMES: Final = {
+    Order.UPDATED: agent.c.updated_at,
+    Order.REGISTERED: agent.c.registered_at,
+    Order.LAST_ACTIVE: agent_activity.c.last_activity,
+}
+"""The times by which an order ranks."""
+
+RATED_IN: Final = (Registry.REPUTATION, Registry.BIDIRECTIONAL, Registry.AUTHORIZED)
+"""The kinds of registries that have summaries. An agent is looked up in each of them."""
+
+_JOINED: Final = 4
+"""The conditions of one filter that PostgreSQL may turn into joins. With many it would take seconds to plan them."""
+
+
+@dataclass(frozen=True)
+class Conditions:
+    """The conditions of a search, but for words and gates.
+
+    Attributes:
+        tables: The tables of agents and, if the search reads them, of their files.
+        where: The conditions on the rows of these tables.
+    """
+
+    tables: FromClause
+    where: tuple[ColumnElement[bool], ...]
+
+
+def conditions_of(search: AgentSearch, *, has_words: bool, closest: Subquery | None = None) -> Conditions:
+    """Return the conditions of a search on agents and files.
+
+    Args:
+        search: The search.
+        has_words: True to join the words of files.
+        closest: The files that come closest to the text by their meaning; None in another order.
+    """
+    tables: FromClause = agent
+    if search.ranking is Order.LAST_ACTIVE:
+        tables = agent.join(agent_activity, _is_of_agent(agent_activity.c))
+    content = files.file.c.content_hash
+    reads = search.active is not None or search.x402 is not None
+    if has_words or search.capabilities or search.services or reads or closest is not None:
+        is_loaded = and_(files.file.c.file_id == agent_file.c.file_id, unindexed(files.file.c.state) == State.LOADED)
+        tables = tables.join(agent_file, _is_of_agent(agent_file.c)).join(files.file, is_loaded)
+    if has_words:
+        tables = tables.join(registration_words, registration_words.c.content_hash == content)
+    if closest is not None:
+        vector = registration_vector.c
+        tables = tables.join(registration_vector, vector.content_hash == content)
+        tables = tables.join(closest, closest.c.vector_id == vector.vector_id)
+    if reads:
+        tables = tables.join(files.registration_file, files.registration_file.c.content_hash == content)
+    return Conditions(tables, (*_on_agent(search), *_on_file(search)))
+
+
+def _is_of_agent(columns: Any) -> ColumnElement[bool]:
+    """Return the condition that columns have the key of the agent."""
+    return and_(*(columns[name] == agent.c[name] for name in KEY))
+
+
+def _on_agent(search: AgentSearch) -> Iterator[ColumnElement[bool]]:
+    """Yield the conditions on the agent's state on chain."""
+    columns = agent.c
+    for limit, column, is_least in (
+        (search.registered_from, columns.registered_at, True),
+        (search.registered_to, columns.registered_at, False),
+        (search.updated_from, columns.updated_at, True),
+        (search.updated_to, columns.updated_at, False),
+    ):
+        if limit is not None:
+            yield column >= limit if is_least else column <= limit
+    if search.owner is not None:
+        yield columns.owner == search.owner
+    if search.wallet is not None:
+        yield columns.wallet == search.wallet
+    yield from _all_of(exists().where(*_has_entry(*pair)).correlate(agent) for pair in search.metadata)
+    if search.rated is not None:
+        yield _is_rated() if search.rated else ~_is_rated()
+    if search.verified_domain is not None:
+        yield is_named_by_domain() if search.verified_domain else ~is_named_by_domain()
+
+
+def _on_file(search: AgentSearch) -> Iterator[ColumnElement[bool]]:
+    """Yield the conditions on the agent's registration file, without its words."""
+    content, read = files.file.c.content_hash, files.registration_file.c
+    for wanted, column in ((search.active, read.active), (search.x402, read.x402_support)):
+        if wanted is not None:
+            yield column.is_(wanted)
+    capability, service = files.registration_capability.c, files.registration_service.c
+    offered = [and_(capability.kind == kind.value, capability.value == value) for kind, value in search.capabilities]
+    yield from _all_of(
+        exists().where(capability.content_hash == content, condition).correlate(files.file) for condition in offered
+    )
+    kinds = [func.lower(service.name) == name.lower() for name in search.services]
+    yield from _all_of(exists().where(service.content_hash == content, kind).correlate(files.file) for kind in kinds)
+
+
+def _has_entry(key: str, value: bytes | None) -> list[ColumnElement[bool]]:
+    """Return the conditions that an entry of metadata is an agent's, and has this key and value."""
+    entry = agent_metadata.c
+    conditions = [*(entry[name] == agent.c[name] for name in KEY), entry.metadata_key == key]
+    return conditions if value is None else [*conditions, entry.metadata_value == value]
+
+
+def _all_of(conditions: Iterable[ColumnElement[bool]]) -> Iterator[ColumnElement[bool]]:
+    """Yield conditions on other tables, of which the server joins only the first ones."""
+    for number, condition in enumerate(conditions):
+        yield condition if number < _JOINED else condition.is_(True)
+
+
+def _is_rated() -> ColumnElement[bool]:
+    """Return the condition that the agent of the query has feedback that counts."""
+    return (
+        exists()
+        .where(
+            summary.c.chain_id == agent.c.chain_id,
+            registry.c.chain_id == agent.c.chain_id,
+            registry.c.identity_registry == agent.c.identity_registry,
+            registry.c.kind.in_(RATED_IN),
+            summary.c.registry == unindexed(registry.c.address),
+            summary.c.agent_id == agent.c.agent_id,
+            summary.c.side == "server",
+        )
+        .correlate(agent)
+    )

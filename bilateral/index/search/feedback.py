@@ -1,0 +1,173 @@
+"""Search for open feedback on a chain, of any agents and by any clients, the newest first."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from decimal import ROUND_CEILING, ROUND_FLOOR, Decimal, localcontext
+from hashlib import sha256
+from typing import TYPE_CHECKING, Final
+
+from sqlalchemy import and_, exists, or_, select, tuple_
+
+from bilateral.core.errors import InvalidArgumentError
+from bilateral.core.events import RatingsOpened, ResponseAppended
+from bilateral.core.values import MAX_DECIMALS, MAX_VALUE
+from bilateral.index.files.tables import feedback_file
+from bilateral.index.log import tables as schema
+from bilateral.index.log.dialects import dialect_of
+from bilateral.index.ratings.feedback import SELECTION, VIEW, feedback_of_row
+from bilateral.index.reading.pages import DEFAULT_LIMIT, Page, newest_page
+from bilateral.index.reading.pages import require_limit as require_page
+from bilateral.index.reading.prepared import plan_by_values
+from bilateral.index.search.filters import address, require_short, storable
+from bilateral.index.search.tables import payment_claim
+
+if TYPE_CHECKING:
+    from sqlalchemy import ColumnElement, Connection
+
+    from bilateral.core.values.blind import Blind
+    from bilateral.index.log.dialects import Dialect
+    from bilateral.index.ratings.feedback import Feedback
+    from bilateral.index.reading.registries import AgentKey
+
+_RESPONSE: Final = schema.EVENT_TABLES[ResponseAppended]
+_ORDER: Final = (VIEW.c.block_number, VIEW.c.log_index)
+_PLACE: Final = ("chain_id", "block_number", "log_index")
+_NAMES_FEEDBACK: Final = ("chain_id", "registry", "agent_id", "client_address", "feedback_index")
+
+
+@dataclass(frozen=True)
+class FeedbackSearch:
+    """A search for feedback on one chain. All conditions must hold.
+
+    Attributes:
+        chain_id: The chain.
+        agents: Only on these agents, all of the chain; on all if empty.
+        reviewers: Only by these clients; by all if empty.
+        tag1: Only with this first tag.
+        tag2: Only with this second tag.
+        tags: Only with one of these tags, in either place; any if empty.
+        minimum: Only with at least this value.
+        maximum: Only with at most this value.
+        given_from: Given at this time or later, in Unix seconds.
+        given_to: Given at this time or earlier.
+        tool: Only with a file that names this MCP tool.
+        is_answered: True for feedback with a response, False for that without; None for all.
+        has_payment: True for feedback whose file claims a payment, False for that without; None for all.
+        include_revoked: True to find revoked feedback too.
+        blind: `only` to find feedback that was sealed first; None for all.
+
+    Raises:
+        InvalidArgumentError: A condition is out of its range.
+    """
+
+    chain_id: int
+    agents: tuple[AgentKey, ...] = ()
+    reviewers: tuple[str, ...] = ()
+    tag1: str | None = None
+    tag2: str | None = None
+    tags: tuple[str, ...] = ()
+    minimum: Decimal | None = None
+    maximum: Decimal | None = None
+    given_from: int | None = None
+    given_to: int | None = None
+    tool: str | None = None
+    is_answered: bool | None = None
+    has_payment: bool | None = None
+    include_revoked: bool = False
+    blind: Blind | None = None
+
+    def __post_init__(self) -> None:
+        for name in ("agents", "reviewers", "tags"):
+            require_short(name, getattr(self, name))
+        for value in (self.chain_id, self.given_from, self.given_to):
+            if value is not None and not 0 <= value < 2**63:
+                raise InvalidArgumentError(f"{value} is out of range 0..2^63-1")
+        for name in ("minimum", "maximum"):
+            value = getattr(self, name)
+            if value is not None and not (Decimal(value).is_finite() and abs(value) <= MAX_VALUE):
+                raise InvalidArgumentError(f"{name} {value} is not a number within 1e38 either side of zero")
+        for key in self.agents:
+            if key.chain_id != self.chain_id:
+                raise InvalidArgumentError(f"the agent {key.id} is not of the chain {self.chain_id}")
+        object.__setattr__(self, "reviewers", tuple(address("reviewer", reviewer) for reviewer in self.reviewers))
+        object.__setattr__(self, "tags", tuple(map(storable, self.tags)))
+        for name in ("tag1", "tag2", "tool"):
+            if getattr(self, name) is not None:
+                object.__setattr__(self, name, storable(getattr(self, name)))
+
+
+def search_feedback(
+    connection: Connection, search: FeedbackSearch, *, limit: int = DEFAULT_LIMIT, cursor: str | None = None
+) -> Page[Feedback]:
+    """Return the feedback that fulfils all conditions of a search, the newest first.
+
+    Args:
+        connection: The database.
+        search: The conditions.
+        limit: The largest number of entries.
+        cursor: The cursor of the former page. It names a feedback, so new blocks shift nothing.
+
+    Raises:
+        InvalidArgumentError: The limit is out of range.
+        InvalidCursorError: The cursor is of another search.
+    """
+    require_page(limit)
+    kind = f"feedback {sha256(repr(search).encode()).hexdigest()[:16]}"
+    plan_by_values(connection)
+    statement = SELECTION.where(*_conditions(search, dialect_of(connection)))
+    return newest_page(connection, statement, _ORDER, feedback_of_row, kind=kind, limit=limit, cursor=cursor)
+
+
+def _conditions(search: FeedbackSearch, dialect: Dialect) -> list[ColumnElement[bool]]:  # noqa: C901  # one a filter
+    columns = VIEW.c
+    conditions = [columns.chain_id == search.chain_id]
+    if search.agents:
+        registries = sorted({registry for key in search.agents for registry in key.registries})
+        same = [
+            and_(columns.agent_id == agent.agent_id, columns.registry.in_(agent.registries)) for agent in search.agents
+        ]
+        ids = sorted({key.agent_id for key in search.agents})
+        conditions += [columns.registry.in_(registries), columns.agent_id.in_(ids), or_(*same)]
+    if search.reviewers:
+        conditions.append(columns.client_address.in_(search.reviewers))
+    conditions += [
+        columns[name] == getattr(search, name) for name in ("tag1", "tag2") if getattr(search, name) is not None
+    ]
+    if search.tags:
+        conditions.append(or_(columns.tag1.in_(search.tags), columns.tag2.in_(search.tags)))
+    if search.minimum is not None:
+        conditions.append(_compared(dialect, search.minimum, is_least=True))
+    if search.maximum is not None:
+        conditions.append(_compared(dialect, search.maximum, is_least=False))
+    if search.given_from is not None:
+        conditions.append(columns.block_time >= search.given_from)
+    if search.given_to is not None:
+        conditions.append(columns.block_time <= search.given_to)
+    if search.tool is not None:
+        conditions.append(feedback_file.c.mcp_tool == search.tool)
+    if not search.include_revoked:
+        conditions.append(columns.is_revoked.is_(False))
+    if search.blind is not None:
+        opened = schema.EVENT_TABLES[RatingsOpened].c
+        # Blind feedback may be rare, so begin with the openings and not with all feedback of the chain.
+        places = select(opened.block_number, opened.log_index - 1).where(opened.chain_id == search.chain_id)
+        conditions += [tuple_(columns.block_number, columns.log_index).in_(places), columns.is_blind.is_(True)]
+    answered = exists().where(*(_RESPONSE.c[name] == columns[name] for name in _NAMES_FEEDBACK))
+    paid = exists().where(*(payment_claim.c[name] == columns[name] for name in _PLACE))
+    for wanted, condition in ((search.is_answered, answered), (search.has_payment, paid)):
+        if wanted is not None:
+            conditions.append(condition if wanted else ~condition)
+    return conditions
+
+
+def _compared(dialect: Dialect, limit: Decimal, *, is_least: bool) -> ColumnElement[bool]:
+    """Return the condition that an exact value is at least, or at most, a limit, whatever its decimals are."""
+    parts = []
+    with localcontext(prec=100):
+        for decimals in range(MAX_DECIMALS + 1):
+            rounding = ROUND_CEILING if is_least else ROUND_FLOOR
+            whole = int((Decimal(limit) * 10**decimals).to_integral_value(rounding))
+            within = dialect.is_within(VIEW.c.value, whole, is_least=is_least)
+            parts.append(and_(VIEW.c.value_decimals == decimals, within))
+    return or_(*parts)

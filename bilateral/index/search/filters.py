@@ -1,0 +1,329 @@
+"""Filters of searches for agents. Each is checked when it is made, so that a query never meets an invalid one."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from decimal import Decimal
+from enum import StrEnum
+from typing import TYPE_CHECKING, Final
+
+from bilateral.core.errors import InvalidArgumentError, MalformedIdentifierError
+from bilateral.core.identifiers import AgentId, checksummed
+from bilateral.core.text import quoted
+from bilateral.core.values.blind import BLIND_SIDES
+from bilateral.index.log.text import key_text
+from bilateral.index.search.words import words_of
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from bilateral.core.values.blind import Blind
+
+MAX_TEXT: Final = 1_000
+"""Characters of a query's text."""
+
+MAX_QUERY_WORDS: Final = 16
+"""Different words of a query's text."""
+
+MAX_LISTED: Final = 200
+"""Entries of one list of a filter, such as reviewers."""
+
+MAX_GATES: Final = 5
+"""Gates of one search."""
+
+
+class Side(StrEnum):
+    """The sides on which an agent is rated."""
+
+    SERVER = "server"
+    """By its clients, with feedback."""
+
+    CLIENT = "client"
+    """By servers, as their client."""
+
+    VALIDATOR = "validator"
+    """By servers, as their validator."""
+
+
+class Order(StrEnum):
+    """The orders of the agents that a search finds. Agents with the same rank come by chain, registry and id."""
+
+    STANDING = "standing"
+    """Those with the words of the query in their names first; then those with the greatest standing, on the side of the
+    first gate; then those that no analysis has seen yet, in the order of their registration. Agents that are held back
+    come after all others."""
+
+    RELEVANCE = "relevance"
+    """Those with the words of the query in their names first; then those with the greatest lower bound."""
+
+    MEANING = "meaning"
+    """Those whose files come closest to the text by its meaning, and have its rare words. No word need be in a file. Of
+    the agents of one file those with the greatest standing come first. Agents that are held back come after all others.
+    At most 400 files are found. Needs the extra `semantic`."""
+
+    LOWER_BOUND = "lower_bound"
+    """Those with the greatest lower bound of the first gate first."""
+
+    MEAN = "mean"
+    """Those with the greatest mean of the first gate first."""
+
+    ACTIVITY = "activity"
+    """Those with the most ratings of the first gate first."""
+
+    UPDATED = "updated"
+    """Those that changed last first."""
+
+    REGISTERED = "registered"
+    """Those that were registered last first."""
+
+    LAST_ACTIVE = "last_active"
+    """Those with the latest feedback first. The registration counts as the first one."""
+
+
+OF_GATE: Final = (Order.LOWER_BOUND, Order.MEAN, Order.ACTIVITY)
+"""The orders that need a gate."""
+
+
+_OF_TEXT: Final = (Order.RELEVANCE, Order.MEANING)
+"""The orders that need a text."""
+
+
+class Payment(StrEnum):
+    """The degrees to which a feedback is known to be paid for. The index holds no transfers, so it proves none."""
+
+    CLAIMED = "claimed"
+    """Its file names a transaction: the claim of the file's author."""
+
+    MATCHING = "matching"
+    """Also, the client published this very file, and it names the client as payer and the agent's owner or wallet as
+    payee. The transaction itself was not looked at."""
+
+
+class Capability(StrEnum):
+    """The kinds of capabilities in registration files."""
+
+    MCP_TOOL = "mcp_tool"
+    MCP_PROMPT = "mcp_prompt"
+    MCP_RESOURCE = "mcp_resource"
+    A2A_SKILL = "a2a_skill"
+    OASF_SKILL = "oasf_skill"
+    OASF_DOMAIN = "oasf_domain"
+    TRUST = "trust"
+
+
+@dataclass(frozen=True)
+class Gate:
+    """A condition on an agent's ratings: one registry's values of one side and tag fulfil all of it.
+
+    Values of different tags, or of different registries, are never averaged together.
+
+    Attributes:
+        tag: The tag (`tag1`); None for any one. Ratings by servers have the tag `""`.
+        side: The side.
+        minimum: The least mean.
+        maximum: The greatest mean.
+        lower_bound: The least lower bound, with a confidence of 95 %. Tags without a scale have none.
+        count: The least number of ratings.
+        maximum_count: The greatest number of ratings.
+        clients: The least number of distinct clients, or of servers that gave ratings.
+        reviewers: Only ratings by these count: addresses, or ids of agents for the other sides; all if empty.
+        payment: Only feedback with such a proof of payment counts; all if None.
+        blind: `only` to count ratings that were sealed first; None to count all.
+
+    Raises:
+        InvalidArgumentError: A number is out of range, or a reviewer is neither an address nor an agent's id.
+    """
+
+    tag: str | None = None
+    side: Side = Side.SERVER
+    minimum: Decimal | None = None
+    maximum: Decimal | None = None
+    lower_bound: Decimal | None = None
+    count: int = 1
+    maximum_count: int | None = None
+    clients: int = 1
+    reviewers: tuple[str, ...] = ()
+    payment: Payment | None = None
+    blind: Blind | None = None
+
+    def __post_init__(self) -> None:
+        for name in ("minimum", "maximum", "lower_bound"):
+            value = getattr(self, name)
+            if value is not None and not (Decimal(value).is_finite() and math.isfinite(float(value))):
+                raise InvalidArgumentError(f"{name} {value} is not a number")
+        for name in ("count", "maximum_count", "clients"):
+            value = getattr(self, name)
+            if value is not None and not 1 <= value < 2**63:
+                raise InvalidArgumentError(f"{name} {value} is out of range 1..2^63-1")
+        if self.payment is not None and self.side is not Side.SERVER:
+            raise InvalidArgumentError(f"payment is of feedback, which has the side server, not {self.side}")
+        if self.blind is not None and self.side is Side.VALIDATOR:
+            raise InvalidArgumentError("blind is of ratings of servers and clients: no rating of a validator is blind")
+        require_short("reviewers", self.reviewers)
+        object.__setattr__(self, "reviewers", tuple(dict.fromkeys(map(self._reviewer, self.reviewers))))
+        if self.tag is not None:
+            object.__setattr__(self, "tag", key_text(storable(self.tag)))
+
+    @property
+    def summed_side(self) -> str:
+        """The side under which the tables of summaries hold the ratings that count."""
+        return self.side.value if self.blind is None else BLIND_SIDES[self.side.value]
+
+    @property
+    def is_of_few(self) -> bool:
+        """True for some reviewers or for claims: their ratings are few, and are best collected first."""
+        return self.payment is not None or bool(self.reviewers)
+
+    def _reviewer(self, text: str) -> str:
+        """Return a reviewer as the table of counterparts names it."""
+        if self.side is Side.SERVER:
+            return address("reviewer", text)
+        if text.startswith("agent "):
+            return text
+        try:
+            return f"agent {AgentId.parse(text).token_id}"
+        except MalformedIdentifierError as problem:
+            raise InvalidArgumentError(str(problem)) from None
+
+
+@dataclass(frozen=True)
+class AgentSearch:
+    """A search for agents. All conditions must hold; a search without any finds every agent.
+
+    Attributes:
+        text: Words, each of which the registration file has in its name, description, services or capabilities, as the
+            beginning of a word. A word that no file has stands for the similar words of names.
+        chains: Only on these chains; on all if empty.
+        owner: Only of this owner.
+        wallet: Only with this wallet.
+        capabilities: Only with all of these: kind and exact value.
+        services: Only with all of these kinds of services, such as `mcp`, in any case of letters.
+        active: Only files that say so; None for all.
+        x402: Only files that say so; None for all.
+        verified_domain: True for agents that the domain of one of their services names, False for all others; None for
+            all.
+        registered_from: Registered at this time or later, in Unix seconds.
+        registered_to: Registered at this time or earlier.
+        updated_from: Changed last at this time or later.
+        updated_to: Changed last at this time or earlier.
+        metadata: Only with these entries of metadata on chain: the key, and the value, or None for any one.
+        rated: True for agents with feedback that counts, False for those without; None for all.
+        gates: The conditions on ratings. The first one ranks.
+        order: The order; None for that of standings.
+
+    Raises:
+        InvalidArgumentError: A condition is out of its range.
+    """
+
+    text: str | None = None
+    chains: tuple[int, ...] = ()
+    owner: str | None = None
+    wallet: str | None = None
+    capabilities: tuple[tuple[Capability, str], ...] = ()
+    services: tuple[str, ...] = ()
+    active: bool | None = None
+    x402: bool | None = None
+    verified_domain: bool | None = None
+    registered_from: int | None = None
+    registered_to: int | None = None
+    updated_from: int | None = None
+    updated_to: int | None = None
+    metadata: tuple[tuple[str, bytes | None], ...] = ()
+    rated: bool | None = None
+    gates: tuple[Gate, ...] = ()
+    order: Order | None = None
+
+    def __post_init__(self) -> None:
+        for name in ("chains", "capabilities", "services", "metadata"):
+            require_short(name, getattr(self, name))
+        if len(self.gates) > MAX_GATES:
+            raise InvalidArgumentError(f"{len(self.gates)} gates: a search has at most {MAX_GATES}")
+        if self.order in OF_GATE and not self.gates:
+            raise InvalidArgumentError(
+                f"the order {self.order} needs a gate: name a tag or another condition on ratings"
+            )
+        if self.order in _OF_TEXT and not self.words:
+            raise InvalidArgumentError(f"the order {self.order} needs a text")
+        times = ("registered_from", "registered_to", "updated_from", "updated_to")
+        for value in (*(getattr(self, name) for name in times), *self.chains):
+            if value is not None and not 0 <= value < 2**63:
+                raise InvalidArgumentError(f"{value} is out of range 0..2^63-1")
+        for field, entries in (
+            ("capabilities", tuple((Capability(kind), storable(value)) for kind, value in self.capabilities)),
+            ("services", tuple(storable(name) for name in self.services)),
+            ("metadata", tuple((key_text(storable(key)), value) for key, value in self.metadata)),
+        ):
+            object.__setattr__(self, field, entries)
+        for name in ("owner", "wallet"):
+            if getattr(self, name) is not None:
+                object.__setattr__(self, name, address(name, getattr(self, name)))
+        _ = self.words
+
+    @property
+    def words(self) -> list[str]:
+        """The words of the text; an empty list without a text. For the order of meaning, the first of a long text."""
+        return query_words(self.text, are_optional=self.order is Order.MEANING)
+
+    @property
+    def ranking(self) -> Order:
+        """The order, also if none is named."""
+        return Order.STANDING if self.order is None else self.order
+
+    @property
+    def rated_side(self) -> Side:
+        """The side of the first gate, on which standings rank."""
+        return self.gates[0].side if self.gates else Side.SERVER
+
+
+def query_words(text: str | None, *, are_optional: bool = False) -> list[str]:
+    """Return the words of a query's text.
+
+    Args:
+        text: The text; None or blanks for no words.
+        are_optional: True to leave out words beyond the limit, False to refuse them.
+
+    Raises:
+        InvalidArgumentError: The text is too long, has too many words, or none.
+    """
+    if text is None or not text.strip():
+        return []
+    if len(text) > MAX_TEXT:
+        raise InvalidArgumentError(f"the text has {len(text)} characters: at most {MAX_TEXT} are searched for")
+    words = words_of([text])
+    if not words:
+        raise InvalidArgumentError(f"the text {quoted(text)} has no letter or digit to search for")
+    if len(words) > MAX_QUERY_WORDS and not are_optional:
+        raise InvalidArgumentError(f"the text has {len(words)} words: at most {MAX_QUERY_WORDS} are searched for")
+    return words[:MAX_QUERY_WORDS]
+
+
+def address(name: str, text: str) -> str:
+    """Return an address in checksum form.
+
+    Args:
+        name: The name of the argument, for the message.
+        text: The address, in any case of letters.
+
+    Raises:
+        InvalidArgumentError: It is not an address.
+    """
+    digits = text[2:]
+    if len(text) != 42 or text[:2].lower() != "0x" or set(digits) - set("0123456789abcdefABCDEF"):  # noqa: PLR2004
+        raise InvalidArgumentError(f"{name} {quoted(text)} is not an address: expected 0x and 40 hexadecimal digits")
+    return checksummed(f"0x{digits.lower()}")
+
+
+def require_short(name: str, entries: tuple[object, ...] | Mapping[str, object]) -> None:
+    """Check the length of a list.
+
+    Raises:
+        InvalidArgumentError: It is too long.
+    """
+    if len(entries) > MAX_LISTED:
+        raise InvalidArgumentError(f"{len(entries)} {name}: a filter has at most {MAX_LISTED}")
+
+
+def storable(text: str) -> str:
+    """Return a text as the index stores it: without NUL and lone surrogates, which no database holds."""
+    return text.replace("\0", "\N{REPLACEMENT CHARACTER}").encode(errors="replace").decode()

@@ -1,0 +1,386 @@
+"""Gates as parts of the statements of a search. Its plan alone asks for them, once."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Final
+
+from sqlalchemy import Float, and_, cast, exists, func, literal, or_, select, table, union
+from sqlalchemy import column as named_column
+
+from bilateral.core.events import ClientRated, NewAuthorizedFeedback, NewFeedback, ValidatorRated
+from bilateral.core.values.units import UNITS
+from bilateral.index.log.tables import EVENT_TABLES, agent, counterpart, registry, summary
+from bilateral.index.log.unindexed import by_rater, unindexed
+from bilateral.index.ratings.blind import is_blind_feedback
+from bilateral.index.search.conditions import KEY, RATED_IN
+from bilateral.index.search.filters import OF_GATE, Order, Payment, Side
+from bilateral.index.search.lower_bounds import lower_bound
+from bilateral.index.search.tables import payment_claim
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping, Sequence
+
+    from sqlalchemy import ColumnElement, Connection, ScalarSelect, Select, Subquery, Table
+
+    from bilateral.index.search.filters import Gate
+
+_REAL: Final = Float(53)
+_NO_BOUND: Final = -1.0
+"""The rank of ratings without a lower bound: after all others."""
+
+_RATINGS: Final = ("chain_id", "identity_registry", "agent_id", "registry", "tag")
+"""The columns that name the ratings of an agent under a tag."""
+
+
+_GIVEN: Final = {
+    Side.SERVER: tuple((event, "agent_id", "client_address") for event in (NewFeedback, NewAuthorizedFeedback)),
+    Side.CLIENT: ((ClientRated, "client_id", "server_id"),),
+    Side.VALIDATOR: ((ValidatorRated, "validator_id", "server_id"),),
+}
+"""The events of each side, with the columns of the rated agent and of the reviewer."""
+
+_AGENT: Final = re.compile(r"agent (0|[1-9][0-9]{0,77})")
+"""The form in which `counterpart` names an agent."""
+
+
+@dataclass(frozen=True)
+class Ranked:
+    """A gate as a part of the statements of a search.
+
+    Attributes:
+        rank: The rank of the agent's best ratings that pass; NULL if none passes, and the agents are not listed.
+        agents: The agents that pass, to be joined; None if the ratings of each agent are looked up.
+    """
+
+    rank: ColumnElement[Any]
+    agents: Subquery | None
+
+
+@dataclass(frozen=True)
+class Bounds:
+    """The conditions of a walk down the lower bounds of a gate.
+
+    Attributes:
+        passing: The conditions that a summary passes the gate, by chains; empty if the search does not walk so.
+        is_best: The condition that it is the agent's best.
+    """
+
+    passing: Mapping[int, Sequence[ColumnElement[bool]]]
+    is_best: Sequence[ColumnElement[bool]]
+
+
+NO_BOUNDS: Final = Bounds({}, ())
+"""The bounds of a search that does not walk down them."""
+
+
+def ranked(gates: Sequence[Gate], order: Order, chains: Sequence[int], *, are_few: bool) -> tuple[Ranked, ...]:
+    """Return the gates of a search as parts of its statements.
+
+    Args:
+        gates: The gates.
+        order: The order in which the agents are wanted.
+        chains: The chains.
+        are_few: True to look the ratings of each agent up, False to collect all that pass.
+    """
+    by = order if order in OF_GATE else Order.LOWER_BOUND
+    parts = []
+    for gate in gates:
+        if are_few and not gate.is_of_few:
+            parts.append(Ranked(_best_of_agent(gate, by), None))
+        else:
+            agents = _best(gate, by, chains)
+            parts.append(Ranked(agents.c.rank, agents))
+    return tuple(parts)
+
+
+def bounds_of(connection: Connection, gate: Gate, chains: Sequence[int], *, most: int, within: int | None) -> Bounds:
+    """Return the conditions of a walk down the lower bounds of a gate; `NO_BOUNDS` if few summaries pass.
+
+    Args:
+        connection: The database.
+        gate: The gate. It has a tag, and is not one of few ratings.
+        chains: The chains.
+        most: The summaries up to which no walk is wanted.
+        within: Only so many of the tag's greatest bounds may be looked at to count them; None for all.
+    """
+    passing = {chain_id: _passing(gate, chain_id, summary.c) for chain_id in chains}
+    left = most + 1
+    for chain_id, conditions in passing.items():
+        columns: Any = summary.c
+        counted = conditions
+        if within is not None:
+            of_tag = columns.chain_id == chain_id, columns.side == gate.summed_side, columns.tag == gate.tag
+            greatest = select(summary).where(*of_tag).order_by(columns.lower_bound.desc()).limit(within)
+            columns = greatest.subquery().c
+            counted = _passing(gate, chain_id, columns)
+        # The index of lower bounds has all that this reads, and more pass at its top.
+        rows = select(literal(1).label("one")).where(*counted).limit(left).order_by(columns.lower_bound.desc())
+        left -= connection.execute(select(func.count()).select_from(rows.subquery())).scalar_one()
+        if left <= 0:
+            return Bounds(passing, [~has_better(passing=gate)])
+    return NO_BOUNDS
+
+
+def has_better(passing: Gate | None = None) -> ColumnElement[bool]:
+    """Return the condition that another registry of the same identity registry has a greater bound of the agent.
+
+    Args:
+        passing: The gate that the other ratings pass; None if all count.
+    """
+    other, of_other = summary.alias("other").c, registry.alias("of_other").c
+    same = [other[name] == summary.c[name] for name in ("chain_id", "agent_id", "side", "tag")]
+    bound = unindexed(other.lower_bound)  # each other summary is looked up by its whole key
+    better = or_(
+        bound > summary.c.lower_bound, and_(bound == summary.c.lower_bound, other.registry < summary.c.registry)
+    )
+    limits = [] if passing is None else limits_of(passing, other["count"], other.counterparts, other.mean, bound)
+    return (
+        exists()
+        .where(
+            of_other.chain_id == summary.c.chain_id,
+            of_other.identity_registry == registry.c.identity_registry,
+            of_other.kind.in_(RATED_IN),
+            of_other.address != summary.c.registry,
+            other.registry == unindexed(of_other.address),
+            *same,
+            *limits,
+            better,
+        )
+        .correlate(summary, registry)
+    )
+
+
+def _passing(gate: Gate, chain_id: int, columns: Any) -> list[ColumnElement[bool]]:
+    """Return the conditions that a summary of a chain passes a gate."""
+    limits = limits_of(gate, columns["count"], columns.counterparts, columns.mean, columns.lower_bound)
+    return [columns.chain_id == chain_id, columns.side == gate.summed_side, columns.tag == gate.tag, *limits]
+
+
+def _best(gate: Gate, order: Order, chains: Sequence[int]) -> Subquery:
+    """Return the agents that pass a gate, each once, with the rank of its best ratings."""
+    chain_id = source(gate).c.chain_id
+    if source(gate) is counterpart:
+        conditions = [unindexed(chain_id).in_(chains), *_are_rated_by_reviewers(gate, chains)]
+    else:
+        conditions = [chain_id.in_(chains)]
+    query = ratings(gate, *conditions)
+    if is_of_summaries(gate) and gate.lower_bound is not None:
+        query = query.where(summary.c.lower_bound >= literal(float(gate.lower_bound), _REAL))
+    matching = query.subquery()
+    key = [matching.c[name] for name in KEY]
+    return select(*key, func.max(_rank(matching.c, order)).label("rank")).group_by(*key).subquery()
+
+
+def _best_of_agent(gate: Gate, order: Order) -> ScalarSelect[Any]:
+    """Return the rank of the best ratings of the agent of the query around; NULL if none passes the gate."""
+    columns = summary.c
+    figures = (columns["count"], columns.counterparts, columns.mean, unindexed(columns.lower_bound))
+    query = select(func.max(_rank(columns, order))).where(
+        registry.c.chain_id == agent.c.chain_id,
+        registry.c.identity_registry == agent.c.identity_registry,
+        registry.c.kind.in_(RATED_IN),
+        # SQLite goes through the few registries of a chain, and looks up the summary by its whole key.
+        columns.chain_id == agent.c.chain_id,
+        columns.registry == unindexed(registry.c.address),
+        columns.agent_id == agent.c.agent_id,
+        columns.side == gate.summed_side,
+        *([] if gate.tag is None else [columns.tag == gate.tag]),
+        *limits_of(gate, *figures),
+    )
+    return query.correlate(agent).scalar_subquery()
+
+
+def _rank(columns: Any, order: Order) -> ColumnElement[float]:
+    if order is Order.MEAN:
+        return cast(columns["mean"], _REAL)
+    if order is Order.ACTIVITY:
+        return cast(columns["count"], _REAL)
+    return func.coalesce(columns["lower_bound"], literal(_NO_BOUND, _REAL))
+
+
+def ratings(gate: Gate, *conditions: ColumnElement[bool]) -> Select[Any]:
+    """Return the query for the ratings that fulfil a gate.
+
+    Args:
+        gate: The gate.
+        *conditions: Further conditions on the table that `source` returns, and on `registry`.
+
+    Returns:
+        A query with the columns of `_RATINGS`, `count`, `counterparts`, `mean`, `lower_bound`.
+    """
+    if gate.payment is not None:
+        return _of_claims(gate, conditions)
+    if gate.reviewers:
+        return _of_counterparts(gate, conditions)
+    return _of_summaries(gate, conditions)
+
+
+def source(gate: Gate) -> Table:
+    """Return the table whose rows a gate adds up."""
+    if gate.payment is not None:
+        return payment_claim
+    return counterpart if gate.reviewers else summary
+
+
+def is_of_summaries(gate: Gate) -> bool:
+    """Return True for a gate of the ratings by all under one tag: they are summed up already."""
+    return source(gate) is summary and gate.tag is not None
+
+
+def limits_of(gate: Gate, count: Any, clients: Any, mean: Any, bound: Any) -> list[ColumnElement[bool]]:
+    """Return the conditions of a gate that it does not leave open.
+
+    Args:
+        gate: The gate.
+        count: The number of ratings.
+        clients: The number of those who gave them.
+        mean: Their mean.
+        bound: Their lower bound.
+    """
+    bounds: list[ColumnElement[bool]] = []
+    for figure, limit, is_least in limited(gate, count, clients, mean, bound):
+        value = limit if isinstance(limit, int) else literal(limit, _REAL)
+        bounds.append(figure >= value if is_least else figure <= value)
+    return bounds
+
+
+def limited(gate: Gate, count: Any, clients: Any, mean: Any, bound: Any) -> Iterator[tuple[Any, int | float, bool]]:
+    """Yield the figures, see `limits_of`, that a gate limits, with the limit; True if that is the least value."""
+    limits = (
+        (gate.minimum, mean, True),
+        (gate.maximum, mean, False),
+        (gate.lower_bound, bound, True),
+        (gate.count if gate.count > 1 else None, count, True),
+        (gate.maximum_count, count, False),
+        (gate.clients if gate.clients > 1 else None, clients, True),
+    )
+    for limit, figure, is_least in limits:
+        if limit is not None:
+            yield figure, limit if isinstance(limit, int) else float(limit), is_least
+
+
+def _of_summaries(gate: Gate, conditions: Sequence[ColumnElement[bool]]) -> Select[Any]:
+    """Return the ratings by all, which are summed up already."""
+    columns = summary.c
+    return (
+        select(*named(summary), columns["count"], columns.counterparts, columns.mean, columns.lower_bound)
+        .where(*_of_gate(summary, gate), columns.side == gate.summed_side, *conditions)
+        .where(*limits_of(gate, columns["count"], columns.counterparts, columns.mean, unindexed(columns.lower_bound)))
+    )
+
+
+def _of_counterparts(gate: Gate, conditions: Sequence[ColumnElement[bool]]) -> Select[Any]:
+    """Return the ratings by some reviewers."""
+    columns = counterpart.c
+    count, clients = func.sum(columns["count"]), func.count()
+    share = cast(func.sum(columns.share_sum // columns["count"]), _REAL)
+    mean = func.sum(cast(columns.unit_sum, _REAL)) / UNITS / count
+    bound = lower_bound(share, cast(clients, _REAL), columns.tag)
+    return (
+        select(
+            *named(counterpart),
+            count.label("count"),
+            clients.label("counterparts"),
+            mean.label("mean"),
+            bound.label("lower_bound"),
+        )
+        .where(*_of_gate(counterpart, gate), columns.side == gate.summed_side, columns.account.in_(_accounts(gate)))
+        .where(*conditions)
+        .group_by(*named(counterpart))
+        .having(and_(True, *limits_of(gate, count, clients, mean, bound)))  # a gate may have no limits
+    )
+
+
+def _are_rated_by_reviewers(gate: Gate, chains: Sequence[int]) -> list[ColumnElement[bool]]:
+    """Return the conditions that counterparts are of agents that a reviewer of the gate ever rated.
+
+    The key of counterparts begins with the agent. The events have indexes by which the reviewers' agents are found.
+
+    Args:
+        gate: The gate.
+        chains: The chains.
+    """
+    reviewers = _accounts(gate)
+    raters = reviewers if gate.side is Side.SERVER else [int(reviewer.removeprefix("agent ")) for reviewer in reviewers]
+    queries = []
+    for event, subject, rater in _GIVEN[gate.side]:
+        columns = EVENT_TABLES[event].c
+        names = ("chain_id", "registry", subject, rater)
+        events = by_rater(EVENT_TABLES[event].name, *(named_column(name, columns[name].type) for name in names)).c
+        wanted = [events.chain_id.in_(chains), events[rater].in_(raters)]
+        if gate.side is not Side.SERVER:  # their index has the registry before the rater
+            wanted.append(events.registry.in_(select(registry.c.address).where(registry.c.chain_id.in_(chains))))
+        queries.append(
+            select(events.chain_id, events.registry, events[subject].label("agent_id")).where(*wanted).distinct()
+        )
+    rated = union(*queries).subquery()
+    return [counterpart.c[name] == rated.c[name] for name in ("chain_id", "registry", "agent_id")]
+
+
+def _accounts(gate: Gate) -> list[str]:
+    """Return the reviewers of a gate that `counterpart` can name: other texts are of nobody."""
+    return [reviewer for reviewer in gate.reviewers if gate.side is Side.SERVER or _AGENT.fullmatch(reviewer)]
+
+
+def _of_claims(gate: Gate, conditions: Sequence[ColumnElement[bool]]) -> Select[Any]:
+    """Return the ratings with a claimed payment."""
+    columns = payment_claim.c
+    view = table("feedback", *(named_column(name) for name in ("chain_id", "block_number", "log_index", "is_revoked")))
+    revoked = exists().where(
+        *(view.c[name] == columns[name] for name in ("chain_id", "block_number", "log_index")), view.c.is_revoked
+    )
+    wanted = [*_of_gate(payment_claim, gate), *conditions, ~revoked.correlate(payment_claim)]
+    if gate.blind is not None:
+        wanted.append(is_blind_feedback(payment_claim, "account"))
+    if gate.reviewers:
+        wanted.append(columns.account.in_(gate.reviewers))
+    if gate.payment is Payment.MATCHING:
+        payee = agent.alias("payee").c
+        is_payee = exists().where(
+            payee.chain_id == columns.chain_id,
+            payee.identity_registry == registry.c.identity_registry,
+            payee.agent_id == columns.agent_id,
+            or_(payee.owner == columns.payee, payee.wallet == columns.payee),
+        )
+        wanted += [columns.is_bound, columns.payer == columns.account, is_payee.correlate(payment_claim, registry)]
+    by_client = (
+        select(
+            *named(payment_claim),
+            func.count().label("entries"),
+            (func.sum(columns.share) // func.count()).label("share"),
+            func.sum(cast(columns.units, _REAL)).label("units"),  # as integers they could exceed 64 bits
+        )
+        .where(*wanted)
+        .group_by(*named(payment_claim), columns.account)
+        .subquery()
+    )
+    key = [by_client.c[name] for name in _RATINGS]
+    count, clients = func.sum(by_client.c.entries), func.count()
+    mean = func.sum(by_client.c.units) / UNITS / count
+    bound = lower_bound(cast(func.sum(by_client.c.share), _REAL), cast(clients, _REAL), by_client.c.tag)
+    return (
+        select(
+            *key, count.label("count"), clients.label("counterparts"), mean.label("mean"), bound.label("lower_bound")
+        )
+        .group_by(*key)
+        .having(and_(True, *limits_of(gate, count, clients, mean, bound)))  # a gate may have no limits
+    )
+
+
+def named(from_table: Table) -> list[ColumnElement[Any]]:
+    """Return the columns of `_RATINGS`.
+
+    Args:
+        from_table: The table of the ratings.
+    """
+    columns = from_table.c
+    return [columns.chain_id, registry.c.identity_registry, columns.agent_id, columns.registry, columns.tag]
+
+
+def _of_gate(from_table: Table, gate: Gate) -> list[ColumnElement[bool]]:
+    """Return the conditions on the rows of a table, with the join to the registry."""
+    columns = from_table.c
+    conditions = [registry.c.chain_id == columns.chain_id, registry.c.address == columns.registry]
+    return conditions if gate.tag is None else [*conditions, columns.tag == gate.tag]

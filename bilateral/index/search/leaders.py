@@ -1,0 +1,232 @@
+"""Leaderboards: the agents with the greatest lower bounds for a tag, straight from the index of summaries."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import TYPE_CHECKING, Any, Final
+
+from sqlalchemy import Float, and_, exists, func, literal, or_, select, tuple_
+
+from bilateral.core.errors import InvalidArgumentError
+from bilateral.core.identifiers import global_agent_id
+from bilateral.core.text import quoted
+from bilateral.core.values.bounds import scale_of_tag
+from bilateral.index.files import tables as files
+from bilateral.index.log.tables import agent, chain, registry, summary
+from bilateral.index.log.text import key_text
+from bilateral.index.log.unindexed import unindexed
+from bilateral.index.reading.pages import DEFAULT_LIMIT, Page, Wide, decode_cursor, encode_cursor, require_limit
+from bilateral.index.reading.values import Wide as WideValue
+from bilateral.index.search.conditions import KEY, WITH_FILES
+from bilateral.index.search.filters import Side, storable
+from bilateral.index.search.gates import has_better
+from bilateral.index.standing.queries import analysed_chains, first_code
+from bilateral.index.standing.standing_tables import standing
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from sqlalchemy import ColumnElement, Connection, Row, Select
+
+_REAL: Final = Float(53)
+_COMMON: Final = 2000
+"""The summaries from which on a tag is common: as many are looked up and sorted in some 10 ms."""
+
+
+@dataclass(frozen=True, slots=True)
+class Leader:
+    """An agent of a leaderboard. Its name is the word of a stranger.
+
+    Attributes:
+        id: The short id, such as `8453:247`.
+        global_id: The id among all registries.
+        chain_id: Its chain.
+        identity_registry: The address of its identity registry.
+        agent_id: The id of its token.
+        owner: The owner's address.
+        name: Its name; None without a file.
+        registry: The registry of the ratings.
+        count: The number of ratings.
+        counterparts: The number of distinct clients, or of servers, that gave them.
+        mean: Their mean.
+        lower_bound: The value that the agent has at least, with a confidence of 95 %.
+        status: The status of its standing: `ok`, `thin`, `contested` or `held_back`; None for a validator, and
+            before the first analysis that sees the agent.
+        standing: The lower bound of its standing, by which the default order ranks.
+        reason: The code of the reason that counts most for its standing.
+        standing_rating: The rating of its standing, 0 to 100, which every page shows; None without one.
+    """
+
+    id: str
+    global_id: str
+    chain_id: int
+    identity_registry: str
+    agent_id: WideValue
+    owner: str
+    name: str | None
+    registry: str
+    count: int
+    counterparts: int
+    mean: float
+    lower_bound: float
+    status: str | None = None
+    standing: float | None = None
+    reason: str | None = None
+    standing_rating: float | None = None
+
+
+class Board(StrEnum):
+    """The orders of leaderboards."""
+
+    STANDING = "standing"
+    """By standing, without those who are held back. Validators have none."""
+
+    LOWER_BOUND = "lower_bound"
+    """By the lower bound of all ratings. It marks those who are held back, and leaves none out."""
+
+    HELD_BACK = "held_back"
+    """Those who are held back, by lower bound."""
+
+
+def leaderboard(  # noqa: PLR0913  # one a filter
+    connection: Connection,
+    tag: str,
+    side: Side = Side.SERVER,
+    *,
+    board: Board | None = None,
+    chains: Sequence[int] = (),
+    limit: int = DEFAULT_LIMIT,
+    cursor: str | None = None,
+) -> Page[Leader]:
+    """Return the best agents for a tag. An agent counts by its best registry of ratings.
+
+    Nobody leads on a chain that is not analysed yet: false ratings lead any other order.
+
+    Args:
+        connection: The database.
+        tag: The tag; `""` for ratings by servers.
+        side: The side.
+        board: The order; None for that of standings, or of lower bounds for validators.
+        chains: Only on these chains; on all if empty.
+        limit: The largest number of agents.
+        cursor: The cursor of the former page.
+
+    Raises:
+        InvalidArgumentError: The tag has no scale, so it has no lower bound; validators have no standing; or the limit
+            is out of range.
+        InvalidCursorError: The cursor is of another leaderboard.
+    """
+    require_limit(limit)
+    stored = key_text(storable(tag))
+    if scale_of_tag(stored) is None:
+        raise InvalidArgumentError(f"the tag {quoted(tag)} has no greatest value, and so no lower bound to rank by")
+    order = board or (Board.LOWER_BOUND if side is Side.VALIDATOR else Board.STANDING)
+    if side is Side.VALIDATOR and order is not Board.LOWER_BOUND:
+        raise InvalidArgumentError(f"validators have no standing: use board=lower_bound, not {order}")
+    kind = f"leaders {order} {sorted(chains)} {side} {stored}"[:300]
+    place = None if cursor is None else decode_cursor(kind, cursor, float, int, str, Wide)
+    wanted = analysed_chains(connection, chains or tuple(connection.execute(select(chain.c.chain_id)).scalars()))
+    # Each chain has an index of its own in order of the bound, so its best are found without sorting all.
+    parts = []
+    for chain_id in wanted:
+        walks_ranks = order is Board.STANDING and _is_common(connection, chain_id, side, stored)
+        parts.append(_best_of_chain(chain_id, stored, side, order, place, limit + 1, walks_ranks=walks_ranks))
+    rows = sorted((row for part in parts for row in connection.execute(part)), key=_order)[: limit + 1]
+    names = _names(connection, rows[:limit])
+    items = tuple(_leader(row, *names[tuple(row[:3])]) for row in rows[:limit])
+    if len(rows) <= limit:
+        return Page(items, None)
+    last = rows[limit - 1]
+    key = (last.chain_id, last.identity_registry, int(last.agent_id))
+    return Page(items, encode_cursor(kind, float(last.place), *key))
+
+
+def _is_common(connection: Connection, chain_id: int, side: Side, tag: str) -> bool:
+    """Return True if so many agents of a chain have ratings with a tag that a walk down all ranks soon finds some."""
+    columns = summary.c
+    rated = select(columns.agent_id).where(columns.chain_id == chain_id, columns.side == side.value, columns.tag == tag)
+    some = rated.where(columns.lower_bound.is_not(None)).limit(_COMMON).subquery()
+    return connection.execute(select(func.count()).select_from(some)).scalar_one() == _COMMON
+
+
+def _best_of_chain(  # noqa: PLR0913, PLR0917  # parts of one query
+    chain_id: int, tag: str, side: Side, board: Board, place: tuple[Any, ...] | None, limit: int, *, walks_ranks: bool
+) -> Select[Any]:
+    """Return the query for the best agents of one chain behind a place.
+
+    It walks down the index of summaries by bound, sorts the summaries of a rare tag by rank, or walks down the index of
+    standings by rank. For the last way each summary is looked up by its whole key. SQLite would walk the summaries of
+    the tag all the same, if it could tell chain and side of a summary before it has a standing and a registry; so they
+    are expressions there.
+    """
+    columns, of_registry = summary.c, registry.c
+    by_rank = board is Board.STANDING
+    same_agent = and_(
+        agent.c.chain_id == columns.chain_id,
+        agent.c.identity_registry == of_registry.identity_registry,
+        agent.c.agent_id == columns.agent_id,
+    )
+    same_standing = and_(
+        of_registry.identity_registry == standing.c.identity_registry,
+        columns.chain_id == (unindexed(of_registry.chain_id) if walks_ranks else standing.c.chain_id),
+        columns.side == (unindexed(standing.c.side) if walks_ranks else standing.c.side),
+        columns.agent_id == standing.c.agent_id,
+    )
+    ordered = standing.c if by_rank else columns
+    ranked = standing.c.rank if by_rank else columns.lower_bound
+    identity = standing.c.identity_registry if by_rank else of_registry.identity_registry
+    key: list[ColumnElement[Any]] = [ordered.chain_id, identity, ordered.agent_id]
+    figures = columns.registry, columns["count"], columns.counterparts, columns.mean, columns.lower_bound
+    stood = standing.c.status, standing.c.lower_bound.label("standing"), standing.c.reasons, standing.c.rating
+    query = select(*key, *figures, *stood, ranked.label("place"))
+    if board is Board.LOWER_BOUND:
+        of_summary = and_(of_registry.chain_id == columns.chain_id, of_registry.address == unindexed(columns.registry))
+        query = query.select_from(summary.join(registry, of_summary).outerjoin(standing, same_standing))
+    else:
+        is_held_back = standing.c.rank.is_(None)
+        query = query.where(same_standing, is_held_back if board is Board.HELD_BACK else ~is_held_back)
+    query = query.where(
+        ordered.chain_id == chain_id,
+        ordered.side == side.value,
+        columns.tag == tag,
+        (unindexed(columns.lower_bound) if walks_ranks else columns.lower_bound).is_not(None),
+        of_registry.chain_id == ordered.chain_id,
+        columns.registry == of_registry.address if by_rank else of_registry.address == unindexed(columns.registry),
+        exists().where(same_agent).correlate(summary, registry),
+        ~has_better(),
+    )
+    if place is not None:
+        bound, *last = place
+        bound = literal(bound, _REAL)
+        behind = tuple_(*key) > tuple_(*last, types=[column.type for column in key])
+        # The first part repeats what the second says, in a form that finds its place in the index.
+        query = query.where(ranked <= bound, or_(ranked < bound, and_(ranked == bound, behind)))
+    return query.order_by(ranked.desc(), *key[1:]).limit(limit)
+
+
+def _order(row: Row[Any]) -> tuple[Any, ...]:
+    """Return the key by which the best of all chains are sorted."""
+    return -row.place, row.chain_id, row.identity_registry, row.agent_id
+
+
+def _names(connection: Connection, rows: Sequence[Row[Any]]) -> dict[tuple[Any, ...], tuple[str, str | None]]:
+    """Return the owners and names of the agents of some rows."""
+    if not rows:
+        return {}
+    key = [agent.c[name] for name in KEY]
+    query = select(*key, agent.c.owner, func.substr(files.registration_file.c.name, 1, 200)).select_from(WITH_FILES)
+    # Lists of keys also fit a few other agents; SQLite finds the rows by them.
+    lists = zip(key, zip(*(tuple(row)[:3] for row in rows), strict=True), strict=True)
+    shown = connection.execute(query.where(*(column.in_(sorted(set(values))) for column, values in lists)))
+    return {(row[0], row[1], row[2]): (row[3], row[4]) for row in shown}
+
+
+def _leader(row: Row[Any], owner: str, name: str | None) -> Leader:
+    values: Sequence[Any] = tuple(row)
+    chain_id, identity, number = values[0], values[1], int(values[2])
+    ids = (f"{chain_id}:{number}", global_agent_id(chain_id, identity, number))
+    status, lower, reasons, rating = values[8:12]
+    address, count, raters, mean, bound = values[3:8]
+    figures = address, count, raters, mean, bound, status, lower, first_code(reasons), rating
+    return Leader(*ids, chain_id, identity, number, owner, name, *figures)

@@ -1,0 +1,255 @@
+"""Meanings of files, in the memory of a process: their vectors, compared one by one with that of a question.
+
+100,000 vectors take 26 MB. To compare all of them takes a tenth of the time that a database would take, and is exact:
+products of whole numbers, whose order is the same on every machine. Needs the extra `semantic`.
+"""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections import defaultdict
+from dataclasses import dataclass, field
+from math import log
+from typing import TYPE_CHECKING, Any, Final
+from weakref import WeakKeyDictionary
+
+import numpy as np
+from sqlalchemy import Engine, Integer, literal, select, union_all
+
+from bilateral.index.search.embedding import DIMENSIONS, SCALE
+from bilateral.index.search.matching import Term
+from bilateral.index.search.meaning import MODEL, embedder
+from bilateral.index.search.tables import registration_vector, registration_words
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+
+    from numpy.typing import NDArray
+    from sqlalchemy import Connection
+
+    from bilateral.index.search.matching import Matcher
+
+MOST_LISTED: Final = 200
+"""Files of each of both lists. A page shows 20, and filters and gates may leave out most."""
+
+_LEAST: Final = 0.1 * SCALE * SCALE
+"""The least similarity, a cosine of 0.1. Texts without a common subject often have as much by chance."""
+
+_LATE: Final = 60
+"""The number that reciprocal ranks add to a place, as is usual: the first places differ little, so a file that both
+lists have precedes one that leads a single list."""
+
+_SHARE: Final = 100
+"""Words count that at most one file in so many has: what more files say, the meaning tells apart better."""
+
+_FEW, _MANY = 10, 1_000
+"""The least and greatest number of files with a word that counts."""
+
+_FULL, _SHORT = 0.75, 1.2
+"""The parameters of BM25, as usual: a file with many words gets less for each, so one with all words leads none."""
+
+_LEAST_PART: Final = 1 / 3
+"""The part of the score of a file of the usual length for all rare words that one must exceed. Otherwise a file with
+every word, and so little for each, would lead whenever no other has one."""
+
+_CHUNK: Final = 1_024
+"""Vectors that are compared at once: as many as fit into the cache of a processor core while they are whole numbers of
+one byte no more."""
+
+_OVERLAP: Final = 1_000
+"""Numbers below the last known one that are looked at again: transactions end in another order than they begin."""
+
+_RECOUNT_SECONDS: Final = 600.0
+"""The time after which all numbers are looked at, to forget the vectors of files that are gone. 100,000 take 50 ms."""
+
+_LOADED: Final = 10_000
+"""Vectors that are read at once. These stay, also if the visit has no time left for the rest."""
+
+
+@dataclass(frozen=True)
+class _State:
+    """The vectors that are loaded at one moment. Later vectors are added behind it, or to copies.
+
+    Attributes:
+        count: The number of vectors. The arrays have room for more.
+        vectors: The vectors.
+        lengths: The number of words of each file.
+        ids: The number of each vector in the database.
+        rows: The places of these numbers in the arrays.
+    """
+
+    count: int = 0
+    vectors: NDArray[np.int8] = field(default_factory=lambda: np.zeros((_CHUNK, DIMENSIONS), np.int8))
+    lengths: NDArray[np.float32] = field(default_factory=lambda: np.zeros(_CHUNK, np.float32))
+    ids: NDArray[np.int64] = field(default_factory=lambda: np.zeros(_CHUNK, np.int64))
+    rows: dict[int, int] = field(default_factory=dict)
+
+    def similarities(self, question: NDArray[np.float32]) -> NDArray[np.float32]:
+        """Return the products of the vectors with that of a question. They are whole numbers, and exact."""
+        products = np.empty(self.count, np.float32)
+        for first in range(0, self.count, _CHUNK):
+            last = min(first + _CHUNK, self.count)
+            np.dot(self.vectors[first:last].astype(np.float32), question, out=products[first:last])
+        return products
+
+    def with_more(self, ids: Sequence[int], lengths: Sequence[int], vectors: bytes) -> _State:
+        """Return the state with further vectors, in the same arrays if these have room."""
+        count = self.count + len(ids)
+        arrays: tuple[NDArray[Any], ...] = self.vectors, self.lengths, self.ids
+        if count > len(self.ids):
+            size = max(count, 2 * len(self.ids))
+            arrays = tuple(
+                np.concatenate([array, np.zeros((size - len(array), *array.shape[1:]), array.dtype)])
+                for array in arrays
+            )
+        more = np.frombuffer(vectors, np.int8).reshape(-1, DIMENSIONS)
+        for array, values in zip(arrays, (more, lengths, ids), strict=True):
+            array[self.count : count] = values
+        self.rows.update(zip(ids, range(self.count, count), strict=True))
+        more_vectors, more_lengths, more_ids = arrays
+        return _State(count, more_vectors, more_lengths, more_ids, self.rows)
+
+    def without(self, gone: set[int]) -> _State:
+        """Return a copy without some vectors."""
+        kept = np.flatnonzero(~np.isin(self.ids[: self.count], sorted(gone)))
+        ids = self.ids[kept]
+        rows = {number: row for row, number in enumerate(ids.tolist())}
+        return _State(len(kept), self.vectors[kept], self.lengths[kept], ids, rows)
+
+
+class Meanings:
+    """The vectors of one database. Threads share them; each brings its own connection."""
+
+    def __init__(self) -> None:
+        """See the class. Nothing is loaded yet."""
+        self._lock = threading.Lock()
+        self._state = _State()
+        self._last = 0
+        self._recounted = float("-inf")
+
+    def ranks(self, connection: Connection, matcher: Matcher, text: str, words: Sequence[str]) -> dict[int, int]:
+        """Return the files that come closest to a question, by both lists.
+
+        Args:
+            connection: The database.
+            matcher: Makes the conditions on words.
+            text: The question.
+            words: Its words.
+
+        Returns:
+            The sums of the reciprocal ranks of the files, in millionths, by the numbers of their vectors.
+        """
+        by_meaning, by_words, ids = self.lists(connection, matcher, text, words)
+        ranks: dict[int, float] = defaultdict(float)
+        for listed in (by_meaning, by_words):
+            for place, row in enumerate(listed, 1):
+                ranks[int(ids[row])] += 1 / (_LATE + place)
+        return {number: round(rank * 1_000_000) for number, rank in ranks.items()}
+
+    def lists(
+        self, connection: Connection, matcher: Matcher, text: str, words: Sequence[str]
+    ) -> tuple[NDArray[Any], NDArray[Any], NDArray[np.int64]]:
+        """Return the rows of the files that come closest by their meaning, and by rare words; and the numbers of rows.
+
+        Args:
+            connection: The database.
+            matcher: Makes the conditions on words.
+            text: The question.
+            words: Its words.
+        """
+        with self._lock:
+            self._refresh(connection)
+            state = self._state
+        ids = state.ids[: state.count]
+        similarities = state.similarities(embedder().question(text))
+        scores = _scores(connection, matcher, words, state)
+        return _best(similarities, _LEAST, similarities, ids), _best(scores, 0.0, similarities, ids), ids
+
+    def _refresh(self, connection: Connection) -> None:
+        """Load the vectors that the database has by now, and forget now and then those that are gone."""
+        number, is_recount = registration_vector.c.vector_id, time.monotonic() - self._recounted > _RECOUNT_SECONDS
+        known = select(number).where(number > (-1 if is_recount else self._last - _OVERLAP)).order_by(number)
+        present = connection.execute(known).scalars().all()
+        new = [vector_id for vector_id in present if vector_id not in self._state.rows]
+        for at in range(0, len(new), _LOADED):
+            self._load(connection, new[at], new[min(at + _LOADED, len(new)) - 1])
+        if is_recount:
+            # Another thread may have loaded a later number, which the transaction of this one does not see.
+            end = present[-1] if present else self._last
+            gone = {vector_id for vector_id in self._state.rows.keys() - {*present} if vector_id <= end}
+            if gone:
+                self._state = self._state.without(gone)
+            self._recounted = time.monotonic()
+        self._last = max(self._last, *present[-1:], 0)
+
+    def _load(self, connection: Connection, first: int, last: int) -> None:
+        """Load the vectors of a range that are not loaded yet. Those of another model are like nothing."""
+        stored = registration_vector.c
+        query = select(stored.vector_id, stored.words, stored.model, stored.vector).order_by(stored.vector_id)
+        rows = [
+            row
+            for row in connection.execute(query.where(stored.vector_id.between(first, last)))
+            if row.vector_id not in self._state.rows
+        ]
+        vectors = b"".join(row.vector if row.model == MODEL else bytes(DIMENSIONS) for row in rows)
+        self._state = self._state.with_more([row.vector_id for row in rows], [row.words for row in rows], vectors)
+
+
+_OF_ENGINES: Final[WeakKeyDictionary[Engine, Meanings]] = WeakKeyDictionary()
+_CREATION: Final = threading.Lock()
+
+
+def meanings_of(connection: Connection) -> Meanings:
+    """Return the vectors of the database of a connection. All connections of an engine share them."""
+    with _CREATION:
+        return _OF_ENGINES.setdefault(connection.engine, Meanings())
+
+
+def _best(
+    scores: NDArray[Any], least: float, similarities: NDArray[np.float32], ids: NDArray[np.int64]
+) -> NDArray[Any]:
+    """Return the rows with the greatest scores; among equals those that are more similar, then the older ones."""
+    if len(scores) > MOST_LISTED:
+        least_listed = np.partition(scores, -MOST_LISTED)[-MOST_LISTED]
+        rows = np.flatnonzero((scores > least) & (scores >= least_listed))
+    else:
+        rows = np.flatnonzero(scores > least)
+    return rows[np.lexsort((ids[rows], -similarities[rows], -scores[rows]))][:MOST_LISTED]
+
+
+def _scores(connection: Connection, matcher: Matcher, words: Sequence[str], state: _State) -> NDArray[np.float64]:
+    """Return how well the rare words of a question are met by each file, as BM25 does, less what does not count.
+
+    The best score that counts for nothing is taken off, see `_LEAST_PART`: files with less have zero, or less.
+    """
+    scores, most = np.zeros(state.count), min(max(state.count // _SHARE, _FEW), _MANY)
+    total = 0.0
+    for numbers in _with_words(connection, matcher, words, most + 1):
+        rows = [row for number in numbers if (row := state.rows.get(number, state.count)) < state.count]
+        if 0 < len(numbers) <= most:
+            rarity = log(1 + state.count / len(numbers))
+            scores[rows] += rarity
+            total += rarity
+    lengths = state.lengths[: state.count]
+    usual = max(1.0, float(np.median(lengths))) if state.count else 1.0
+    return scores / (1 + _SHORT * (1 - _FULL + _FULL * lengths / usual)) - _LEAST_PART * total / (1 + _SHORT)
+
+
+def _with_words(connection: Connection, matcher: Matcher, words: Sequence[str], most: int) -> Iterable[Sequence[int]]:
+    """Return the numbers of the files with each of some words, but for common words. No more than `most` each."""
+    terms = [Term((word,), is_beginning=False) for word in words]
+    queries = []
+    for place, term in enumerate(terms):
+        if matcher.are_common([term], most):
+            continue
+        listed = matcher.documents([term]).limit(most).subquery()
+        (document,) = listed.c
+        tables = listed.join(registration_words, registration_words.c.document_id == document).join(
+            registration_vector, registration_vector.c.content_hash == registration_words.c.content_hash
+        )
+        queries.append(select(literal(place, Integer), registration_vector.c.vector_id).select_from(tables))
+    numbers: dict[int, list[int]] = defaultdict(list)
+    for place, vector_id in connection.execute(union_all(*queries)) if queries else ():
+        numbers[place].append(vector_id)
+    return numbers.values()

@@ -1,0 +1,210 @@
+"""The plan of a search: its words, filters and gates, resolved once, and the way to its first agents.
+
+A search for agents has two sides, words and ratings, and either may be common. It begins with the rarer one. If both
+are common, it walks down the index of lower bounds, where every few agents have the words: first among the agents with
+all words in their names, then among those with one word less. A search without ratings walks down the agents in the
+same way, in the order of their keys, of their registrations or of their last changes. In the order of standings, a
+search walks down these, whether it has ratings or not.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from math import sqrt
+from typing import TYPE_CHECKING, Final
+
+from sqlalchemy import func, select
+
+from bilateral.core.values.bounds import scale_of_tag
+from bilateral.index.log.dialects import dialect_of
+from bilateral.index.log.tables import agent, chain
+from bilateral.index.log.unindexed import unindexed
+from bilateral.index.reading.prepared import Prepared, plan_by_values
+from bilateral.index.search.closest import closest_of
+from bilateral.index.search.conditions import KEY, TIMES, conditions_of
+from bilateral.index.search.domains import claimed_agents
+from bilateral.index.search.filters import Order
+from bilateral.index.search.gates import NO_BOUNDS, bounds_of, ranked
+from bilateral.index.search.matching import words_of_search
+from bilateral.index.search.tables import registration_words
+from bilateral.index.standing.queries import chains_with_standings
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from sqlalchemy import ColumnElement, Connection, Subquery
+
+    from bilateral.index.search.conditions import Conditions
+    from bilateral.index.search.filters import AgentSearch
+    from bilateral.index.search.gates import Bounds, Ranked
+    from bilateral.index.search.matching import Words
+
+FEW_FILES: Final = 1_000
+"""Files with the words of a query up to which a search begins with them, and looks up the ratings of each agent.
+
+This holds for an index of up to 100,000 files. A walk passes as many more agents as the index has more files, so the
+number grows with the root of the files.
+"""
+
+_USUAL_FILES: Final = 100_000
+"""The files of an index for which the other numbers hold; they grow with the root of the files."""
+
+MOST_LISTED: Final = 3_000
+"""Files up to which PostgreSQL walks among their agents alone. It grows as `FEW_FILES` does.
+
+The agents are a set in memory, which the walk asks for each summary. Otherwise it reads three tables for each.
+"""
+
+AGENTS_OF_FILE: Final = 4
+"""Times as many agents as files up to which PostgreSQL walks among them alone. Any number of agents may name a file."""
+
+FEW_RATED: Final = 2_000
+"""Ratings that pass a gate up to which a search begins with them."""
+
+LOOKED_AT: Final = 25 * FEW_RATED
+"""Ratings of a tag that PostgreSQL looks at to find those that pass a gate, if it can begin with the files instead.
+
+A gate that few pass takes the whole index of its tag to count, which takes longer than to look the files up.
+"""
+
+_OF_AGENTS: Final = (Order.STANDING, Order.RELEVANCE, *TIMES)
+"""The orders in which searches without a gate walk down an index."""
+
+_CHAINS: Final = Prepared(select(chain.c.chain_id))
+
+_LAST_FILE: Final = Prepared(select(func.max(registration_words.c.document_id).label("last")))
+"""Finds the number of the last file, which is about the number of files."""
+
+
+@dataclass(frozen=True)
+class Sizes:
+    """The numbers of files by which the ways of a search differ.
+
+    Attributes:
+        few: The files up to which a search begins with them. See `FEW_FILES`.
+        sure: The files up to which it surely does: half of them, if a walk can be told the agents.
+        most: The files up to which a walk gets the agents. See `MOST_LISTED`.
+        most_agents: The agents of these files up to which it gets them. See `AGENTS_OF_FILE`.
+    """
+
+    few: int
+    sure: int
+    most: int
+    most_agents: int
+
+
+@dataclass(frozen=True)
+class Plan:
+    """The parts of the statements of a search, and the way to its first agents.
+
+    Attributes:
+        connection: The database.
+        search: The search, in the order that it has here.
+        words: Its words; none in the order of meaning.
+        chains: The chains.
+        sizes: The numbers of files for which the ways differ.
+        conditions: The tables and conditions of all statements.
+        gates: The gates, as parts of statements.
+        begin: The conditions of the one statement that finds all agents; None if the search walks down an index.
+        bounds: The conditions of a walk down the lower bounds of the first gate; empty to walk down the agents.
+        closest: The files that come closest to the meaning of the text, and their ranks; None in another order.
+        with_standings: The chains on which agents have standings, in the order of standings.
+    """
+
+    connection: Connection
+    search: AgentSearch
+    words: Words
+    chains: Sequence[int]
+    sizes: Sizes
+    conditions: Conditions
+    gates: Sequence[Ranked]
+    begin: Sequence[ColumnElement[bool]] | None
+    bounds: Bounds
+    closest: Subquery | None
+    with_standings: Sequence[int]
+
+    @property
+    def walks_bounds(self) -> bool:
+        """True to walk down the lower bounds of the first gate, False to walk down the agents."""
+        return bool(self.bounds.passing)
+
+    @property
+    def few(self) -> int:
+        """The files with words in their names up to which a search begins with them."""
+        return self.sizes.sure if self.walks_bounds else self.sizes.few
+
+    @property
+    def lists_agents(self) -> bool:
+        """True if so few files have all words that a walk can be told their agents."""
+        return self.walks_bounds and self.words.files <= self.sizes.most
+
+
+def plan_of(connection: Connection, search: AgentSearch) -> Plan | None:
+    """Return the plan of a search; None if it surely finds nothing.
+
+    Args:
+        connection: The database.
+        search: The search.
+
+    Raises:
+        InvalidArgumentError: The order is that of meaning, and the extra `semantic` is not installed.
+    """
+    dialect_of(connection).add_functions(connection)
+    plan_by_values(connection)
+    closest, stood, is_by_meaning = None, list[int](), search.ranking is Order.MEANING
+    sizes = Sizes(0, 0, 0, 0) if is_by_meaning else _sizes(connection)
+    is_of_account = search.owner is not None or search.wallet is not None
+    begins_with_domains = search.verified_domain and not (is_of_account or is_by_meaning)
+    claimed = claimed_agents(connection) if begins_with_domains else None
+    are_known = is_of_account or claimed is not None
+    words = words_of_search(connection, search, most=None if are_known else sizes.most)
+    chains = search.chains or tuple(row[0] for row in _CHAINS.all(connection, {}))
+    if words is None or not chains or claimed == []:
+        return None
+    if search.ranking is Order.STANDING:
+        stood = chains_with_standings(connection, chains, search.rated_side.value)
+    elif is_by_meaning:
+        closest = closest_of(connection, words.matcher, search)
+        if closest is None:
+            return None
+    bounds = NO_BOUNDS
+    if _has_bounds(search) and not are_known and words.files > sizes.sure:
+        within = LOOKED_AT if words.files <= sizes.few else None
+        bounds = bounds_of(connection, search.gates[0], chains, most=FEW_RATED, within=within)
+    # SQLite begins with the documents or with the ratings, and not with all agents of the chains.
+    is_of_chains: ColumnElement[bool] = unindexed(agent.c.chain_id).in_(chains)
+    begin, are_few = None, True
+    if are_known:
+        begin = [agent.c.chain_id.in_(chains), *_among(claimed or ()), *words.has]
+    elif is_by_meaning:
+        begin = [is_of_chains]
+    elif words.files <= sizes.sure or (words.files <= sizes.few and not bounds.passing):
+        begin = [is_of_chains, *words.begin()]
+    elif not bounds.passing and (search.gates or search.ranking not in _OF_AGENTS):
+        begin, are_few = [is_of_chains if search.gates else agent.c.chain_id.in_(chains), *words.has], False
+    gates = ranked(search.gates, search.ranking, chains, are_few=are_few)
+    conditions = conditions_of(search, has_words=bool(words.terms), closest=closest)
+    return Plan(connection, search, words, chains, sizes, conditions, gates, begin, bounds, closest, stood)
+
+
+def _among(keys: Sequence[tuple[int, str, int]]) -> list[ColumnElement[bool]]:
+    """Return conditions that let SQLite find the rows of some agents by their key, and perhaps of a few others."""
+    return [agent.c[name].in_(sorted(set(values))) for name, values in zip(KEY, zip(*keys, strict=True), strict=False)]
+
+
+def _has_bounds(search: AgentSearch) -> bool:
+    """Check that the order is of lower bounds under one tag, which has an index."""
+    if not search.gates or search.ranking not in (Order.STANDING, Order.RELEVANCE, Order.LOWER_BOUND):
+        return False
+    gate = search.gates[0]
+    return gate.tag is not None and scale_of_tag(gate.tag) is not None and not gate.is_of_few
+
+
+def _sizes(connection: Connection) -> Sizes:
+    """Return the numbers of files by which the ways differ, for the files of this index."""
+    (last,) = _LAST_FILE.first(connection, {}) or (None,)
+    growth = sqrt(max(1.0, (last or 0) / _USUAL_FILES))
+    few = sure = most = int(FEW_FILES * growth)
+    if dialect_of(connection).has_arrays:
+        sure, most = few // 2, max(few, int(MOST_LISTED * growth))
+    return Sizes(few, sure, most, most * AGENTS_OF_FILE)

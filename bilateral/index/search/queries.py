@@ -1,0 +1,254 @@
+"""Search for agents by words, by what they do, and by how they are rated.
+
+An agent that strangers praise is found like any other: words and capabilities are the claims of the file's author.
+Gates are the way to ask for agents that accounts one trusts have rated.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from functools import lru_cache
+from hashlib import sha256
+from typing import TYPE_CHECKING, Any, Final
+
+from sqlalchemy import func, select
+
+from bilateral.core.identifiers import global_agent_id
+from bilateral.index.files import tables as files
+from bilateral.index.log.tables import agent
+from bilateral.index.reading.pages import (
+    DEFAULT_LIMIT,
+    InvalidCursorError,
+    Page,
+    Wide,
+    decode_cursor,
+    encode_cursor,
+    require_limit,
+)
+from bilateral.index.reading.prepared import Prepared, listed, one_of
+from bilateral.index.reading.registries import read_registries
+from bilateral.index.reading.values import Wide as WideValue
+from bilateral.index.search.conditions import KEY, WITH_FILES
+from bilateral.index.search.facets import LOOKED_AT, Facets, count_facets
+from bilateral.index.search.filters import AgentSearch, Order
+from bilateral.index.search.meaning import has_model
+from bilateral.index.search.passed import Rating, passed
+from bilateral.index.search.plans import plan_of
+from bilateral.index.search.statements import rows_of
+from bilateral.index.search.ways import steps
+from bilateral.index.standing.queries import statuses
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from sqlalchemy import Connection, Row
+
+_SHOWN: Final = 300
+"""Characters of a description that a search shows."""
+
+
+@dataclass(frozen=True, slots=True)
+class FoundAgent:
+    """An agent that a search found. Name and description are the word of a stranger.
+
+    Attributes:
+        id: The short id, such as `8453:247`.
+        global_id: The id among all registries.
+        chain_id: Its chain.
+        identity_registry: The address of its identity registry.
+        agent_id: The id of its token.
+        owner: The owner's address.
+        wallet: The address that receives its payments; None without one.
+        name: Its name; None without a file.
+        description: The beginning of its description.
+        active: True if its file says that it works; None if it does not say.
+        x402_support: True if its file says that it takes payments by x402.
+        registered_at: The time of its registration, Unix seconds.
+        updated_at: The time of its last change on chain.
+        relevance: The number of words of the query with which a word of the name begins. 0 without a text.
+        rating: The ratings by which it passed the first gate; None without a gate.
+        status: The status of its standing on the first gate's side: `ok`, `thin`, `contested` or `held_back`, which
+            says not to pay it; None before the first analysis that sees the agent.
+        standing: The lower bound of its standing.
+        reason: The code of the reason that counts most for its standing.
+        standing_rating: The rating of its standing, 0 to 100, which every page shows; None without one.
+    """
+
+    id: str
+    global_id: str
+    chain_id: int
+    identity_registry: str
+    agent_id: WideValue
+    owner: str
+    wallet: str | None
+    name: str | None
+    description: str | None
+    active: bool | None
+    x402_support: bool | None
+    registered_at: int
+    updated_at: int
+    relevance: int
+    rating: Rating | None
+    status: str | None = None
+    standing: float | None = None
+    reason: str | None = None
+    standing_rating: float | None = None
+
+
+def search_agents(
+    connection: Connection, search: AgentSearch, *, limit: int = DEFAULT_LIMIT, cursor: str | None = None
+) -> Page[FoundAgent]:
+    """Return the agents that fulfil all conditions of a search, in its order.
+
+    Args:
+        connection: The database.
+        search: The conditions.
+        limit: The largest number of agents.
+        cursor: The cursor of the former page. It names a rank and an agent, so new blocks shift nothing; an agent whose
+            rank changed meanwhile may come twice, or not.
+
+    Raises:
+        InvalidArgumentError: The limit is out of range; or the order is that of meaning, and the extra `semantic` is
+            not installed.
+        InvalidCursorError: The cursor is of another search.
+    """
+    page, _ = search_with_facets(connection, search, limit=limit, cursor=cursor, sample=0)
+    return page
+
+
+@dataclass(frozen=True, slots=True)
+class FoundAgents(Page[FoundAgent]):
+    """A page of a search.
+
+    Attributes:
+        items: The agents.
+        next: The cursor of the next page; None at the end of the list.
+        is_closest: True if no agent has all words, and these come closest to their meaning.
+    """
+
+    items: tuple[FoundAgent, ...]  # pydantic does not see it in the base
+    next: str | None
+    is_closest: bool = False
+
+
+def by_meaning(search: AgentSearch) -> AgentSearch | None:
+    """Return the search that is made if no agent has all words; None with an order, or without the extra `semantic`."""
+    if search.order is not None or not search.words or not has_model():
+        return None
+    return replace(search, order=Order.MEANING)
+
+
+def search_indexed(
+    connection: Connection, search: AgentSearch, *, limit: int = DEFAULT_LIMIT, cursor: str | None = None
+) -> FoundAgents:
+    """Return the agents as `search_agents` does, or if none has all words those that come closest to their meaning.
+
+    Raises:
+        ChainNotIndexedError: A chain of the search is not indexed.
+    """
+    if search.chains:
+        read_registries(connection).require_indexed(search.chains)
+    closest = by_meaning(search)
+    try:
+        page = search_agents(connection, search, limit=limit, cursor=cursor)
+    except InvalidCursorError:
+        if closest is None:
+            raise
+        page = search_agents(connection, closest, limit=limit, cursor=cursor)  # a further page of the closest
+    else:
+        if page.items or cursor is not None or closest is None:
+            return FoundAgents(page.items, page.next)
+        page = search_agents(connection, closest, limit=limit)
+    return FoundAgents(page.items, page.next, is_closest=bool(page.items))
+
+
+def search_with_facets(
+    connection: Connection,
+    search: AgentSearch,
+    *,
+    limit: int = DEFAULT_LIMIT,
+    cursor: str | None = None,
+    sample: int = LOOKED_AT,
+) -> tuple[Page[FoundAgent], Facets]:
+    """Return the agents as `search_agents` does, and the facets of the first ones.
+
+    Args:
+        connection: The database.
+        search: The conditions.
+        limit: As of `search_agents`.
+        cursor: As of `search_agents`. Facets are those of the agents from there on.
+        sample: The number of agents of which facets are counted; 0 for none.
+
+    Raises:
+        InvalidArgumentError: As of `search_agents`.
+        InvalidCursorError: As of `search_agents`.
+    """
+    require_limit(limit)
+    none = Facets(0, False, ())
+    kind = _kind(search)
+    place = None if cursor is None else decode_cursor(kind, cursor, float, float, int, str, Wide)
+    plan = plan_of(connection, search)
+    if plan is None:
+        return Page((), None), none
+    rows: list[Row[Any]] = []
+    wanted = max(limit, sample) + 1
+    for step in steps(plan, place):
+        rows += rows_of(plan, step, wanted - len(rows))
+        if len(rows) >= wanted:
+            break
+    shown = rows[:limit]
+    details = _details(connection, plan.search, shown)
+    agents = tuple(_found(row, *detail) for row, detail in zip(shown, details, strict=True))
+    facets = none
+    if sample:
+        counted = [(row.chain_id, row.identity_registry, int(row.agent_id)) for row in rows[:sample]]
+        facets = count_facets(connection, counted, plan.search.rated_side.value, has_more=len(rows) > sample)
+    if len(rows) <= limit:
+        return Page(agents, None), facets
+    last = shown[-1]
+    key = (float(last.first_rank), float(last.second_rank), last.chain_id, last.identity_registry, last.agent_id)
+    return Page(agents, encode_cursor(kind, *key)), facets
+
+
+def _details(connection: Connection, search: AgentSearch, rows: Sequence[Row[Any]]) -> list[tuple[Any, ...]]:
+    """Return for each agent of a page what the search shows of it, its ratings for the first gate, and its standing."""
+    if not rows:
+        return []
+    wanted = [(row.chain_id, row.identity_registry, int(row.agent_id)) for row in rows]
+    values, sizes = listed(KEY, zip(*wanted, strict=True))
+    by_key = {tuple(row[:3]): row for row in _shown(*sizes).records(connection, values)}
+    ratings = passed(connection, search.gates[0], search.ranking, wanted) if search.gates else {}
+    side = search.gates[0].side.value if search.gates else "server"
+    standings = statuses(connection, wanted, side)
+    return [(by_key[key], ratings.get(key), *standings.get(key, ())) for key in wanted]
+
+
+@lru_cache
+def _shown(*sizes: int) -> Prepared:
+    """Return the statement for what a search shows of agents, whose chains, registries and ids are lists."""
+    read = files.registration_file
+    shown = select(
+        *(agent.c[name] for name in (*KEY, "owner", "wallet", "registered_at", "updated_at")),
+        read.c.name,
+        func.substr(read.c.description, 1, _SHOWN).label("description"),
+        read.c.active,
+        read.c.x402_support,
+    )
+    asked = (one_of(name, agent.c[name], size) for name, size in zip(KEY, sizes, strict=True))
+    return Prepared(shown.select_from(WITH_FILES).where(*asked))
+
+
+def _found(row: Row[Any], shown: Row[Any], rating: Rating | None, *standing: Any) -> FoundAgent:
+    chain_id, identity, agent_id = row.chain_id, row.identity_registry, int(row.agent_id)
+    return FoundAgent(
+        f"{chain_id}:{agent_id}",
+        global_agent_id(chain_id, identity, agent_id),
+        *(chain_id, identity, agent_id, shown.owner, shown.wallet, shown.name, shown.description),
+        *(shown.active, shown.x402_support, shown.registered_at, shown.updated_at, row.relevance, rating),
+        *standing,
+    )
+
+
+def _kind(search: AgentSearch) -> str:
+    """Return the name of a search in its cursors, so that a cursor of another search is refused."""
+    return f"agents {sha256(repr(search).encode()).hexdigest()[:16]}"

@@ -1,0 +1,140 @@
+"""The tables of searches. `docs/search.md` is their dictionary; a migration creates them."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+from sqlalchemy import (
+    DDL,
+    BigInteger,
+    Boolean,
+    Column,
+    Index,
+    Integer,
+    LargeBinary,
+    MetaData,
+    PrimaryKeyConstraint,
+    String,
+    Table,
+    Text,
+    and_,
+    event,
+)
+from sqlalchemy.dialects.postgresql import TSVECTOR
+from sqlalchemy.types import TypeDecorator
+
+from bilateral.index.files import tables as files
+from bilateral.index.log.columns import ADDRESS, WideInteger, agent_columns, log_columns
+from bilateral.index.search.words import MAX_WORD
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from sqlalchemy import Dialect
+
+metadata: Final = MetaData()
+
+
+class Words(TypeDecorator[list[str]]):
+    """A set of words: `tsvector` on PostgreSQL; on SQLite text with spaces between, which FTS5 indexes."""
+
+    impl = Text().with_variant(TSVECTOR(), "postgresql")
+    cache_ok = True
+
+    def process_bind_param(self, value: Sequence[str] | None, dialect: Dialect) -> str | None:  # noqa: ARG002
+        """Convert words for the database. They hold letters and digits only, so nothing in them needs an escape."""
+        return None if value is None else " ".join(value)
+
+    def process_result_value(self, value: str | None, dialect: Dialect) -> list[str] | None:  # noqa: ARG002
+        """Convert a value of the database to words."""
+        return None if value is None else [word.strip("'") for word in value.split()]
+
+
+registration_words: Final = Table(
+    "registration_words",
+    metadata,
+    Column("document_id", BigInteger().with_variant(Integer, "sqlite"), primary_key=True),
+    files.content_column(is_unique=True),
+    Column("name_words", Words, nullable=False),
+    Column("words", Words, nullable=False),
+)
+Index("registration_words_by_word", registration_words.c.words, postgresql_using="gin").ddl_if(dialect="postgresql")
+Index("registration_words_by_name", registration_words.c.name_words, postgresql_using="gin").ddl_if(
+    dialect="postgresql"
+)
+
+registration_vector: Final = Table(
+    "registration_vector",
+    metadata,
+    Column("vector_id", BigInteger().with_variant(Integer, "sqlite"), primary_key=True),
+    files.content_column(is_unique=True),
+    Column("model", String(60), nullable=False),
+    Column("words", Integer, nullable=False),
+    Column("vector", LargeBinary, nullable=False),
+    sqlite_autoincrement=True,  # readers ask for the numbers above those that they know
+)
+
+known_word: Final = Table(
+    "known_word",
+    metadata,
+    Column("word", String(MAX_WORD), primary_key=True),
+    Column("trigrams", Integer, nullable=False),
+    sqlite_with_rowid=False,
+)
+
+word_trigram: Final = Table(
+    "word_trigram",
+    metadata,
+    Column("trigram", String(3), nullable=False),
+    Column("word", String(MAX_WORD), nullable=False),
+    PrimaryKeyConstraint("trigram", "word"),
+    sqlite_with_rowid=False,
+)
+
+agent_file: Final = Table(
+    "agent_file",
+    metadata,
+    *agent_columns("identity_registry"),
+    Column("file_id", LargeBinary(32), nullable=False),
+    PrimaryKeyConstraint("chain_id", "identity_registry", "agent_id"),
+    sqlite_with_rowid=False,
+)
+IS_LOADED: Final = and_(files.file.c.file_id == agent_file.c.file_id, files.file.c.state == files.State.LOADED)
+IS_READ: Final = files.registration_file.c.content_hash == files.file.c.content_hash
+READ_FILES: Final = agent_file.join(files.file, IS_LOADED).join(files.registration_file, IS_READ)
+"""The loaded registration files of agents."""
+
+Index("agent_file_by_file", agent_file.c.file_id, postgresql_include=["chain_id", "identity_registry", "agent_id"])
+
+payment_claim: Final = Table(
+    "payment_claim",
+    metadata,
+    *log_columns(),
+    Column("registry", ADDRESS, nullable=False),
+    Column("agent_id", WideInteger, nullable=False),
+    Column("tag", Text, nullable=False),
+    Column("account", ADDRESS, nullable=False),
+    Column("share", BigInteger, nullable=False),
+    Column("units", BigInteger, nullable=False),
+    Column("payer", ADDRESS),
+    Column("payee", ADDRESS),
+    Column("is_bound", Boolean, nullable=False),
+    Column("file_id", LargeBinary(32), nullable=False),
+    PrimaryKeyConstraint("chain_id", "block_number", "log_index"),
+)
+Index("payment_claim_by_agent", *(payment_claim.c[name] for name in ("chain_id", "tag", "registry", "agent_id")))
+Index("payment_claim_by_file", payment_claim.c.file_id)
+
+for _statement in (
+    # The tokenizer splits at signs of ASCII only, and words hold none: FTS5 sees the words of `words_of`.
+    """CREATE VIRTUAL TABLE agent_words USING fts5(name_words, words, content='registration_words',
+       content_rowid='document_id', tokenize='ascii', detail='column', columnsize=0, prefix='2 3')""",
+    """CREATE TRIGGER registration_words_inserted AFTER INSERT ON registration_words BEGIN
+       INSERT INTO agent_words(rowid, name_words, words) VALUES (new.document_id, new.name_words, new.words); END""",
+    """CREATE TRIGGER registration_words_deleted AFTER DELETE ON registration_words BEGIN
+       INSERT INTO agent_words(agent_words, rowid, name_words, words)
+       VALUES ('delete', old.document_id, old.name_words, old.words); END""",
+):
+    # The full-text index of SQLite, and the triggers that keep it equal to its table within each statement.
+    _create = DDL(_statement)  # type: ignore[no-untyped-call]
+    event.listen(metadata, "after_create", _create.execute_if(dialect="sqlite"))

@@ -1,0 +1,1 @@
+"""Standings and findings: what the trust analysis makes of a chain."""

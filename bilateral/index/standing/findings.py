@@ -1,0 +1,326 @@
+"""The stored results of trust analysis: its findings, clusters and scores."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Final
+
+from sqlalchemy import func, select, union_all
+
+from bilateral.index.standing import tables as schema
+from bilateral.index.standing.tables import Part
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+
+    from sqlalchemy import Connection, Row, Table
+
+MAX_FINDINGS: Final = 100
+"""The most findings of a page."""
+
+MAX_ROWS: Final = 200
+"""The most members of a finding that an answer names, and the most rows of evidence that it shows."""
+
+
+_PARTS: Final = tuple(Part)
+
+
+@dataclass(frozen=True, slots=True)
+class AnalysisRun:
+    """An analysis.
+
+    Attributes:
+        chain_id: The chain.
+        identity_registry: The identity registry whose agents were analysed.
+        block_number: The last block that it saw.
+        made_at: The time at which it was made, Unix seconds.
+        agents: The number of agents.
+        opinions: The number of feedback, ratings and validations.
+        threshold: The suspicion from which an account is flagged.
+        flagged: The number of accounts that it flags.
+        findings: The number of its findings.
+    """
+
+    chain_id: int
+    identity_registry: str
+    block_number: int
+    made_at: int
+    agents: int
+    opinions: int
+    threshold: float
+    flagged: int
+    findings: int
+
+
+@dataclass(frozen=True, slots=True)
+class Finding:
+    """A finding.
+
+    Attributes:
+        id: Its name.
+        detector: The detector that made it.
+        q_value: The false discovery rate at which it holds.
+        strength: Its strength.
+        statistic: The statistic behind it.
+        sentence: The finding in words.
+        members: The number of accounts in it.
+    """
+
+    id: str
+    detector: str
+    q_value: float
+    strength: float
+    statistic: str
+    sentence: str
+    members: int
+
+
+@dataclass(frozen=True, slots=True)
+class Member:
+    """An account of a finding.
+
+    Attributes:
+        account: The account.
+        part: `actor`, `beneficiary` or `subject`.
+    """
+
+    account: str
+    part: str
+
+
+@dataclass(frozen=True, slots=True)
+class EvidenceRow:
+    """An event that a finding rests on.
+
+    Attributes:
+        table: The kind of the row.
+        block: Its block.
+        log_index: Its place in the block; None for a transfer of funds.
+        transaction: Its transaction; None if unknown.
+    """
+
+    table: str
+    block: int
+    log_index: int | None
+    transaction: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class Cluster:
+    """Accounts that seem to be under one control.
+
+    Attributes:
+        cluster: Its number, a digest of its members: it stays as long as they do.
+        accounts: The number of its accounts.
+        flagged: The number of them that are flagged.
+        suspicion: The greatest suspicion of one of them.
+    """
+
+    cluster: int
+    accounts: int
+    flagged: int
+    suspicion: float
+
+
+@dataclass(frozen=True, slots=True)
+class TrustScore:
+    """A score without false ratings.
+
+    Attributes:
+        side: `server`, `client` or `validator`.
+        score: The score; None without opinions that count.
+        lower_bound: Its lower bound.
+        raters: The number of raters.
+        effective: The number of independent raters that these are worth.
+        status: `ok`, `thin evidence`, `contested` or `flagged`.
+    """
+
+    side: str
+    score: float | None
+    lower_bound: float | None
+    raters: int
+    effective: float
+    status: str
+
+
+def analysis_run(connection: Connection, chain_id: int, identity: str) -> AnalysisRun | None:
+    """Return the stored analysis of an identity registry; None if there is none.
+
+    Args:
+        connection: The database.
+        chain_id: The chain.
+        identity: The identity registry.
+    """
+    made, marked, finding = schema.analysis, schema.suspicion, schema.finding
+    row = connection.execute(
+        select(
+            *(made.c[name] for name in ("chain_id", "identity_registry", "block_number", "made_at")),
+            *(made.c[name] for name in ("agents", "opinions", "threshold")),
+        ).where(*_of(made, chain_id, identity))
+    ).first()
+    if row is None:
+        return None
+    flagged = select(func.count()).where(*_of(marked, chain_id, identity), marked.c.is_flagged.is_(True))
+    findings = select(func.count()).where(*_of(finding, chain_id, identity))
+    return AnalysisRun(*row, *(connection.execute(counting).scalar_one() for counting in (flagged, findings)))
+
+
+def findings(
+    connection: Connection, chain_id: int, identity: str, finding_id: str | None = None
+) -> tuple[Finding, ...]:
+    """Return the findings of an analysis, the strongest first: the first 100.
+
+    Args:
+        connection: The database.
+        chain_id: The chain.
+        identity: The identity registry.
+        finding_id: Only this one.
+    """
+    finding = schema.finding
+    wanted = [] if finding_id is None else [finding.c.finding_id == finding_id]
+    return _findings(connection, chain_id, identity, wanted)
+
+
+def findings_about(
+    connection: Connection, chain_id: int, identity: str, accounts: Iterable[str]
+) -> tuple[tuple[Finding, str], ...]:
+    """Return the findings that name one of some accounts, each with the account's part in it.
+
+    Args:
+        connection: The database.
+        chain_id: The chain.
+        identity: The identity registry.
+        accounts: The accounts, in checksum form.
+    """
+    member = schema.finding_member
+    rows = connection.execute(
+        select(member.c.finding_id, member.c.part)
+        .where(*_of(member, chain_id, identity), member.c.account.in_(sorted(accounts)))
+        .limit(MAX_FINDINGS)
+    )
+    ranked = sorted(rows, key=lambda row: _PARTS.index(row.part), reverse=True)  # the gravest part of several accounts
+    parts = {row.finding_id: row.part for row in ranked}
+    if not parts:
+        return ()
+    wanted = [schema.finding.c.finding_id.in_(sorted(parts))]
+    return tuple((finding, parts[finding.id]) for finding in _findings(connection, chain_id, identity, wanted))
+
+
+def members_of(
+    connection: Connection, chain_id: int, identity: str, finding_ids: Iterable[str]
+) -> dict[str, tuple[Member, ...]]:
+    """Return the accounts of findings, by the finding: the first 200 of each.
+
+    Args:
+        connection: The database.
+        chain_id: The chain.
+        identity: The identity registry.
+        finding_ids: The findings.
+    """
+    rows = _first_rows(connection, schema.finding_member, (chain_id, identity), finding_ids, ("part", "account"))
+    return {id_: tuple(Member(row.account, row.part) for row in of_finding) for id_, of_finding in rows.items()}
+
+
+def evidence_of(
+    connection: Connection, chain_id: int, identity: str, finding_ids: Iterable[str]
+) -> dict[str, tuple[EvidenceRow, ...]]:
+    """Return the events that findings rest on, by the finding: the first 200 of each. See `members_of`."""
+    names = ("position", "table_name", "block_number", "log_index", "transaction_hash")
+    rows = _first_rows(connection, schema.finding_row, (chain_id, identity), finding_ids, names)
+    return {
+        id_: tuple(
+            EvidenceRow(table, block, log_index, None if transaction is None else f"0x{transaction.hex()}")
+            for table, block, log_index, transaction in (tuple(row)[2:] for row in of_finding)
+        )
+        for id_, of_finding in rows.items()
+    }
+
+
+def clusters(connection: Connection, chain_id: int, identity: str) -> tuple[Cluster, ...]:
+    """Return the clusters of accounts of an analysis, the most suspicious first: the first 100."""
+    suspicion = schema.suspicion
+    flagged = func.sum(func.coalesce(suspicion.c.is_flagged.cast(schema.analysis.c.trusted_accounts.type), 0))
+    query = (
+        select(suspicion.c.cluster, func.count(), flagged, func.max(suspicion.c.suspicion))
+        .where(*_of(suspicion, chain_id, identity), suspicion.c.cluster.is_not(None))
+        .group_by(suspicion.c.cluster)
+        .order_by(func.max(suspicion.c.suspicion).desc(), suspicion.c.cluster)
+        .limit(MAX_FINDINGS)
+    )
+    return tuple(
+        Cluster(int(number), count, int(some), worst) for number, count, some, worst in connection.execute(query)
+    )
+
+
+def trust_scores(
+    connection: Connection, chain_id: int, identity: str, subjects: Iterable[str]
+) -> tuple[TrustScore, ...]:
+    """Return the scores of an agent, without false ratings.
+
+    Args:
+        connection: The database.
+        chain_id: The chain.
+        identity: The identity registry.
+        subjects: The agent's number, and its accounts.
+    """
+    trust_score = schema.trust_score
+    names = ("side", "score", "lower_bound", "raters", "effective", "status")
+    query = select(*(trust_score.c[name] for name in names)).where(
+        *_of(trust_score, chain_id, identity),
+        trust_score.c.side.in_(["server", "client", "validator"]),
+        trust_score.c.subject.in_(sorted(subjects)),
+    )
+    return tuple(TrustScore(*row) for row in connection.execute(query.order_by(trust_score.c.side)))
+
+
+def flagged_accounts(connection: Connection, chain_id: int, identity: str) -> frozenset[str]:
+    """Return the accounts that an analysis flags: the first 5,000."""
+    suspicion = schema.suspicion
+    query = (
+        select(suspicion.c.account)
+        .where(*_of(suspicion, chain_id, identity), suspicion.c.is_flagged.is_(True))
+        .limit(5_000)
+    )
+    return frozenset(connection.execute(query).scalars())
+
+
+def _findings(connection: Connection, chain_id: int, identity: str, wanted: list[Any]) -> tuple[Finding, ...]:
+    """Return findings with the number of their members."""
+    finding, member = schema.finding, schema.finding_member
+    count = (
+        select(func.count())
+        .where(*_of(member, chain_id, identity), member.c.finding_id == finding.c.finding_id)
+        .correlate(finding)
+        .scalar_subquery()
+    )
+    names = ("finding_id", "detector", "q_value", "strength", "statistic", "sentence")
+    query = select(*(finding.c[name] for name in names), count).where(*_of(finding, chain_id, identity), *wanted)
+    rows = connection.execute(query.order_by(finding.c.strength.desc(), finding.c.finding_id).limit(MAX_FINDINGS))
+    return tuple(Finding(*values) for values in map(tuple, rows))
+
+
+def _first_rows(
+    connection: Connection, table: Table, place: tuple[int, str], finding_ids: Iterable[str], names: Sequence[str]
+) -> dict[str, list[Row[Any]]]:
+    """Return the first 200 rows of each finding in the order of some columns, by one statement."""
+    columns = [table.c[name] for name in names]
+    first = [
+        select(table.c.finding_id, *columns)
+        .where(*_of(table, *place), table.c.finding_id == finding_id)
+        .order_by(*columns[:2])
+        .limit(MAX_ROWS)
+        .subquery()
+        for finding_id in sorted(finding_ids)
+    ]
+    rows: dict[str, list[Row[Any]]] = {}
+    if first:
+        for row in connection.execute(union_all(*map(select, first))):
+            rows.setdefault(row.finding_id, []).append(row)
+    for of_finding in rows.values():
+        of_finding.sort(key=lambda row: row[1:3])  # no engine promises the order of a union
+    return rows
+
+
+def _of(table: Any, chain_id: int, identity: str) -> tuple[Any, ...]:
+    """Return the conditions that rows are of an analysis."""
+    return table.c.chain_id == chain_id, table.c.identity_registry == identity

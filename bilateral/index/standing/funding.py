@@ -1,0 +1,182 @@
+"""The sources of accounts' first funds, read from old states and blocks of the chain.
+
+An account's balance or its number of transactions is above zero from its first funds on, and stays so: whoever spends
+has sent a transaction. So the block of the first funds is found by bisection, and that block names the source.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Final
+
+import msgspec
+from sqlalchemy import select
+
+from bilateral.core.identifiers import checksummed
+from bilateral.index.chain.checks import ENDPOINT_FAILURES
+from bilateral.index.chain.quantities import amount, quantity, word
+from bilateral.index.log import tables as schema
+from bilateral.index.log.inserts import insert_new
+from bilateral.index.standing.accounts import accounts_without_funding
+from bilateral.index.standing.tables import FundingState, funding
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Mapping
+
+    from sqlalchemy import Engine
+
+    from bilateral.index.chain.endpoint import Endpoint
+    from bilateral.index.chain.pool import Pool
+    from bilateral.index.standing.tables import AnalysisKey
+
+_ACCOUNTS_AT_ONCE: Final = 40
+"""Accounts whose sources are stored together: an interruption loses no more."""
+
+
+class _Transaction(msgspec.Struct, rename={"sender": "from"}):
+    """A transaction of a block, in the form of JSON-RPC."""
+
+    hash: str
+    sender: str
+    value: str
+    to: str | None = None
+
+
+class _FullBlock(msgspec.Struct):
+    """A block with its transactions, in the form of JSON-RPC."""
+
+    number: str
+    timestamp: str
+    transactions: list[_Transaction]
+
+
+class _Receipt(msgspec.Struct):
+    """A transaction's receipt, in the form of JSON-RPC."""
+
+    status: str
+
+
+class FundingCollector:
+    """Finds and stores the first inbound transfers of accounts that act in the registries.
+
+    Each group of accounts is stored when it is found, so a collector that ended resumes where it was.
+
+    Args:
+        engine: The index's database.
+        key: The identity registry.
+        pool: The chain's endpoints. They must keep old states, as archive nodes do.
+        progress: Called with the number of accounts found so far, and the number of all.
+    """
+
+    def __init__(
+        self, engine: Engine, key: AnalysisKey, pool: Pool, progress: Callable[[int, int], None] = lambda *_: None
+    ) -> None:
+        self._engine = engine
+        self._key = key
+        self._pool = pool
+        self._progress = progress
+
+    def collect(self, at_most: int | None = None) -> int:
+        """Find the first inbound transfers of accounts that have none yet.
+
+        Args:
+            at_most: The most accounts to look at; None for all.
+
+        Returns:
+            The number of accounts that were looked at.
+
+        Raises:
+            NoEndpointError: Every endpoint fails, or keeps no old states. The accounts found so far are stored.
+        """
+        with self._engine.connect().execution_options(bilateral_reader=True) as connection:
+            waiting = list(accounts_without_funding(connection, self._key).items())[:at_most]
+        for start in range(0, len(waiting), _ACCOUNTS_AT_ONCE):
+            self._store(self._found(dict(waiting[start : start + _ACCOUNTS_AT_ONCE])))
+            self._progress(min(start + _ACCOUNTS_AT_ONCE, len(waiting)), len(waiting))
+        return len(waiting)
+
+    def _found(self, accounts: Mapping[str, int]) -> list[dict[str, Any]]:
+        """Return the rows of some accounts, from the first endpoint that can tell."""
+        while True:
+            source = self._pool.choose()
+            try:
+                return _Search(source.endpoint).rows(accounts)
+            except ENDPOINT_FAILURES as problem:
+                self._pool.bench(source, problem)
+
+    def _store(self, rows: Iterable[Mapping[str, Any]]) -> None:
+        """Store rows, unless another process found them too."""
+        chain = schema.chain
+        with self._engine.begin() as connection:
+            # Locked: a block that is stored before the end of this transaction would not be known as before it.
+            head = select(chain.c.block_number).where(chain.c.chain_id == self._key.chain_id).with_for_update()
+            known = {"chain_id": self._key.chain_id, "seen_block": connection.execute(head).scalar_one()}
+            insert_new(connection, funding, [{**known, **row} for row in rows])
+
+
+class _Search:
+    """The search through the states and blocks that one endpoint keeps."""
+
+    def __init__(self, endpoint: Endpoint) -> None:
+        self._endpoint = endpoint
+        self._blocks: dict[int, _FullBlock] = {}
+
+    def rows(self, accounts: Mapping[str, int]) -> list[dict[str, Any]]:
+        """Return the row of each account.
+
+        Args:
+            accounts: The block in which each account acted first.
+        """
+        begun = self._begun(accounts)
+        low = {account: -1 for account, has_begun in begun.items() if has_begun}
+        high = {account: accounts[account] for account in low}
+        while open_ones := {
+            account: (low[account] + high[account]) // 2 for account in low if high[account] - low[account] > 1
+        }:
+            for account, has_begun in self._begun(open_ones).items():
+                (high if has_begun else low)[account] = open_ones[account]
+        rows = [self._row(account, high[account]) for account in sorted(high, key=lambda account: high[account])]
+        return rows + [
+            {"account": account, "state": FundingState.NONE, "block_number": acted, **_NOTHING}
+            for account, acted in accounts.items()
+            if account not in high
+        ]
+
+    def _begun(self, at: Mapping[str, int]) -> dict[str, bool]:
+        """Check whether accounts had a balance, or had sent a transaction, after a block each."""
+        calls = [(account, hex(block)) for account, block in at.items()]
+        balances = self._endpoint.each("eth_getBalance", calls, str)
+        counts = self._endpoint.each("eth_getTransactionCount", calls, str)
+        return {
+            account: amount(balance) > 0 or amount(count) > 0
+            for account, balance, count in zip(at, balances, counts, strict=True)
+        }
+
+    def _row(self, account: str, number: int) -> dict[str, Any]:
+        """Return the row of an account whose first funds, or first transaction, are in a block."""
+        block = self._block(number)
+        row = {"account": account, "block_number": number, "block_time": quantity(block.timestamp)}
+        for transaction in block.transactions:
+            if transaction.to is None or transaction.to.lower() != account.lower():
+                continue
+            if (value := amount(transaction.value)) > 0 and self._succeeded(transaction):
+                hash_ = word(transaction.hash)
+                source = checksummed(transaction.sender)
+                return row | {"state": FundingState.FOUND, "source": source, "amount": value, "transaction_hash": hash_}
+        holds = amount(self._endpoint.request("eth_getBalance", (account, hex(number)), str)) > 0
+        state = FundingState.UNKNOWN if holds or number == 0 else FundingState.NONE
+        return _NOTHING | row | {"state": state}
+
+    def _succeeded(self, transaction: _Transaction) -> bool:
+        """Check that a transaction moved its value: one that failed did not."""
+        receipt = self._endpoint.request("eth_getTransactionReceipt", (transaction.hash,), _Receipt)
+        return quantity(receipt.status) == 1
+
+    def _block(self, number: int) -> _FullBlock:
+        """Return a block with its transactions. Accounts are asked for by their block, so the last one is kept."""
+        if number not in self._blocks:
+            self._blocks = {number: self._endpoint.request("eth_getBlockByNumber", (hex(number), True), _FullBlock)}
+        return self._blocks[number]
+
+
+_NOTHING: Final = {"source": None, "amount": None, "block_time": None, "transaction_hash": None}
+"""The columns of an account without a known source."""

@@ -1,0 +1,157 @@
+"""Proofs of payment that feedback files claim, matched with the payments in the index."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from itertools import islice
+from typing import TYPE_CHECKING, Any, Final
+
+import msgspec
+
+from bilateral.core.identifiers import checksummed
+from bilateral.index.payments.transfers import TOPICS, TRANSFER_TOPIC
+
+if TYPE_CHECKING:
+    from collections.abc import Collection, Iterable, Mapping, Sequence
+
+    from bilateral.index.chain.endpoint import Endpoint
+
+_MOST_READ: Final = 100_000
+"""The transactions that are read, some 50 MB. Strangers choose them, and beyond these nobody is accused."""
+
+
+class _Log(msgspec.Struct):
+    topics: list[str]
+
+
+class _Receipt(msgspec.Struct, rename={"sender": "from"}):
+    sender: str
+    logs: list[_Log]
+
+
+@dataclass(frozen=True, slots=True)
+class Senders:
+    """The accounts whose money a transaction moved.
+
+    Attributes:
+        caller: The account that sent the transaction. It may have paid in coins, which no log shows.
+        of_tokens: The sender of each transfer of a token; None if one cannot be read.
+    """
+
+    caller: str
+    of_tokens: tuple[str, ...] | None
+
+
+class ClaimedTransactions:
+    """The transactions whose payments in the index are not those of the clients that claim them.
+
+    The index has some payments of a transaction only: those in listed tokens to agents. So another payment of the same
+    transaction may be the claimed one. Only the receipt tells.
+    """
+
+    def __init__(self) -> None:
+        self._read: dict[str, Senders | None] = {}
+        self._unread: dict[str, None] = {}
+
+    def senders_in(self, transaction: str) -> Senders | None:
+        """Return whose money a transaction moved; None if nobody could tell. One that is not read yet is noted."""
+        if transaction not in self._read and len(self._read) + len(self._unread) < _MOST_READ:
+            self._unread[transaction] = None
+        return self._read.get(transaction)
+
+    def read(self, endpoint: Endpoint, at_most: int) -> int:
+        """Read the receipts of noted transactions, and return their number.
+
+        Args:
+            endpoint: A node of the chain.
+            at_most: The largest number.
+
+        Raises:
+            NodeError, NodeUnreachableError, NodeTimeoutError, MalformedNodeAnswerError: See `Endpoint.request`.
+        """
+        noted = list(islice(self._unread, at_most))
+        if not noted:
+            return 0
+        receipts = endpoint.each("eth_getTransactionReceipt", [(hash_,) for hash_ in noted], _Receipt | None)  # type: ignore[arg-type]
+        for transaction, receipt in zip(noted, receipts, strict=True):
+            self._read[transaction] = None if receipt is None else _senders(receipt)
+            del self._unread[transaction]
+        return len(noted)
+
+
+def _senders(receipt: _Receipt) -> Senders:
+    transfers = [log.topics for log in receipt.logs if log.topics and log.topics[0].lower() == TRANSFER_TOPIC]
+    is_readable = all(len(topics) >= TOPICS for topics in transfers)
+    of_tokens = tuple(checksummed("0x" + topics[1][-40:]) for topics in transfers) if is_readable else None
+    return Senders(checksummed(receipt.sender), of_tokens)
+
+
+class Proofs:
+    """Finds the payment that a feedback proves.
+
+    A claim that the index cannot judge counts neither for the client nor against it. The index reads payments in some
+    tokens only. People pay from other accounts than they speak with, and agents may share a wallet.
+
+    Args:
+        claims: The block, the log and the claimed transaction of each feedback whose file claims one.
+        payments: The rows of the table of payments.
+        accounts: The accounts of each agent.
+        transactions: Tells whose money a claimed transaction moved. Nobody is accused of a foreign proof without it.
+    """
+
+    def __init__(
+        self,
+        claims: Iterable[Sequence[Any]],
+        payments: Iterable[Sequence[Any]],
+        accounts: Mapping[int, Collection[str]],
+        transactions: ClaimedTransactions | None = None,
+    ) -> None:
+        self._claims = {(block, log): str(transaction).lower() for block, log, transaction in claims}
+        self._accounts = accounts
+        self._transactions = transactions or ClaimedTransactions()
+        self._payments: dict[str, list[Sequence[Any]]] = {}
+        self._kin: dict[str, set[str]] = {}
+        if not self._claims:
+            return
+        for payment in payments:
+            self._payments.setdefault(payment[0].partition(":")[0], []).append(payment)
+        for own in accounts.values():
+            for account in own:
+                self._kin.setdefault(account, set()).update(own)
+
+    def blocks(self) -> list[int]:
+        """Return the blocks of the feedback whose files claim a payment in the index."""
+        return sorted({block for (block, _), claimed in self._claims.items() if claimed in self._payments})
+
+    def of(self, block: int, log: int, client: str, agent_id: int) -> str | None:
+        """Return the name of the payment that a feedback proves; None without one.
+
+        Args:
+            block: The block of the feedback.
+            log: Its log.
+            client: The client.
+            agent_id: The agent.
+        """
+        claimed = self._claims.get((block, log), "")
+        payments = self._payments.get(claimed, [])
+        if not payments:
+            return None
+        name, payer, payee, paid, *_ = max(
+            payments, key=lambda payment: (payment[1] == client) + (payment[3] == agent_id)
+        )
+        if payer == client and paid == agent_id:
+            return str(name)
+        is_other_account = payer != client and payer in self._kin.get(client, ())
+        is_shared_wallet = paid != agent_id and payee in self._accounts.get(agent_id, ())
+        if is_other_account or is_shared_wallet or not self._is_foreign(claimed, client, payments):
+            return None
+        return str(name)
+
+    def _is_foreign(self, claimed: str, client: str, payments: Sequence[Sequence[Any]]) -> bool:
+        """Tell whether the index has every payment that the client may have made in a transaction."""
+        senders = self._transactions.senders_in(claimed)
+        if senders is None or senders.of_tokens is None:
+            return False
+        own = {client, *self._kin.get(client, ())}
+        indexed = sum(payer in own for _, payer, *_ in payments)
+        return senders.caller not in own and sum(sender in own for sender in senders.of_tokens) <= indexed

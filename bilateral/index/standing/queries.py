@@ -1,0 +1,162 @@
+"""The stored standings of agents."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from sqlalchemy import and_, select
+
+from bilateral.core.values.standing import Reason, Side, Standing, Status
+from bilateral.index.log.lists import in_parts
+from bilateral.index.reading.registries import numbers_by_chain
+from bilateral.index.standing.standing_tables import standing, standing_refresh
+from bilateral.index.standing.words import MARKS, why
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+
+    from sqlalchemy import Connection
+
+    from bilateral.index.reading.registries import AgentKey, Registries
+
+
+def stored_standing(
+    connection: Connection, chain_id: int, identity: str, agent_id: int, side: str = "server"
+) -> Standing | None:
+    """Return the standing of an agent on one side, with its block and time; None before the first analysis.
+
+    Args:
+        connection: The database.
+        chain_id: The chain.
+        identity: The identity registry.
+        agent_id: The agent.
+        side: `server` or `client`.
+    """
+    same = [standing_refresh.c[name] == standing.c[name] for name in ("chain_id", "identity_registry")]
+    query = (
+        select(standing, standing_refresh.c.block_number, standing_refresh.c.made_at)
+        .join(standing_refresh, and_(*same))
+        .where(standing.c.chain_id == chain_id, standing.c.identity_registry == identity)
+        .where(standing.c.side == side, standing.c.agent_id == agent_id)
+    )
+    row = connection.execute(query).mappings().first()
+    if row is None:
+        return None
+    named = {**row, "agent_id": int(row["agent_id"]), "lower": row["lower_bound"], "upper": row["upper_bound"]}
+    return Standing.of(named, row["block_number"], row["made_at"])
+
+
+def standings_of(connection: Connection, key: AgentKey) -> tuple[Standing, ...]:
+    """Return the standing of an agent as a server, and as a client if it was rated as one; none before an analysis.
+
+    Args:
+        connection: The database.
+        key: The agent.
+    """
+    of_sides = (stored_standing(connection, key.chain_id, key.identity_registry, key.agent_id, side) for side in Side)
+    return tuple(held for held in of_sides if held is not None and (held.side == Side.SERVER or held.raters))
+
+
+@dataclass(frozen=True, slots=True)
+class Doubt:
+    """Why an agent carries a mark wherever it is listed.
+
+    Attributes:
+        status: `held_back` or `contested`.
+        side: The side of that standing, `server` or `client`.
+        sentence: Why, in one sentence.
+    """
+
+    status: str
+    side: str
+    sentence: str
+
+
+def doubts_of(connection: Connection, registries: Registries, ids: Iterable[str | None]) -> dict[str, Doubt]:
+    """Return the agents among some that are held back or contested on a side, by short id.
+
+    An agent that is so on both sides has the doubt of the server; and held back comes before contested.
+
+    Args:
+        connection: The database.
+        registries: The indexed registries: an id means an agent of its chain's first one.
+        ids: Short ids, such as `8453:247`; None is skipped.
+    """
+    columns, doubts = standing.c, dict[str, Doubt]()
+    for chain_id, wanted in numbers_by_chain(ids).items():
+        query = select(columns.agent_id, columns.side, columns.status, columns.reasons).where(
+            columns.chain_id == chain_id,
+            columns.identity_registry == registries.identity_of(chain_id),
+            columns.side.in_(tuple(Side)),
+            columns.status.in_(tuple(MARKS)),
+        )
+        for part in in_parts(wanted):
+            rows = connection.execute(query.where(columns.agent_id.in_(part)))
+            for row in sorted(rows, key=lambda row: (row.status == Status.HELD_BACK, row.side)):
+                reasons = (Reason(**reason) for reason in json.loads(row.reasons))
+                doubts[f"{chain_id}:{int(row.agent_id)}"] = Doubt(row.status, row.side, why(row.status, reasons))
+    return doubts
+
+
+def chains_with_standings(connection: Connection, chains: Sequence[int], side: str) -> list[int]:
+    """Return the chains on which agents have standings on a side.
+
+    Args:
+        connection: The database.
+        chains: The chains.
+        side: The side. Validators have no standings.
+    """
+    columns = standing.c
+    queries = {
+        chain_id: select(columns.side).where(columns.chain_id == chain_id, columns.side == side).limit(1)
+        for chain_id in chains
+    }
+    return [chain_id for chain_id, query in queries.items() if connection.execute(query).first()]
+
+
+def analysed_chains(connection: Connection, chains: Sequence[int]) -> list[int]:
+    """Return the chains of some that have been analysed.
+
+    Args:
+        connection: The database.
+        chains: The chains.
+    """
+    made = standing_refresh.c
+    query = select(made.chain_id).where(made.chain_id.in_(chains), made.block_number.is_not(None)).distinct()
+    analysed = set(connection.execute(query).scalars())
+    return [chain_id for chain_id in chains if chain_id in analysed]
+
+
+def statuses(
+    connection: Connection, keys: Sequence[tuple[int, str, int]], side: str = "server"
+) -> dict[tuple[int, str, int], tuple[str, float, str | None, float | None]]:
+    """Return status, lower bound, first reason and rating of some agents' standings, by chain, registry and id.
+
+    Args:
+        connection: The database.
+        keys: The agents.
+        side: `server` or `client`.
+    """
+    columns = standing.c
+    asked = [
+        column.in_(sorted(set(values)))
+        for column, values in zip(
+            (columns.chain_id, columns.identity_registry, columns.agent_id), zip(*keys, strict=True), strict=True
+        )
+    ]
+    key = columns.chain_id, columns.identity_registry, columns.agent_id
+    query = select(*key, columns.status, columns.lower_bound, columns.reasons, columns.rating)
+    rows = connection.execute(query.where(*asked, columns.side == side))
+    return {(row[0], row[1], int(row[2])): (row[3], row[4], first_code(row[5]), row[6]) for row in rows}
+
+
+def first_code(reasons: str | None) -> str | None:
+    """Return the code of the reason that counts most.
+
+    Args:
+        reasons: The reasons of a standing as JSON, as the table has them; None without a standing.
+    """
+    listed: list[dict[str, Any]] = json.loads(reasons or "[]")
+    return listed[0]["code"] if listed else None

@@ -1,0 +1,233 @@
+"""The results of an analysis in the index's database: how they are replaced, read, and forgotten after a rollback."""
+
+from __future__ import annotations
+
+import json
+import math
+from typing import TYPE_CHECKING, Any, Final
+
+from sqlalchemy import delete, func, insert, select, update
+
+from bilateral.index.changes.projection import Note
+from bilateral.index.changes.tables import ChangeKind
+from bilateral.index.log import tables as events
+from bilateral.index.standing import tables as schema
+from bilateral.index.standing.tables import AnalysisKey, Part
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping, Sequence
+
+    import pyarrow as pa
+    from sqlalchemy import Connection, Table
+
+    from bilateral.index.standing.kept import Place
+    from bilateral.trust.results import Results
+
+_AT_ONCE: Final = 5_000  # rows of an insert: some megabytes of Python objects
+_SCORED: Final = {"agents": "server", "clients": "client", "validators": "validator", "buyers": "buyer"}
+"""The sides by the tables of results that hold their scores."""
+
+_SUSPICION: Final = ("address", "suspicion", "cluster", "threshold_flag")
+"""The columns of accounts beside those of the detectors."""
+
+
+def replace_results(
+    connection: Connection,
+    key: AnalysisKey,
+    head: Mapping[str, Any],
+    results: Results,
+    places: Mapping[str, Sequence[Place]],
+) -> list[Note]:
+    """Replace the results of an analysis, in the connection's transaction.
+
+    The inserts may take minutes, in which the index continues. So the block at which the results become known is read
+    after them. Until the end of the transaction no further block is stored.
+
+    Args:
+        connection: The index's database.
+        key: The analysis.
+        head: The further columns of its row in `analysis`.
+        results: Its results.
+        places: The events that the rows of its tables were made from.
+
+    Returns:
+        The accounts that got or lost a flag, for the change feed.
+    """
+    former, flagged = current_analysis(connection, key), _flagged(connection, key)
+    for table in (*schema.RESULT_TABLES, schema.analysis):
+        connection.execute(delete(table).where(key.of(table)))
+    for table, rows in (
+        (schema.suspicion, _suspicions(results)),
+        (schema.trust_score, _scores(results)),
+        (schema.finding, _findings(results)),
+        (schema.finding_member, _members(results)),
+        (schema.finding_row, _rows(results, places)),
+    ):
+        _insert(connection, table, key, rows)
+    moment = _moment(connection, key, former)
+    connection.execute(insert(schema.analysis).values(**key.columns, **head, **moment))
+    current = _flagged(connection, key)
+    return [
+        Note(ChangeKind.FLAG, key.identity_registry, None, account, {"is_flagged": account in current})
+        for account in sorted(flagged ^ current)
+    ]
+
+
+def _flagged(connection: Connection, key: AnalysisKey) -> set[str]:
+    """Return the accounts that the stored analysis flags."""
+    columns = schema.suspicion.c
+    return set(
+        connection.execute(select(columns.account).where(key.of(schema.suspicion), columns.is_flagged)).scalars()
+    )
+
+
+def _moment(connection: Connection, key: AnalysisKey, former: Mapping[str, Any] | None) -> dict[str, int]:
+    """Return the number of a new analysis, and the last indexed block at which it becomes known.
+
+    Both stand beside those of the first analysis of the registry: before that one, nothing was known. Until the end of
+    the transaction no block is stored.
+    """
+    table, chain = schema.analysis, events.chain
+    query = select(chain.c.block_number).where(chain.c.chain_id == key.chain_id).with_for_update()
+    seen = connection.execute(query).scalar_one()
+    number = connection.execute(select(func.coalesce(func.max(table.c.run), 0))).scalar_one() + 1
+    number = max(number, ((former or {}).get("run") or 0) + 1)
+    now = {"run": number, "seen_block": seen}
+    if former is None:
+        return {**now, "first_run": number, "first_seen_block": now["seen_block"]}
+    first_seen = former["block_number"] if former["first_seen_block"] is None else former["first_seen_block"]
+    return {**now, "first_run": former["first_run"] or 0, "first_seen_block": first_seen}
+
+
+def forget_blocks(connection: Connection, chain_id: int, block: int) -> None:
+    """Forget what rests on blocks after a block, as a rollback removes them.
+
+    Findings with rows in these blocks go, and so do sources of funds. Scores stay until the next analysis; `is_exact`
+    says that they may rest on rows that are gone. An analysis that was stored at a removed block counts from the block
+    after the last one that remains, at which an answer did not have it. A source of funds counts from one block later
+    than that of its note, as ever.
+
+    Args:
+        connection: The index's database.
+        chain_id: The chain.
+        block: The last block that remains.
+    """
+    analysis, rows = schema.analysis, schema.finding_row
+    is_later = (analysis.c.chain_id == chain_id) & (analysis.c.block_number > block)
+    if connection.execute(update(analysis).where(is_later).values(is_exact=False)).rowcount:
+        gone = select(rows.c.identity_registry, rows.c.finding_id).distinct()
+        for key in connection.execute(gone.where(rows.c.chain_id == chain_id, rows.c.block_number > block)).all():
+            for table in (schema.finding, schema.finding_member, rows):
+                is_of_finding = (table.c.identity_registry == key[0]) & (table.c.finding_id == key[1])
+                connection.execute(delete(table).where(table.c.chain_id == chain_id, is_of_finding))
+    funding = schema.funding
+    for column, last in (
+        (analysis.c.seen_block, block + 1),
+        (analysis.c.first_seen_block, block + 1),
+        (funding.c.seen_block, block),
+    ):
+        later = (column.table.c.chain_id == chain_id) & (column > block)
+        connection.execute(update(column.table).where(later).values({column.name: last}))
+    connection.execute(delete(funding).where(funding.c.chain_id == chain_id, funding.c.block_number > block))
+
+
+def current_analysis(connection: Connection, key: AnalysisKey) -> Mapping[str, Any] | None:
+    """Return the row of the last analysis; None if there is none. `is_exact` is False after a reorganisation.
+
+    Args:
+        connection: The index's database.
+        key: The analysis.
+    """
+    row = connection.execute(select(schema.analysis).where(key.of(schema.analysis))).mappings().first()
+    return None if row is None else dict(row)
+
+
+def _insert(connection: Connection, table: Table, key: AnalysisKey, rows: Iterator[dict[str, Any]]) -> None:
+    """Insert rows of an analysis, some thousands at once."""
+    batch: list[dict[str, Any]] = []
+    for row in rows:
+        batch.append(key.columns | row)
+        if len(batch) == _AT_ONCE:
+            connection.execute(insert(table), batch)
+            batch = []
+    if batch:
+        connection.execute(insert(table), batch)
+
+
+def _each(table: pa.Table) -> Iterator[dict[str, Any]]:
+    """Yield the rows of a table. Some thousands at once are Python's objects, which take many times the memory."""
+    for batch in table.to_batches(max_chunksize=_AT_ONCE):
+        yield from batch.to_pylist()
+
+
+def _number(value: float | None) -> float | None:
+    """Return a number that databases and JSON can hold: no NaN, no infinity."""
+    return value if value is not None and math.isfinite(value) else None
+
+
+def _suspicions(results: Results) -> Iterator[dict[str, Any]]:
+    """Yield the rows of `suspicion`: accounts that the analysis ranks or acquits, and those with a cluster or trust."""
+    trust = dict(zip(results.trust["address"].to_pylist(), results.trust["trust"].to_pylist(), strict=True))
+    for row in _each(results.addresses):
+        account, amount, cluster, is_flagged = (row.pop(name) for name in _SUSPICION)
+        parts = {name: part for name, part in row.items() if part > 0}
+        if amount > 0 or parts or cluster is not None or is_flagged or account in trust:
+            yield {
+                "account": account,
+                "suspicion": amount,
+                "cluster": cluster,
+                "is_flagged": is_flagged,
+                "trust": trust.get(account),
+                "parts": json.dumps(parts),
+            }
+
+
+def _scores(results: Results) -> Iterator[dict[str, Any]]:
+    """Yield the rows of `trust_score`: agents by their id, clients and buyers by their account."""
+    for name, side in _SCORED.items():
+        for row in _each(getattr(results, name)):
+            yield {
+                "side": side,
+                "subject": str(row["address"] if "address" in row else row["agent_id"]),
+                "score": _number(row["score"]),
+                "low": _number(row["low"]),
+                "high": _number(row["high"]),
+                "lower_bound": _number(row["lower"]),
+                "raters": row["raters"],
+                "effective": min(_number(row["effective"]) or 0.0, row["raters"]),
+                "removed": _number(row["removed"]) or 0.0,
+                "status": row["status"],
+                "abstains": row["abstain"],
+            }
+
+
+def _findings(results: Results) -> Iterator[dict[str, Any]]:
+    """Yield the rows of `finding`."""
+    for row in results.findings.to_pylist():
+        yield {
+            "finding_id": row["finding"],
+            **{name: row[name] for name in ("detector", "q_value", "strength", "statistic", "sentence")},
+        }
+
+
+def _members(results: Results) -> Iterator[dict[str, Any]]:
+    """Yield the rows of `finding_member`."""
+    for row in results.findings.to_pylist():
+        for part in Part:
+            for account in sorted(set(row["beneficiaries" if part is Part.BENEFICIARY else f"{part}s"])):
+                yield {"finding_id": row["finding"], "part": part.value, "account": account}
+
+
+def _rows(results: Results, places: Mapping[str, Sequence[Place]]) -> Iterator[dict[str, Any]]:
+    """Yield the rows of `finding_row`: the events that the rows of a finding were made from."""
+    columns = (results.rows[name].to_pylist() for name in ("finding", "table", "row"))
+    for position, (finding, table, row) in enumerate(zip(*columns, strict=True)):
+        event, block_number, log_index, transaction_hash = places[table][row]
+        yield {
+            "finding_id": finding,
+            "position": position,
+            "table_name": event,
+            "block_number": block_number,
+            "log_index": log_index,
+            "transaction_hash": transaction_hash,
+        }

@@ -1,0 +1,248 @@
+"""The judgement of the stored trust analysis about accounts, clusters, and the clients of an agent."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Final
+
+from sqlalchemy import and_, func, select, union
+
+from bilateral.core.events import NewAuthorizedFeedback
+from bilateral.index.log import tables as events
+from bilateral.index.log.lists import in_parts
+from bilateral.index.ratings.feedback import VIEW as FEEDBACK
+from bilateral.index.standing import tables as schema
+from bilateral.index.standing.tables import Part
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping
+
+    from sqlalchemy import Connection, RowMapping
+
+    from bilateral.index.reading.registries import AgentKey
+
+MAX_CLIENTS: Final = 5_000
+"""The most clients of an agent that are judged. A node ends a call that sums up many more."""
+
+MAX_ACCOUNTS: Final = 200
+"""Accounts that an answer names, the most suspicious first: a ring may have thousands."""
+
+_AUTHORIZED: Final = events.EVENT_TABLES[NewAuthorizedFeedback]
+_FALSE: Final = 0.5  # a rating that is false more likely than not
+_RANKS_ONLY: Final = frozenset({"tied_by_others", "weak_signs"})
+"""The parts of a suspicion that rank an account and never flag it."""
+
+
+@dataclass(frozen=True, slots=True)
+class Suspect:
+    """The judgement about an account. It is a reason to look, not a verdict.
+
+    Attributes:
+        account: The account.
+        suspicion: Its rank. If it is flagged, the sum of its parts, 2 or more: digits by which findings lie below a
+            false discovery rate of 1, and weak signs. Else from 0 to 1.9, by weak signs alone, which see the other
+            parts. 0 if it never acted, or if people found it innocent; 99 if they found it guilty.
+        is_flagged: True if the analysis flags it.
+        cluster: Its cluster; None if it is in none.
+        trust: The trust that reaches it from the reader's list; None if none does, or without a list.
+        parts: The share of each detector. `tied_by_others` and `weak_signs` only rank.
+    """
+
+    account: str
+    suspicion: float
+    is_flagged: bool
+    cluster: int | None
+    trust: float | None
+    parts: dict[str, float]
+
+    @property
+    def found_by(self) -> tuple[str, ...]:
+        """The detectors whose findings name it."""
+        return tuple(name for name in self.parts if name not in _RANKS_ONLY)
+
+
+@dataclass(frozen=True, slots=True)
+class TrustedClients:
+    """The clients whose feedback about an agent should count, as `getSummary` takes them (ERC-8004).
+
+    Attributes:
+        agent: The agent.
+        block_number: The block of the analysis. Clients of later feedback are not judged, and left out.
+        clients: The accounts that count, the most trusted first.
+        left_out: The accounts that gave feedback and do not count.
+        by_list: True if the analysis spread trust from a reader's list. Without one, nothing withstands Sybils that no
+            detector finds.
+        is_complete: False if the agent has more clients than are judged.
+    """
+
+    agent: str
+    block_number: int
+    clients: tuple[str, ...]
+    left_out: tuple[str, ...]
+    by_list: bool
+    is_complete: bool
+
+
+def suspect(connection: Connection, chain_id: int, identity: str, account: str) -> Suspect:
+    """Return the judgement about an account. An account that never acted has no suspicion.
+
+    Args:
+        connection: The database.
+        chain_id: The chain.
+        identity: The identity registry.
+        account: The account, in checksum form.
+    """
+    suspicion = schema.suspicion
+    query = select(suspicion).where(*_of(suspicion, chain_id, identity), suspicion.c.account == account)
+    row = connection.execute(query).mappings().first()
+    return Suspect(account, 0.0, False, None, None, {}) if row is None else _suspect(row)
+
+
+def flagged_among(connection: Connection, chain_id: int, identity: str, accounts: Iterable[str]) -> frozenset[str]:
+    """Return those of some accounts that the analysis flags.
+
+    Args:
+        connection: The database.
+        chain_id: The chain.
+        identity: The identity registry.
+        accounts: The accounts, in checksum form: a few hundred.
+    """
+    suspicion = schema.suspicion
+    query = select(suspicion.c.account).where(
+        *_of(suspicion, chain_id, identity),
+        suspicion.c.account.in_(sorted(set(accounts))),
+        suspicion.c.is_flagged.is_(True),
+    )
+    return frozenset(connection.execute(query).scalars())
+
+
+def cluster_accounts(connection: Connection, chain_id: int, identity: str, cluster: int) -> tuple[Suspect, ...]:
+    """Return the accounts of a cluster, the most suspicious first: the first 200.
+
+    Args:
+        connection: The database.
+        chain_id: The chain.
+        identity: The identity registry.
+        cluster: The number of the cluster.
+    """
+    suspicion = schema.suspicion
+    query = select(suspicion).where(*_of(suspicion, chain_id, identity), suspicion.c.cluster == cluster)
+    rows = connection.execute(
+        query.order_by(suspicion.c.suspicion.desc(), suspicion.c.account).limit(MAX_ACCOUNTS)
+    ).mappings()
+    return tuple(_suspect(row) for row in rows)
+
+
+def trusted_clients(connection: Connection, key: AgentKey) -> TrustedClients | None:
+    """Return the clients of an agent whose feedback should count; None without an analysis.
+
+    The rule is that of `bilateral.trust.policy`, on the stored results: a client is left out if it is flagged, if its
+    feedback about this agent is probably false, or if it owns the agent; with a list, also if no trust reaches it.
+
+    Args:
+        connection: The database.
+        key: The agent.
+    """
+    of = (key.chain_id, key.identity_registry)
+    made = connection.execute(select(schema.analysis).where(*_of(schema.analysis, *of))).mappings().first()
+    if made is None:
+        return None
+    key_values = _given(key, made["block_number"])
+    clients = list(connection.execute(select(key_values.c.client).distinct().limit(MAX_CLIENTS + 1)).scalars())
+    judged = _judged(connection, key, clients[:MAX_CLIENTS])
+    agent = events.agent
+    owner = connection.execute(
+        select(agent.c.owner).where(*_of(agent, *of), agent.c.agent_id == key.agent_id)
+    ).scalar_one_or_none()
+    false = _false_clients(connection, key, made, judged)
+    by_list = made["trusted_accounts"] > 0
+    kept: list[str] = []
+    left_out: list[str] = []
+    for client in clients[:MAX_CLIENTS]:
+        row = judged.get(client)
+        is_flagged = row is not None and row["is_flagged"]
+        is_unreached = by_list and (row is None or row["trust"] is None)
+        counts = not (is_flagged or is_unreached or client in false or client == owner)
+        (kept if counts else left_out).append(client)
+
+    def rank(client: str) -> tuple[float, str]:
+        row = judged.get(client)
+        if row is None:
+            return 0.0, client
+        return (-row["trust"] if by_list else row["suspicion"]), client
+
+    is_complete = len(clients) <= MAX_CLIENTS
+    chosen = tuple(sorted(kept, key=rank))
+    return TrustedClients(key.id, made["block_number"], chosen, tuple(sorted(left_out)), by_list, is_complete)
+
+
+def _given(key: AgentKey, block: int) -> Any:
+    """Return the client and the place of each feedback on an agent that an analysis up to a block saw."""
+    parts = []
+    for table, further in ((FEEDBACK, [FEEDBACK.c.is_revoked.is_(False)]), (_AUTHORIZED, [])):
+        columns = table.c.client_address.label("client"), table.c.block_number, table.c.log_index
+        wanted = (
+            table.c.chain_id == key.chain_id,
+            table.c.registry.in_(key.registries),
+            table.c.agent_id == key.agent_id,
+            table.c.block_number <= block,
+        )
+        parts.append(select(*columns).where(*wanted, *further))
+    return union(*parts).subquery("given")
+
+
+def _judged(connection: Connection, key: AgentKey, clients: list[str]) -> Mapping[str, RowMapping]:
+    """Return the judgements about accounts, some hundred a query."""
+    suspicion = schema.suspicion
+    newest: dict[str, RowMapping] = {}
+    for part in in_parts(clients):
+        query = select(suspicion).where(*_of(suspicion, key.chain_id, key.identity_registry))
+        query = query.where(suspicion.c.account.in_(part))
+        newest |= {row["account"]: row for row in connection.execute(query).mappings()}
+    return newest
+
+
+def _false_clients(
+    connection: Connection, key: AgentKey, made: RowMapping, judged: Mapping[str, RowMapping]
+) -> set[str]:
+    """Return the accounts whose feedback on an agent is probably false, by the findings that they acted in."""
+    ratings, member, rested, finding = (
+        _given(key, made["block_number"]),
+        schema.finding_member,
+        schema.finding_row,
+        schema.finding,
+    )
+    same = [
+        rested.c[name] == table.c[name] for table in (finding, member) for name in ("finding_id", "identity_registry")
+    ]
+    query = (
+        select(ratings.c.client, func.max(finding.c.strength))
+        .select_from(ratings)
+        .join(rested, and_(rested.c.block_number == ratings.c.block_number, rested.c.log_index == ratings.c.log_index))
+        .join(finding, and_(finding.c.chain_id == rested.c.chain_id, *same[:2]))
+        .join(member, and_(member.c.chain_id == rested.c.chain_id, *same[2:], member.c.account == ratings.c.client))
+        .where(rested.c.chain_id == key.chain_id, rested.c.identity_registry == key.identity_registry)
+        .where(rested.c.table_name.in_(["new_feedback", "new_authorized_feedback"]), member.c.part == Part.ACTOR)
+        .group_by(ratings.c.client)
+    )
+    false = set()
+    for client, strength in connection.execute(query):
+        row = judged.get(client)
+        if row is None or row["suspicion"] == 0:
+            continue  # people reviewed it, and found it innocent
+        evidence = sum(part for name, part in json.loads(row["parts"]).items() if name not in _RANKS_ONLY)
+        claimed, certainty = (min(figure / (2 * made["threshold"]), 1.0) for figure in (strength, evidence))
+        if max(claimed, certainty * min(1.0, 2 * claimed)) >= _FALSE:
+            false.add(client)
+    return false
+
+
+def _suspect(row: RowMapping) -> Suspect:
+    fields = {name: row[name] for name in ("account", "suspicion", "is_flagged", "cluster", "trust")}
+    return Suspect(**fields, parts=json.loads(row["parts"]))
+
+
+def _of(table: Any, chain_id: int, identity: str) -> tuple[Any, ...]:
+    """Return the conditions that rows are of an analysis."""
+    return table.c.chain_id == chain_id, table.c.identity_registry == identity

@@ -1,0 +1,145 @@
+"""Standings in words for people: what a status means for somebody who may deal with the agent, and why."""
+
+from __future__ import annotations
+
+from math import floor
+from typing import TYPE_CHECKING, Final
+
+from bilateral.core.values.currency import dollars
+from bilateral.core.values.decision import TRIAL, limit_of
+from bilateral.core.values.standing import SHARED_TRIAL, Side, Status
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from bilateral.core.values.standing import Reason, Standing
+
+MARKS: Final = {Status.HELD_BACK: "held back", Status.CONTESTED: "contested"}
+"""The marks of agents that a list does not leave unmarked."""
+
+LEAST_RATING: Final = 70
+"""The rating from which an agent is accepted, as policies have it by default (`bilateral.checks.policy`)."""
+
+_UNLESS_OK: Final = {
+    Status.HELD_BACK: "No. Its ratings were made up.",
+    Status.CONTESTED: "Only by your own experience. Its own acts tie it to false ratings, and this is not proven.",
+    Status.THIN: "Not enough evidence yet. Begin with a small amount.",
+}
+"""The answer to whether one should deal with an agent of each other status."""
+
+_BY_CODE: Final = {
+    "links": "{accounts} tied to it by owner, wallet or funds praised it",
+    "lockstep": "{accounts} praised it together, young or at one time",
+    "co-targeting": "{accounts} with one source of funds rated it",
+    "blocks": "{accounts} praise each other in a circle",
+    "wash_payments": "{accounts} got most of their money back",
+    "retaliation": "it rated its critics down",
+}
+"""The words of the findings of each detector about an agent."""
+
+_HARDLY: Final = 0.1
+"""The independent raters below which raters are not worth a figure."""
+
+_WITHOUT_CENTS: Final = 100.0
+"""The dollars from which cents of a limit mean nothing to a reader."""
+
+_NOT_AGAINST: Final = ("paid", "no_payments", SHARED_TRIAL)
+"""The reasons that tell nothing against an agent's ratings."""
+
+_OTHER: Final = "{accounts} stand in a finding of the analysis"
+
+
+def sentence_of(reason: Reason) -> str:
+    """Return a reason as part of a sentence, without a full stop.
+
+    Args:
+        reason: The reason.
+    """
+    figures = reason.figures
+    if reason.code == "false_raters":
+        return f"{100 * figures['share']:.0f} % of the weight of its ratings came from false raters"
+    if reason.code == "few_raters":
+        return _worth_of(figures["raters"], figures["effective"])
+    if reason.code == SHARED_TRIAL:
+        return "another new agent with the same source of funds is tried first"
+    if reason.code == "paid":
+        return (
+            f"{_count(figures['payments'], 'payment')}, ${dollars(reason.amount or 0)} in all, stayed with the seller"
+        )
+    if reason.code == "no_payments":
+        return "no payment is on record"
+    text = _BY_CODE.get(reason.code, _OTHER).format(accounts=_count(figures.get("accounts", 0), "account"))
+    moved = [f"{amount:,.6g} {coin}" for coin, amount in figures.get("coins", {}).items()]
+    if figures.get("moved"):
+        moved.insert(0, f"${dollars(figures['moved'])}")
+    return f"{text}, {' and '.join(moved)} moved among them" if moved else text
+
+
+def why(status: str, reasons: Iterable[Reason]) -> str:
+    """Return in one sentence why an agent is held back or contested.
+
+    Args:
+        status: Its status.
+        reasons: The reasons for its standing.
+    """
+    parts = [sentence_of(reason) for reason in reasons if reason.code not in _NOT_AGAINST][:1]
+    if status == Status.CONTESTED:
+        return "its own acts tie it to false ratings, not proven" + "".join(f": {part}" for part in parts)
+    return "its ratings were made up" + "".join(f": {part}" for part in parts)
+
+
+def verdict_of(standing: Standing) -> str:
+    """Return the answer to whether one should deal with an agent, in a sentence.
+
+    Args:
+        standing: Its standing.
+    """
+    rating, cost = standing.rating or 0.0, standing.evidence_cost
+    if not standing.raters and standing.status == Status.THIN:
+        return "Nobody whose word counts has rated it. If you try it, begin with a small amount."
+    if standing.status != Status.OK:
+        return _UNLESS_OK[Status(standing.status)]
+    if rating < LEAST_RATING:
+        return f"Better not. Its rating is {rating:.0f} of 100."
+    if standing.side == Side.CLIENT:
+        return "Yes. Servers are content with it."
+    if (most := limit_of(standing).amount) <= TRIAL:
+        return f"Yes, for up to ${dollars(TRIAL)}. Its ratings would have been cheap to fake."
+    return f"Yes, for up to ${_rounded_down(most)}. To fake its ratings would have cost ${dollars(cost)}."
+
+
+def reasons_of(standing: Standing) -> list[str]:
+    """Return what counts for and against an agent, in sentences without full stops, what counts most first.
+
+    Args:
+        standing: Its standing.
+    """
+    is_rated = standing.status == Status.OK
+    told = [_worth_of(standing.raters, standing.effective_raters)] if is_rated else []
+    first = {reason.code: reason for reason in reversed(standing.reasons)}  # a detector may have several findings
+    for reason in [reason for reason in standing.reasons if first[reason.code] is reason]:
+        if reason.code == "no_payments" and is_rated and standing.side == Side.SERVER:
+            told.append("no payment to it is on record, so the limit is what its raters' accounts would have cost")
+        elif reason.code != "no_payments" or is_rated:
+            told.append(sentence_of(reason))
+    return told
+
+
+def _worth_of(raters: int, independent: float) -> str:
+    """Return how many raters there are, and how many independent ones they are worth."""
+    if not raters:
+        return "no rater"
+    if independent < _HARDLY:
+        return f"{_count(raters, 'rater')}, who hardly count{'s' if raters == 1 else ''} yet"
+    if round(independent) >= raters:
+        return f"{_count(raters, 'rater')}, {'all independent' if raters > 1 else 'independent'}"
+    return f"{_count(raters, 'rater')}, worth {independent:.1f} independent ones"
+
+
+def _rounded_down(amount: float) -> str:
+    """Return a limit in dollars that a check accepts: with cents, or without them from $100 on."""
+    return f"{floor(amount):,}" if amount >= _WITHOUT_CENTS else dollars(floor(amount * 100) / 100)
+
+
+def _count(count: int, noun: str) -> str:
+    return f"{count:,} {noun}" if count == 1 else f"{count:,} {noun}s"

@@ -1,0 +1,177 @@
+"""The process that keeps standings current beside an index. A crash of it leaves the index alone."""
+
+from __future__ import annotations
+
+import logging
+import multiprocessing
+import os
+import signal
+import threading
+import time
+from typing import TYPE_CHECKING, Any, Final
+
+from sqlalchemy.exc import DBAPIError
+
+from bilateral.core.errors.base import require_modules
+from bilateral.core.errors.client import NODE_FAILURES
+from bilateral.core.text.log_lines import log_safely
+from bilateral.index.chain.endpoint import Endpoint
+from bilateral.index.chain.source import Source
+from bilateral.index.log.database import open_database
+from bilateral.index.standing.notes import identity_registries, note_problem, stored_problem
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+    from multiprocessing.synchronize import Event
+
+    from sqlalchemy import Engine
+
+_LOGGER: Final = logging.getLogger("bilateral.index")
+
+_RESTART_SECONDS: Final = 10.0
+"""The seconds after which a process that crashed is started again."""
+
+_GRACE_SECONDS: Final = 5.0
+"""The time in which a process may end by itself: it stores what it has."""
+
+_NOTE_SECONDS: Final = 2.0
+"""The seconds after which an analysis that cannot run is noted for registries that came meanwhile."""
+
+_NODE_SECONDS: Final = 10.0
+"""The seconds after which nodes that did not say their chain are asked again."""
+
+_LOOK_SECONDS: Final = 0.5
+"""The looks at a process: a crash or an end is seen after half a second."""
+
+
+class Background:
+    """A process of its own that keeps the standings of a database current, and the thread that looks after it.
+
+    Args:
+        engine: The index's database.
+        rpc_urls: The URLs of each chain's nodes. They are asked for the first funds of accounts.
+    """
+
+    def __init__(self, engine: Engine, rpc_urls: Sequence[Sequence[str]]) -> None:
+        """See the class. Nothing runs yet."""
+        self._engine = engine
+        self._url = engine.url.render_as_string(hide_password=False)
+        self._rpc_urls = tuple(tuple(urls) for urls in rpc_urls)
+        self._context = multiprocessing.get_context("spawn")  # a fork would share the database's connections
+        self._stop = threading.Event()
+        self._thread = threading.Thread(target=self._watch, name="standings", daemon=True)
+
+    def start(self) -> None:
+        """Begin to keep standings current."""
+        self._thread.start()
+
+    def end(self) -> None:
+        """End the process. Unstored results are lost, and made again next time."""
+        self._stop.set()
+        if self._thread.ident is not None:
+            self._thread.join(2 * _GRACE_SECONDS)
+
+    def refresh_once(self) -> None:
+        """Make the standings as of now, and wait for them."""
+        stop = self._context.Event()  # kept here: without it, the system forgets the event before the process opens it
+        process = self._process(stop, is_once=True)
+        process.start()
+        process.join()
+        self._note_end(process.exitcode)
+
+    def _process(self, stop: Event, *, is_once: bool) -> Any:
+        arguments = (self._url, self._rpc_urls, stop, os.getpid(), is_once)
+        return self._context.Process(target=_keep_current, args=arguments, daemon=True)
+
+    def _watch(self) -> None:
+        """Start the process, and again after a crash."""
+        while not self._stop.is_set():
+            stop = self._context.Event()
+            process = self._process(stop, is_once=False)
+            process.start()
+            while process.is_alive() and not self._stop.wait(_LOOK_SECONDS):
+                pass
+            if self._stop.is_set():
+                stop.set()
+                process.join(_GRACE_SECONDS)
+                if process.is_alive():
+                    process.kill()
+                return
+            self._note_end(process.exitcode)
+            self._stop.wait(_RESTART_SECONDS)
+
+    def _note_end(self, code: int | None) -> None:
+        """Note that the process ended by itself, unless it noted that."""
+        if code in (0, _NOTED):
+            return
+        _LOGGER.warning("standings=ended code=%s", code)
+        note_everywhere(self._engine, f"the process of the analysis ended with code {code}; it starts again")
+
+
+_NOTED: Final = 3
+"""The exit code of a process that noted its problem itself."""
+
+
+def note_everywhere(engine: Engine, problem: str) -> None:
+    """Note a problem for every identity registry of an index that does not have it yet.
+
+    Args:
+        engine: The index's database.
+        problem: The problem.
+    """
+    try:
+        with engine.begin() as connection:
+            for key in identity_registries(connection):
+                if stored_problem(connection, key) != problem:
+                    note_problem(connection, key, problem)
+    except DBAPIError as failure:  # it may be the problem
+        _LOGGER.warning("standings=unnoted problem=%r", str(failure.orig))
+
+
+def _keep_current(url: str, rpc_urls: Sequence[Sequence[str]], stop: Event, parent: int, is_once: bool) -> None:
+    """Keep standings current in this process, until the event or the end of the parent."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # a terminal sends it to all; the parent ends this process
+    log_safely()
+    engine = open_database(url, creates=False)
+
+    def goes_on(seconds: float = _LOOK_SECONDS) -> bool:
+        return not stop.wait(seconds) and os.getppid() == parent
+
+    try:
+        require_modules("index", "numpy", "pyarrow", "scipy")
+        from bilateral.index.standing.refresh import Refresher  # noqa: PLC0415  # slow to import
+    except ImportError as problem:  # missing, or it does not load on this machine
+        _LOGGER.warning("standings=off: nothing is ranked or rated without an analysis: %s", problem)
+        note_everywhere(engine, str(problem))
+        while not is_once and goes_on(_NOTE_SECONDS):
+            note_everywhere(engine, str(problem))  # of registries that came meanwhile
+        raise SystemExit(_NOTED) from None
+    if is_once:
+        Refresher(engine, dict(filter(None, map(_with_chain, rpc_urls)))).refresh()
+        return
+    refresher = Refresher(engine, only_followed=bool(rpc_urls))
+    ended = threading.Event()
+    work = threading.Thread(target=refresher.run, args=(ended,), daemon=True)
+    work.start()
+    unanswered, asks_at = list(rpc_urls), 0.0
+    while goes_on():
+        if not work.is_alive():
+            raise SystemExit(1)
+        if unanswered and time.monotonic() >= asks_at:
+            answers = {tuple(urls): _with_chain(urls) for urls in unanswered}
+            refresher.add_nodes(dict(filter(None, answers.values())))
+            unanswered = [urls for urls, answer in answers.items() if answer is None]
+            asks_at = time.monotonic() + _NODE_SECONDS
+    ended.set()
+
+
+def _with_chain(urls: Sequence[str]) -> tuple[int, tuple[str, ...]] | None:
+    """Return the chain that nodes say they are of, and the URLs of those that answer; None if none does."""
+    chain_id, answering = None, list[str]()
+    for url in urls:
+        try:
+            chain_id = Source(Endpoint(url), ()).chain_id()
+        except NODE_FAILURES:
+            continue
+        answering.append(url)
+    return None if chain_id is None else (chain_id, tuple(answering))

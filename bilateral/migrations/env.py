@@ -1,0 +1,8 @@
+"""Runs the migrations of the index within the transaction of `bilateral.index.log.migrate`."""
+
+from __future__ import annotations
+
+from alembic import context
+
+context.configure(connection=context.config.attributes["connection"], transactional_ddl=True)
+context.run_migrations()

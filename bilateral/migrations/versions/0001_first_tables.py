@@ -1,0 +1,30 @@
+"""Create the tables and views of version 1, as their modules describe them today.
+
+A change of these tables is a further migration, which does nothing in new databases: this one has made the change.
+"""
+
+from __future__ import annotations
+
+from alembic import op
+
+from bilateral.index.agents import activity
+from bilateral.index.changes import tables as changes
+from bilateral.index.files import tables as files
+from bilateral.index.log import tables as schema
+from bilateral.index.payments import tables as payments
+from bilateral.index.search import tables as search
+from bilateral.index.standing import standing_tables as standings
+from bilateral.index.standing import tables as analysis
+from bilateral.x402.aggregator import tables as aggregator
+
+revision = "1"
+down_revision = None
+
+
+def upgrade() -> None:
+    """Create the tables and views."""
+    connection = op.get_bind()
+    for tables in (schema, files, analysis, aggregator, search, payments, activity, standings, changes):
+        tables.metadata.create_all(connection, checkfirst=False)
+    for name, query in {**schema.VIEWS, **files.VIEWS}.items():
+        op.execute(f'CREATE VIEW "{name}" AS {query}')

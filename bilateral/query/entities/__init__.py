@@ -1,1 +1,0 @@
-"""Entities of the GraphQL schema as JSON, on both engines."""

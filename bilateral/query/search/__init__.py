@@ -1,1 +1,0 @@
-"""Search for agents and feedback: filters, gates, plans and their statements."""

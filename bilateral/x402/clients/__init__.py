@@ -1,0 +1,1 @@
+"""Clients that pay, verify and rate."""

@@ -1,0 +1,157 @@
+"""The client's side: check the agent before anything is signed, and the proof when the answer is there.
+
+from x402 import x402Client
+from bilateral.x402 import AsyncVerifier, protect_client, verifying_transport
+
+client = protect_client(x402Client(), AsyncVerifier({rpc_url: deployment}))
+async with httpx.AsyncClient(transport=verifying_transport(client, verifier)) as http:
+    response = await http.get("https://agent.example/weather")
+    verification = response.extensions["8004-reputation"]
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, TypeVar
+
+from x402.extensions.payment_identifier import append_payment_identifier_to_extensions
+from x402.schemas import AbortResult
+
+from bilateral.x402.proof.errors import PaymentRefusedError
+from bilateral.x402.proof.payments import unsupported_kind
+from bilateral.x402.proof.profiles import PROFILE_8004, PROFILE_DRAFT, PROFILES, Profile, profile_among
+from bilateral.x402.proof.types import ClientAgent
+
+if TYPE_CHECKING:
+    from collections.abc import Coroutine
+
+    from x402 import x402Client, x402ClientSync
+    from x402.schemas import PaymentCreationContext, PaymentPayload, PaymentRequired
+
+    from bilateral.core.identifiers import GlobalAgentId
+    from bilateral.x402.proof.verifier import AsyncVerifier, Verifier
+
+C = TypeVar("C", bound="x402Client | x402ClientSync")
+
+
+class Reputation8004ClientExtension:
+    """The extension for `x402Client.register_extension`. `protect_client` registers it.
+
+    Args:
+        verifier: Checks the servers: an `AsyncVerifier` for `x402Client`, a `Verifier` for `x402ClientSync`.
+        client_agent: The agent that this client claims to be. Servers check that the payer is its wallet or owner.
+    """
+
+    transport_hooks = None
+
+    profile: Profile = PROFILE_8004
+    """The form of the messages."""
+
+    def __init__(self, verifier: Verifier | AsyncVerifier, client_agent: GlobalAgentId | None = None) -> None:
+        self._verifier = verifier
+        self._claim = None if client_agent is None else ClientAgent(client_agent)
+
+    @property
+    def key(self) -> str:
+        """The extension's key in messages."""
+        return self.profile.key
+
+    @property
+    def hooks(self) -> Any:
+        """The hooks of the payment's life, which are this object's methods. The SDK's types know no `AbortResult`."""
+        return self
+
+    def on_before_payment_creation(
+        self, declaration: Any, context: PaymentCreationContext
+    ) -> AbortResult | Coroutine[Any, Any, AbortResult | None] | None:
+        """Check the server's agent. A refusal is an `AbortResult`, so that nothing is signed."""
+        terms = context.selected_requirements
+        if profile_among(getattr(context.payment_required, "extensions", None)) is not self.profile:
+            return None  # the other profile is declared too, and is checked
+        arguments = (declaration, str(terms.network), str(terms.pay_to))
+        if self._verifier.is_async:
+            return self._check_async(*arguments)
+        try:
+            self._verifier.check_before_payment(*arguments, self.profile)
+        except PaymentRefusedError as error:
+            return _aborted(error)
+        return None
+
+    async def _check_async(self, declaration: Any, network: str, pay_to: str) -> AbortResult | None:
+        """Check the server's agent without blocking."""
+        checking: Any = self._verifier.check_before_payment(declaration, network, pay_to, self.profile)
+        try:
+            await checking
+        except PaymentRefusedError as error:
+            return _aborted(error)
+        return None
+
+    def refuse_undeclared(self, context: PaymentCreationContext) -> AbortResult | None:
+        """Refuse to pay a server that does not declare the extension."""
+        if PROFILES.keys() & (getattr(context.payment_required, "extensions", None) or {}).keys():
+            return None
+        return AbortResult("not_declared: the server does not declare 8004-reputation")
+
+    def enrich_payment_payload(
+        self, payment_payload: PaymentPayload, payment_required: PaymentRequired
+    ) -> PaymentPayload:
+        """Add the claim to be an agent, and an identifier by which a lost answer can be fetched again."""
+        declared = payment_required.extensions or {}
+        extensions = dict(payment_payload.extensions or {})
+        if "payment-identifier" in declared:
+            append_payment_identifier_to_extensions(extensions)
+        declaration = declared.get(self.key)
+        if self._claim is not None and isinstance(declaration, dict):
+            info = {**(declaration.get("info") or {}), **self._claim.to_object()}
+            extensions[self.key] = {**declaration, "info": info}
+        return payment_payload.model_copy(update={"extensions": extensions or None})
+
+
+class ReputationDraftClientExtension(Reputation8004ClientExtension):
+    """The extension for servers that declare the upstream draft `reputation`. `protect_client` registers it."""
+
+    profile = PROFILE_DRAFT
+
+
+def _refuse_unsupported(context: PaymentCreationContext) -> AbortResult | None:
+    """Refuse kinds of payments whose settlement cannot be checked, before anything is signed."""
+    terms = context.selected_requirements
+    code = unsupported_kind(terms.scheme, str(terms.network), terms.extra)
+    if code is None:
+        return None
+    return AbortResult(f"{code}: payments must be of the scheme exact, by EIP-3009 (transfers with authorization)")
+
+
+def _prefer_supported(_version: int, options: list[Any]) -> list[Any]:
+    """Leave out the terms that would be refused, if the server offers others."""
+    return [
+        terms for terms in options if unsupported_kind(terms.scheme, str(terms.network), terms.extra) is None
+    ] or options
+
+
+def protect_client(
+    client: C, verifier: Verifier | AsyncVerifier, *, client_agent: GlobalAgentId | None = None, required: bool = True
+) -> C:
+    """Make a client of the SDK check each server before it signs a payment.
+
+    Args:
+        client: The SDK's client.
+        verifier: An `AsyncVerifier` for `x402Client`, a `Verifier` for `x402ClientSync`.
+        client_agent: The agent that this client claims to be.
+        required: False to pay servers that do not declare the extension, unchecked.
+
+    Returns:
+        The client. A refused payment raises the SDK's `PaymentAbortedError` with the reason.
+    """
+    extension = Reputation8004ClientExtension(verifier, client_agent)
+    client.register_extension(extension)
+    client.register_extension(ReputationDraftClientExtension(verifier, client_agent))
+    client.register_policy(_prefer_supported)
+    client.on_before_payment_creation(_refuse_unsupported)
+    if required:
+        client.on_before_payment_creation(extension.refuse_undeclared)
+    return client
+
+
+def _aborted(error: PaymentRefusedError) -> AbortResult:
+    """Return a refusal in the SDK's form."""
+    return AbortResult(f"{error.code}: {error}")

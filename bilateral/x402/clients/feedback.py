@@ -1,0 +1,260 @@
+"""Feedback on a paid answer: a feedback file with the payment and both signatures, tagged by convention.
+
+verification = verification_of(response)
+give_paid_feedback(client, verification, 95, RESOURCE_DELIVERED, comment="Excellent service").wait()
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Final
+
+from bilateral.core.errors import InvalidArgumentError
+from bilateral.core.values import FeedbackValue
+from bilateral.x402.proof.errors import DuplicateFeedbackError, UnreadFeedbackError
+from bilateral.x402.proof.feedback_files import X402_TAG, Tags, claim_of, draft_file, feedback_file, specified_file
+from bilateral.x402.proof.verdicts import CheckName, Outcome
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from bilateral.client import (
+        AsyncClient,
+        AsyncHandle,
+        Client,
+        FeedbackEntry,
+        Handle,
+        SignedFeedback,
+        TransactionSigner,
+    )
+    from bilateral.documents import FeedbackFile
+    from bilateral.x402.proof.types import AgentRegistration, InteractionData
+    from bilateral.x402.proof.verdicts import Payment, Verification
+
+MAX_HUMAN: Final = 100
+"""The highest feedback in human terms; the lowest is 0."""
+
+
+RESOURCE_DELIVERED: Final = Tags("x402-resource-delivered", "proof-of-participation")
+RESOURCE_MISSING: Final = Tags("x402-resource-missing", "proof-of-participation")
+RESPONSE_DELAYED: Final = Tags("x402-response-delayed", "proof-of-participation")
+PAYMENT_MISMATCH: Final = Tags("x402-payment-amount", "mismatch")
+
+QUALITY: Final = Tags("starred", X402_TAG)
+"""The tags of a rating of quality in the profile `reputation`, whose second tag is always `x402`."""
+
+REACHABLE: Final = Tags("reachable", X402_TAG)
+"""The tags of a delivery without a rating in the profile `reputation`: 1 or 0."""
+
+_REQUIRED: Final = (CheckName.AGENT, CheckName.TASK_REF, CheckName.PAYMENT, CheckName.SIGNATURE)
+
+
+def paid_feedback(  # noqa: PLR0913  # the feedback's own parameters
+    verification: Verification,
+    value: int,
+    signer: TransactionSigner,
+    tags: Tags | None = None,
+    *,
+    decimals: int = 0,
+    comment: str | None = None,
+    endpoint: str = "",
+) -> dict[str, Any]:
+    """Return the arguments of `give_feedback` or `sign_feedback` for a paid answer.
+
+    Args:
+        verification: The verification of the answer. Agent, payment, task reference and signature must have passed.
+        value: The integer value on chain, from 0 to 255 except in the profile `reputation`; at most 100 with its
+            decimals.
+        signer: The client's key, which made the payment.
+        tags: Both tags; by default `RESOURCE_DELIVERED`, and `QUALITY` in the profile `reputation`.
+        decimals: The number of decimals of the value.
+        comment: A comment for people.
+        endpoint: The endpoint that was used.
+
+    Raises:
+        InvalidArgumentError: A required check did not pass, another account paid, the value is out of range, or the
+            second tag is not that of the profile `reputation`.
+        SignerFailedError: The key does not sign.
+    """
+    interaction, registration, payment = required_parts(verification)
+    if signer.address.lower() != payment.payer.lower():
+        raise InvalidArgumentError(f"{payment.payer} paid, so {signer.address} cannot give feedback for it")
+    stored = FeedbackValue(value, decimals)
+    if not 0 <= stored.human <= MAX_HUMAN:
+        raise InvalidArgumentError(f"value {stored.human} is out of range 0..{MAX_HUMAN}")
+    make = specified_file if interaction.data_hash is None else draft_file
+    tags = tags or (RESOURCE_DELIVERED if interaction.data_hash is None else QUALITY)
+    file = feedback_file(
+        make(registration.agent, interaction, stored, tags, signer),
+        comment,
+        {
+            "fromAddress": payment.payer,
+            "toAddress": payment.payee,
+            "chainId": str(registration.chain),
+            "txHash": interaction.payment.transaction,
+        },
+    )
+    return {
+        "agent_id": registration.agent,
+        "value": stored,
+        "tag1": tags.tag1,
+        "tag2": tags.tag2,
+        "endpoint": endpoint,
+        "feedback_file": file,
+    }
+
+
+def required_parts(verification: Verification) -> tuple[InteractionData, AgentRegistration, Payment]:
+    """Return statement, agent and payment of a verification that allows feedback.
+
+    Raises:
+        InvalidArgumentError: A required check did not pass.
+    """
+    failed = [name for name in _REQUIRED if verification.outcome(name) is not Outcome.PASSED]
+    interaction, registration, payment = verification.interaction, verification.registration, verification.payment
+    if failed or interaction is None or registration is None or payment is None:
+        raise InvalidArgumentError(f"feedback needs a verified payment and signature; not passed: {', '.join(failed)}")
+    return interaction, registration, payment
+
+
+def give_paid_feedback(  # noqa: PLR0913  # as paid_feedback
+    client: Client,
+    verification: Verification,
+    value: int,
+    signer: TransactionSigner,
+    tags: Tags | None = None,
+    *,
+    accept_unread: bool = False,
+    **options: Any,
+) -> Handle[FeedbackEntry]:
+    """Give feedback on a paid answer, once a payment. The client pays the gas.
+
+    Args:
+        client: The SDK's client of the chain, whose signer is `signer`.
+        verification: As `paid_feedback`.
+        value: As `paid_feedback`.
+        signer: As `paid_feedback`.
+        tags: As `paid_feedback`.
+        accept_unread: True to go on if the file of an earlier feedback cannot be loaded, for example because its server
+            is gone. Only you can know then that it is for another payment.
+        **options: As `paid_feedback`.
+
+    Raises:
+        InvalidArgumentError: As `paid_feedback`.
+        DuplicateFeedbackError: This client has given feedback for this payment.
+        UnreadFeedbackError: This client has given feedback since the payment whose file cannot be loaded.
+    """
+    arguments = paid_feedback(verification, value, signer, tags, **options)
+    entries = client.search_feedback(arguments["agent_id"], **search_for(signer))
+    refuse_duplicate(verification, arguments, entries, accept_unread=accept_unread)
+    return client.give_feedback(**arguments)
+
+
+async def give_paid_feedback_async(  # noqa: PLR0913  # as paid_feedback
+    client: AsyncClient,
+    verification: Verification,
+    value: int,
+    signer: TransactionSigner,
+    tags: Tags | None = None,
+    *,
+    accept_unread: bool = False,
+    **options: Any,
+) -> AsyncHandle[FeedbackEntry]:
+    """Give feedback on a paid answer without blocking. See `give_paid_feedback`."""
+    arguments = paid_feedback(verification, value, signer, tags, **options)
+    entries = await client.search_feedback(arguments["agent_id"], **search_for(signer))
+    refuse_duplicate(verification, arguments, entries, accept_unread=accept_unread)
+    return await client.give_feedback(**arguments)
+
+
+def sign_paid_feedback(  # noqa: PLR0913  # as paid_feedback
+    client: Client,
+    verification: Verification,
+    value: int,
+    signer: TransactionSigner,
+    tags: Tags | None = None,
+    *,
+    accept_unread: bool = False,
+    **options: Any,
+) -> SignedFeedback:
+    """Sign feedback on a paid answer for somebody else to send (`giveFeedbackBySig`). See `give_paid_feedback`."""
+    arguments = paid_feedback(verification, value, signer, tags, **options)
+    entries = client.search_feedback(arguments["agent_id"], **search_for(signer))
+    refuse_duplicate(verification, arguments, entries, accept_unread=accept_unread)
+    return client.sign_feedback(**arguments)
+
+
+def is_signed_by_client(file: FeedbackFile, client: Client | None = None) -> bool:
+    """Check the client's signature of a feedback file ("Client Signature"), raw or with the prefix of EIP-191.
+
+    Args:
+        file: The feedback file.
+        client: The SDK's client of the chain, which asks a contract wallet about its signature (ERC-1271). Without it,
+            only signatures of keys are accepted.
+
+    Raises:
+        NodeError: The node does not answer, or a contract wallet uses up all gas.
+    """
+    claim = claim_of(file)
+    if claim is None or claim.is_by_key:
+        return claim is not None
+    if client is None or client.get_deployment().chain_id != claim.chain_id:
+        return False
+    return any(client.is_valid_signature(claim.account, digest, claim.signature) for digest in claim.digests)
+
+
+async def is_signed_by_client_async(file: FeedbackFile, client: AsyncClient) -> bool:
+    """Check the client's signature of a feedback file without blocking. See `is_signed_by_client`."""
+    claim = claim_of(file)
+    if claim is None or claim.is_by_key:
+        return claim is not None
+    if (await client.get_deployment()).chain_id != claim.chain_id:
+        return False
+    for digest in claim.digests:
+        if await client.is_valid_signature(claim.account, digest, claim.signature):
+            return True
+    return False
+
+
+def search_for(signer: TransactionSigner) -> dict[str, Any]:
+    """Return the search for the client's own earlier feedback."""
+    return {"reviewers": [signer.address], "include_revoked": True, "load_files": True}
+
+
+def refuse_duplicate(
+    verification: Verification,
+    arguments: dict[str, Any],
+    entries: Sequence[FeedbackEntry],
+    *,
+    accept_unread: bool = False,
+) -> None:
+    """Refuse a second feedback for one payment.
+
+    Args:
+        verification: The verification of the answer.
+        arguments: The result of `paid_feedback`.
+        entries: The client's feedback for the agent so far, with files.
+        accept_unread: True to go on if the file of an earlier feedback cannot be loaded.
+
+    Raises:
+        DuplicateFeedbackError: An earlier feedback of this client names the payment.
+        UnreadFeedbackError: An earlier feedback may name it, and its file cannot be loaded.
+    """
+    task_ref = arguments["feedback_file"].payment_reference
+    for entry in entries:
+        if entry.file is not None and (entry.file.payment_reference or "").lower() == task_ref.lower():
+            raise DuplicateFeedbackError(str(entry.id), task_ref)
+    for entry in entries:
+        if not accept_unread and entry.file is None and _may_name(verification, entry):
+            uri = "" if entry.event is None else str(entry.event.uri)
+            problem = "its event was not found" if entry.event is None else str(entry.file_problem)
+            raise UnreadFeedbackError(str(entry.id), task_ref, uri, problem)
+
+
+def _may_name(verification: Verification, entry: FeedbackEntry) -> bool:
+    """Tell whether a feedback without its file may be for a payment: it has a file, and came after the payment."""
+    if entry.event is None or verification.payment is None or verification.interaction is None:
+        return True
+    if not entry.event.uri:
+        return False
+    is_same_chain = str(verification.interaction.network) == f"eip155:{entry.id.agent.chain_id}"
+    return not is_same_chain or entry.event.block >= verification.payment.block

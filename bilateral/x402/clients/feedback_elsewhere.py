@@ -1,0 +1,154 @@
+"""Feedback on one chain about an answer that was paid on another: of an agent with a registration on both.
+
+    give_feedback_elsewhere(client, verification, agent, 95, signer, payer).wait()
+
+The registry knows the reviewer by an account of its own chain, and the payment names another account. The payer
+therefore signs who reviews for it, so that nobody takes somebody else's payment for a proof.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Final
+
+from eth_utils.crypto import keccak
+
+from bilateral.core.errors import InvalidArgumentError, MalformedIdentifierError
+from bilateral.core.identifiers import AccountId, GlobalAgentId, TransactionRef
+from bilateral.core.values import FeedbackValue
+from bilateral.x402.clients.feedback import MAX_HUMAN, RESOURCE_DELIVERED, refuse_duplicate, required_parts, search_for
+from bilateral.x402.proof.feedback_files import Tags, feedback_file, specified_file
+from bilateral.x402.proof.keys import is_signature_of_account
+
+if TYPE_CHECKING:
+    from bilateral.client import Client, FeedbackEntry, Handle, TransactionSigner
+    from bilateral.documents import FeedbackFile
+    from bilateral.x402.proof.keys import InteractionKey
+    from bilateral.x402.proof.verdicts import Verification
+
+PAYER_SIGNATURE: Final = "payerSignature"
+_DOMAIN: Final = "bilateral payer v1"
+
+
+def payer_digest(agent: GlobalAgentId, task_ref: str, reviewer: AccountId) -> bytes:
+    """Return the 32 bytes that a payer signs to let an account review an agent for its payment.
+
+    Args:
+        agent: The agent on the chain of the feedback.
+        task_ref: The payment.
+        reviewer: The account that gives the feedback.
+    """
+    return keccak("\n".join((_DOMAIN, str(agent), task_ref, str(reviewer))).encode())
+
+
+def feedback_elsewhere(  # noqa: PLR0913  # the feedback's own parameters
+    verification: Verification,
+    agent: GlobalAgentId,
+    value: int,
+    signer: TransactionSigner,
+    payer: InteractionKey,
+    *,
+    tags: Tags = RESOURCE_DELIVERED,
+    decimals: int = 0,
+    comment: str | None = None,
+) -> dict[str, Any]:
+    """Return the arguments of `give_feedback` on another chain than that of the payment.
+
+    Args:
+        verification: The verification of the answer. Agent, payment, task reference and signature must have passed.
+        agent: The agent on an EVM chain. The server declares it beside the agent that was paid. Only
+            `other_registrations` proves that both are one.
+        value: The integer value on chain, from 0 to 255; at most 100 with its decimals.
+        signer: The client's key on the chain of the feedback.
+        payer: The key of the account that paid.
+        tags: Both tags.
+        decimals: The number of decimals of the value.
+        comment: A comment for people.
+
+    Raises:
+        InvalidArgumentError: A required check did not pass, another account paid, the server does not declare the
+            agent, the agent is on the chain of the payment, or the value is out of range.
+        SignerFailedError: The key does not sign.
+    """
+    interaction, registration, payment = required_parts(verification)
+    if agent.registry.chain == registration.chain or not agent.registry.chain.is_evm:
+        raise InvalidArgumentError(f"{agent} is not on another EVM chain than the payment on {registration.chain}")
+    declared = () if verification.paid is None else _declared(verification)
+    if agent not in declared:
+        raise InvalidArgumentError(f"the server that was paid does not declare the agent {agent}")
+    stored = FeedbackValue(value, decimals)
+    if not 0 <= stored.human <= MAX_HUMAN:
+        raise InvalidArgumentError(f"value {stored.human} is out of range 0..{MAX_HUMAN}")
+    digest = payer_digest(agent, interaction.task_ref, AccountId(agent.registry.chain, signer.address))
+    signature = payer.sign(digest)
+    if not is_signature_of_account(digest, signature, registration.chain, payment.payer):
+        raise InvalidArgumentError(f"{payment.payer} paid, and the payer's key is that of another account")
+    fields = {**specified_file(agent, interaction, stored, tags, signer), PAYER_SIGNATURE: signature.hex()}
+    proof = {
+        "fromAddress": payment.payer,
+        "toAddress": payment.payee,
+        "chainId": str(registration.chain),
+        "txHash": interaction.payment.transaction,
+    }
+    file = feedback_file(fields, comment, proof)
+    return {"agent_id": agent, "value": stored, "tag1": tags.tag1, "tag2": tags.tag2, "feedback_file": file}
+
+
+def give_feedback_elsewhere(  # noqa: PLR0913, PLR0917  # as feedback_elsewhere
+    client: Client,
+    verification: Verification,
+    agent: GlobalAgentId,
+    value: int,
+    signer: TransactionSigner,
+    payer: InteractionKey,
+    *,
+    accept_unread: bool = False,
+    **options: Any,
+) -> Handle[FeedbackEntry]:
+    """Give feedback on another chain than that of the payment, once a payment. The client pays the gas.
+
+    Args:
+        client: The SDK's client of the chain of the feedback, whose signer is `signer`.
+        verification: As `feedback_elsewhere`.
+        agent: As `feedback_elsewhere`.
+        value: As `feedback_elsewhere`.
+        signer: As `feedback_elsewhere`.
+        payer: As `feedback_elsewhere`.
+        accept_unread: As `give_paid_feedback`.
+        **options: As `feedback_elsewhere`.
+
+    Raises:
+        InvalidArgumentError: As `feedback_elsewhere`.
+        DuplicateFeedbackError: This client has earlier feedback for this payment.
+        UnreadFeedbackError: This client has earlier feedback whose file cannot be loaded.
+    """
+    arguments = feedback_elsewhere(verification, agent, value, signer, payer, **options)
+    earlier = client.search_feedback(agent, **search_for(signer))
+    refuse_duplicate(verification, arguments, earlier, accept_unread=accept_unread)
+    return client.give_feedback(**arguments)
+
+
+def is_signed_by_payer(file: FeedbackFile) -> bool:
+    """Check that the account that paid lets the client of a feedback file review for it.
+
+    Only `TransactionRef` and signatures are read: look the payment up by a reader of its chain.
+
+    Args:
+        file: The feedback file.
+    """
+    try:
+        agent = GlobalAgentId(AccountId.parse(file.agent_registry or "", verify_checksum=False), str(file.agent_id))
+        reviewer = AccountId.parse(file.client_address or "", verify_checksum=False)
+        payment = TransactionRef.parse(file.task_ref or "")
+        proof = file.proof_of_payment
+        payer = AccountId(payment.chain, "" if proof is None else str(proof.from_address)).address
+        signature = bytes.fromhex(str((file.model_extra or {}).get(PAYER_SIGNATURE, "")))
+    except (MalformedIdentifierError, ValueError):
+        return False
+    return is_signature_of_account(payer_digest(agent, file.task_ref or "", reviewer), signature, payment.chain, payer)
+
+
+def _declared(verification: Verification) -> tuple[GlobalAgentId, ...]:
+    """Return the agents that the server declared."""
+    assert verification.paid is not None  # noqa: S101  # the caller asked
+    info = verification.paid.profile.info_of(verification.paid.declaration)
+    return tuple(registration.agent for registration in info.registrations)

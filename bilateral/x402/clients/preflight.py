@@ -1,0 +1,315 @@
+"""Checks of a server before it takes payments: its agent, its wallet, its signing key and its token.
+
+    app.add_middleware(ReputationMiddleware, routes=routes, server=server, preflight=Preflight(verifier))
+
+Without them a server with a wrong setting starts, is paid, and signs proofs that no client accepts. `check_url` makes
+the same checks from outside.
+"""
+
+from __future__ import annotations
+
+import logging
+from dataclasses import dataclass
+from functools import partial
+from http import HTTPStatus
+from typing import TYPE_CHECKING, Any, Final, Literal, TypeAlias
+
+import httpx
+from x402.schemas import SchemeNotFoundError
+from x402.schemas.config import ResourceConfig
+
+from bilateral.core.contracts.reverts import ContractRevertError
+from bilateral.core.errors import InvalidArgumentError, UnreachableDocumentError
+from bilateral.core.text import printable, quoted
+from bilateral.documents.http import HttpSession, Limits
+from bilateral.x402.clients.answer_limits import AnswerLimits
+from bilateral.x402.clients.bounded_httpx import BoundedTransport
+from bilateral.x402.proof.errors import InvalidMessageError, PaymentRefusedError, PreflightError
+from bilateral.x402.proof.headers import MAX_HEADER, decode_header
+from bilateral.x402.proof.profiles import PROFILES
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Iterator, Mapping
+
+    from x402.http.types import PaymentOption, RouteConfig
+
+    from bilateral.documents import Network
+    from bilateral.x402.proof.profiles import Profile
+    from bilateral.x402.proof.verifier import Verifier
+
+logger = logging.getLogger("bilateral.x402")
+
+_CheckName: TypeAlias = Literal["declaration", "wallet", "keys", "token"]
+
+_LIMITS: Final = AnswerLimits(bytes=1024 * 1024, seconds=30.0)
+"""The limits for a price. Servers send it in a header; only those of version 1 use the body."""
+
+
+_MOST_TERMS: Final = 20
+"""Terms of payment that are checked. Each takes requests to a node, and a hostile price may have hundreds."""
+
+
+@dataclass(frozen=True)
+class Finding:
+    """One check of a declaration.
+
+    Attributes:
+        subject: The route or the URL.
+        profile: The key of the declaration.
+        network: The network of the payment (CAIP-2); empty if the declaration has no terms of payment.
+        check: `wallet`: the agent exists in trusted registries, and `payTo` is its wallet. `keys`: its registration
+            file lists a valid key, and on the server that of the extension. `token`: the token takes such payments,
+            and has the EIP-712 domain that clients sign; only listed if it does not pass.
+        code: The reason for programs; empty if the check passed.
+        problem: The reason for people; empty if the check passed.
+    """
+
+    subject: str
+    profile: str
+    network: str
+    check: _CheckName
+    code: str = ""
+    problem: str = ""
+
+    def __str__(self) -> str:
+        return f"{self.subject} ({self.profile}, {self.network or 'no network'}): {self.check}: {self.problem or 'ok'}"
+
+
+@dataclass(frozen=True)
+class Preflight:
+    """The checks of a server's own routes, when it starts.
+
+    Attributes:
+        verifier: Reads the chains of the payments, as clients do.
+        on_problem: `fail` to raise, so that the server does not start; `warn` to log the problems.
+    """
+
+    verifier: Verifier
+    on_problem: Literal["fail", "warn"] = "fail"
+
+    def __post_init__(self) -> None:
+        """Check the setting.
+
+        Raises:
+            InvalidArgumentError: It is unknown.
+        """
+        if self.on_problem not in {"fail", "warn"}:
+            raise InvalidArgumentError(f"on_problem is {self.on_problem!r}: it must be 'fail' or 'warn'")
+
+    def run(self, routes: Mapping[str, RouteConfig], keys: Mapping[str, str], server: Any = None) -> list[Finding]:
+        """Check the routes that declare the extension, and return all findings.
+
+        A `pay_to` or a price that a function computes for each request is not checked.
+
+        Args:
+            routes: The paid routes.
+            keys: The public key of each registered extension, by its key in declarations.
+            server: The SDK's resource server, which turns prices into terms; without it, tokens are not checked.
+
+        Raises:
+            PreflightError: A check did not pass, and `on_problem` is `fail`.
+        """
+        findings: list[Finding] = []
+        for pattern, route in routes.items():
+            options = route.accepts if isinstance(route.accepts, list) else [route.accepts]
+            terms = [
+                (str(option.network), option.pay_to if isinstance(option.pay_to, str) else None) for option in options
+            ]
+            findings += examine(self.verifier, pattern, route.extensions or {}, terms, keys)
+            priced = _priced(options, server) if PROFILES.keys() & (route.extensions or {}).keys() else []
+            findings += _token_findings(self.verifier, pattern, route.extensions or {}, priced)
+        problems = [finding for finding in findings if finding.code]
+        for finding in problems:
+            logger.error("%s", finding)
+        if problems and self.on_problem == "fail":
+            raise PreflightError(tuple(map(str, problems)))
+        return findings
+
+
+def examine(
+    verifier: Verifier,
+    subject: str,
+    extensions: Mapping[str, Any],
+    terms: Iterable[tuple[str, str | None]],
+    keys: Mapping[str, str],
+) -> list[Finding]:
+    """Check the declarations of one route.
+
+    Args:
+        verifier: Reads the chains of the payments.
+        subject: The route or the URL.
+        extensions: The declarations by key.
+        terms: The network and `payTo` of each option of payment; None for one that is not known.
+        keys: The public keys that sign, by the key of the declaration; empty if they are not known.
+    """
+    findings = []
+    for network, pay_to in dict.fromkeys(terms):
+        for profile in (PROFILES[name] for name in PROFILES if name in extensions):
+            declaration, key = extensions[profile.key], keys.get(profile.key, "")
+            checks: dict[_CheckName, Callable[[], object]] = {
+                "wallet": partial(verifier.check_before_payment, declaration, network, pay_to or "", profile),
+                "keys": partial(_check_keys, verifier, declaration, network, profile, key),
+            }
+            if pay_to is None:
+                del checks["wallet"]
+            for name, check in checks.items():
+                code, problem = _outcome(check)
+                findings.append(Finding(subject, profile.key, network, name, code, problem))
+    return findings
+
+
+def _priced(options: Iterable[PaymentOption], server: Any) -> list[dict[str, Any]]:
+    """Return the terms of options as clients get them. Options that a function computes are left out.
+
+    So are all options while the facilitator cannot be reached: the SDK makes no terms without it.
+    """
+    terms: list[dict[str, Any]] = []
+    for option in options:
+        if server is None or callable(option.price) or callable(option.pay_to):
+            continue
+        config = ResourceConfig(
+            scheme=option.scheme,
+            network=option.network,
+            pay_to=option.pay_to,
+            price=option.price,
+            max_timeout_seconds=option.max_timeout_seconds,
+            extra=option.extra,
+        )
+        try:
+            requirements = server.build_payment_requirements(config)
+        except (RuntimeError, SchemeNotFoundError) as error:
+            logger.warning("the token of %s is not checked: %s", option.network, error)
+            continue
+        terms += [requirement.model_dump(mode="json", by_alias=True) for requirement in requirements]
+    return terms
+
+
+def _token_findings(
+    verifier: Verifier, subject: str, extensions: Mapping[str, Any], terms: Iterable[Mapping[str, Any]]
+) -> Iterator[Finding]:
+    """Yield the findings about tokens that do not take the payments of a price."""
+    profile = next(name for name in [*PROFILES, ""] if name in extensions or not name)
+    for option in terms:
+        code, problem = _outcome(partial(verifier.check_token, option))
+        if code:
+            yield Finding(subject, profile, str(option.get("network"))[:80], "token", code, problem)
+
+
+def _outcome(check: Callable[[], object]) -> tuple[str, str]:
+    """Make a check, and return the code and the text of its problem; empty texts if it passes."""
+    try:
+        check()
+    except InvalidMessageError as error:
+        return "invalid_declaration", printable(str(error))
+    except PaymentRefusedError as error:
+        is_reverted = isinstance(error.__cause__, ContractRevertError)  # a registry knows every agent that exists
+        return "agent_not_found" if is_reverted else error.code, printable(str(error))
+    return "", ""
+
+
+def _check_keys(verifier: Verifier, declaration: Any, network: str, profile: Profile, key: str) -> None:
+    """Check that an agent's file lists a valid key, and the key that signs if it is known.
+
+    Raises:
+        InvalidMessageError: The declaration is malformed.
+        PaymentRefusedError: The file does not list the key, or any valid one.
+    """
+    listed = verifier.listed_keys(profile.info_of(declaration), network)
+    if key and not any(listed_key.public_key.lower() == key.lower() for listed_key in listed):
+        problem = f"the registration file does not list {key} as valid: add it by `bilateral x402 signers add`"
+        raise PaymentRefusedError("key_not_listed", problem)
+
+
+def check_url(
+    verifier: Verifier, url: str, method: str = "GET", *, content: bytes = b"", http: httpx.Client | None = None
+) -> list[Finding]:
+    """Ask a server for its price, and check its declaration as a client does before it pays. Nothing is signed.
+
+    Args:
+        verifier: Reads the chains of the payments.
+        url: The URL of a paid route.
+        method: The method of the request.
+        content: The body of the request.
+        http: The HTTP client; by default one with limits that follows no redirects.
+
+    Raises:
+        InvalidArgumentError: The server asks for no payment.
+        UnreachableDocumentError: It cannot be reached.
+    """
+    return findings_of(verifier, url, ask_price(url, method, content=content, http=http))
+
+
+def ask_price(
+    url: str,
+    method: str = "GET",
+    *,
+    content: bytes = b"",
+    http: httpx.Client | None = None,
+    network: Network | None = None,
+) -> Mapping[str, Any] | None:
+    """Send a request without a payment, and return the price that the server names in its header.
+
+    Args:
+        url: The URL of a paid route.
+        method: The method of the request.
+        content: The body of the request.
+        http: The HTTP client; by default one with limits that follows no redirects.
+        network: The settings of connections if somebody else names the URL: private addresses are refused then,
+            unless it trusts them. It stands in for the HTTP client.
+
+    Returns:
+        The price; None if it is missing or malformed.
+
+    Raises:
+        InvalidArgumentError: The server asks for no payment.
+        UnreachableDocumentError: It cannot be reached.
+        DocumentError: With `network`: the URL or its address is refused, or there is no answer in ten seconds.
+    """
+    if network is not None:
+        with HttpSession(Limits(), network) as session:
+            status, headers = session.ask(url, method, content)
+    else:
+        status, headers = _ask(url, method, content, http)
+    if status != HTTPStatus.PAYMENT_REQUIRED:
+        raise InvalidArgumentError(f"{quoted(url)} answers {status}, not 402: it asks for no payment")
+    return decode_header(headers.get("payment-required"))
+
+
+def _ask(url: str, method: str, content: bytes, http: httpx.Client | None) -> tuple[int, httpx.Headers]:
+    """Ask a server that the user names, and return status and headers.
+
+    Raises:
+        UnreachableDocumentError: It cannot be reached.
+    """
+    try:
+        if http is not None:
+            response = http.request(method, url, content=content)
+        else:
+            with httpx.Client(transport=BoundedTransport(httpx.HTTPTransport(), _LIMITS)) as plain:
+                response = plain.request(method, url, content=content)
+    except (httpx.HTTPError, httpx.InvalidURL) as error:
+        reason = printable(str(error)) or type(error).__name__
+        raise UnreachableDocumentError(f"{quoted(url)} cannot be reached: {reason}") from error
+    return response.status_code, response.headers
+
+
+def findings_of(verifier: Verifier, url: str, price: Mapping[str, Any] | None) -> list[Finding]:
+    """Check a price and its declaration as a client does before it pays.
+
+    Args:
+        verifier: Reads the chains of the payments.
+        url: The URL of the paid route.
+        price: The price, see `ask_price`.
+    """
+    if price is None:
+        problem = f"PAYMENT-REQUIRED is missing, malformed, has a name twice, or exceeds {MAX_HEADER} characters"
+        return [Finding(url, "", "", "declaration", "invalid_declaration", problem)]
+    extensions, accepts = price.get("extensions"), price.get("accepts")
+    if not isinstance(extensions, dict) or not PROFILES.keys() & extensions.keys():
+        return [Finding(url, "", "", "declaration", "not_declared", "the server declares no 8004-reputation")]
+    options = [option for option in accepts if isinstance(option, dict)] if isinstance(accepts, list) else []
+    terms = [(str(option.get("network"))[:80], str(option.get("payTo"))[:200]) for option in options]
+    if not 1 <= len(terms) <= _MOST_TERMS:
+        problem = f"the price has {len(terms)} terms of payment: there must be 1 to {_MOST_TERMS}"
+        return [Finding(url, "", "", "declaration", "invalid_declaration", problem)]
+    return [*examine(verifier, url, extensions, terms, {}), *_token_findings(verifier, url, extensions, options)]

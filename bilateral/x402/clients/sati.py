@@ -1,0 +1,178 @@
+"""Feedback on agents of SATI, as bytes. Nothing here writes to Solana: SATI's client submits what is made here.
+
+    data = payment_feedback(task_ref, mint, client, data_hash, outcome=Outcome.POSITIVE)
+    signature = key.sign(data.message("Feedback"))
+
+The specification shows a call `createFeedback({...})`. It is an example: SATI's program takes other names, stores
+neither the text of `taskRef` nor the file's URI, and refuses the agent's signature of `interactionHash`. It asks for
+the holder's signature of `interaction_hash`, and for the counterparty's of `message`.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Literal, TypeAlias
+
+from bilateral.core.errors import InvalidArgumentError
+from bilateral.core.errors.solana import MalformedAccountError
+from bilateral.core.identifiers import AccountId, TransactionRef
+from bilateral.core.identifiers.caip import base58_bytes
+from bilateral.solana.addresses import address_bytes
+from bilateral.solana.attestations import Attestation, ContentType, FeedbackData, Outcome, feedback_content, task_ref_of
+from bilateral.x402.proof.keys import is_signature_of
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from bilateral.documents import FeedbackFile
+
+__all__ = [
+    "Attestation",
+    "ContentType",
+    "FeedbackData",
+    "Outcome",
+    "ReadAttestation",
+    "Schema",
+    "feedback_content",
+    "payment_feedback",
+    "read_attestation",
+    "sati_feedback",
+]
+
+Mode: TypeAlias = Literal["both", "counterparty", "owner"]
+"""The signers of a schema's attestations: holder and counterparty, the counterparty alone, or the holder alone."""
+
+Proof: TypeAlias = Literal["blind", "public", "unverifiable"]
+
+
+@dataclass(frozen=True)
+class Schema:
+    """A schema of attestations. SATI changed some since 2026-01, so schemas are settings, not constants.
+
+    Attributes:
+        name: The name in the text that the counterparty signs, such as `Feedback`.
+        mode: The signers.
+    """
+
+    name: str
+    mode: Mode
+
+
+@dataclass(frozen=True)
+class ReadAttestation:
+    """An attestation, and what its signatures prove.
+
+    Attributes:
+        attestation: The attestation.
+        proof: `blind` if holder and counterparty signed, the holder before it knew the outcome; `public` if one
+            of them signed; `unverifiable` if a signature is not that of its signer.
+        problem: The reason why it is unverifiable; empty otherwise.
+    """
+
+    attestation: Attestation
+    proof: Proof
+    problem: str = ""
+
+
+def payment_feedback(  # noqa: PLR0913  # the fields of the layout
+    task_ref: str, agent: str, client: str, data_hash: bytes, *, outcome: Outcome | None = None, content: bytes = b""
+) -> FeedbackData:
+    """Return the data of feedback about a paid request.
+
+    Args:
+        task_ref: The payment, `taskRef` of the statement.
+        agent: The agent's mint.
+        client: The account that gives the feedback.
+        data_hash: The hash of request and response that the agent signs.
+        outcome: The outcome. None is guessed from a value.
+        content: The content as JSON, see `feedback_content`.
+
+    Raises:
+        InvalidArgumentError: There is no outcome, or a field is outside of its limits.
+        MalformedIdentifierError: The payment, the agent or the client is malformed.
+    """
+    if outcome is None:
+        raise InvalidArgumentError("outcome is missing: choose NEGATIVE, NEUTRAL or POSITIVE, no value decides it")
+    payment = TransactionRef.parse(task_ref)
+    if payment.chain.is_evm:
+        raise InvalidArgumentError(f"{task_ref} is not a payment on Solana")
+    data = FeedbackData(
+        task_ref=task_ref_of(base58_bytes(payment.transaction)),
+        agent=agent,
+        counterparty=client,
+        outcome=outcome,
+        data_hash=data_hash,
+        content_type=ContentType.JSON if content else ContentType.NONE,
+        content=content,
+    )
+    data.require_public()
+    return data
+
+
+def read_attestation(content: bytes, schemas: Mapping[str, Schema], holder: str | None = None) -> ReadAttestation:
+    """Decode an attestation strictly, and verify its signatures.
+
+    Args:
+        content: The bytes, as Photon returns them.
+        schemas: The known schemas by their addresses.
+        holder: The agent's holder when it signed, for schemas that it signs. The bytes do not name it.
+
+    Raises:
+        MalformedAccountError: The layout, the version or the schema is unknown.
+    """
+    attestation = Attestation.of(content)
+    if attestation.schema not in schemas:
+        raise MalformedAccountError("an attestation", f"its schema {attestation.schema} is unknown")
+    schema, data = schemas[attestation.schema], attestation.data
+    message, digest = data.message(schema.name), data.interaction_hash(attestation.schema)
+    roles: dict[Mode, list[tuple[str | None, bytes]]] = {
+        "both": [(holder, digest), (data.counterparty, message)],
+        "counterparty": [(data.counterparty, message)],
+        "owner": [(holder, digest)],
+    }
+    expected = roles[schema.mode]
+    if len(expected) != len(attestation.signatures):
+        problem = f"it has {len(attestation.signatures)} signatures, and its schema asks for {len(expected)}"
+        return ReadAttestation(attestation, "unverifiable", problem)
+    if holder == data.counterparty:
+        return ReadAttestation(attestation, "unverifiable", f"{holder} is both the agent's holder and the counterparty")
+    for (signer, signed), signature in zip(expected, attestation.signatures, strict=True):
+        if signer is None:
+            return ReadAttestation(attestation, "unverifiable", "the agent's holder is not known")
+        if not is_signature_of(signed, signature, address_bytes(signer).hex(), "ed25519"):
+            return ReadAttestation(attestation, "unverifiable", f"a signature is not that of {signer}")
+    return ReadAttestation(attestation, "blind" if schema.mode == "both" else "public")
+
+
+def sati_feedback(file: FeedbackFile, uri: str) -> dict[str, Any]:
+    """Return the arguments of the specification's example `createFeedback` ("Backend Submission Examples").
+
+    No published client of SATI takes them: see `payment_feedback` for the bytes that SATI's program takes.
+
+    Args:
+        file: The feedback file of an agent on Solana, signed by the client.
+        uri: The URI at which it is stored.
+
+    Raises:
+        InvalidArgumentError: A field is missing, or the agent and its client are not on one Solana chain.
+        MalformedIdentifierError: The registry or the client is malformed.
+    """
+    arguments = {
+        "agentId": file.agent_id,
+        "clientAddress": file.client_address,
+        "taskRef": file.task_ref,
+        "value": file.value,
+        "valueDecimals": file.value_decimals,
+        "tags": file.tags,
+        "feedbackURI": uri,
+        "agentSignature": file.agent_signature,
+        "clientSignature": file.client_signature,
+        "interactionHash": file.interaction_hash,
+    }
+    missing = [name for name, value in arguments.items() if value in (None, "")]
+    if missing or not file.agent_registry:
+        raise InvalidArgumentError(f"the feedback file lacks {', '.join(missing) or 'agentRegistry'}")
+    registry, client = AccountId.parse(file.agent_registry), AccountId.parse(str(file.client_address))
+    if registry.chain.namespace != "solana" or client.chain != registry.chain:
+        raise InvalidArgumentError(f"{registry} and {client} are not on one Solana chain")
+    return {**arguments, "clientAddress": client.address}

@@ -1,0 +1,245 @@
+"""The answer about a service that is known by its URL alone: price, declaration, agent, file, ratings, verdict.
+
+The verdict is one of `bilateral.checks`, so this module needs the extra `index` too.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Final
+
+from bilateral.checks import LiveCheck, Verdict, check_live_server
+from bilateral.core.contracts.reverts import ContractRevertError
+from bilateral.core.errors import MalformedNodeAnswerError
+from bilateral.core.text import ChainText, printable
+from bilateral.node import answers as node_answers
+from bilateral.node.steps import Batch, Rpc
+from bilateral.x402.clients.preflight import Finding, ask_price, findings_of
+from bilateral.x402.proof.errors import InvalidMessageError
+from bilateral.x402.proof.profiles import PROFILES
+from bilateral.x402.proof.verifier import Verifier
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Mapping
+
+    from bilateral.checks import Policy
+    from bilateral.client import Client
+    from bilateral.documents import Loader
+    from bilateral.node.steps import Operation
+
+_FIELDS: Final = {"scheme": 40, "network": 80, "asset": 200, "amount": 80, "payTo": 200}
+"""The fields of an option of payment that are shown, each with its longest text."""
+
+_ADDRESS: Final = re.compile("0x[0-9a-fA-F]{40}")
+
+_VIEWS: Final = ("0x95d89b41", "0x313ce567")
+"""The selectors of `symbol()` and `decimals()` (ERC-20)."""
+
+_MOST_SYMBOL: Final = 20  # bytes
+_MOST_DECIMALS: Final = 36
+
+_MOST_OPTIONS: Final = 10
+"""Prices of one offer that are looked at: a hostile offer may have any number."""
+
+_MOST_AGENTS: Final = 3
+"""Declared agents that are checked. Each takes up to 60 requests to the node, and an honest server declares one."""
+
+_GRAVITY: Final = (Verdict.ACCEPT, Verdict.CAUTION, Verdict.DECLINE)
+"""The verdicts, the gravest last: a service is as good as its worst finding."""
+
+
+@dataclass(frozen=True)
+class ServiceCheck:
+    """The answer about a service.
+
+    Attributes:
+        verdict: The answer in one word, the gravest of findings and agents.
+        url: The URL.
+        price: The options of payment, at most ten, as the server names them: texts of strangers. `text` has each in
+            words, such as "0.01 TUSD to 0x7099…". The symbol is the word of the token's contract: `asset` is certain.
+        findings: The checks of the declaration, as of `check_url`.
+        agents: The checks of the declared agents on the chain of the client.
+        unknown: The facts that could not be determined.
+    """
+
+    verdict: Verdict
+    url: str
+    price: tuple[Mapping[str, str], ...]
+    findings: tuple[Finding, ...]
+    agents: tuple[LiveCheck, ...]
+    unknown: tuple[str, ...]
+
+
+def check_service(  # noqa: PLR0913  # the service, and how to ask
+    client: Client,
+    rpc_url: str,
+    url: str,
+    method: str = "GET",
+    *,
+    content: bytes = b"",
+    policy: Policy | None = None,
+    loader: Loader | None = None,
+    report: Callable[[str], None] = lambda _: None,
+) -> ServiceCheck:
+    """Answer the question: should I pay the service behind this URL? Nothing is paid or signed.
+
+    Args:
+        client: The SDK's client of the chain of the payment.
+        rpc_url: The URL of the client's node.
+        url: The URL of a paid route.
+        method: The method of the request.
+        content: The body of the request.
+        policy: The policy; the default one if left out.
+        loader: Loads registration files.
+        report: Called with the name of each step, to show progress.
+
+    Raises:
+        InvalidArgumentError: The server asks for no payment.
+        UnreachableDocumentError: It cannot be reached.
+        BilateralError: The node cannot be reached, or returns an error.
+    """
+    report("asking for the price")
+    price = ask_price(url, method, content=content)
+    return judge_service(client, rpc_url, url, price, policy=policy, loader=loader, report=report)
+
+
+def judge_service(  # noqa: PLR0913  # the service, and how to ask
+    client: Client,
+    rpc_url: str,
+    url: str,
+    price: Mapping[str, Any] | None,
+    *,
+    policy: Policy | None = None,
+    loader: Loader | None = None,
+    report: Callable[[str], None] = lambda _: None,
+) -> ServiceCheck:
+    """Answer the question of `check_service` about a price that was asked for.
+
+    Args:
+        client: The SDK's client of the chain of the payment.
+        rpc_url: The URL of the client's node.
+        url: The URL of the paid route.
+        price: The price, see `ask_price`.
+        policy: The policy; the default one if left out.
+        loader: Loads registration files.
+        report: Called with the name of each step, to show progress.
+
+    Raises:
+        BilateralError: The node cannot be reached, or returns an error.
+    """
+    deployment = client.get_deployment()
+    with Verifier({rpc_url: deployment}, loader=loader) as verifier:
+        findings = findings_of(verifier, url, price)
+    answers, unknown = [], []
+    declared = tuple(dict.fromkeys(_declared(price or {}, str(deployment.agent_registry))))
+    for agent, pay_to in declared[:_MOST_AGENTS]:
+        try:
+            answers.append(
+                check_live_server(client, int(agent), pay_to=pay_to, policy=policy, loader=loader, report=report)
+            )
+        except (ContractRevertError, ValueError):  # a finding reports it
+            unknown.append(f"agent {printable(agent[:80])}: the registry does not have it")
+    if not answers:
+        unknown.append("the agent: none on this chain is declared, so nobody has ratings to look at")
+    verdicts = [*(answer.verdict for answer in answers), *map(_verdict, findings)]
+    if len(declared) > _MOST_AGENTS:
+        unknown.append(f"{len(declared) - _MOST_AGENTS} further agents that are declared: {_MOST_AGENTS} are checked")
+        verdicts.append(Verdict.CAUTION)
+    return ServiceCheck(
+        verdict=max(verdicts, key=_GRAVITY.index, default=Verdict.CAUTION),
+        url=url,
+        price=_in_words(client, [_option(option) for option in _options(price or {})]),
+        findings=tuple(findings),
+        agents=tuple(answers),
+        unknown=tuple(unknown),
+    )
+
+
+def networks_of(price: Mapping[str, Any] | None) -> tuple[str, ...]:
+    """Return the networks of the options of payment, each once: texts of strangers.
+
+    Args:
+        price: The price, see `ask_price`.
+    """
+    return tuple(dict.fromkeys(str(option.get("network"))[:80] for option in _options(price or {})))
+
+
+def _verdict(finding: Finding) -> Verdict:
+    """Return the verdict of one finding. A service that declares no agent may be honest; nobody can tell."""
+    if not finding.code:
+        return Verdict.ACCEPT
+    return Verdict.CAUTION if finding.code == "not_declared" else Verdict.DECLINE
+
+
+def _options(price: Mapping[str, Any]) -> list[Mapping[str, Any]]:
+    """Return the options of payment."""
+    accepts = price.get("accepts")
+    listed: list[Any] = accepts if isinstance(accepts, list) else []
+    options: list[Mapping[str, Any]] = [option for option in listed if isinstance(option, dict)]
+    return options[:_MOST_OPTIONS]
+
+
+def _option(option: Mapping[str, Any]) -> dict[str, str]:
+    """Return an option of payment as it is shown."""
+    return {name: printable(str(option[name])[:longest]) for name, longest in _FIELDS.items() if name in option}
+
+
+def _in_words(client: Client, options: list[dict[str, str]]) -> tuple[dict[str, str], ...]:
+    """Add each option in words. Tokens on other chains, and those without a symbol, stay addresses."""
+    network = str(client.get_deployment().agent_registry.chain)
+    assets = {option.get("asset", "") for option in options if option.get("network") == network}
+    tokens = client.runner.run(_tokens(sorted(filter(_ADDRESS.fullmatch, assets))))
+    return tuple({"text": _sentence(option, network, tokens), **option} for option in options)
+
+
+def _sentence(option: Mapping[str, str], network: str, tokens: Mapping[str, tuple[str, int]]) -> str:
+    amount, asset = option.get("amount", ""), option.get("asset", "an unnamed token")
+    token = tokens.get(asset) if option.get("network") == network else None
+    if token is None or not (amount.isascii() and amount.isdigit()):
+        price = f"{amount or 'an unnamed amount'} of {asset} on {option.get('network', 'an unnamed network')}"
+    else:
+        digits = amount.zfill(token[1] + 1)
+        split = len(digits) - token[1]
+        price = f"{digits[:split].lstrip('0') or '0'}.{digits[split:]}".rstrip("0").rstrip(".") + f" {token[0]}"
+    return f"{'up to ' if option.get('scheme') == 'upto' else ''}{price} to {option.get('payTo', 'nobody')}"
+
+
+def _tokens(assets: list[str]) -> Operation[dict[str, tuple[str, int]]]:
+    """Return the symbol and the decimals of tokens (ERC-20) by address, without contracts that do not say them."""
+    if not assets:
+        return {}
+    questions = [Rpc("eth_call", ({"to": asset, "data": view}, "latest")) for asset in assets for view in _VIEWS]
+    answers = yield Batch(tuple(questions))
+    tokens = {}
+    for asset, symbol, decimals in zip(assets, answers[::2], answers[1::2], strict=True):
+        if isinstance(symbol, Exception) or isinstance(decimals, Exception):
+            continue
+        try:
+            text, places = node_answers.data(symbol), int.from_bytes(node_answers.data(decimals))
+        except MalformedNodeAnswerError:
+            continue
+        size = int.from_bytes(text[32:64])  # of a string of Solidity, after its offset
+        name = printable(ChainText(text[64 : 64 + min(size, _MOST_SYMBOL)]))
+        if name and places <= _MOST_DECIMALS:
+            tokens[asset] = (name, places)
+    return tokens
+
+
+def _declared(price: Mapping[str, Any], registry: str) -> Iterator[tuple[str, str]]:
+    """Yield the agents of a registry that a price declares, each with the account that is paid on its chain."""
+    extensions = price.get("extensions")
+    if not isinstance(extensions, dict):
+        return
+    for profile in (PROFILES[name] for name in PROFILES if name in extensions):
+        try:
+            info = profile.info_of(extensions[profile.key])
+        except InvalidMessageError:
+            continue
+        for registration in info.registrations:
+            if str(registration.agent.registry).lower() != registry.lower():
+                continue
+            network = registry.rpartition(":")[0]
+            for option in _options(price):
+                if option.get("network") == network:
+                    yield registration.agent.agent, str(option.get("payTo"))[:200]

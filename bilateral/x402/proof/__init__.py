@@ -1,0 +1,1 @@
+"""Proofs of paid answers: what is signed, and how it is verified."""

@@ -1,0 +1,156 @@
+"""Answers that were paid for, kept for a client that lost the connection before it had them."""
+
+from __future__ import annotations
+
+import hashlib
+import threading
+import time
+from collections import OrderedDict
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from typing import Any, Final
+
+from eth_utils.crypto import keccak
+
+from bilateral.x402.proof.headers import decode_header
+
+MAX_KEPT_BODY: Final = 1024 * 1024
+"""Bytes of a body that is kept for a buyer that asks again; of longer ones the proof is kept."""
+
+SECONDS: Final = 24 * 3600.0
+"""The time that a paid answer is kept: a buyer that crashed is back within a day."""
+
+NOT_KEPT: Final = 410
+"""The HTTP status with which the proof of an answer is fetched again whose body was not kept."""
+
+NOT_KEPT_BODY: Final = b'{"error": "answer_not_kept"}'
+
+_UNSETTLED: Final = (b":unsettled", b"")
+"""Marks an answer among its headers, so that each store keeps the mark. No header of HTTP has a colon in its name."""
+
+_MIN_IDENTIFIER: Final = 16  # characters, as the extension `payment-identifier` demands
+
+
+@dataclass(frozen=True)
+class KeptAnswer:
+    """An answer that was paid for.
+
+    Attributes:
+        request: The hash of the request: method, target and body.
+        status: The HTTP status.
+        headers: The headers, with the proof among them.
+        body: The body.
+    """
+
+    request: bytes
+    status: int
+    headers: tuple[tuple[bytes, bytes], ...]
+    body: bytes
+
+    @classmethod
+    def unsettled(
+        cls, request: bytes, status: int, headers: tuple[tuple[bytes, bytes], ...], body: bytes
+    ) -> KeptAnswer:
+        """Return an answer that is handed over once its payment is settled."""
+        return cls(request, status, (*headers, _UNSETTLED), body)
+
+    @property
+    def is_unsettled(self) -> bool:
+        """True if the payment is not settled so far, as far as the server knows."""
+        return _UNSETTLED in self.headers
+
+    @property
+    def sent_headers(self) -> list[tuple[bytes, bytes]]:
+        """The headers for the client."""
+        return [header for header in self.headers if header != _UNSETTLED]
+
+    @property
+    def proof(self) -> KeptAnswer:
+        """The answer without its body: status 410, and `PAYMENT-RESPONSE` with the proof. No cache keeps it."""
+        proof = [(name, value) for name, value in self.headers if name.lower() == b"payment-response"]
+        headers = ((b"content-type", b"application/json"), (b"cache-control", b"no-store"), *proof)
+        return replace(self, status=NOT_KEPT, headers=headers, body=NOT_KEPT_BODY)
+
+
+class KeptAnswers:
+    """Paid answers in memory, within limits. Threads may share it. `StoredAnswers` has one for processes.
+
+    Args:
+        max_bytes: The limit for all bodies together. The oldest answers go first.
+        seconds: The time for which an answer is kept.
+        clock: Returns seconds that never go back.
+    """
+
+    is_blocking = False
+    """True if `keep` and `find` may wait, so that an event loop must call them in a thread."""
+
+    def __init__(
+        self, max_bytes: int = 64 * MAX_KEPT_BODY, seconds: float = SECONDS, clock: Callable[[], float] = time.monotonic
+    ) -> None:
+        self._max_bytes, self._seconds, self._clock = max_bytes, seconds, clock
+        self._kept: OrderedDict[bytes, tuple[KeptAnswer, float]] = OrderedDict()
+        self._bytes = 0
+        self._lock = threading.Lock()
+
+    def kept_form(self, answer: KeptAnswer) -> KeptAnswer:
+        """Return an answer as it is kept: its proof alone if it has one, and its body exceeds 1 MiB."""
+        is_whole = answer.is_unsettled or len(answer.body) <= min(MAX_KEPT_BODY, self._max_bytes)
+        return answer if is_whole else answer.proof
+
+    def keep(self, payment: bytes, answer: KeptAnswer) -> None:
+        """Keep an answer; only its proof if its body exceeds 1 MiB."""
+        answer = self.kept_form(answer)
+        with self._lock:
+            self._drop(payment)
+            self._kept[payment] = answer, self._clock() + self._seconds
+            self._bytes += size_of(answer)
+            while self._bytes > self._max_bytes or self._kept[next(iter(self._kept))][1] <= self._clock():
+                self._drop(next(iter(self._kept)))
+                if not self._kept:
+                    break
+
+    def find(self, payment: bytes) -> KeptAnswer | None:
+        """Return the answer that a payment bought, or None."""
+        with self._lock:
+            answer = self._kept.get(payment)
+            if answer is None or answer[1] <= self._clock():
+                self._drop(payment)
+                return None
+            return answer[0]
+
+    def _drop(self, payment: bytes) -> None:
+        """Forget an answer."""
+        dropped = self._kept.pop(payment, None)
+        if dropped is not None:
+            self._bytes -= size_of(dropped[0])
+
+
+def payment_of(header: str) -> bytes | None:
+    """Return the hash of a payment that can fetch its answer again.
+
+    Only a payment with an identifier can (x402 extension `payment-identifier`). The authorization becomes public on
+    chain when it is settled; the identifier stays between client and server.
+
+    Args:
+        header: `PAYMENT-SIGNATURE`.
+
+    Returns:
+        The hash of the whole header; None without an identifier.
+    """
+    identifier: Any = decode_header(header)
+    for name in ("extensions", "payment-identifier", "info", "id"):
+        identifier = identifier.get(name) if isinstance(identifier, dict) else None
+    if not isinstance(identifier, str) or len(identifier) < _MIN_IDENTIFIER:
+        return None
+    return keccak(header.encode())
+
+
+def request_of(method: str, target: bytes, body: bytes) -> bytes:
+    """Return the hash of a request: method, target with query, body. Nobody else reads it, so the fastest one does."""
+    parts = (hashlib.sha256(part).digest() for part in (method.encode(), target, body))
+    return hashlib.sha256(b"".join(parts)).digest()
+
+
+def size_of(answer: KeptAnswer) -> int:
+    """Return the memory that an answer takes, about."""
+    return len(answer.body) + sum(len(name) + len(value) for name, value in answer.headers) + 256

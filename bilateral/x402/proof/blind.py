@@ -1,0 +1,142 @@
+"""Blind ratings in paid requests: the server's envelope in the paid answer, and the client's check of it.
+
+The server seals its rating before it knows whether the client is content, so it cannot exchange ratings with happy
+clients alone.
+"""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING, Any, Final
+
+from bilateral.client.operations import blind
+from bilateral.core.errors import BilateralError, InvalidArgumentError
+from bilateral.core.signatures.blind_messages import SignedEnvelope
+from bilateral.core.signatures.blind_ratings import RatingState, SealedRating
+from bilateral.core.text import printable
+from bilateral.x402.proof.verdicts import EnvelopeCheck, Outcome
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from bilateral.client import Client
+    from bilateral.client.blind_vault import BlindVault
+    from bilateral.node.steps import Operation
+    from bilateral.x402.proof.readers import RegistryReader
+    from bilateral.x402.proof.types import AgentRegistration, BlindTerms, InteractionData, ReputationInfo
+    from bilateral.x402.proof.verdicts import Payment
+
+_MOST_BYTES: Final = 16_384
+"""An envelope has some 800 bytes; the signature of a contract account may be longer."""
+
+
+class BlindSealer:
+    """Seals the ratings of a server's clients (EIP-8004a, planned for its second version). Threads may share it.
+
+    Args:
+        client: The SDK's client of the server, whose signer's primary agent rates.
+        vault: The vault of its ratings. It also counts the paid interactions of each client.
+        rate: Returns the rating of a client, 0 to 100, from its account and the payment's transaction. None for no
+            rating yet.
+    """
+
+    def __init__(self, client: Client, vault: BlindVault, rate: Callable[[str, str], int | None]) -> None:
+        self._client, self._vault, self._rate = client, vault, rate
+
+    def envelope(
+        self, terms: BlindTerms, registration: AgentRegistration, payer: str, transaction: str
+    ) -> dict[str, Any] | None:
+        """Return the envelope for a paid interaction.
+
+        Args:
+            terms: The declared terms.
+            registration: The server's agent.
+            payer: The account that paid.
+            transaction: The settlement's transaction, which is the id of the interaction.
+
+        Returns:
+            The envelope as a JSON object; None if the payer speaks as no agent, is due later, or was rated before.
+
+        Raises:
+            BilateralError: The node or the vault fails, or the client's signer does not speak as the agent.
+        """
+        interaction = bytes.fromhex(transaction.removeprefix("0x"))
+        if self._vault.count_interaction(registration.agent.registry, payer, interaction) < terms.after:
+            return None
+        client_id = self._client.runner.run(blind.speaks_as(self._client.state, payer))
+        server = registration.agent.agent_id
+        if client_id in (0, server.token_id):
+            return None
+        if self._client.get_blind_status(client_id, server).state is not RatingState.NONE:
+            return None
+        rating = self._rate(payer, transaction)
+        if rating is None:
+            return None
+        signed = self._client.seal_rating(
+            self._vault, client_id, rating, client=payer, interaction=interaction, lifetime=terms.lifetime
+        )
+        envelope: dict[str, Any] = json.loads(signed.to_json())
+        return envelope
+
+
+def check_envelope(
+    reader: RegistryReader, info: ReputationInfo, statement: InteractionData | None, payment: Payment | None
+) -> Operation[EnvelopeCheck | None]:
+    """Check the envelope of a paid answer: its form, its sides, the payment that it names, deadline and signature.
+
+    Args:
+        reader: Reads the chain of the agent's identity.
+        info: The server's declaration.
+        statement: The server's statement; None without one.
+        payment: The payment; None if it was not found.
+
+    Returns:
+        The check; None if the server declares no blind ratings, or the other checks did not find what it needs.
+    """
+    terms, state = info.blind, getattr(reader, "state", None)
+    if terms is None or state is None or statement is None or payment is None:
+        return None
+    value, registration = statement.sealed_rating, reader.known_registration(info)
+    if value is None:
+        # Only the server knows how many interactions it has counted, unless the first one is due.
+        outcome = Outcome.FAILED if terms.after == 1 else Outcome.UNCHECKED
+        return EnvelopeCheck(outcome, "the server declares blind ratings, and its answer has no envelope")
+    try:
+        signed = _read(value)
+        transaction = statement.payment.transaction.removeprefix("0x").lower()
+        _compare("server_id", signed.envelope.server_id, registration.agent.agent_id.token_id)
+        _compare("client", signed.envelope.client, payment.payer)
+        _compare("interaction", signed.envelope.interaction.hex(), transaction)
+        yield from blind.verify(state, signed)
+    except InvalidArgumentError as error:
+        return EnvelopeCheck(Outcome.FAILED, printable(str(error)))
+    except BilateralError as error:
+        return EnvelopeCheck(Outcome.UNCHECKED, printable(f"{type(error).__name__}: {error}"))
+    return EnvelopeCheck(Outcome.PASSED, envelope=signed)
+
+
+def _compare(name: str, value: object, expected: object) -> None:
+    """Refuse a field of an envelope that is not of this payment.
+
+    Raises:
+        InvalidArgumentError: It is not.
+    """
+    if value != expected:
+        raise InvalidArgumentError(f"{name}: the envelope says {value}, and this payment {expected}")
+
+
+def _read(value: Any) -> SignedEnvelope:
+    """Read the envelope of a server.
+
+    Raises:
+        InvalidArgumentError: It is malformed, or of a client.
+    """
+    if not isinstance(value, dict):
+        raise InvalidArgumentError(f"sealedRating: expected an object, not a {type(value).__name__}")
+    text = json.dumps(value)
+    if len(text) > _MOST_BYTES:
+        raise InvalidArgumentError(f"sealedRating: {len(text)} bytes exceed the limit of {_MOST_BYTES}")
+    signed = SignedEnvelope.from_json(text)
+    if not isinstance(signed.envelope, SealedRating):
+        raise InvalidArgumentError("sealedRating: it is the envelope of a client")
+    return signed

@@ -1,0 +1,199 @@
+"""The checks before a payment, and the registration files behind all checks. `examination` has those after the answer.
+
+They are operations: they do no input or output themselves.
+"""
+
+from __future__ import annotations
+
+import time
+from collections import OrderedDict
+from dataclasses import dataclass, field, replace
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING, Final
+
+from bilateral.core.errors import DocumentError, MalformedIdentifierError
+from bilateral.core.identifiers import AccountId
+from bilateral.node.steps import Blocking
+from bilateral.x402.proof import verdicts
+from bilateral.x402.proof.errors import PaymentRefusedError
+from bilateral.x402.proof.readers import check_wallet, for_one_check, is_same_account
+
+if TYPE_CHECKING:
+    from bilateral.core.identifiers import ChainId
+    from bilateral.documents import Document, Loader, RegistrationFile, Signer
+    from bilateral.node.steps import Operation
+    from bilateral.x402.proof.readers import RegistryReader
+    from bilateral.x402.proof.types import AgentRegistration, ReputationInfo
+
+MAX_SIGNERS: Final = 64
+"""Keys of one file that are tried: each costs the recovery of a signature."""
+
+FRESH_SECONDS: Final = 300.0
+"""The time that a file of a server is believed: a removed key signs for no longer."""
+
+MAX_CACHED: Final = 256
+"""Files that are kept: strangers choose their number."""
+
+WALLET_SERVICE: Final = "agentWallet"
+"""The name of a service that is a wallet on another chain (ERC-8004 best practices, "Registration")."""
+
+
+@dataclass
+class FileCache:
+    """Registration files by URI: those whose URI commits to them for ever, others for five minutes.
+
+    After five minutes, a server is asked for changes by the file's `ETag` or `Last-Modified`.
+
+    Attributes:
+        loader: Loads the files.
+    """
+
+    loader: Loader
+    _files: OrderedDict[str, tuple[Document, float]] = field(default_factory=OrderedDict)
+
+    def load(self, uri: str, *, is_fresh: bool = False) -> Document:
+        """Return a file.
+
+        Args:
+            uri: Its URI.
+            is_fresh: True to ask again for a file whose URI does not commit to it.
+
+        Raises:
+            DocumentError: It cannot be loaded.
+        """
+        known = self._files.get(uri)
+        if known and (known[0].integrity or (not is_fresh and known[1] > time.monotonic())):
+            return known[0]
+        changes = self.loader.load_changes(uri, known[0].validators) if known else self.loader.load(uri)
+        if changes is None and known:
+            changes = known[0]
+        assert changes is not None  # noqa: S101  # only a known file can be unchanged
+        self._files[uri] = changes, time.monotonic() + FRESH_SECONDS
+        while len(self._files) > MAX_CACHED:
+            self._files.popitem(last=False)
+        return changes
+
+
+@dataclass(frozen=True)
+class Terms:
+    """The terms by which a server and its proofs are judged.
+
+    Attributes:
+        confirmations: The number of blocks that must hold or follow the payment.
+        is_historical: True to judge keys and file at the payment's block.
+        allow_wallet_signer: True to accept the signature of the agent's wallet if its file lists no keys.
+        wallet_services: True to accept wallets that the registration file names for other chains.
+        receipt_seconds: The longest wait for the receipt of a payment, and for its confirmations.
+    """
+
+    confirmations: int = 1
+    is_historical: bool = False
+    allow_wallet_signer: bool = False
+    wallet_services: bool = False
+    receipt_seconds: float = 0.0
+
+    def historical(self, is_historical: bool) -> Terms:
+        """Return these terms for now or for the past."""
+        return replace(self, is_historical=is_historical)
+
+
+def check_before_payment(
+    reader: RegistryReader, files: FileCache, info: ReputationInfo, payee: tuple[ChainId, str], terms: Terms
+) -> Operation[AgentRegistration]:
+    """Check a server's agent before anything is signed ("Pre-Payment Verification").
+
+    Args:
+        reader: Reads the chain of the agent's identity.
+        files: The registration files.
+        info: The server's declaration.
+        payee: The chain of the payment, and `payTo`.
+        terms: The terms.
+
+    Raises:
+        PaymentRefusedError: The agent is not registered, its registries are not on the allow-list or do not belong
+            together, or `payTo` is not the agent's wallet.
+    """
+    reader = for_one_check(reader)
+    registration = reader.known_registration(info)
+    chain, pay_to = payee
+    expected = yield from check_wallet(reader, registration)
+    if terms.wallet_services:
+        named = yield from _named_wallet(reader, files, registration, chain)
+        expected = named or (expected if reader.chain == chain else "")
+        if not expected:
+            raise PaymentRefusedError("no_wallet_on_network", f"the agent names no wallet on {chain}")
+    if not is_same_account(chain, expected, pay_to):
+        raise PaymentRefusedError("payment_address_mismatch", verdicts.ADDRESS_MISMATCH)
+    return registration
+
+
+def service_wallet(file: RegistrationFile, chain: ChainId) -> str:
+    """Return the wallet on a chain that a registration file names among its services; empty if it names none."""
+    for service in file.all_services:
+        if service.name == WALLET_SERVICE and (service.endpoint or "").startswith(f"{chain}:"):
+            try:
+                return AccountId.parse(service.endpoint or "").address
+            except MalformedIdentifierError:
+                continue
+    return ""
+
+
+def authentic_file(document: Document) -> RegistrationFile | None:
+    """Read a registration file; None if nothing proves that it is authentic, as with http.
+
+    Raises:
+        MalformedDocumentError: It is malformed.
+    """
+    is_authentic = document.integrity is not None or document.uri.lower().startswith("https:")
+    return document.registration() if is_authentic else None
+
+
+def listed_keys(reader: RegistryReader, files: FileCache, registration: AgentRegistration) -> Operation[list[Signer]]:
+    """Return the keys of an agent that are valid now, as its registration file lists them.
+
+    Args:
+        reader: Reads the chain of the agent's identity.
+        files: The registration files.
+        registration: The agent.
+
+    Raises:
+        PaymentRefusedError: The file is missing, cannot be read, or is not the agent's; or it lists no valid key.
+    """
+    agent = registration.agent
+    uri = yield from reader.uri(agent)
+    if not uri:
+        raise PaymentRefusedError("file_missing", f"agent {agent} has no registration file: set its URI")
+    try:
+        document: Document = yield Blocking(lambda: files.load(uri))
+        file = authentic_file(document)
+    except DocumentError as error:
+        raise PaymentRefusedError("file_not_loaded", f"the registration file cannot be read: {error}") from None
+    if file is None:
+        raise PaymentRefusedError("file_not_authentic", "nothing proves that the registration file is authentic")
+    if file.registration_of(agent) is None:
+        raise PaymentRefusedError("agent_not_registered", f"the registration file does not name the agent {agent}")
+    keys = file.valid_signers(datetime.now(UTC))
+    if not keys:
+        raise PaymentRefusedError("no_valid_signers", f"{verdicts.NO_VALID_SIGNERS} in the registration file")
+    return keys
+
+
+def _named_wallet(
+    reader: RegistryReader, files: FileCache, registration: AgentRegistration, chain: ChainId
+) -> Operation[str]:
+    """Load an agent's registration file, and return the wallet that it names on a chain.
+
+    Raises:
+        PaymentRefusedError: The file cannot be loaded or is not the agent's.
+    """
+    uri = yield from reader.uri(registration.agent)
+    if not uri:
+        return ""
+    try:
+        document: Document = yield Blocking(lambda: files.load(uri))
+        file = authentic_file(document)
+    except DocumentError as error:
+        raise PaymentRefusedError("cannot_check", f"the registration file cannot be read: {error}") from None
+    if file is None or file.registration_of(registration.agent) is None:
+        raise PaymentRefusedError("cannot_check", "the registration file is not authentic, or not the agent's")
+    return service_wallet(file, chain)

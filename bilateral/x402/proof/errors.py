@@ -1,0 +1,252 @@
+"""Errors of the extension. A message with an invalid field names the field and a code for programs."""
+
+from __future__ import annotations
+
+from typing import Literal, TypeAlias
+
+from bilateral.core.errors import BilateralError
+from bilateral.core.text import quoted
+
+Fault: TypeAlias = Literal[
+    "missing", "wrong_type", "too_long", "too_many", "malformed", "wrong_chain", "wrong_case", "unsupported_version"
+]
+"""The kinds of invalid fields. `wrong_case` is an address in mixed case whose checksum (EIP-55) does not fit."""
+
+
+class ReputationExtensionError(BilateralError):
+    """Base of the errors of the x402 extension `8004-reputation`."""
+
+    reason = "x402"
+
+
+class InvalidMessageError(ReputationExtensionError, ValueError):
+    """A field of a message is missing or invalid.
+
+    Attributes:
+        field: The field's path, such as `registrations[0].agentId`.
+        fault: The kind of fault.
+    """
+
+    reason = "invalid_message"
+
+    def __init__(self, field: str, fault: Fault, problem: str) -> None:
+        super().__init__(f"{field}: {problem}")
+        self.field = field
+        self.fault = fault
+
+
+class InvalidKeyError(ReputationExtensionError, ValueError):
+    """A signing key is missing, malformed, or does not belong to its public key."""
+
+    reason = "invalid_key"
+
+
+class UnsupportedBodyError(ReputationExtensionError):
+    """A body has an unsupported content encoding, or violates its encoding.
+
+    Attributes:
+        encoding: The content encoding.
+    """
+
+    reason = "unsupported_body"
+
+    def __init__(self, encoding: str, problem: str) -> None:
+        super().__init__(f"content encoding {encoding!r}: {problem}")
+        self.encoding = encoding
+
+
+class PaymentRefusedError(ReputationExtensionError):
+    """A payment must not be made, or a client must not be believed.
+
+    Attributes:
+        code: The kind of refusal: `not_declared`, `invalid_declaration`, `unsupported_network`, `agent_not_registered`,
+            `unknown_registry`, `registry_mismatch`, `payment_address_mismatch`, `not_the_client_agent`, `cannot_check`.
+    """
+
+    reason = "payment_refused"
+
+    def __init__(self, code: str, problem: str) -> None:
+        super().__init__(problem)
+        self.code = code
+
+
+def refused(error: BilateralError) -> PaymentRefusedError:
+    """Return the refusal for a check that was not possible. It fails closed."""
+    if isinstance(error, PaymentRefusedError):
+        return error
+    return PaymentRefusedError("cannot_check", f"the agent cannot be checked: {type(error).__name__}: {error}")
+
+
+class DuplicateFeedbackError(ReputationExtensionError, ValueError):
+    """The client has given feedback for this payment.
+
+    Attributes:
+        feedback: The textual id of the earlier feedback.
+        task_ref: The payment.
+    """
+
+    reason = "duplicate_feedback"
+
+    def __init__(self, feedback: str, task_ref: str) -> None:
+        super().__init__(f"feedback {feedback} names the payment {task_ref}: one feedback a payment")
+        self.feedback = feedback
+        self.task_ref = task_ref
+
+
+class UnreadFeedbackError(ReputationExtensionError):
+    """An earlier feedback of the client may name this payment, and its file cannot be loaded.
+
+    Attributes:
+        feedback: The textual id of the earlier feedback.
+        task_ref: The payment.
+        uri: The URI of the file; empty if the event was not found that has it.
+    """
+
+    reason = "unread_feedback"
+
+    def __init__(self, feedback: str, task_ref: str, uri: str, problem: str) -> None:
+        super().__init__(
+            f"the file {quoted(uri[:200])} of feedback {feedback} cannot be loaded, so that it may be for the payment "
+            f"{task_ref} already: {problem}; try again, or pass accept_unread=True if it is for another payment"
+        )
+        self.feedback = feedback
+        self.task_ref = task_ref
+        self.uri = uri
+
+
+class LostAnswerError(ReputationExtensionError):
+    """A payment was sent with a request, and nothing was delivered. The payment may be settled, now or later.
+
+    `fetch_lost_answer` of each transport asks again by the same payment, and signs no further one. So does any request
+    with the same method, URL and body by the same client, until the payment has its answer, or the chain shows that it
+    can never be settled. `abandon_payment` ends that: the next request then pays anew. A payment is settled at most
+    once. The answer has its verification; if the server has kept its proof only, the status is 410, and the check
+    `interaction_hash` is unchecked. If there is no answer again, this error is raised again.
+
+    Attributes:
+        method: The request's method.
+        url: Its URL.
+        headers: Its headers, with the payment.
+        body: Its body.
+        outcome: The outcome of the payment: `settled`, `pending`, `unknown` or `refused`. See docs/x402.md.
+        transaction: The transaction that settles it; None if none was found, and the server names none.
+        status: The HTTP status of the server's error; None if nothing came back.
+        answer: The body of that error.
+    """
+
+    reason = "lost_answer"
+
+    def __init__(  # noqa: PLR0913  # the parts of the request, and the answer
+        self,
+        method: str,
+        url: str,
+        headers: dict[str, str],
+        body: bytes,
+        problem: str,
+        *,
+        outcome: str = "unknown",
+        transaction: str | None = None,
+        status: int | None = None,
+        answer: bytes = b"",
+    ) -> None:
+        super().__init__(
+            f"a payment was sent with {method} {quoted(url[:200])}, and the answer did not arrive: {problem}; "
+            "fetch it by fetch_lost_answer, which signs no further payment"
+        )
+        self.method, self.url, self.headers, self.body = method, url, headers, body
+        self.outcome, self.transaction, self.status, self.answer = outcome, transaction, status, answer
+
+
+class PaidNotAnsweredError(LostAnswerError):
+    """A payment was taken, and the server did not deliver: it refused the payment, or failed.
+
+    The chain shows that the authorization was used. `fetch_lost_answer` may still fetch the answer.
+    """
+
+    reason = "paid_not_answered"
+
+
+class RedirectedPaymentError(LostAnswerError):
+    """A server answered a payment by a redirect. It is not followed: the next server could ask for a payment too.
+
+    Attributes:
+        location: The address of the redirect.
+        is_paid: True if the chain shows that the payment was taken, False if not yet; None if that is unknown.
+    """
+
+    reason = "redirected_payment"
+
+    def __init__(  # noqa: PLR0913, PLR0917  # the parts of the request, and the answer
+        self,
+        method: str,
+        url: str,
+        headers: dict[str, str],
+        body: bytes,
+        location: str,
+        is_paid: bool | None,  # has three values
+        *,
+        outcome: str,
+        transaction: str | None,
+        status: int | None,
+    ) -> None:
+        taken = {True: "was taken", False: "was not taken yet", None: "may have been taken"}[is_paid]
+        taken += f" by transaction {transaction}" if transaction else ""
+        problem = f"the server redirects to {quoted(location[:200])}, which is not followed; the payment {taken}"
+        super().__init__(method, url, headers, body, problem, outcome=outcome, transaction=transaction, status=status)
+        self.location, self.is_paid = location, is_paid
+
+
+class StreamingRouteError(ReputationExtensionError, ValueError):
+    """A route that streams its responses declares the extension. A stream cannot be signed as a whole before it ends.
+
+    Attributes:
+        route: The route.
+    """
+
+    reason = "streaming_route"
+
+    def __init__(self, route: str) -> None:
+        super().__init__(f"{route} streams its responses: do not declare 8004-reputation on it")
+        self.route = route
+
+
+class PreflightError(ReputationExtensionError):
+    """A server's own settings would make clients refuse its payments or its proofs.
+
+    Attributes:
+        problems: A line for each problem.
+    """
+
+    reason = "preflight"
+
+    def __init__(self, problems: tuple[str, ...]) -> None:
+        super().__init__("; ".join(problems) + '; correct them, or start with on_problem="warn"')
+        self.problems = problems
+
+
+class TooManyPaymentsError(ReputationExtensionError):
+    """A server has as many payments in progress as its limit allows.
+
+    Attributes:
+        limit: The limit.
+    """
+
+    reason = "too_many_payments"
+
+    def __init__(self, limit: int) -> None:
+        super().__init__(f"{limit} payments are in progress, as many as Reservations(limit={limit}) allows")
+        self.limit = limit
+
+
+class BodyTooLargeError(ReputationExtensionError):
+    """A body is larger than the limit, after decoding.
+
+    Attributes:
+        limit: The limit, in bytes.
+    """
+
+    reason = "body_too_large"
+
+    def __init__(self, limit: int) -> None:
+        super().__init__(f"the body exceeds the limit of {limit} bytes")
+        self.limit = limit

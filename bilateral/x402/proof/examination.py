@@ -1,0 +1,391 @@
+"""The checks after the answer, as operations: they do no input or output themselves.
+
+An examination has two of them: one finds the payment on the chain of the payment, one checks everything else on the
+chain of the agent's identity. Both chains are the same unless the verifier accepts wallets on other chains.
+"""
+
+from __future__ import annotations
+
+import time
+from copy import copy
+from dataclasses import replace
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING, Any, Final, TypeVar
+
+from bilateral.core.errors import BilateralError, DocumentError, MalformedDocumentError
+from bilateral.core.text import printable
+from bilateral.node.steps import Blocking, Pause
+from bilateral.x402.proof import verdicts
+from bilateral.x402.proof.blind import check_envelope
+from bilateral.x402.proof.bodies import SLOW_BYTES
+from bilateral.x402.proof.checking import MAX_SIGNERS, authentic_file, service_wallet
+from bilateral.x402.proof.errors import InvalidMessageError, PaymentRefusedError
+from bilateral.x402.proof.keys import find_signer, is_key, is_signature_of_account
+from bilateral.x402.proof.payments import PaymentProblemError
+from bilateral.x402.proof.readers import GuardedReader, for_one_check, is_same_account
+from bilateral.x402.proof.types import SettlementReceipt
+from bilateral.x402.proof.verdicts import Check, CheckName, Outcome, Verification
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Sequence
+
+    from bilateral.core.identifiers import ChainId
+    from bilateral.documents import Document, RegistrationFile, Signer
+    from bilateral.node.steps import Operation
+    from bilateral.x402.proof.checking import FileCache, Terms
+    from bilateral.x402.proof.paid_requests import PaidRequest
+    from bilateral.x402.proof.readers import RegistryReader
+    from bilateral.x402.proof.types import AgentRegistration, InteractionData
+    from bilateral.x402.proof.verdicts import EnvelopeCheck, Payment
+
+T = TypeVar("T")
+
+POLL_SECONDS: Final = 0.5
+"""The time between two looks at a receipt: a quarter of the shortest usual block time of two seconds."""
+
+
+_NOT_KNOWN: Final = frozenset({"cannot_check", "not_provable_for_the_past", "unsupported_network"})
+"""The codes of refusals that say nothing about the agent."""
+
+
+class _Stopped(Exception):  # noqa: N818  # the end of a check
+    """A check ends without having passed."""
+
+    def __init__(self, outcome: Outcome, problem: str, code: str, field: str = "") -> None:
+        super().__init__(problem)
+        self.outcome, self.problem, self.code, self.field = outcome, problem, code, field
+
+    def check(self, name: CheckName) -> Check:
+        """Return the check with this end. Its texts may be a stranger's."""
+        return Check(name, self.outcome, _shown(self.problem), self.code, _shown(self.field))
+
+
+class Examination:
+    """One verification on its way ("Post-Service Signature Verification"). Every check is made, whatever others say.
+
+    A node or a file server that fails leaves checks undone. It raises nothing.
+
+    Args:
+        reader: Reads the chain of the agent's identity.
+        files: The registration files.
+        paid: The paid request.
+        terms: The terms.
+    """
+
+    def __init__(self, reader: RegistryReader, files: FileCache, paid: PaidRequest, terms: Terms) -> None:
+        self._reader, self._files, self._paid, self._terms = for_one_check(reader), files, paid, terms
+        self._profile = paid.profile
+        self._checks: dict[CheckName, Check] = {}
+        self._receipt: SettlementReceipt | None = None
+        self._interaction: InteractionData | None = None
+        self._registration: AgentRegistration | None = None
+        self._payment: Payment | None = None
+        self._uri = ""
+        self._file: RegistrationFile | None = None
+        self._signers: list[Signer] = []
+        self._signer: Signer | None = None
+        self._wallet_signer: str | None = None
+        self._envelope: EnvelopeCheck | None = None
+
+    def check_payment(self, reader: RegistryReader | None) -> Operation[None]:
+        """Read the messages, and find the payment.
+
+        Args:
+            reader: Reads the chain of the payment; None if no reader knows it.
+        """
+        steps: list[tuple[CheckName, Callable[[], Operation[None] | None]]] = [
+            (CheckName.SETTLEMENT, self._read_settlement),
+            (CheckName.INTERACTION, self._read_statement),
+            (CheckName.AGENT, self._compare_agent),
+            (CheckName.NETWORK, self._compare_networks),
+            (CheckName.TASK_REF, self._compare_transactions),
+            (CheckName.INTERACTION_HASH, self._compare_hashes),
+            (CheckName.PAYMENT, lambda: self._find_payment(reader)),
+        ]
+        yield from self._make(steps)
+
+    def check_agent(self) -> Operation[None]:
+        """Check the wallet, the registration file and the signature."""
+        steps: list[tuple[CheckName, Callable[[], Operation[None] | None]]] = [
+            (CheckName.PAY_TO, self._compare_wallet),
+            (CheckName.REGISTRATION_FILE, self._find_file),
+            (CheckName.SIGNERS, self._find_signers),
+            (CheckName.SIGNATURE, self._check_signature),
+        ]
+        # A wallet that the file names is known once the file is.
+        yield from self._make(steps[1:2] + steps[:1] + steps[2:] if self._terms.wallet_services else steps)
+        if self._registration is not None:
+            info = self._profile.info_of(self._paid.declaration)
+            self._envelope = yield from check_envelope(self._reader, info, self._interaction, self._payment)
+
+    @property
+    def result(self) -> Verification:
+        """All that was found out."""
+        return Verification(
+            checks=tuple(self._checks[name] for name in CheckName),
+            interaction=self._interaction,
+            registration=self._registration,
+            payment=self._payment,
+            signer=self._signer,
+            is_historical=self._terms.is_historical,
+            request_target=self._paid.target,
+            wallet_signer=self._wallet_signer,
+            profile=self._profile.key,
+            paid=self._paid,
+            remarks=self._remarks,
+            envelope=self._envelope,
+        )
+
+    @property
+    def _remarks(self) -> tuple[str, ...]:
+        """Deviations that do not change the outcome, and the source of the wallet."""
+        remarks: tuple[str, ...] = ()
+        if self._registration is not None and isinstance(self._reader, GuardedReader):
+            remarks = self._reader.remarks(self._registration.agent)
+        return remarks if self._file is None else (*remarks, *self._file.problems())
+
+    @property
+    def moments(self) -> tuple[Examination, ...]:
+        """This examination, and behind a historical one the same for now. The payment must have been checked."""
+        if not self._terms.is_historical:
+            return (self,)
+        now = copy(self)
+        now._terms = self._terms.historical(False)  # noqa: SLF001  # its own class
+        now._checks = dict(self._checks)  # noqa: SLF001
+        return self, now
+
+    def _make(self, steps: Iterable[tuple[CheckName, Callable[[], Operation[None] | None]]]) -> Operation[None]:
+        """Make checks one after the other, and note the outcome of each."""
+        for name, step in steps:
+            self._checks[name] = Check(name, Outcome.PASSED)
+            try:
+                operation = step()
+                if operation is not None:
+                    yield from operation
+            except _Stopped as stopped:
+                self._checks[name] = stopped.check(name)
+            except PaymentRefusedError as refusal:
+                self._checks[name] = _refused(refusal).check(name)
+            except BilateralError as error:
+                self._checks[name] = _unchecked(f"{type(error).__name__}: {error}").check(name)
+
+    def _read_settlement(self) -> None:
+        """Read `PAYMENT-RESPONSE`."""
+        try:
+            self._receipt = SettlementReceipt.of(self._paid.settlement, self._profile.key)
+        except InvalidMessageError as error:
+            raise _invalid(error) from None
+        if not self._receipt.is_success:
+            raise _failed("the server reports that settlement failed", "settlement_failed")
+
+    def _read_statement(self) -> None:
+        """Read the signed statement."""
+        receipt = _needed(self._receipt, "there is no settlement")
+        try:
+            self._interaction = self._profile.statement_of(receipt.interaction)
+        except InvalidMessageError as error:
+            raise _invalid(error) from None
+
+    def _compare_agent(self) -> None:
+        """Compare the statement's agent with the declared one."""
+        try:
+            info = self._profile.info_of(self._paid.declaration)
+            self._registration = self._reader.known_registration(info)
+        except InvalidMessageError as error:
+            raise _invalid(error) from None
+        except PaymentRefusedError as error:
+            raise _refused(error) from None
+        interaction, agent = _needed(self._interaction, "there is no statement"), self._registration.agent
+        if interaction.agent_id != agent.agent or interaction.agent_registry not in {None, agent.registry}:
+            raise _failed(f"the statement is of agent {interaction.agent_id}, not of {agent}", "agent_mismatch")
+
+    def _compare_networks(self) -> None:
+        interaction, receipt = _needed(self._interaction, "there is no statement"), self._receipt
+        named = {str(interaction.network), receipt.network if receipt else "", self._paid.network}
+        if len(named) > 1:
+            raise _failed(f"different networks are named: {', '.join(sorted(named))}", "network_mismatch")
+
+    def _compare_transactions(self) -> None:
+        interaction, receipt = (
+            _needed(self._interaction, "there is no statement"),
+            _needed(self._receipt, "no settlement"),
+        )
+        if interaction.task_ref != f"{receipt.network}:{receipt.transaction}":
+            raise _failed("the statement names another transaction than the settlement", "task_ref_mismatch")
+
+    def _compare_hashes(self) -> Operation[None]:
+        """Compute the hashes again from this client's own bodies."""
+        interaction, paid = _needed(self._interaction, "there is no statement"), self._paid
+        if paid.is_body_lost:
+            raise _unchecked("the server has not kept the body of this answer", "body_not_kept")
+        if paid.response is None:
+            raise _failed("the response cannot be decoded", "unsupported_body")
+        parts = interaction.task_ref, paid.request, paid.path_and_query, paid.response
+        if len(paid.request) + len(paid.response) < SLOW_BYTES:
+            hashes = self._profile.hashes(*parts)
+        else:
+            hashes = yield Blocking(lambda: self._profile.hashes(*parts))
+        if hashes != (interaction.interaction_hash, interaction.data_hash):
+            raise _failed("the hash is not that of these bodies", "hash_mismatch")
+
+    def _find_payment(self, reader: RegistryReader | None) -> Operation[None]:
+        """Find the payment in the chain. Wait for its block: the node may lag behind the server's."""
+        interaction = _needed(self._interaction, "there is no statement")
+        if reader is None:
+            raise _unchecked(f"{self._paid.network[:80]} cannot be checked", "unsupported_network")
+        payload = self._paid.payment.get("payload")
+        payload = payload if isinstance(payload, dict) else {}
+        end = time.monotonic() + (0 if self._terms.is_historical else self._terms.receipt_seconds)
+        while True:
+            try:
+                self._payment = yield from reader.find_payment(
+                    self._paid.accepted, payload, interaction.payment.transaction, self._terms.confirmations
+                )
+            except PaymentProblemError as error:
+                left = end - time.monotonic()
+                if error.is_final or left <= 0:
+                    raise _failed(str(error), error.code) from None
+                yield Pause(min(POLL_SECONDS, left))
+            else:
+                return
+
+    def _compare_wallet(self) -> Operation[None]:
+        """Compare the payee with the agent's wallet at the payment's block."""
+        payment, chain = _needed(self._payment, "the payment was not found"), self._payment_chain()
+        agent = _needed(self._registration, "the agent is not known").agent
+        expected = ""
+        if self._terms.wallet_services:
+            expected = yield from self._named_wallet(chain)
+        if not expected and self._reader.chain == chain:
+            expected = yield from self._reader.wallet(agent, payment.block)
+        if not is_same_account(chain, expected, payment.payee):
+            raise _failed(verdicts.ADDRESS_MISMATCH, "payment_address_mismatch")
+
+    def _named_wallet(self, chain: ChainId) -> Operation[str]:
+        """Return the wallet on a chain that the agent's file named at the payment's block; empty if it named none."""
+        agent = _needed(self._registration, "the agent is not known").agent
+        block = yield from self._payment_block()
+        uri = yield from self._reader.uri(agent, block)
+        file = self._file if uri == self._uri else (yield from self._loaded(uri))
+        return service_wallet(_needed(file, "there is no registration file"), chain)
+
+    def _find_file(self) -> Operation[None]:
+        """Load the registration file behind the agent's URI."""
+        agent = _needed(self._registration, "the agent is not known").agent
+        block = (yield from self._payment_block()) if self._terms.is_historical else None
+        self._uri = yield from self._reader.uri(agent, block)
+        self._file = yield from self._loaded(self._uri)
+        if self._file.registration_of(agent) is None:
+            raise _failed(verdicts.NOT_REGISTERED, "agent_not_registered")
+
+    def _loaded(self, uri: str, *, is_fresh: bool = False) -> Operation[RegistrationFile]:
+        """Load and judge a registration file."""
+        try:
+            document: Document = yield Blocking(lambda: self._files.load(uri, is_fresh=is_fresh))
+            file = authentic_file(document)
+        except MalformedDocumentError as error:
+            raise _failed(f"the registration file is malformed: {error}", "malformed_file") from None
+        except DocumentError as error:
+            raise _unchecked(f"the registration file cannot be loaded: {error}", "file_not_loaded") from None
+        if file is None:
+            problem = "nothing proves that the registration file is authentic: use https, ipfs or data"
+            raise _failed(problem, "file_not_authentic")
+        if document.integrity is None and self._terms.is_historical:
+            raise _unchecked("the file of an https URI is not provable for the past", "not_provable_for_the_past")
+        return file
+
+    def _find_signers(self) -> None:
+        """Select the keys that are valid."""
+        file = _needed(self._file, "there is no registration file")
+        if len(file.signers or ()) > MAX_SIGNERS:
+            problem = f"{len(file.signers or ())} signers exceed the limit of {MAX_SIGNERS}"
+            raise _failed(problem, "too_many", "signers")
+        moment = datetime.now(UTC)
+        if self._terms.is_historical:
+            moment = _needed(self._payment, "the payment was not found").time
+        self._signers = file.valid_signers(moment)
+        if not self._signers and not (self._terms.allow_wallet_signer and not file.signers):
+            raise _failed(verdicts.NO_VALID_SIGNERS, "no_valid_signers")
+
+    def _check_signature(self) -> Operation[None]:
+        """Find the key that made the signature, and compare it with the statement's key."""
+        interaction = _needed(self._interaction, "there is no statement")
+        if not self._signers:
+            yield from self._check_wallet_signature(interaction)
+            return
+        self._signer = find_signer(interaction.interaction_hash, interaction.signature, self._signers)
+        if self._signer is None and self._uri.strip().lower().startswith(
+            "https:"
+        ):  # the keys may just have been rotated
+            self._file = yield from self._loaded(self._uri, is_fresh=True)
+            self._find_signers()
+            self._signer = find_signer(interaction.interaction_hash, interaction.signature, self._signers)
+        if self._signer is None:
+            raise _failed(verdicts.SIGNATURE_FAILED, "signature_failed")
+        if interaction.public_key is not None and not is_key(interaction.public_key, self._signer):
+            self._signer = None
+            raise _failed("the statement names another key, which did not sign", "key_mismatch", "agentSignerPublicKey")
+
+    def _check_wallet_signature(self, interaction: InteractionData) -> Operation[None]:
+        """Check the signature of the agent's wallet, if the file lists no keys and the verifier accepts that."""
+        if not self._terms.allow_wallet_signer or self._file is None or self._file.signers:
+            raise _unchecked(verdicts.NO_VALID_SIGNERS, "no_valid_signers")
+        agent = _needed(self._registration, "the agent is not known").agent
+        block = (yield from self._payment_block()) if self._terms.is_historical else None
+        wallet = yield from self._reader.wallet(agent, block)
+        if not is_signature_of_account(interaction.interaction_hash, interaction.signature, self._reader.chain, wallet):
+            raise _failed(verdicts.SIGNATURE_FAILED, "signature_failed")
+        self._wallet_signer = wallet
+
+    def _payment_chain(self) -> ChainId:
+        network: ChainId = _needed(self._interaction, "there is no statement").network
+        return network
+
+    def _payment_block(self) -> Operation[int]:
+        """Return the block of the identity's chain that was the latest at the payment."""
+        payment: Payment = _needed(self._payment, "the payment was not found")
+        if self._payment_chain() == self._reader.chain:
+            return payment.block
+        return (yield from self._reader.block_at(payment.time))
+
+
+def joined(moments: Sequence[Examination]) -> Verification:
+    """Return the result of the first examination, with that of the second as `now`."""
+    results = [moment.result for moment in moments]
+    return results[0] if len(results) == 1 else replace(results[0], now=results[1])
+
+
+def _shown(problem: str) -> str:
+    """Escape a problem that holds a stranger's text."""
+    return problem if problem.isprintable() else printable(problem)
+
+
+def _failed(problem: str, code: str, field: str = "") -> _Stopped:
+    """Return the end of a check that failed."""
+    return _Stopped(Outcome.FAILED, problem, code, field)
+
+
+def _unchecked(problem: str, code: str = "cannot_check") -> _Stopped:
+    """Return the end of a check that was not possible."""
+    return _Stopped(Outcome.UNCHECKED, problem, code)
+
+
+def _refused(refusal: PaymentRefusedError) -> _Stopped:
+    """Return the end of a check for which a reader found no agent to believe, or could not look."""
+    return (_unchecked if refusal.code in _NOT_KNOWN else _failed)(str(refusal), refusal.code)
+
+
+def _invalid(error: InvalidMessageError) -> _Stopped:
+    """Return the end of a check that found an invalid field."""
+    return _Stopped(Outcome.FAILED, str(error), error.fault, error.field)
+
+
+def _needed(value: Any, problem: str) -> Any:
+    """Return the result of an earlier check.
+
+    Raises:
+        _Stopped: That check did not give it.
+    """
+    if value is None:
+        raise _unchecked(problem, "earlier_check_failed")
+    return value

@@ -1,0 +1,137 @@
+"""Strict reading of the fields of a message from a stranger."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Mapping
+from typing import Any, Final, TypeVar
+from urllib.parse import urlsplit
+
+from bilateral.core.errors import MalformedIdentifierError
+from bilateral.core.identifiers import AccountId, ChainId, GlobalAgentId, TransactionRef
+from bilateral.core.text import quoted
+from bilateral.x402.proof.errors import InvalidMessageError
+
+T = TypeVar("T")
+
+MAX_TEXT: Final = 256  # the longest usual field, a global id with a registry, has some 80
+MAX_URI: Final = 2048  # characters that browsers and servers take
+MAX_SECONDS: Final = 2**53  # each reader of JSON knows smaller integers exactly (RFC 8259, section 6)
+
+_HEX: Final = re.compile(r"(?:0x)?((?:[0-9a-fA-F]{2})+)")
+
+
+def record(value: Any, name: str) -> Mapping[str, Any]:
+    """Return a JSON object.
+
+    Raises:
+        InvalidMessageError: The value is missing or not an object.
+    """
+    if value is None:
+        raise InvalidMessageError(name, "missing", "the object is missing")
+    if not isinstance(value, dict):
+        raise InvalidMessageError(name, "wrong_type", f"expected an object, not a {type(value).__name__}")
+    return value
+
+
+def text(fields: Mapping[str, Any], name: str, path: str = "", limit: int = MAX_TEXT) -> str:
+    """Return a required text.
+
+    Raises:
+        InvalidMessageError: It is missing, not a text, empty, or longer than the limit.
+    """
+    value = fields.get(name)
+    if value is None:
+        raise InvalidMessageError(path + name, "missing", "the field is missing")
+    if not isinstance(value, str):
+        raise InvalidMessageError(path + name, "wrong_type", f"expected a text, not a {type(value).__name__}")
+    if len(value) > limit:
+        raise InvalidMessageError(path + name, "too_long", f"{len(value)} characters exceed the limit of {limit}")
+    if not value:
+        raise InvalidMessageError(path + name, "malformed", "the text is empty")
+    return value
+
+
+def optional_uri(fields: Mapping[str, Any], name: str) -> str | None:
+    """Return an absolute URI, or None if the field is missing.
+
+    Raises:
+        InvalidMessageError: It is not an absolute URI, or too long.
+    """
+    if fields.get(name) is None:
+        return None
+    value = text(fields, name, limit=MAX_URI)
+    try:
+        parts = urlsplit(value)
+    except ValueError:
+        parts = urlsplit("")
+    if not parts.scheme or not parts.netloc or not value.isascii() or not value.isprintable() or " " in value:
+        raise InvalidMessageError(name, "malformed", f"{quoted(value)} is not an absolute URI")
+    return value
+
+
+def whole(fields: Mapping[str, Any], name: str) -> int:
+    """Return a required number of seconds. JavaScript may write 1.0 for 1.
+
+    Raises:
+        InvalidMessageError: It is missing, not a whole number, or out of range.
+    """
+    value = fields.get(name)
+    if value is None:
+        raise InvalidMessageError(name, "missing", "the field is missing")
+    if isinstance(value, float) and value.is_integer():
+        value = int(value)
+    if not isinstance(value, int) or isinstance(value, bool):
+        raise InvalidMessageError(name, "wrong_type", f"expected a whole number, not a {type(value).__name__}")
+    if not 0 <= value < MAX_SECONDS:
+        raise InvalidMessageError(name, "malformed", "the number is out of range")
+    return value
+
+
+def hexadecimal(fields: Mapping[str, Any], name: str, *lengths: int, path: str = "") -> bytes:
+    """Return bytes from hexadecimal digits, with or without 0x.
+
+    Raises:
+        InvalidMessageError: They are missing, not hexadecimal, or of another length.
+    """
+    value = text(fields, name, path)
+    match = _HEX.fullmatch(value)
+    content = bytes.fromhex(match[1]) if match else b""
+    if len(content) not in lengths:
+        expected = " or ".join(map(str, lengths))
+        raise InvalidMessageError(path + name, "malformed", f"expected {expected} bytes in hexadecimal digits")
+    return content
+
+
+def chain(fields: Mapping[str, Any], name: str, path: str = "") -> ChainId:
+    """Return a chain (CAIP-2)."""
+    return _identifier(fields, name, path, ChainId.parse)
+
+
+def account(fields: Mapping[str, Any], name: str, path: str = "") -> AccountId:
+    """Return an account (CAIP-10).
+
+    Raises:
+        InvalidMessageError: It is missing or malformed. `wrong_case` means that only its checksum is wrong.
+    """
+    return _identifier(fields, name, path, AccountId.parse)
+
+
+def agent(registry: AccountId, fields: Mapping[str, Any], name: str, path: str = "") -> GlobalAgentId:
+    """Return an agent of a registry."""
+    return _identifier(fields, name, path, lambda value: GlobalAgentId(registry, value))
+
+
+def transaction(fields: Mapping[str, Any], name: str, path: str = "") -> TransactionRef:
+    """Return a transaction reference."""
+    return _identifier(fields, name, path, TransactionRef.parse)
+
+
+def _identifier(fields: Mapping[str, Any], name: str, path: str, parse: Callable[[str], T]) -> T:
+    """Parse an identifier, and turn its error into one that names the field."""
+    value = text(fields, name, path)
+    try:
+        return parse(value)
+    except MalformedIdentifierError as error:
+        fault = "wrong_case" if "checksum" in error.problem else "malformed"
+        raise InvalidMessageError(path + name, fault, str(error)) from None  # type: ignore[arg-type]

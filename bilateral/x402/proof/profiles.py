@@ -1,0 +1,180 @@
+"""The two forms in which declarations and statements travel. One core serves both.
+
+`8004-reputation` is the specification's form and the default. `reputation` is the later upstream draft: an opt-in that
+may change until it is released. Clients verify either.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Mapping
+from typing import Any, Final, NamedTuple
+
+from bilateral.x402.proof import fields as read
+from bilateral.x402.proof.errors import InvalidMessageError
+from bilateral.x402.proof.interactions import draft_data_hash, draft_interaction_hash, interaction_hash
+from bilateral.x402.proof.schema import reputation_8004_schema, reputation_draft_schema
+from bilateral.x402.proof.types import REPUTATION_8004, InteractionData, ReputationInfo
+
+REPUTATION_DRAFT: Final = "reputation"
+"""The key of the upstream draft in `extensions` of x402 messages."""
+
+_KEY_BYTES: Final = {"ed25519": (32,), "secp256k1": (33, 65)}  # RFC 8032, section 5.1.5; SEC 1, section 2.3.3
+
+
+class Hashes(NamedTuple):
+    """The hashes of a paid interaction.
+
+    Attributes:
+        interaction: The hash that the agent signs.
+        data: The hash of both bodies; None in the profile `8004-reputation`, which has none.
+    """
+
+    interaction: bytes
+    data: bytes | None = None
+
+
+class Profile(ABC):
+    """One form of the messages.
+
+    Attributes:
+        key: The key in `extensions`.
+        schema: The JSON Schema that a server sends beside its declaration.
+    """
+
+    key: str
+    schema: dict[str, Any]
+
+    @abstractmethod
+    def info_of(self, value: Any) -> ReputationInfo:
+        """Read a declaration. Raise an `InvalidMessageError` for an invalid field."""
+
+    @abstractmethod
+    def info_object(self, info: ReputationInfo) -> dict[str, Any]:
+        """Write a declaration."""
+
+    @abstractmethod
+    def hashes(self, task_ref: str, request: bytes, target: str, response: bytes) -> Hashes:
+        """Hash a paid interaction.
+
+        Args:
+            task_ref: The reference of the payment's transaction.
+            request: The request's body.
+            target: The request's path and query.
+            response: The response's body.
+        """
+
+    @abstractmethod
+    def statement_of(self, value: Any) -> InteractionData:
+        """Read a statement. Raise an `InvalidMessageError` for an invalid field."""
+
+    @abstractmethod
+    def statement_object(self, statement: InteractionData) -> dict[str, Any]:
+        """Write a statement."""
+
+    def declaration(self, info: ReputationInfo) -> dict[str, Any]:
+        """Return a declaration with its schema under the key of this profile."""
+        written = self.info_object(info)
+        self.info_of(written)
+        return {self.key: {"info": written, "schema": self.schema}}
+
+
+class _Profile8004(Profile):
+    """The specification's form."""
+
+    key, schema = REPUTATION_8004, reputation_8004_schema
+
+    def info_of(self, value: Any) -> ReputationInfo:
+        return ReputationInfo.of(value)
+
+    def info_object(self, info: ReputationInfo) -> dict[str, Any]:
+        return info.to_object()
+
+    def hashes(self, task_ref: str, request: bytes, target: str, response: bytes) -> Hashes:  # noqa: ARG002  # unsigned
+        return Hashes(interaction_hash(task_ref, request, response))
+
+    def statement_of(self, value: Any) -> InteractionData:
+        return InteractionData.of(value)
+
+    def statement_object(self, statement: InteractionData) -> dict[str, Any]:
+        return statement.to_object()
+
+
+class _ProfileDraft(Profile):
+    """The upstream draft."""
+
+    key, schema = REPUTATION_DRAFT, reputation_draft_schema
+
+    def info_of(self, value: Any) -> ReputationInfo:
+        return ReputationInfo.of(value, is_draft=True)
+
+    def info_object(self, info: ReputationInfo) -> dict[str, Any]:
+        agents = [registration.agent for registration in info.registrations]
+        registrations = [{"agentRegistry": str(agent.registry), "agentId": agent.agent} for agent in agents]
+        return {"version": info.version, "registrations": registrations}
+
+    def hashes(self, task_ref: str, request: bytes, target: str, response: bytes) -> Hashes:
+        data = draft_data_hash(request or target.encode(), response)
+        return Hashes(draft_interaction_hash(task_ref, data), data)
+
+    def statement_of(self, value: Any) -> InteractionData:
+        fields = read.record(value, self.key)
+        registry = read.account(fields, "agentRegistry")
+        read.agent(registry, fields, "agentId")
+        payment = read.transaction(fields, "taskRef")
+        algorithm = read.text(fields, "agentSignatureAlgorithm")
+        if algorithm not in _KEY_BYTES:
+            known = " or ".join(_KEY_BYTES)
+            raise InvalidMessageError("agentSignatureAlgorithm", "malformed", f"expected {known}")
+        return InteractionData(
+            network=payment.chain,
+            agent_id=fields["agentId"],
+            task_ref=fields["taskRef"],
+            interaction_hash=read.hexadecimal(fields, "interactionHash", 32),
+            signature=read.hexadecimal(fields, "agentSignature", 64, 65),
+            timestamp=None,
+            agent_registry=registry,
+            data_hash=read.hexadecimal(fields, "dataHash", 32),
+            public_key=read.hexadecimal(fields, "agentSignerPublicKey", *_KEY_BYTES[algorithm]),
+            algorithm=algorithm,
+            feedback_endpoint=read.optional_uri(fields, "feedbackEndpoint"),
+        )
+
+    def statement_object(self, statement: InteractionData) -> dict[str, Any]:
+        endpoint = statement.feedback_endpoint
+        return {
+            "agentRegistry": str(statement.agent_registry),
+            "agentId": statement.agent_id,
+            "taskRef": statement.task_ref,
+            "dataHash": _hexadecimal(statement.data_hash),
+            "interactionHash": _hexadecimal(statement.interaction_hash),
+            "agentSignerPublicKey": _hexadecimal(statement.public_key),
+            "agentSignature": _hexadecimal(statement.signature),
+            "agentSignatureAlgorithm": statement.algorithm,
+            **({} if endpoint is None else {"feedbackEndpoint": endpoint}),
+        }
+
+
+PROFILE_8004: Final[Profile] = _Profile8004()
+PROFILE_DRAFT: Final[Profile] = _ProfileDraft()
+
+PROFILES: Final[Mapping[str, Profile]] = {profile.key: profile for profile in (PROFILE_8004, PROFILE_DRAFT)}
+"""The profiles by their keys. If a message has both, the first one counts."""
+
+
+def profile_among(*extensions: Any) -> Profile:
+    """Return the profile of the first `extensions` object that has the key of one; `8004-reputation` if none has.
+
+    Args:
+        *extensions: The `extensions` of messages; anything but an object is passed over.
+    """
+    for extension in extensions:
+        for key, profile in PROFILES.items():
+            if isinstance(extension, dict) and key in extension:
+                return profile
+    return PROFILE_8004
+
+
+def _hexadecimal(value: bytes | None) -> str:
+    """Return bytes in hexadecimal digits with 0x, as the draft writes them."""
+    return "0x" + (value or b"").hex()

@@ -1,0 +1,312 @@
+"""Readers of agents and payments, one a chain. `EvmReader` is built in; a reader for another chain is a plug-in.
+
+Every function is an operation (`bilateral.node.steps`). A plug-in with the attribute `provider`, the URL of a node,
+yields steps to that node. One without it yields `Blocking` steps with functions of its own. Two further attributes are
+optional: `for_one_check`, which returns a reader for one verification, and `remarks`, see `GuardedReader`.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Final, Protocol, TypeVar
+
+from bilateral.client.operations.registries import block_time, call, latest_block
+from bilateral.core.contracts import Deployment, Registry
+from bilateral.core.errors import BilateralError, InvalidArgumentError
+from bilateral.core.identifiers import AccountId
+from bilateral.node.steps import together
+from bilateral.x402.proof import verdicts
+from bilateral.x402.proof.errors import PaymentRefusedError
+from bilateral.x402.proof.payments import (
+    ExpectedPayment,
+    PaymentProblemError,
+    Settlement,
+    find_payment,
+    find_settlement,
+)
+from bilateral.x402.proof.types import AgentRegistration
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from datetime import datetime
+
+    from bilateral.client.state import ClientState
+    from bilateral.core.identifiers import ChainId, GlobalAgentId
+    from bilateral.node.steps import Operation
+    from bilateral.x402.proof.types import ReputationInfo
+    from bilateral.x402.proof.verdicts import Payment
+
+T = TypeVar("T")
+
+ZERO: Final = "0x" + "00" * 20
+
+
+class RegistryReader(Protocol):
+    """Reads the registries and the payments of one chain. Its registries are an allow-list."""
+
+    @property
+    def chain(self) -> ChainId:
+        """The chain."""
+
+    def known_registration(self, info: ReputationInfo) -> AgentRegistration:
+        """Return a server's registration in the registries that this reader trusts.
+
+        Raises:
+            PaymentRefusedError: The server has none on this chain, or one in other registries.
+        """
+
+    def check_registries(self, registration: AgentRegistration) -> Operation[None]:
+        """Check that both registries belong together.
+
+        Raises:
+            PaymentRefusedError: They do not.
+        """
+
+    def wallet(self, agent: GlobalAgentId, block: int | None = None) -> Operation[str]:
+        """Return the account to which payments for an agent go; empty if there is none.
+
+        Args:
+            agent: The agent.
+            block: The block at whose end it is read; the latest by default.
+        """
+
+    def uri(self, agent: GlobalAgentId, block: int | None = None) -> Operation[str]:
+        """Return the URI of an agent's registration file. The arguments are those of `wallet`."""
+
+    def find_payment(
+        self, accepted: dict[str, Any], payload: dict[str, Any], transaction: str, confirmations: int
+    ) -> Operation[Payment]:
+        """Find a payment in the chain.
+
+        Args:
+            accepted: The terms that the client accepted.
+            payload: `payload` of the payment payload that it sent.
+            transaction: The transaction.
+            confirmations: The number of blocks that must hold or follow it.
+
+        Raises:
+            PaymentProblemError: The transaction is not this payment.
+        """
+
+    def block_at(self, moment: datetime) -> Operation[int]:
+        """Return the last block that is not later than a moment."""
+
+
+class GuardedReader:
+    """A plug-in behind a guard: an exception of its own kind becomes a refusal, and an answer of a wrong type too.
+
+    Args:
+        reader: The plug-in.
+    """
+
+    def __init__(self, reader: RegistryReader) -> None:
+        self._reader = reader
+        self.chain = reader.chain
+        self.provider: str | None = getattr(reader, "provider", None)
+
+    def for_one_check(self) -> GuardedReader:
+        """Return a reader for one verification, if the plug-in makes one, so that its answers belong together."""
+        make = getattr(self._reader, "for_one_check", None)
+        return self if make is None else GuardedReader(make())
+
+    def remarks(self, agent: GlobalAgentId) -> tuple[str, ...]:
+        """Return remarks about an agent that do not change the outcome."""
+        read = getattr(self._reader, "remarks", None)
+        return () if read is None else tuple(read(agent))
+
+    def known_registration(self, info: ReputationInfo) -> AgentRegistration:
+        """Return a server's registration in the registries that the plug-in trusts."""
+        return _guarded(lambda: self._reader.known_registration(info), AgentRegistration)
+
+    def check_registries(self, registration: AgentRegistration) -> Operation[None]:
+        """Check that both registries belong together."""
+        yield from _guarded_operation(lambda: self._reader.check_registries(registration), type(None))
+
+    def wallet(self, agent: GlobalAgentId, block: int | None = None) -> Operation[str]:
+        """Return the account to which payments for an agent go."""
+        return (yield from _guarded_operation(lambda: self._reader.wallet(agent, block), str))
+
+    def uri(self, agent: GlobalAgentId, block: int | None = None) -> Operation[str]:
+        """Return the URI of an agent's registration file."""
+        return (yield from _guarded_operation(lambda: self._reader.uri(agent, block), str))
+
+    def find_payment(
+        self, accepted: dict[str, Any], payload: dict[str, Any], transaction: str, confirmations: int
+    ) -> Operation[Payment]:
+        """Find a payment in the chain."""
+        find = lambda: self._reader.find_payment(accepted, payload, transaction, confirmations)  # noqa: E731
+        return (yield from _guarded_operation(find, verdicts.Payment))
+
+    def find_settlement(self, accepted: dict[str, Any], payload: dict[str, Any]) -> Operation[Settlement]:
+        """Look up whether a payment was taken, if the plug-in can."""
+        find = getattr(self._reader, "find_settlement", None)
+        if find is None:
+            return Settlement(None, problem=f"payments on {self.chain} are not looked up")
+        return (yield from _guarded_operation(lambda: find(accepted, payload), Settlement))
+
+    def block_at(self, moment: datetime) -> Operation[int]:
+        """Return the last block that is not later than a moment."""
+        return (yield from _guarded_operation(lambda: self._reader.block_at(moment), int))
+
+
+def for_one_check(reader: RegistryReader) -> RegistryReader:
+    """Return a reader whose answers about an agent come from one read, if it can do so."""
+    return reader.for_one_check() if isinstance(reader, GuardedReader) else reader
+
+
+def _guarded_operation(start: Callable[[], Operation[T]], expected: type[T]) -> Operation[T]:
+    """Run an operation of a plug-in. See `_guarded`."""
+    try:
+        result = yield from start()
+    except (BilateralError, PaymentProblemError):
+        raise
+    except Exception as error:  # plug-ins have exceptions of their own
+        raise _plug_in_failed(error) from error
+    return _typed(result, expected)
+
+
+def _guarded(function: Callable[[], T], expected: type[T]) -> T:
+    """Call a function of a plug-in.
+
+    Raises:
+        PaymentRefusedError: It raised an exception of its own kind, or returned a value of another type.
+    """
+    try:
+        result = function()
+    except BilateralError:
+        raise
+    except Exception as error:  # plug-ins have exceptions of their own
+        raise _plug_in_failed(error) from error
+    return _typed(result, expected)
+
+
+def _typed(result: T, expected: type[T]) -> T:
+    """Require the type of a plug-in's answer."""
+    if not isinstance(result, expected):
+        problem = f"the plug-in returned {type(result).__name__} instead of {expected.__name__}"
+        raise PaymentRefusedError("cannot_check", problem)
+    return result
+
+
+def _plug_in_failed(error: Exception) -> PaymentRefusedError:
+    """Return the refusal after an exception of a plug-in. Its text may hold a URL with a key, and is not shown."""
+    return PaymentRefusedError("cannot_check", f"the plug-in for this chain failed with {type(error).__name__}")
+
+
+class EvmReader:
+    """Reads a chain with the EVM by the operations of the SDK's client.
+
+    Args:
+        state: The state of a client that was given a deployment.
+        confirmations: The number of blocks that must show that a payment has expired.
+
+    Raises:
+        InvalidArgumentError: The deployment has no reputation registry.
+    """
+
+    def __init__(self, state: ClientState, confirmations: int = 1) -> None:
+        self.state, self._confirmations = state, confirmations
+        self._state = state
+        self._deployment = deployment_of(state)
+        self.chain = self._deployment.agent_registry.chain
+        if self._deployment.reputation is None:
+            raise InvalidArgumentError(f"the deployment on {self.chain} has no reputation registry")
+        self._reputation = AccountId(self.chain, self._deployment.reputation)
+
+    def known_registration(self, info: ReputationInfo) -> AgentRegistration:
+        """Return a server's registration. The deployment's registries are the allow-list."""
+        return registration_among(info, self._deployment.agent_registry, self._reputation)
+
+    def check_registries(self, registration: AgentRegistration) -> Operation[None]:
+        """Check that the reputation registry names the identity registry."""
+        (identity,) = yield from call(self._state, Registry.REPUTATION, "getIdentityRegistry")
+        if identity != registration.agent.registry.address:
+            problem = f"{self._reputation} belongs to another identity registry, {identity}"
+            raise PaymentRefusedError("registry_mismatch", problem)
+
+    def wallet(self, agent: GlobalAgentId, block: int | None = None) -> Operation[str]:
+        """Return an agent's wallet (`getAgentWallet`)."""
+        wallet = yield from self._read("getAgentWallet", agent, block)
+        return "" if wallet == ZERO else wallet
+
+    def uri(self, agent: GlobalAgentId, block: int | None = None) -> Operation[str]:
+        """Return an agent's URI (`tokenURI`)."""
+        return (yield from self._read("tokenURI", agent, block))
+
+    def find_payment(
+        self, accepted: dict[str, Any], payload: dict[str, Any], transaction: str, confirmations: int
+    ) -> Operation[Payment]:
+        """Find a payment by the receipt of its transaction."""
+        return (yield from find_payment(ExpectedPayment.of(accepted, payload, transaction), confirmations))
+
+    def find_settlement(self, accepted: dict[str, Any], payload: dict[str, Any]) -> Operation[Settlement]:
+        """Look up whether a payment was taken. A plug-in may lack this method."""
+        return (yield from find_settlement(accepted, payload, self._confirmations))
+
+    def block_at(self, moment: datetime) -> Operation[int]:
+        """Return the last block that is not later than a moment, by halving. It takes a request for each half."""
+        low, high = 0, (yield from latest_block())
+        while low < high:
+            middle = (low + high + 1) // 2
+            if (yield from block_time(middle)) <= moment:
+                low = middle
+            else:
+                high = middle - 1
+        return low
+
+    def _read(self, function: str, agent: GlobalAgentId, block: int | None) -> Operation[str]:
+        """Call a view of the identity registry that returns one text."""
+        at = "latest" if block is None else hex(block)
+        (value,) = yield from call(self._state, Registry.IDENTITY, function, agent.agent_id.token_id, block=at)
+        return str(value)
+
+
+def registration_among(info: ReputationInfo, identity: AccountId, reputation: AccountId) -> AgentRegistration:
+    """Return a server's registration in registries that a reader trusts.
+
+    Args:
+        info: The server's declaration.
+        identity: The identity registry.
+        reputation: The reputation registry.
+
+    Raises:
+        PaymentRefusedError: The server has no registration on the registries' chain, or one in other registries.
+    """
+    there = [registration for registration in info.registrations if registration.chain == identity.chain]
+    if not there:
+        raise PaymentRefusedError("agent_not_registered", verdicts.NOT_REGISTERED_ON_PAYMENT_NETWORK)
+    for registry in there:
+        if registry.agent.registry == identity and registry.reputation_registry in {None, reputation}:
+            return AgentRegistration(registry.agent, reputation)
+    named = f"{there[0].agent.registry} and {there[0].reputation_registry or 'its reputation registry'}"
+    raise PaymentRefusedError("unknown_registry", f"the registries {named} are not on the allow-list")
+
+
+def deployment_of(state: ClientState) -> Deployment:
+    """Return the deployment that a verifier was given for a chain."""
+    assert isinstance(state.wanted, Deployment)  # noqa: S101  # a verifier always gives one
+    return state.wanted
+
+
+def is_same_account(chain: ChainId, first: str, second: str) -> bool:
+    """Compare two addresses: in any case on an EVM chain, exactly elsewhere ("Step 3")."""
+    if not first or not second:
+        return False
+    return first.lower() == second.lower() if chain.is_evm else first == second
+
+
+def check_wallet(reader: RegistryReader, registration: AgentRegistration) -> Operation[str]:
+    """Check an agent's registries, and return its wallet.
+
+    Raises:
+        PaymentRefusedError: The registries do not belong together.
+    """
+    _, wallet = yield from together(
+        [_without_result(reader.check_registries(registration)), reader.wallet(registration.agent)]
+    )
+    return wallet
+
+
+def _without_result(operation: Operation[None]) -> Operation[str]:
+    """Run an operation that returns nothing beside one that returns a text."""
+    yield from operation
+    return ""

@@ -1,0 +1,253 @@
+"""Agents of SATI and of 8004-solana on Solana, read for the checks of this extension.
+
+    reader = SolanaReader("https://api.mainnet-beta.solana.com", MAINNET)
+    verifier = Verifier({}, readers=[reader])
+    routes = {"GET /weather": RouteConfig(..., extensions=declare_sati_reputation(mint, MAINNET))}
+
+SATI differs from ERC-8004: nobody proves that the wallet's key agreed, and a transfer does not clear the wallet. The
+reader therefore refuses an agent whose metadata somebody else than its holder controls. The registry 8004-solana proves
+wallets, and the reader refuses an agent that was transferred past it.
+"""
+
+from __future__ import annotations
+
+from copy import copy
+from typing import TYPE_CHECKING, Any
+
+from bilateral.core.errors.solana import AgentRefusedError, SolanaError, SolanaPaymentError
+from bilateral.core.identifiers import AccountId, ChainId, GlobalAgentId
+from bilateral.solana.addresses import DEVNET, MAINNET, SATI, TESTNET
+from bilateral.solana.history import block_at, require_unchanged
+from bilateral.solana.nodes import SolanaNode
+from bilateral.solana.payments import ExpectedPayment, find_payment
+from bilateral.solana.registries import SATI_NAME, agent_registries
+from bilateral.x402.proof.declarations import declaration_of
+from bilateral.x402.proof.errors import PaymentRefusedError
+from bilateral.x402.proof.payments import PaymentProblemError
+from bilateral.x402.proof.profiles import PROFILE_8004, Profile
+from bilateral.x402.proof.readers import registration_among
+from bilateral.x402.proof.types import AgentRegistration
+from bilateral.x402.proof.verdicts import Payment
+
+if TYPE_CHECKING:
+    from collections.abc import Collection
+    from datetime import datetime
+    from typing import Self
+
+    from bilateral.node.steps import Operation
+    from bilateral.solana.nodes import Commitment
+    from bilateral.solana.registries import SolanaAgent
+    from bilateral.x402.proof.types import ReputationInfo
+
+__all__ = [
+    "DEVNET",
+    "MAINNET",
+    "SATI",
+    "TESTNET",
+    "SatiReader",
+    "SolanaReader",
+    "declare_sati_reputation",
+    "declare_solana_reputation",
+    "sati_registration",
+    "solana_registration",
+]
+
+
+class SolanaReader:
+    """Reads agents of registries on Solana, and payments, on one chain. See `RegistryReader`.
+
+    `block` in its methods is a slot. Verifiers with and without an event loop may share a reader.
+
+    Args:
+        provider: The URL of a node.
+        chain: The chain (CAIP-2). The node must be of it.
+        commitment: `confirmed` or `finalized`.
+        registries: The names of the registries that you trust, as the address book has them; all of the chain by
+            default. They are the allow-list.
+
+    Raises:
+        MalformedIdentifierError: The chain is malformed.
+        InvalidArgumentError: The chain is not on Solana, the commitment is another one, or the address book has no
+            such registry on the chain.
+    """
+
+    def __init__(
+        self,
+        provider: str,
+        chain: str | ChainId,
+        *,
+        commitment: Commitment = "confirmed",
+        registries: Collection[str] | None = None,
+    ) -> None:
+        self.provider = provider
+        self.chain = chain if isinstance(chain, ChainId) else ChainId.parse(chain)
+        self._node = SolanaNode(self.chain, commitment)
+        self._registries = agent_registries(self.chain, registries)
+        self._agents: dict[GlobalAgentId, SolanaAgent] | None = None
+
+    def for_one_check(self) -> Self:
+        """Return a reader for one verification. It reads each agent once, so that wallet and URI belong together."""
+        reader = copy(self)
+        reader._agents = {}  # noqa: SLF001  # its own class
+        return reader
+
+    def known_registration(self, info: ReputationInfo) -> AgentRegistration:
+        """Return a server's registration. The programs of the registries are the allow-list.
+
+        Raises:
+            PaymentRefusedError: The server has no registration on this chain, or one in other registries.
+        """
+        refusal: PaymentRefusedError | None = None
+        for program in self._registries:
+            registry = AccountId(self.chain, program)
+            try:
+                return registration_among(info, registry, registry)
+            except PaymentRefusedError as error:
+                refusal = error
+        assert refusal is not None  # noqa: S101  # there is at least one registry
+        raise refusal
+
+    def check_registries(self, registration: AgentRegistration) -> Operation[None]:  # noqa: ARG002  # the port's
+        """Return at once: on Solana, one program is both registries of its agents."""
+        yield from ()
+
+    def wallet(self, agent: GlobalAgentId, block: int | None = None) -> Operation[str]:
+        """Return an agent's wallet.
+
+        Raises:
+            PaymentRefusedError: The agent cannot be believed, or its past is not provable.
+        """
+        return (yield from self._read(agent, block)).wallet
+
+    def uri(self, agent: GlobalAgentId, block: int | None = None) -> Operation[str]:
+        """Return the URI of an agent's registration file. Its errors are those of `wallet`."""
+        return (yield from self._read(agent, block)).uri
+
+    def find_payment(
+        self, accepted: dict[str, Any], payload: dict[str, Any], transaction: str, confirmations: int
+    ) -> Operation[Payment]:
+        """Find a payment by its transaction."""
+        try:
+            expected = ExpectedPayment.of(accepted, payload)
+            payment = yield from find_payment(self._node, expected, transaction, confirmations)
+        except SolanaPaymentError as error:
+            raise PaymentProblemError(str(error), error.code, is_final=error.is_final) from None
+        transfer = expected.signed.transfer
+        return Payment(
+            payer=transfer.authority,
+            payee=expected.payee,
+            asset=expected.asset,
+            amount=payment.amount,
+            block=payment.slot,
+            log_index=transfer.index,
+            time=payment.time,
+        )
+
+    def block_at(self, moment: datetime) -> Operation[int]:
+        """Return the last block that is not later than a moment."""
+        return (yield from block_at(self._node, moment))
+
+    def agent(self, agent_id: str | GlobalAgentId) -> Operation[SolanaAgent]:
+        """Return everything that the chain says about an agent.
+
+        Args:
+            agent_id: The agent's mint or asset in the first registry of the reader, or its global id.
+
+        Raises:
+            SolanaError: The agent cannot be believed, or its registry is not one of the reader's.
+        """
+        agent = agent_id if isinstance(agent_id, GlobalAgentId) else self._first(agent_id)
+        if agent.registry.chain != self.chain or agent.registry.address not in self._registries:
+            raise AgentRefusedError(f"the registry {agent.registry} is not on the allow-list", "unknown_registry")
+        if self._agents is not None and agent in self._agents:
+            return self._agents[agent]
+        agent_now = yield from self._registries[agent.registry.address](self._node, agent.agent)
+        if self._agents is not None:
+            self._agents[agent] = agent_now
+        return agent_now
+
+    def remarks(self, agent: GlobalAgentId) -> tuple[str, ...]:
+        """Return what a verification says about an agent that it read, beside its outcome."""
+        known = (self._agents or {}).get(agent)
+        return () if known is None else (f"the wallet is from: {known.wallet_source}", *known.remarks)
+
+    def _first(self, agent: str) -> GlobalAgentId:
+        """Return an agent of the first registry."""
+        return GlobalAgentId(AccountId(self.chain, next(iter(self._registries))), agent)
+
+    def _read(self, agent: GlobalAgentId, block: int | None) -> Operation[SolanaAgent]:
+        """Read an agent, as it is or as it was at the end of a slot."""
+        try:
+            agent_now = yield from self.agent(agent)
+            if block is not None:
+                yield from require_unchanged(self._node, agent_now, block)
+        except SolanaError as error:
+            raise PaymentRefusedError(error.code, str(error)) from None
+        return agent_now
+
+
+class SatiReader(SolanaReader):
+    """Reads agents of SATI alone. See `SolanaReader`."""
+
+    def __init__(self, provider: str, chain: str | ChainId, *, commitment: Commitment = "confirmed") -> None:
+        super().__init__(provider, chain, commitment=commitment, registries=(SATI_NAME,))
+
+
+def sati_registration(mint: str, chain: str | ChainId) -> AgentRegistration:
+    """Return the registration of an agent of SATI, for a declaration. See `solana_registration`."""
+    return solana_registration(mint, chain)
+
+
+def solana_registration(agent: str, chain: str | ChainId, registry: str = SATI_NAME) -> AgentRegistration:
+    """Return the registration of an agent on Solana, for a declaration.
+
+    Args:
+        agent: The agent's mint, or its asset.
+        chain: The chain (CAIP-2).
+        registry: The name of its registry in the address book, `SATI` or `8004-solana`.
+
+    Raises:
+        MalformedIdentifierError: The agent or the chain is malformed.
+        InvalidArgumentError: The address book has no such registry on the chain.
+    """
+    place = chain if isinstance(chain, ChainId) else ChainId.parse(chain)
+    (program,) = agent_registries(place, (registry,))
+    return AgentRegistration(GlobalAgentId(AccountId(place, program), agent), AccountId(place, program))
+
+
+def declare_solana_reputation(  # the agent, and the options of a declaration
+    agent: str,
+    chain: str | ChainId,
+    *others: AgentRegistration,
+    registry: str = SATI_NAME,
+    profile: Profile = PROFILE_8004,
+    endpoint: str | None = None,
+) -> dict[str, Any]:
+    """Declare the extension for a route of an agent on Solana: the value of `RouteConfig.extensions`.
+
+    Args:
+        agent: The agent's mint, or its asset.
+        chain: The chain (CAIP-2).
+        *others: The agent's registrations on further chains, one a chain.
+        registry: The name of its registry in the address book, `SATI` or `8004-solana`.
+        profile: The form of the messages.
+        endpoint: The URL of the service.
+
+    Raises:
+        MalformedIdentifierError: The agent or the chain is malformed.
+        InvalidArgumentError: Two registrations are on one chain, or the address book has no such registry on the chain.
+        InvalidMessageError: The URL is malformed.
+    """
+    own = solana_registration(agent, chain, registry)
+    return declaration_of(own, *others, profile=profile, endpoint=endpoint)
+
+
+def declare_sati_reputation(
+    mint: str,
+    chain: str | ChainId,
+    *others: AgentRegistration,
+    profile: Profile = PROFILE_8004,
+    endpoint: str | None = None,
+) -> dict[str, Any]:
+    """Declare the extension for a route of an agent of SATI. See `declare_solana_reputation`."""
+    return declare_solana_reputation(mint, chain, *others, profile=profile, endpoint=endpoint)

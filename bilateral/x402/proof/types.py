@@ -1,0 +1,379 @@
+"""Messages of the extension: the server's declaration, the client's declaration, the signed interaction.
+
+`of` reads a message strictly and ignores unknown fields, `to_object` writes it. A reader never uses the JSON Schema in
+a server's declaration, because that schema is the server's word too.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Final, Self
+
+from bilateral.core.signatures.blind_ratings import MAX_SERVER_LIFETIME
+from bilateral.x402.proof import fields as read
+from bilateral.x402.proof.errors import InvalidMessageError
+
+if TYPE_CHECKING:
+    from bilateral.core.identifiers import AccountId, ChainId, GlobalAgentId, TransactionRef
+
+REPUTATION_8004: Final = "8004-reputation"
+"""The extension's key in `extensions` of x402 messages."""
+
+VERSION: Final = "1.0.0"
+"""The version of the extension that this package writes. It reads every version 1."""
+
+X402_VERSION: Final = 2
+"""The version of x402 whose prices and payments have these headers."""
+
+MAX_REGISTRATIONS: Final = 32  # as many fit into `MAX_PAYMENT_HEADER`
+
+_VERSION = re.compile(r"([0-9]{1,6})\.[0-9]{1,6}\.[0-9]{1,6}")
+_SIGNATURE_BYTES: Final = (64, 65)  # r and s, or an Ed25519 signature; r, s and v
+
+
+@dataclass(frozen=True)
+class AgentRegistration:
+    """A server's agent on one chain ("AgentRegistration Object").
+
+    Attributes:
+        agent: The agent in its identity registry.
+        reputation_registry: The reputation registry, on the same chain; the identity registry itself on some chains.
+            None in the profile `reputation`, which does not name it.
+    """
+
+    agent: GlobalAgentId
+    reputation_registry: AccountId | None
+
+    def __post_init__(self) -> None:
+        """Refuse registries on different chains.
+
+        Raises:
+            InvalidMessageError: The registries are on different chains.
+        """
+        if self.reputation_registry is not None and self.reputation_registry.chain != self.agent.registry.chain:
+            problem = f"{self.reputation_registry} is not on the chain of {self.agent.registry}"
+            raise InvalidMessageError("reputationRegistry", "wrong_chain", problem)
+
+    @property
+    def chain(self) -> ChainId:
+        """The chain of both registries."""
+        return self.agent.registry.chain
+
+    @classmethod
+    def of(cls, value: Any, path: str = "registrations[0]", *, is_draft: bool = False) -> Self:
+        """Read a registration.
+
+        Args:
+            value: The JSON object.
+            path: Its place in the message, for errors.
+            is_draft: True in the profile `reputation`, whose registrations name no reputation registry.
+
+        Raises:
+            InvalidMessageError: A field is missing or invalid.
+        """
+        fields = read.record(value, path)
+        path += "."
+        registry = read.account(fields, "agentRegistry", path)
+        agent = read.agent(registry, fields, "agentId", path)
+        if is_draft:
+            return cls(agent, None)
+        reputation = read.account(fields, "reputationRegistry", path)
+        if reputation.chain != registry.chain:
+            problem = f"{reputation} is not on the chain of {registry}"
+            raise InvalidMessageError(path + "reputationRegistry", "wrong_chain", problem)
+        return cls(agent, reputation)
+
+    def to_object(self) -> dict[str, str]:
+        """Return the registration as a JSON object."""
+        named = {"agentRegistry": str(self.agent.registry), "agentId": self.agent.agent}
+        if self.reputation_registry is None:
+            return named
+        return {**named, "reputationRegistry": str(self.reputation_registry)}
+
+
+@dataclass(frozen=True)
+class BlindTerms:
+    """A server's offer to rate its clients blind (ours; see docs/blind-ratings.md).
+
+    Attributes:
+        after: The paid interaction of a client, counted from 1, from which on answers carry the server's envelope. A
+            rating is final, so a server may want to know its client first.
+        lifetime: The seconds for which an envelope holds; at most 14 days.
+    """
+
+    after: int = 1
+    lifetime: int = MAX_SERVER_LIFETIME
+
+    def __post_init__(self) -> None:
+        """Refuse terms out of range.
+
+        Raises:
+            InvalidMessageError: A number is out of range.
+        """
+        for name, most in (("after", read.MAX_SECONDS - 1), ("lifetime", MAX_SERVER_LIFETIME)):
+            if not 1 <= getattr(self, name) <= most:
+                raise InvalidMessageError(f"blind.{name}", "malformed", f"the number is out of range 1..{most}")
+
+    @classmethod
+    def of(cls, value: Any) -> Self:
+        """Read the terms.
+
+        Raises:
+            InvalidMessageError: A field is missing or invalid.
+        """
+        fields = read.record(value, "blind")
+        return cls(read.whole(fields, "after"), read.whole(fields, "lifetime"))
+
+    def to_object(self) -> dict[str, int]:
+        """Return the terms as a JSON object."""
+        return {"after": self.after, "lifetime": self.lifetime}
+
+
+@dataclass(frozen=True)
+class ReputationInfo:
+    """A server's declaration, `info` of the extension in a 402 response ("ReputationInfo Structure").
+
+    Attributes:
+        registrations: The server's agents, at least one.
+        version: The version of the extension.
+        endpoint: The URL of the server's service.
+        feedback_aggregator: The URL of a service that sends signed feedback and pays the gas.
+        blind: The terms of blind ratings; None if the server seals none.
+    """
+
+    registrations: tuple[AgentRegistration, ...]
+    version: str = VERSION
+    endpoint: str | None = None
+    feedback_aggregator: str | None = None
+    blind: BlindTerms | None = None
+
+    @classmethod
+    def of(cls, value: Any, *, is_draft: bool = False) -> Self:
+        """Read a declaration: `info`, or the object around it.
+
+        Args:
+            value: The JSON object.
+            is_draft: True in the profile `reputation`.
+
+        Raises:
+            InvalidMessageError: A field is missing or invalid, or the version is not 1.
+        """
+        fields = read.record(value, "info")
+        if "info" in fields:
+            fields = read.record(fields["info"], "info")
+        version = read.text(fields, "version")
+        match = _VERSION.fullmatch(version)
+        if not match:
+            raise InvalidMessageError("version", "malformed", "expected three numbers, such as 1.0.0")
+        if int(match[1]) != 1:
+            raise InvalidMessageError("version", "unsupported_version", f"version {version} is not supported")
+        registrations = _registrations(fields.get("registrations"), is_draft=is_draft)
+        if is_draft:
+            return cls(registrations, version)
+        return cls(
+            registrations=registrations,
+            version=version,
+            endpoint=read.optional_uri(fields, "endpoint"),
+            feedback_aggregator=read.optional_uri(fields, "feedbackAggregator"),
+            blind=None if fields.get("blind") is None else BlindTerms.of(fields["blind"]),
+        )
+
+    def to_object(self) -> dict[str, Any]:
+        """Return the declaration as a JSON object."""
+        optional = {"endpoint": self.endpoint, "feedbackAggregator": self.feedback_aggregator}
+        return {
+            "version": self.version,
+            "registrations": [registration.to_object() for registration in self.registrations],
+            **{name: uri for name, uri in optional.items() if uri is not None},
+            **({} if self.blind is None else {"blind": self.blind.to_object()}),
+        }
+
+    def registration_on(self, network: str) -> AgentRegistration | None:
+        """Return the first registration on a network (CAIP-2), or None ("Step 1")."""
+        return next((registration for registration in self.registrations if str(registration.chain) == network), None)
+
+
+@dataclass(frozen=True)
+class ClientAgent:
+    """A client's claim to be an agent ("Client Identity in PaymentPayload"). Anybody can make this claim.
+
+    Attributes:
+        agent: The claimed agent.
+    """
+
+    agent: GlobalAgentId
+
+    @classmethod
+    def of(cls, value: Any) -> Self | None:
+        """Read a claim: inside `info`, where this package writes it, or beside it, as in the specification's example.
+
+        Args:
+            value: `extensions["8004-reputation"]` of a payment payload.
+
+        Returns:
+            The claim; None if the client makes none.
+
+        Raises:
+            InvalidMessageError: A field is missing or invalid.
+        """
+        if value is None:
+            return None
+        outer = read.record(value, "8004-reputation")
+        info = outer.get("info")
+        for fields in (info, outer):
+            if isinstance(fields, dict) and ("clientAgentRegistry" in fields or "clientAgentId" in fields):
+                registry = read.account(fields, "clientAgentRegistry")
+                return cls(read.agent(registry, fields, "clientAgentId"))
+        return None
+
+    def to_object(self) -> dict[str, str]:
+        """Return the claim as the two fields that go into `info`."""
+        return {"clientAgentRegistry": str(self.agent.registry), "clientAgentId": self.agent.agent}
+
+
+@dataclass(frozen=True)
+class InteractionData:
+    """A server's signed statement about one paid request ("InteractionData Fields").
+
+    Attributes:
+        network: The payment's network.
+        agent_id: The agent in its registry.
+        task_ref: The reference of the payment's transaction, exactly as it was hashed.
+        interaction_hash: The signed hash.
+        signature: The agent's signature: 64 bytes for ed25519, 64 or 65 for secp256k1.
+        timestamp: The time of the signature in Unix time. It is not signed: show it, never decide by it. None in the
+            profile `reputation`.
+        agent_registry: The identity registry. The specification does not have this field; this package adds it.
+        data_hash: The hash of both bodies; only in the profile `reputation`, as are the following.
+        public_key: The key that signed.
+        algorithm: Its signature scheme.
+        feedback_endpoint: The URL of a service that takes feedback.
+        sealed_rating: The server's envelope for a blind rating, as it travelled; None without one. It is outside the
+            signed hash, and has a signature of its own.
+    """
+
+    network: ChainId
+    agent_id: str
+    task_ref: str
+    interaction_hash: bytes
+    signature: bytes
+    timestamp: int | None
+    agent_registry: AccountId | None = None
+    data_hash: bytes | None = None
+    public_key: bytes | None = None
+    algorithm: str | None = None
+    feedback_endpoint: str | None = None
+    sealed_rating: Any = None
+
+    @classmethod
+    def of(cls, value: Any) -> Self:
+        """Read a statement: bare, or inside `info` or `info.interaction`, as other extensions wrap theirs.
+
+        Raises:
+            InvalidMessageError: A field is missing or invalid, or two fields name different chains.
+        """
+        fields = read.record(value, "8004-reputation")
+        for name in ("info", "interaction"):
+            if isinstance(fields.get(name), dict):
+                fields = fields[name]
+        network = read.chain(fields, "networkId")
+        payment = read.transaction(fields, "taskRef")
+        if payment.chain != network:
+            raise InvalidMessageError("taskRef", "wrong_chain", f"{payment} is not on {network}, as networkId says")
+        registry = None if fields.get("agentRegistry") is None else read.account(fields, "agentRegistry")
+        agent_id = read.text(fields, "agentId")
+        if registry is not None:
+            if registry.chain != network:
+                raise InvalidMessageError("agentRegistry", "wrong_chain", f"{registry} is not on {network}")
+            read.agent(registry, fields, "agentId")
+        return cls(
+            network=network,
+            agent_id=agent_id,
+            task_ref=fields["taskRef"],
+            interaction_hash=read.hexadecimal(fields, "interactionHash", 32),
+            signature=read.hexadecimal(fields, "agentSignature", *_SIGNATURE_BYTES),
+            timestamp=read.whole(fields, "timestamp"),
+            agent_registry=registry,
+            sealed_rating=fields.get("sealedRating"),
+        )
+
+    @property
+    def payment(self) -> TransactionRef:
+        """The payment's transaction."""
+        return read.transaction({"taskRef": self.task_ref}, "taskRef")
+
+    def to_object(self) -> dict[str, Any]:
+        """Return the statement as a JSON object."""
+        registry = {} if self.agent_registry is None else {"agentRegistry": str(self.agent_registry)}
+        return {
+            "networkId": str(self.network),
+            "agentId": self.agent_id,
+            **registry,
+            "taskRef": self.task_ref,
+            "interactionHash": "0x" + self.interaction_hash.hex(),
+            "agentSignature": self.signature.hex(),
+            "timestamp": self.timestamp,
+            **({} if self.sealed_rating is None else {"sealedRating": self.sealed_rating}),
+        }
+
+
+@dataclass(frozen=True)
+class SettlementReceipt:
+    """A settlement as the server reports it in `PAYMENT-RESPONSE`, without any proof.
+
+    Attributes:
+        is_success: True if the server says that the payment was settled.
+        network: The payment's network.
+        transaction: The payment's transaction.
+        payer: The account that paid, if the server names it.
+        interaction: The statement among the extensions, not read yet; None if it is missing.
+    """
+
+    is_success: bool
+    network: str
+    transaction: str
+    payer: str | None
+    interaction: Any
+
+    @classmethod
+    def of(cls, value: Any, key: str = REPUTATION_8004) -> Self:
+        """Read a settlement: flat, as x402 writes it, or wrapped, as in the specification's example.
+
+        Args:
+            value: The JSON object.
+            key: The key of the statement among the extensions.
+
+        Raises:
+            InvalidMessageError: A field is missing or invalid.
+        """
+        fields = read.record(value, "PAYMENT-RESPONSE")
+        extensions = fields.get("extensions")
+        if extensions is not None:
+            extensions = read.record(extensions, "extensions").get(key)
+        settled, names = fields, ("network", "transaction")
+        if "settlementResponse" in fields:
+            settled, names = read.record(fields["settlementResponse"], "settlementResponse"), ("networkId", "txHash")
+        success = settled.get("success")
+        if not isinstance(success, bool):
+            raise InvalidMessageError(
+                "success", "missing" if success is None else "wrong_type", "expected true or false"
+            )
+        payer = None if settled.get("payer") is None else read.text(settled, "payer")
+        network, transaction = (read.text(settled, name) for name in names)
+        return cls(success, network, transaction, payer, extensions)
+
+
+def _registrations(value: Any, *, is_draft: bool) -> tuple[AgentRegistration, ...]:
+    """Read the list of registrations."""
+    if value is None:
+        raise InvalidMessageError("registrations", "missing", "the field is missing")
+    if not isinstance(value, list):
+        raise InvalidMessageError("registrations", "wrong_type", f"expected a list, not a {type(value).__name__}")
+    if not value:
+        raise InvalidMessageError("registrations", "malformed", "the list is empty")
+    if len(value) > MAX_REGISTRATIONS:
+        raise InvalidMessageError("registrations", "too_many", f"{len(value)} exceed the limit of {MAX_REGISTRATIONS}")
+    return tuple(
+        AgentRegistration.of(entry, f"registrations[{at}]", is_draft=is_draft) for at, entry in enumerate(value)
+    )

@@ -1,0 +1,170 @@
+"""The outcome of checking a proof: one check after the other, each passed, failed, or not possible."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from datetime import datetime
+
+    from bilateral.core.signatures.blind_messages import SignedEnvelope
+    from bilateral.documents import Signer
+    from bilateral.x402.proof.paid_requests import PaidRequest
+    from bilateral.x402.proof.types import AgentRegistration, InteractionData
+
+NOT_REGISTERED_ON_PAYMENT_NETWORK = "Agent not registered on chosen payment network"
+ADDRESS_MISMATCH = "Payment address mismatch - potential fraud. ABORTING."
+NOT_REGISTERED = "Agent not registered on this network"
+NO_VALID_SIGNERS = "No valid signers found"
+SIGNATURE_FAILED = "Signature verification failed"
+
+
+class CheckName(StrEnum):
+    """The checks of a proof, in the order in which they are made."""
+
+    SETTLEMENT = "settlement"
+    """The server reports a successful settlement."""
+    INTERACTION = "interaction"
+    """The answer carries a well-formed statement."""
+    AGENT = "agent"
+    """The statement is of the declared agent, in a registry on the allow-list."""
+    NETWORK = "network"
+    """The statement, the settlement and the payment name one network."""
+    TASK_REF = "task_ref"
+    """The statement names the transaction of the settlement."""
+    INTERACTION_HASH = "interaction_hash"
+    """The signed hash is that of the bodies."""
+    PAYMENT = "payment"
+    """The transaction used this authorization, and transferred the amount from the payer to `payTo`."""
+    PAY_TO = "pay_to"
+    """`payTo` was the agent's wallet at the payment's block."""
+    REGISTRATION_FILE = "registration_file"
+    """The agent's URI leads to an authentic registration file that names the agent."""
+    SIGNERS = "signers"
+    """The file lists a key that is valid."""
+    SIGNATURE = "signature"
+    """A valid key made the signature."""
+
+
+class Outcome(StrEnum):
+    """The outcome of a check. A check that was not possible is never a passed one."""
+
+    PASSED = "passed"
+    FAILED = "failed"
+    UNCHECKED = "unchecked"
+
+
+@dataclass(frozen=True)
+class EnvelopeCheck:
+    """The check of a server's envelope. `Verification.is_verified` does not depend on it.
+
+    Attributes:
+        outcome: `passed`; `failed` if the envelope is wrong; `unchecked` if there is none, or it cannot be checked.
+        problem: The reason why it did not pass; empty if it passed.
+        envelope: The envelope, to answer with `Client.seal_feedback`; None unless it passed.
+    """
+
+    outcome: Outcome
+    problem: str = ""
+    envelope: SignedEnvelope | None = None
+
+
+@dataclass(frozen=True)
+class Check:
+    """One check of a proof.
+
+    Attributes:
+        name: The check.
+        outcome: Its outcome.
+        problem: The reason why it did not pass; empty if it passed.
+        code: The reason for programs, such as `hash_mismatch`; empty if it passed. See `docs/x402.md`.
+        field: The path of the field that is missing or invalid, such as `interactionHash`; empty for other reasons.
+    """
+
+    name: CheckName
+    outcome: Outcome
+    problem: str = ""
+    code: str = ""
+    field: str = ""
+
+
+@dataclass(frozen=True)
+class Payment:
+    """A payment that a transaction made, according to its receipt.
+
+    Attributes:
+        payer: The account that paid.
+        payee: The account that was paid.
+        asset: The token.
+        amount: The amount in the token's smallest unit.
+        block: The block's number.
+        log_index: The transfer's log in the block. With chain and transaction, it identifies the payment.
+        time: The block's time.
+    """
+
+    payer: str
+    payee: str
+    asset: str
+    amount: int
+    block: int
+    log_index: int
+    time: datetime
+
+
+@dataclass(frozen=True)
+class Verification:
+    """All that was found out about one paid answer. Feedback needs nothing else.
+
+    Attributes:
+        checks: Each check with its outcome, in order.
+        interaction: The statement; None if there is none, or it is malformed.
+        registration: The agent that the server declared on the payment's network, if its registry is on the allow-list.
+        payment: The payment; None if it was not found.
+        signer: The key that made the signature; None if none was found.
+        is_historical: True if keys and file are judged at the payment's block, not now.
+        request_target: Method and URL of the request. They are not signed in the profile `8004-reputation`.
+        wallet_signer: The agent's wallet if it made the signature instead of a listed key; None otherwise.
+        profile: The key of the statement's profile.
+        paid: The request, its payment and its answer.
+        now: The same answer judged now, if this is a historical verification; None otherwise.
+        envelope: The check of the server's envelope for a blind rating, beside `is_verified`; None if the
+            server declares no blind ratings.
+        remarks: Facts beside the outcome: the source of a wallet on Solana, and forms that deviate and are accepted.
+    """
+
+    checks: tuple[Check, ...]
+    interaction: InteractionData | None = None
+    registration: AgentRegistration | None = None
+    payment: Payment | None = None
+    signer: Signer | None = None
+    is_historical: bool = False
+    request_target: str = ""
+    wallet_signer: str | None = None
+    profile: str = "8004-reputation"
+    paid: PaidRequest | None = None
+    now: Verification | None = None
+    remarks: tuple[str, ...] = ()
+    envelope: EnvelopeCheck | None = None
+
+    @property
+    def is_verified(self) -> bool:
+        """True if every check passed."""
+        return len(self.checks) == len(CheckName) and all(check.outcome is Outcome.PASSED for check in self.checks)
+
+    @property
+    def problems(self) -> tuple[str, ...]:
+        """A line for each check that did not pass; one in all for an error that the server takes no payment for."""
+        if self.paid is not None and self.paid.unpaid_status is not None:
+            return (f"nothing was paid: the server answers {self.paid.unpaid_status} without a settlement",)
+        return tuple(f"{check.name}: {check.problem}" for check in self.checks if check.outcome is not Outcome.PASSED)
+
+    def check(self, name: CheckName) -> Check:
+        """Return one check. A check that was never made is unchecked."""
+        missing = Check(name, Outcome.UNCHECKED, "the check was not made", "not_made")
+        return next((check for check in self.checks if check.name is name), missing)
+
+    def outcome(self, name: CheckName) -> Outcome:
+        """Return the outcome of one check."""
+        return self.check(name).outcome

@@ -1,0 +1,1 @@
+"""Servers that sell, prove their answers and take feedback."""

@@ -1,0 +1,130 @@
+"""Paid messages between agents (A2A). The request and the response are the parts of messages, as canonical JSON.
+
+The SDK has no A2A transport, and the specification does not name it: this form is our own. The server verifies and
+settles by the SDK inside `paid_exchange`:
+
+    with paid_exchange(message["parts"]) as exchange:
+        await server.verify_payment(payload, requirements, declared_extensions=declared)
+        answer = …
+        exchange.answer(answer["parts"])
+        settled = await server.settle_payment(payload, requirements, declared_extensions=declared)
+    answer["metadata"] = with_receipt(answer.get("metadata"), settled)
+
+The client checks the proof by `verifier.verify(paid_message(payment, message["parts"], answer))`.
+"""
+
+from __future__ import annotations
+
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Any, Final
+
+from bilateral.core.errors import InvalidArgumentError
+from bilateral.x402.proof.bodies import MAX_BODY
+from bilateral.x402.proof.errors import BodyTooLargeError
+from bilateral.x402.proof.interactions import message_parts
+from bilateral.x402.proof.paid_requests import PaidRequest
+from bilateral.x402.server.exchange import CURRENT, Exchange
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping, Sequence
+
+    from x402.schemas import SettleResponse
+
+RECEIPTS: Final = "x402.payment.receipts"
+"""The key of the settlements in a message's metadata, the newest last (A2A extension of x402)."""
+
+
+class MessageExchange:
+    """One paid message on its way through an agent.
+
+    Args:
+        exchange: The exchange that the extension's hooks read.
+        limit: The most bytes of an answer, in canonical JSON.
+    """
+
+    def __init__(self, exchange: Exchange, limit: int = MAX_BODY) -> None:
+        self._exchange, self._limit = exchange, limit
+
+    def answer(self, parts: Sequence[Any]) -> None:
+        """Take the answer. Without one, nothing is settled.
+
+        Args:
+            parts: The parts of the message, or of the artifact, that answers.
+
+        Raises:
+            InvalidArgumentError: Canonical JSON cannot hold a part. It must not be paid for.
+            BodyTooLargeError: The parts exceed the limit. They must not be paid for.
+        """
+        self._exchange.response = message_parts(parts, self._limit)
+
+    @property
+    def is_signed(self) -> bool:
+        """True once the settlement has a proof."""
+        return self._exchange.is_signed
+
+
+@contextmanager
+def paid_exchange(parts: Sequence[Any], limit: int = MAX_BODY) -> Iterator[MessageExchange]:
+    """Open a context in which the SDK's server verifies and settles the payment of one message.
+
+    Args:
+        parts: The parts of the message that is paid for. If the payment comes in a later message, those of the first.
+        limit: The most bytes of a message, in canonical JSON.
+
+    Yields:
+        The exchange, which takes the answer.
+
+    Raises:
+        InvalidArgumentError: Canonical JSON cannot hold a part.
+        BodyTooLargeError: The parts exceed the limit.
+    """
+    exchange = Exchange(request=message_parts(parts, limit))
+    token = CURRENT.set(exchange)
+    try:
+        yield MessageExchange(exchange, limit)
+    finally:
+        CURRENT.reset(token)
+
+
+def with_receipt(metadata: Mapping[str, Any] | None, settlement: SettleResponse) -> dict[str, Any]:
+    """Return the metadata of an answer with a further receipt, which carries the proof.
+
+    Args:
+        metadata: The metadata so far.
+        settlement: The settlement, as the SDK returns it.
+    """
+    content = dict(metadata or {})
+    earlier = content.get(RECEIPTS)
+    receipt = settlement.model_dump(by_alias=True, exclude_none=True)
+    return {**content, RECEIPTS: [*(earlier if isinstance(earlier, list) else []), receipt]}
+
+
+def paid_message(payment: dict[str, Any], request: Sequence[Any], answer: Mapping[str, Any]) -> PaidRequest:
+    """Put together a paid message for `Verifier.verify`.
+
+    Args:
+        payment: The payment payload that was sent, as a JSON object.
+        request: The parts of the message that was sent.
+        answer: The message or artifact that answers, with its metadata. A stranger wrote it.
+
+    Returns:
+        The paid message. Malformed answers and receipts fail when they are verified.
+
+    Raises:
+        InvalidArgumentError: Canonical JSON cannot hold a part of the request.
+        BodyTooLargeError: The request exceeds 32 MiB.
+    """
+    metadata, parts = answer.get("metadata"), answer.get("parts")
+    receipts = metadata.get(RECEIPTS) if isinstance(metadata, dict) else None
+    newest = receipts[-1] if isinstance(receipts, list) and receipts else None
+    try:
+        response = message_parts(parts) if isinstance(parts, list) else None
+    except (InvalidArgumentError, BodyTooLargeError):
+        response = None
+    return PaidRequest(
+        payment=payment,
+        settlement=newest if isinstance(newest, dict) else None,
+        request=message_parts(request),
+        response=response,
+        target="A2A message",
+    )

@@ -1,0 +1,305 @@
+"""The part that the adapters for ASGI and WSGI have in common. Neither reads nor sends anything."""
+
+from __future__ import annotations
+
+import base64
+import json
+import logging
+import re
+from typing import TYPE_CHECKING, Any, Final, TypeAlias
+
+from pydantic import ValidationError
+from x402.http.types import HTTPRequestContext
+from x402.http.x402_http_server_base import x402HTTPServerBase
+from x402.schemas import PaymentPayload
+
+from bilateral.core.errors import InvalidArgumentError
+from bilateral.x402.proof.answers import KeptAnswer, KeptAnswers
+from bilateral.x402.proof.bodies import decode_body
+from bilateral.x402.proof.errors import (
+    BodyTooLargeError,
+    ReputationExtensionError,
+    StreamingRouteError,
+    UnsupportedBodyError,
+)
+from bilateral.x402.proof.headers import decode_header
+from bilateral.x402.proof.payments import unsupported_kind
+from bilateral.x402.proof.profiles import PROFILES
+from bilateral.x402.proof.streaming import is_stream
+from bilateral.x402.server.exchange import Refusal
+from bilateral.x402.server.server import Reputation8004ResourceServerExtension
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping
+
+    from x402.http.types import RouteConfig
+
+    from bilateral.x402.clients.preflight import Preflight
+    from bilateral.x402.proof.streaming import StreamingRoute
+    from bilateral.x402.server.exchange import Exchange
+
+logger = logging.getLogger("bilateral.x402")
+
+KeptParts: TypeAlias = tuple[int, tuple[tuple[bytes, bytes], ...], bytes]
+"""The status, the headers and the body of a response."""
+
+
+_PARAMETER: Final = re.compile(r"\\{([^{}]*?)\\}")
+"""A parameter of a path, after `re.escape`."""
+
+
+MAX_PAYMENT_HEADER: Final = 32 * 1024
+"""The most characters of `PAYMENT-SIGNATURE`. With both profiles and 32 registrations, a payment has about 24,000."""
+
+
+class HttpAdapter:
+    """The decisions about paid requests over HTTP.
+
+    Attributes:
+        limit: The most bytes of a body, decoded.
+        answers: Paid answers, kept for clients that lost them.
+    """
+
+    def __init__(
+        self,
+        routes: Mapping[str, RouteConfig],
+        server: Any,
+        limit: int,
+        answers: KeptAnswers,
+        preflight: Preflight | None = None,
+    ) -> None:
+        """Find the extension and the routes that declare it."""
+        self.limit, self.answers = limit, answers
+        self._preflight, self._all_routes, self._server = preflight, routes, server
+        declared = {pattern: PROFILES.keys() & (route.extensions or {}).keys() for pattern, route in routes.items()}
+        self._routes = x402HTTPServerBase(server, {pattern: routes[pattern] for pattern in routes if declared[pattern]})
+        self._paths = [pattern.rpartition(" ")[2] for pattern in routes if declared[pattern]]
+        registered = [
+            extension
+            for extension in server.get_extensions()
+            if isinstance(extension, Reputation8004ResourceServerExtension)
+        ]
+        self._extensions = {extension.key: extension for extension in registered}
+        if preflight is not None:
+            for extension in registered:
+                extension.verifier = extension.verifier or preflight.verifier
+        self._declared = declared
+
+    def check_routes(self) -> None:
+        """Check the settings of the routes that declare the extension.
+
+        Raises:
+            InvalidArgumentError: The server has not registered it, or a route asks for payments of an unsupported kind.
+        """
+        for missing in sorted(set().union(*self._declared.values()) - self._extensions.keys()):
+            raise InvalidArgumentError(f"a route declares {missing}: register the extension with the server")
+        for pattern, keys in self._declared.items():
+            if keys:
+                _refuse_unsupported(pattern, self._all_routes[pattern])
+
+    def declares(self, method: str, path: str, decoded_path: str | None = None) -> bool:
+        """Tell whether a request is for a paid route that declares a profile, by the SDK's own rules.
+
+        Args:
+            method: The HTTP method.
+            path: The path as it was sent, with its escapes.
+            decoded_path: The path without escapes.
+        """
+        context = HTTPRequestContext(None, path, method, decoded_path=decoded_path)  # type: ignore[arg-type]
+        return bool(self._routes.requires_payment(context))
+
+    def check_agents(self) -> None:
+        """Check the agents, wallets and keys behind the routes, if the server was given a `Preflight`.
+
+        Raises:
+            PreflightError: A check did not pass.
+        """
+        if self._preflight is None:
+            logger.warning("nothing checks the agent, payTo and the signing key at start: pass preflight=Preflight(…)")
+            return
+        keys = {key: extension.public_key for key, extension in self._extensions.items()}
+        self._preflight.run(self._all_routes, keys, self._server)
+
+    def refuse_streaming(self, routes: Iterable[StreamingRoute]) -> None:
+        """Refuse streaming routes of the application that declare the extension.
+
+        Raises:
+            StreamingRouteError: One does.
+        """
+        for methods, path in routes:
+            pattern = re.compile(_PARAMETER.sub(_parameter_pattern, re.escape(path)))
+            paths = [path, *(path for path in self._paths if pattern.fullmatch(path))]
+            for method in sorted(methods):
+                if any(self.declares(method, path) for path in paths):
+                    raise StreamingRouteError(f"{method} {path}")
+
+    def refuse_stream(self, headers: Mapping[str, str]) -> None:
+        """Refuse a response that streams, as soon as its headers are known.
+
+        Args:
+            headers: The headers, by their names in lower case.
+
+        Raises:
+            Refusal: It streams. It must not be paid for.
+        """
+        if is_stream(headers.get("content-type", "")):
+            raise Refusal(500, "streaming_response")
+
+    def check_payment_header(self, header: str) -> None:
+        """Check length and form of `PAYMENT-SIGNATURE`, before anything else is read.
+
+        Raises:
+            Refusal: It is too long, malformed, not a payment of version 2, or has a name twice.
+        """
+        if len(header) > MAX_PAYMENT_HEADER:
+            raise Refusal(431, "payment_header_too_long")
+        try:
+            PaymentPayload.model_validate(decode_header(header))
+        except ValidationError:
+            raise Refusal(400, "payment_header_malformed") from None
+
+    def check_body_headers(self, content_length: str, content_encoding: str) -> None:
+        """Check the headers of a body before it is read.
+
+        Raises:
+            Refusal: The length exceeds the limit, or the encoding is unknown.
+        """
+        if content_encoding:
+            self.request_body(b"", content_encoding)
+        digits = content_length.strip().lstrip("0")
+        if digits.isdecimal() and (len(digits) > len(str(self.limit)) or int(digits) > self.limit):
+            raise Refusal.of(BodyTooLargeError(self.limit))
+
+    def request_body(self, body: bytes, encoding: str) -> bytes:
+        """Return a request's body as the application will see it.
+
+        Raises:
+            Refusal: It cannot be decoded, or is too large.
+        """
+        try:
+            return decode_body(body, encoding, self.limit)
+        except ReputationExtensionError as error:
+            raise Refusal.of(error) from None
+
+    def response_body(self, body: bytes, headers: Mapping[str, str], *, is_too_large: bool) -> bytes:
+        """Return a response's body as its client will see it.
+
+        Args:
+            body: The body.
+            headers: The headers, by their names in lower case.
+            is_too_large: True if the body was given up because of its size.
+
+        Raises:
+            Refusal: The response streams, is too large, or cannot be decoded. It must not be paid for.
+        """
+        self.refuse_stream(headers)
+        if is_too_large:
+            raise Refusal(500, "response_too_large")
+        try:
+            return decode_body(body, headers.get("content-encoding", ""), self.limit)
+        except BodyTooLargeError:
+            raise Refusal(500, "response_too_large") from None
+        except UnsupportedBodyError:
+            raise Refusal(500, "response_not_signable") from None
+
+    def decoded(self, body: bytes, encoding: str) -> bytes | None:
+        """Return a decoded body; None if it cannot be decoded."""
+        try:
+            return decode_body(body, encoding, self.limit)
+        except ReputationExtensionError:
+            return None
+
+    def kept(self, payment: bytes | None) -> KeptAnswer | None:
+        """Return the answer that a payment bought before.
+
+        Args:
+            payment: The hash of the payment, see `payment_of`; None if it cannot fetch its answer again.
+        """
+        if payment is None:
+            return None
+        try:
+            return self.answers.find(payment)
+        except Exception:
+            logger.exception("the store of kept answers fails: the request is served as a new one")
+            return None
+
+    def refuse_other_request(self, kept: KeptAnswer, exchange: Exchange) -> None:
+        """Refuse to answer a request by the answer to another one.
+
+        Raises:
+            Refusal: The payment bought the answer to another request.
+        """
+        if kept.request != exchange.identity:
+            raise Refusal(409, "payment_of_another_request")
+
+    def keep(self, payment: bytes | None, exchange: Exchange, response: KeptParts) -> None:
+        """Keep a signed answer for a client that loses it, or an unsigned one whose payment may still be settled.
+
+        It raises nothing, because the client has paid.
+
+        Args:
+            payment: The hash of the payment; None if the answer cannot be fetched again.
+            exchange: The exchange.
+            response: Status, headers and body.
+        """
+        if payment is None:
+            return
+        if exchange.is_signed:
+            answer = KeptAnswer(exchange.identity, *response)
+        elif exchange.is_unsettled and exchange.captured is not None:
+            answer = KeptAnswer.unsettled(exchange.identity, *exchange.captured)
+        else:
+            return
+        try:
+            self.answers.keep(payment, answer)
+        except Exception:
+            logger.exception("the store of kept answers fails: the client cannot fetch this answer again")
+
+    def count_unsigned(self, exchange: Exchange) -> None:
+        """Count the proofs of a payment that came first, if its answer has no `PAYMENT-RESPONSE` for them."""
+        for key in tuple(exchange.declarations):
+            del exchange.declarations[key]
+            self._extensions[key].count_unsigned("no PAYMENT-RESPONSE")
+
+    def sign_settled(self, exchange: Exchange, header: str | None) -> str | None:
+        """Sign an exchange that was settled before the application ran.
+
+        Args:
+            exchange: The exchange, with its response.
+            header: `PAYMENT-RESPONSE` as the SDK wrote it.
+
+        Returns:
+            The header with the proof; None if there is no proof.
+        """
+        settlement, message = exchange.settlement, decode_header(header)
+        if settlement is None or message is None:
+            return None
+        extensions = dict(message.get("extensions") or {})
+        for key in tuple(exchange.declarations):
+            extension, declaration = self._extensions[key], exchange.declarations.pop(key)
+            try:
+                extensions[key] = extension.sign(declaration, settlement, exchange)
+            except Exception as error:  # noqa: BLE001  # the client has paid: nothing may keep the answer back
+                extension.count_unsigned(type(error).__name__)
+        return base64.b64encode(json.dumps({**message, "extensions": extensions}).encode()).decode()
+
+
+def _refuse_unsupported(pattern: str, route: RouteConfig) -> None:
+    """Refuse a route that asks for payments whose settlement cannot be checked.
+
+    Raises:
+        InvalidArgumentError: It does.
+    """
+    for option in route.accepts if isinstance(route.accepts, list) else [route.accepts]:
+        price: Any = option.price  # an amount of money, a function, or an amount of a token with its terms
+        of_token = price.get("extra") if isinstance(price, dict) else getattr(price, "extra", None)
+        code = unsupported_kind(option.scheme, str(option.network), {**(of_token or {}), **(option.extra or {})})
+        if code is not None:
+            raise InvalidArgumentError(
+                f"{pattern} asks for payments that cannot be checked ({code}): offer the scheme exact, by EIP-3009"
+            )
+
+
+def _parameter_pattern(parameter: re.Match[str]) -> str:
+    """Return the pattern of a path's parameter. One with the converter `path` takes slashes, and may be empty."""
+    return ".*" if parameter[1].endswith(":path") else "[^/]+"

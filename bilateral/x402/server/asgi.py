@@ -1,0 +1,424 @@
+"""The adapter for FastAPI and other ASGI applications.
+
+    app = FastAPI()
+    app.add_middleware(ReputationMiddleware, routes=routes, server=server)
+
+It replaces the SDK's `payment_middleware`, which it wraps. The request's body is read once the payment is verified,
+and the response's body is captured inside the SDK's middleware. Add it last, so that middleware that compresses stands
+inside or outside, as you like.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import time
+from io import BytesIO
+from typing import TYPE_CHECKING, Any, Final, TypeVar
+
+from starlette.middleware.base import BaseHTTPMiddleware
+from x402.http.middleware.fastapi import payment_middleware
+
+from bilateral.core.errors import InvalidArgumentError
+from bilateral.x402.proof.answers import KeptAnswers, payment_of
+from bilateral.x402.proof.bodies import MAX_BODY
+from bilateral.x402.proof.errors import BodyTooLargeError, PreflightError, StreamingRouteError
+from bilateral.x402.proof.streaming import asgi_streams
+from bilateral.x402.server.adapters import HttpAdapter
+from bilateral.x402.server.exchange import CURRENT, Afterwards, Exchange, Refusal
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+
+    from starlette.types import ASGIApp, Message, Receive, Scope, Send
+    from x402 import x402ResourceServer
+    from x402.http.types import RouteConfig
+
+    from bilateral.core.errors import BilateralError
+    from bilateral.x402.clients.preflight import Preflight
+
+logger = logging.getLogger("bilateral.x402")
+
+T = TypeVar("T")
+
+_EXCHANGE: Final = "bilateral.x402.server.exchange"
+
+_RECHECK_SECONDS: Final = 60.0
+"""The time for which a failed check refuses paid requests: a node that was down may be back."""
+
+_SHORTCUT: Final = "http.response."
+
+Headers = list[tuple[bytes, bytes]]
+
+
+class ReputationMiddleware:
+    """The SDK's payment middleware for ASGI, with the bodies captured and paid answers signed.
+
+    Args:
+        app: The application; `add_middleware` gives it.
+        routes: The paid routes, as for the SDK's `payment_middleware`.
+        server: The resource server. Register the extension with it.
+        limit: The most bytes of a request or response body, decoded.
+        answers: Keeps paid answers for clients that lose the connection; by default in memory. Several processes need a
+            `bilateral.x402.server.stores.StoredAnswers`.
+        preflight: Checks agent, wallet and signing key when the application starts. Without it a warning is logged.
+            If a check fails, the start fails. A server that sends no lifespan refuses paid requests instead.
+        settings: Further settings of the SDK's `payment_middleware`.
+
+    Raises:
+        PreflightError: A check at start-up did not pass.
+        StreamingRouteError: A paid route that declares the extension streams. Raised at start-up.
+        InvalidArgumentError: A route declares the extension, and the server has not registered it.
+    """
+
+    def __init__(  # noqa: PLR0913  # settings, all but two with a default
+        self,
+        app: ASGIApp,
+        *,
+        routes: dict[str, RouteConfig],
+        server: x402ResourceServer,
+        limit: int = MAX_BODY,
+        answers: KeptAnswers | None = None,
+        preflight: Preflight | None = None,
+        settings: Mapping[str, Any] | None = None,
+    ) -> None:
+        self._adapter = HttpAdapter(routes, server, limit, answers or KeptAnswers(), preflight)
+        try:
+            asyncio.get_running_loop()  # Starlette makes its middleware in the lifespan, where servers swallow errors
+        except RuntimeError:
+            self._adapter.check_routes()
+        self._app = app
+        self._paid = BaseHTTPMiddleware(
+            _Capture(app, self._adapter), payment_middleware(routes, server, **(settings or {}))
+        )
+        self._problem: BilateralError | None = None
+        self._checked_until, self._check = float("-inf"), asyncio.Lock()
+        self._afterwards = Afterwards()
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Answer a request."""
+        if scope["type"] == "lifespan":
+            await self._live(scope, receive, send)
+            return
+        is_paid = scope["type"] == "http" and self._declares(scope)
+        problem = await self._start_problem(scope) if is_paid else None
+        if problem is not None:
+            await _refuse(send, Refusal(503, problem.reason))
+        elif is_paid and (header := _header(scope, b"payment-signature")):
+            await self._serve_paid(scope, receive, send, header)
+        else:
+            await self._paid(scope, receive, send)
+
+    async def _serve_paid(self, scope: Scope, receive: Receive, send: Send, header: bytes) -> None:
+        """Answer a request with a payment."""
+        target = scope["raw_path"].partition(b"?")[0] + b"?" + scope["query_string"]
+        exchange = Exchange(is_on_loop=True, method=scope["method"], raw_target=target)
+        exchange.target = target.decode("latin-1").removesuffix("?")
+        incoming = _Incoming(scope, receive, exchange, self._adapter)
+        payment = payment_of(header.decode("latin-1"))
+        try:
+            self._adapter.check_payment_header(header.decode("latin-1"))
+            self._adapter.check_body_headers(
+                *(_header(scope, name).decode("latin-1") for name in (b"content-length", b"content-encoding"))
+            )
+            kept = None if payment is None else await _call(self._adapter, self._adapter.kept, payment)
+            if kept is not None:
+                await incoming.read()
+                self._adapter.refuse_other_request(kept, exchange)
+        except Refusal as refusal:
+            await _refuse(send, refusal)
+            return
+        if kept is not None and not kept.is_unsettled:
+            await _answer(send, kept.status, list(kept.headers), kept.body)
+            return
+        exchange.unsettled = kept
+        outgoing = _Outgoing(send, exchange, self._adapter, payment)
+        token, work = CURRENT.set(exchange), None
+        try:
+            await self._paid({**scope, _EXCHANGE: (exchange, incoming)}, incoming, outgoing)
+        except asyncio.CancelledError:  # some servers cancel the requests of clients that hang up
+            for abandon in exchange.abandonments:
+                abandon()
+            raise
+        finally:
+            CURRENT.reset(token)
+            self._adapter.count_unsigned(exchange)
+            if exchange.is_settled and exchange.afterwards:  # also if the client hung up
+                work = self._afterwards.submit(exchange)
+        if work is not None:
+            await asyncio.shield(asyncio.wrap_future(work))
+
+    async def _live(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Check the start, and run the application's lifespan.
+
+        Raises:
+            BilateralError: A check did not pass. The server was told that the start failed, so that it ends.
+        """
+        problem = await self._start_problem(scope)
+        if problem is not None:
+            await receive()
+            await send({"type": "lifespan.startup.failed", "message": str(problem)})
+            raise problem
+        try:
+            await self._paid(scope, receive, send)
+        finally:
+            self._afterwards.close()
+
+    async def _start_problem(self, scope: Scope) -> BilateralError | None:
+        """Return the reason not to take payments; None without one.
+
+        It is checked at start, or at the first paid request of a server that sends no lifespan, and again a minute
+        after it failed.
+        """
+        if time.monotonic() < self._checked_until:
+            return self._problem
+        async with self._check:
+            if time.monotonic() >= self._checked_until:
+                try:
+                    self._adapter.check_routes()
+                    self._adapter.refuse_streaming(asgi_streams(scope.get("app") or self._app))
+                    await asyncio.to_thread(self._adapter.check_agents)
+                    self._problem, self._checked_until = None, float("inf")
+                except (PreflightError, StreamingRouteError, InvalidArgumentError) as error:
+                    logger.error("paid routes are refused: %s", error)  # noqa: TRY400  # no fault of the program
+                    self._problem, self._checked_until = error, time.monotonic() + _RECHECK_SECONDS
+        return self._problem
+
+    def _declares(self, scope: Scope) -> bool:
+        """Tell whether the request is for a paid route that declares the extension."""
+        path = scope["raw_path"].decode("ascii", "replace").split("?")[0]
+        return self._adapter.declares(scope["method"], path, scope["path"])
+
+
+class _Capture:
+    """Captures the response of a paid request in one piece, and replaces one that could not be signed."""
+
+    def __init__(self, app: ASGIApp, adapter: HttpAdapter) -> None:
+        self._app, self._adapter = app, adapter
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        exchange: Exchange | None
+        incoming: _Incoming
+        exchange, incoming = scope.get(_EXCHANGE, (None, None))
+        if exchange is None or not exchange.is_paid:
+            await self._app(scope, receive, send)
+            return
+        response = _Buffered(send, exchange, self._adapter, is_head=scope["method"] == "HEAD")
+        if exchange.unsettled is not None:
+            kept = exchange.unsettled
+            await response({"type": "http.response.start", "status": kept.status, "headers": kept.sent_headers})
+            await response({"type": "http.response.body", "body": kept.body})
+            return
+        try:
+            await incoming.read()
+        except Refusal as refusal:
+            await response.refuse(refusal)
+            return
+        try:
+            await self._app(_decoded_scope(scope, exchange), receive, response)
+        except Exception:
+            if not response.is_refused:
+                raise
+        await response.end()
+
+
+class _Buffered:
+    """Takes a response, and passes it on at its last message: the application may go on with background tasks.
+
+    It stops a response that cannot be signed, because a stream may have no end.
+    """
+
+    def __init__(self, send: Send, exchange: Exchange, adapter: HttpAdapter, *, is_head: bool) -> None:
+        self._send, self._exchange, self._adapter, self._is_head = send, exchange, adapter, is_head
+        self._start: Message | None = None
+        self._body = _Body()
+        self._is_ended = False
+        self.is_refused = False
+
+    async def __call__(self, message: Message) -> None:
+        if self._is_ended:
+            return
+        try:
+            if message["type"] == "http.response.start":
+                self._start = message
+                self._adapter.refuse_stream(_texts(message["headers"]))
+            elif message["type"] == "http.response.body" and self._start is not None:
+                self._body.add(message.get("body", b""))
+                if self._body.size > self._adapter.limit:
+                    self._adapter.response_body(b"", {}, is_too_large=True)
+                if not message.get("more_body"):
+                    await self._pass_on(self._start)
+        except Refusal as refusal:
+            await self.refuse(refusal)
+            raise  # stops the application
+
+    async def end(self) -> None:
+        """Pass on a response whose last message is missing. The application has ended."""
+        if self._is_ended or self._start is None:
+            return
+        try:
+            await self._pass_on(self._start)
+        except Refusal as refusal:
+            await self.refuse(refusal)
+
+    async def _pass_on(self, start: Message) -> None:
+        """Send the whole response.
+
+        Raises:
+            Refusal: It cannot be signed.
+        """
+        body = self._body.joined
+        seen = self._adapter.response_body(body, _texts(start["headers"]), is_too_large=False)
+        self._exchange.response = b"" if self._is_head else seen
+        self._exchange.captured = start["status"], tuple(start["headers"]), body
+        self._is_ended = True
+        await self._send(start)
+        await self._send({"type": "http.response.body", "body": body})
+
+    async def refuse(self, refusal: Refusal) -> None:
+        """Send a refusal instead of the response."""
+        self._is_ended = self.is_refused = True
+        self._body = _Body()
+        self._exchange.response = refusal.body
+        await _refuse(self._send, refusal)
+
+
+class _Body:
+    """A body in pieces. A single piece is never copied, and several are copied once: bodies may have 32 MiB."""
+
+    def __init__(self) -> None:
+        self.size = 0
+        self._first = b""
+        self._whole: BytesIO | None = None
+
+    def add(self, piece: bytes) -> None:
+        if not piece:
+            return
+        self.size += len(piece)
+        if self._whole is None and not self._first:
+            self._first = piece
+            return
+        if self._whole is None:
+            self._whole = BytesIO()
+            self._whole.write(self._first)
+            self._first = b""
+        self._whole.write(piece)  # frees each piece at once, so that the next one takes its memory
+
+    @property
+    def joined(self) -> bytes:
+        """The whole body."""
+        return self._first if self._whole is None else self._whole.getvalue()
+
+
+class _Incoming:
+    """Holds back the body of a request until its payment is verified, and gives it to the application in one piece."""
+
+    def __init__(self, scope: Scope, receive: Receive, exchange: Exchange, adapter: HttpAdapter) -> None:
+        self._encoding = _header(scope, b"content-encoding").decode("latin-1")
+        self._receive, self._exchange, self._adapter = receive, exchange, adapter
+        self._is_read = self._is_replayed = False
+
+    async def __call__(self) -> Message:
+        if not self._is_read or self._is_replayed:
+            return await self._receive()
+        self._is_replayed = True
+        return {"type": "http.request", "body": self._exchange.request, "more_body": False}
+
+    async def read(self) -> None:
+        """Read the body.
+
+        Raises:
+            Refusal: It is too large, cannot be decoded, or the client hung up.
+        """
+        body, is_complete = _Body(), False
+        while not is_complete:
+            message = await self._receive()
+            if message["type"] == "http.disconnect":
+                raise Refusal(400, "client_disconnected")
+            body.add(message.get("body", b""))
+            if body.size > self._adapter.limit:
+                raise Refusal.of(BodyTooLargeError(self._adapter.limit))
+            is_complete = not message.get("more_body")
+        self._exchange.request = self._adapter.request_body(body.joined, self._encoding)
+        self._is_read = True
+
+
+class _Outgoing:
+    """Passes a response on to the client. Signs it, if it was paid before the application ran, and keeps it."""
+
+    def __init__(self, send: Send, exchange: Exchange, adapter: HttpAdapter, payment: bytes | None) -> None:
+        self._send, self._exchange, self._adapter, self._payment = send, exchange, adapter, payment
+        self._start: Message | None = None
+        self._body = _Body()
+
+    async def __call__(self, message: Message) -> None:
+        if message["type"] == "http.response.start":
+            self._start = message
+            return
+        if message["type"] != "http.response.body" or self._start is None:
+            await self._send(message)
+            return
+        self._body.add(message.get("body", b""))
+        if message.get("more_body"):
+            return
+        body, start = self._body.joined, self._start
+        headers: Headers = list(start["headers"])
+        if self._exchange.settlement is not None:
+            headers = await asyncio.to_thread(self._signed, headers, body)
+        if self._payment is not None:
+            parts = (start["status"], tuple(headers), body)
+            await _call(self._adapter, self._adapter.keep, self._payment, self._exchange, parts)
+        await self._send({**start, "headers": headers})
+        await self._send({"type": "http.response.body", "body": body})
+
+    def _signed(self, headers: Headers, body: bytes) -> Headers:
+        """Add the proof to the header of a settlement that came before the application ran."""
+        texts = _texts(headers)
+        self._exchange.response = self._adapter.decoded(body, texts.get("content-encoding", ""))
+        value = self._adapter.sign_settled(self._exchange, texts.get("payment-response"))
+        if value is None:
+            return headers
+        kept = [(name, text) for name, text in headers if name.lower() != b"payment-response"]
+        return [*kept, (b"payment-response", value.encode("latin-1"))]
+
+
+async def _call(adapter: HttpAdapter, function: Callable[..., T], *arguments: Any) -> T:
+    """Call a function that uses the store of kept answers, in a thread if the store may wait."""
+    if adapter.answers.is_blocking:
+        return await asyncio.to_thread(function, *arguments)
+    return function(*arguments)
+
+
+def _texts(headers: Headers) -> dict[str, str]:
+    """Return headers as texts, by their names in lower case."""
+    return {name.decode("latin-1").lower(): value.decode("latin-1") for name, value in headers}
+
+
+def _header(scope: Scope, name: bytes) -> bytes:
+    """Return a request's header; empty if it is missing."""
+    return b", ".join(value for key, value in scope["headers"] if key.lower() == name)
+
+
+def _decoded_scope(scope: Scope, exchange: Exchange) -> Scope:
+    """Return the scope of a request whose body has no content encoding any more."""
+    dropped = {b"content-encoding", b"content-length", b"transfer-encoding"}
+    headers = [(name, value) for name, value in scope["headers"] if name.lower() not in dropped]
+    headers.append((b"content-length", str(len(exchange.request)).encode()))
+    # With such extensions, servers send files past the application.
+    extensions = {
+        name: extension for name, extension in (scope.get("extensions") or {}).items() if not name.startswith(_SHORTCUT)
+    }
+    return {**scope, "headers": headers, "extensions": extensions}
+
+
+async def _answer(send: Send, status: int, headers: Headers, body: bytes) -> None:
+    """Send a whole response."""
+    headers = [(name, value) for name, value in headers if name.lower() != b"content-length"]
+    headers.append((b"content-length", str(len(body)).encode()))
+    await send({"type": "http.response.start", "status": status, "headers": headers})
+    await send({"type": "http.response.body", "body": body})
+
+
+async def _refuse(send: Send, refusal: Refusal) -> None:
+    """Send a refusal."""
+    await _answer(send, refusal.status, [(b"content-type", b"application/json")], refusal.body)

@@ -1,0 +1,174 @@
+"""A facilitator's client that believes the chain: it looks each settlement on Solana up before the answer goes out.
+
+    facilitator = confirm_settlement(HTTPFacilitatorClient(config), "https://api.mainnet-beta.solana.com", MAINNET)
+    server = x402ResourceServer(facilitator)
+
+The facilitator of the SDK x402 2.25.0 reports success for a transaction that got into a block and failed: it looks at
+the confirmation first, and then no more at the error. Without this client, a seller answers such a request unpaid.
+"""
+
+from __future__ import annotations
+
+import inspect
+import logging
+import threading
+import time
+from collections import OrderedDict
+from typing import TYPE_CHECKING, Any, Final
+
+from bilateral.core.errors import BilateralError
+from bilateral.core.errors.solana import SolanaPaymentError, UnknownTransactionError
+from bilateral.core.identifiers import ChainId
+from bilateral.node.running import AsyncStepRunner, StepRunner
+from bilateral.node.steps import Pause
+from bilateral.node.transport import AsyncTransport, Transport
+from bilateral.solana.nodes import SolanaNode
+from bilateral.solana.payments import ExpectedPayment, find_payment
+from bilateral.x402.server.reservations import payment_key
+
+if TYPE_CHECKING:
+    from x402.schemas import PaymentPayload, PaymentRequirements, SettleResponse
+
+    from bilateral.node.steps import Operation
+
+logger = logging.getLogger("bilateral.x402")
+
+WAIT_SECONDS: Final = 20.0
+"""The time in which a node must know a settled transaction. Confirmation takes a second or two."""
+
+_POLL_SECONDS: Final = 0.5
+"""A slot of Solana takes 0.4 seconds."""
+
+_MAX_PENDING: Final = 10_000
+"""Settlements without a confirmation that are remembered; the oldest is forgotten first."""
+
+PENDING: Final = "settlement_pending"
+FAILED: Final = "transaction_failed"
+
+
+def confirm_settlement(
+    facilitator: Any, provider: str, chain: str, *, seconds: float = WAIT_SECONDS, request_timeout: float = 30.0
+) -> Any:
+    """Return a facilitator's client that asks a node for the outcome of each settlement on one chain of Solana.
+
+    Args:
+        facilitator: The SDK's client of the facilitator, with or without an event loop.
+        provider: The URL of a node.
+        chain: The chain (CAIP-2). Settlements on other chains are passed on.
+        seconds: The time in which the node must know a settled transaction.
+        request_timeout: Seconds for one request to the node.
+
+    Returns:
+        The client, for `x402ResourceServer` or `x402ResourceServerSync`.
+
+    Raises:
+        MalformedIdentifierError: The chain is malformed.
+        InvalidArgumentError: The chain is not on Solana, or the URL is invalid.
+    """
+    look_up = _Confirmation(ChainId.parse(chain), seconds)
+    if inspect.iscoroutinefunction(facilitator.settle):
+        return AsyncConfirmingFacilitator(facilitator, look_up, AsyncTransport(provider, request_timeout))
+    return ConfirmingFacilitator(facilitator, look_up, Transport(provider, request_timeout))
+
+
+class _Confirmation:
+    """The outcome of settlements, and those that are still pending."""
+
+    def __init__(self, chain: ChainId, seconds: float) -> None:
+        self.node, self._seconds = SolanaNode(chain), seconds
+        self._pending: OrderedDict[bytes, SettleResponse] = OrderedDict()
+        self._lock = threading.Lock()
+
+    def concerns(self, requirements: PaymentRequirements) -> bool:
+        """Tell whether a payment is on the chain."""
+        return str(requirements.network) == str(self.node.chain)
+
+    def pending(self, payload: PaymentPayload, requirements: PaymentRequirements) -> SettleResponse | None:
+        """Take the settlement of a payment whose outcome was not known when it was asked for before."""
+        with self._lock:
+            return self._pending.pop(_key(payload, requirements), None)
+
+    def outcome(
+        self, payload: PaymentPayload, requirements: PaymentRequirements, settled: SettleResponse
+    ) -> Operation[SettleResponse]:
+        """Return a settlement if the chain confirms it, and a failure otherwise."""
+        accepted = {"asset": requirements.asset, "payTo": requirements.pay_to, "amount": requirements.amount}
+        end = time.monotonic() + self._seconds
+        while True:
+            try:
+                expected = ExpectedPayment.of(accepted, payload.payload)
+                yield from find_payment(self.node, expected, settled.transaction, 1)
+            except UnknownTransactionError as error:
+                problem = str(error)
+            except SolanaPaymentError as error:
+                logger.error("the facilitator reports a settlement that the chain refutes: %s", error)  # noqa: TRY400  # expected
+                return _failure(settled, FAILED, str(error))
+            except BilateralError as error:
+                problem = f"{type(error).__name__}: {error}"
+            else:
+                return settled
+            if time.monotonic() >= end:
+                logger.error("a settlement is not confirmed: %s", problem)
+                with self._lock:
+                    self._pending[_key(payload, requirements)] = settled
+                    while len(self._pending) > _MAX_PENDING:
+                        self._pending.popitem(last=False)
+                return _failure(settled, PENDING, problem)
+            yield Pause(_POLL_SECONDS)
+
+
+class ConfirmingFacilitator:
+    """A facilitator's client that blocks. See `confirm_settlement`."""
+
+    def __init__(self, facilitator: Any, look_up: _Confirmation, transport: Transport) -> None:
+        self._facilitator, self._look_up = facilitator, look_up
+        self._transport, self._runner = transport, StepRunner(transport)
+
+    def __getattr__(self, name: str) -> Any:
+        """Return everything else from the facilitator's client."""
+        return getattr(self._facilitator, name)
+
+    def settle(self, payload: PaymentPayload, requirements: PaymentRequirements) -> SettleResponse:
+        """Settle a payment, and return the outcome that the chain has."""
+        if not self._look_up.concerns(requirements):
+            return self._facilitator.settle(payload, requirements)  # type: ignore[no-any-return]
+        settled = self._look_up.pending(payload, requirements) or self._facilitator.settle(payload, requirements)
+        return self._runner.run(self._look_up.outcome(payload, requirements, settled)) if settled.success else settled
+
+    def close(self) -> None:
+        """Close the connections to the node."""
+        self._transport.close()
+
+
+class AsyncConfirmingFacilitator:
+    """A facilitator's client that does not block. See `confirm_settlement`."""
+
+    def __init__(self, facilitator: Any, look_up: _Confirmation, transport: AsyncTransport) -> None:
+        self._facilitator, self._look_up = facilitator, look_up
+        self._transport, self._runner = transport, AsyncStepRunner(transport)
+
+    def __getattr__(self, name: str) -> Any:
+        """Return everything else from the facilitator's client."""
+        return getattr(self._facilitator, name)
+
+    async def settle(self, payload: PaymentPayload, requirements: PaymentRequirements) -> SettleResponse:
+        """Settle a payment, and return the outcome that the chain has."""
+        if not self._look_up.concerns(requirements):
+            return await self._facilitator.settle(payload, requirements)  # type: ignore[no-any-return]
+        settled = self._look_up.pending(payload, requirements) or await self._facilitator.settle(payload, requirements)
+        if not settled.success:
+            return settled
+        return await self._runner.run(self._look_up.outcome(payload, requirements, settled))
+
+    async def close(self) -> None:
+        """Close the connections to the node."""
+        await self._transport.close()
+
+
+def _failure(settled: SettleResponse, reason: str, problem: str) -> SettleResponse:
+    """Return a settlement as one that failed."""
+    return settled.model_copy(update={"success": False, "error_reason": reason, "error_message": problem})
+
+
+def _key(payload: PaymentPayload, requirements: PaymentRequirements) -> bytes:
+    return payment_key(str(requirements.network), requirements.asset, payload.payload)

@@ -1,0 +1,166 @@
+"""The gate before a service: decline clients that this server has rated badly, before they pay (EIP-8004a).
+
+    reputable = Depends(reputable_client(verifier, server_agent=42, minimum=70))
+
+    @app.get("/weather")
+    async def weather(standing: VerifiedClient | None = reputable): ...
+
+A declined request is answered with 403, and its payment is not settled.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from dataclasses import replace
+from decimal import Decimal
+from typing import TYPE_CHECKING
+
+from fastapi import HTTPException
+from starlette.requests import Request
+
+from bilateral.core.errors import BilateralError, InvalidArgumentError
+from bilateral.x402.proof.client_claims import VerifiedClient
+from bilateral.x402.proof.errors import InvalidMessageError, PaymentRefusedError
+from bilateral.x402.proof.payments import payer_of
+from bilateral.x402.server.rating import rate_after_settlement, rate_client
+from bilateral.x402.server.server import claim_of
+
+if TYPE_CHECKING:
+    from collections.abc import Awaitable, Callable
+
+    from sqlalchemy import Connection
+
+    from bilateral.checks import BuyerRecords, Check, Policy
+    from bilateral.core.identifiers import GlobalAgentId
+    from bilateral.index.reading.readers import Reader
+    from bilateral.x402.proof.verifier import AsyncVerifier
+
+logger = logging.getLogger("bilateral.x402")
+
+__all__ = ["rate_after_settlement", "rate_client", "reputable_client"]
+
+
+def reputable_client(  # noqa: PLR0913  # settings, all but three with a default
+    verifier: AsyncVerifier,
+    *,
+    server_agent: int,
+    minimum: int,
+    anonymous: bool = False,
+    newcomers: bool = True,
+    index: Reader | None = None,
+    policy: Policy | None = None,
+    buyers: BuyerRecords | None = None,
+) -> Callable[[Request], Awaitable[VerifiedClient | None]]:
+    """Return a dependency of FastAPI that serves only reputable clients.
+
+    Args:
+        verifier: Reads the chain. Its deployments are the allow-list of registries.
+        server_agent: The server's agent.
+        minimum: The lowest rating that this server gave a client which it serves, 0 to 100.
+        anonymous: True to serve clients that claim no agent.
+        newcomers: False to serve only clients that this server has rated.
+        index: Reads an index. `bilateral.checks.check_client` then answers before the chain is asked. Owner and wallet
+            are always read from the chain, because they change. If the index fails or lags, the chain answers.
+        policy: The policy of that check. A client that it declines is not served, nor one that cannot be checked.
+            Without it the server's own rating decides, and ratings by others do not.
+        buyers: A source of buyers' records for that check.
+
+    Returns:
+        The dependency. Its value is the client's checked standing; None for a client that claims no agent. It raises
+        an `HTTPException` with status 403 and the reason.
+
+    Raises:
+        InvalidArgumentError: There is a policy, or a source of buyers' records, and no index.
+    """
+    if index is None and (policy is not None or buyers is not None):
+        raise InvalidArgumentError("policy and buyers are for the check of an index: pass index=Reader(url)")
+    ask = None if index is None else _IndexedCheck(index, verifier, server_agent, minimum, policy, buyers)
+
+    async def check(request: Request) -> VerifiedClient | None:
+        payload = getattr(request.state, "payment_payload", None)
+        try:
+            claim = claim_of(payload)
+            if claim is None:
+                if anonymous:
+                    return None
+                raise _declined("anonymous_client", "this service is for clients that are agents")
+            check, known = (None, None) if ask is None else await asyncio.to_thread(ask, claim.agent)
+            payer = "" if payload is None else payer_of(payload.payload) or ""
+            standing = await verifier.check_client(claim, payer, server_agent, known_rating=known)
+        except InvalidMessageError as error:
+            raise _declined("invalid_client_agent", str(error)) from None
+        except PaymentRefusedError as error:
+            raise _declined(error.code, str(error)) from None
+        if standing.rating is None and not newcomers:
+            raise _declined("unrated_client", f"{standing.agent} has no rating from this service")
+        if standing.rating is not None and standing.rating < minimum:
+            raise _declined("low_rating", f"the rating {standing.rating} is below the minimum {minimum}")
+        if check is not None and check.verdict == "decline":
+            raise _declined(check.reasons[0].code.value, check.reasons[0].sentence)
+        return replace(standing, check=check)
+
+    return check
+
+
+class _IndexedCheck:
+    """Asks an index about clients."""
+
+    def __init__(  # noqa: PLR0913, PLR0917  # the settings of the gate
+        self,
+        index: Reader,
+        verifier: AsyncVerifier,
+        server_agent: int,
+        minimum: int,
+        policy: Policy | None,
+        buyers: BuyerRecords | None,
+    ) -> None:
+        from bilateral.checks import Code, Newcomers, Policy, Severity  # noqa: PLC0415  # needs the extra `index`
+
+        self._index, self._verifier, self._server_agent = index, verifier, server_agent
+        self._is_strict, self._buyers = policy is not None, buyers
+        self._policy = policy or Policy(
+            minimum_rating=Decimal(minimum),
+            newcomers=Newcomers.ACCEPT,
+            severities={Code.LOW_RATING: Severity.CAUTION},  # anybody may have made the other raters
+        )
+
+    def __call__(self, client: GlobalAgentId) -> tuple[Check | None, int | None]:
+        """Return the check of a client, and the server's own rating of it; None each if the index has none.
+
+        Raises:
+            PaymentRefusedError: The client cannot be checked, and the operator's policy requires it.
+        """
+        deployment = self._verifier.deployment_on(str(client.registry.chain))
+        if deployment is None or deployment.reputation is None or client.registry != deployment.agent_registry:
+            return None, None  # the verifier refuses it
+        try:
+            return self._index.read(self._asked, client, deployment.reputation)
+        except BilateralError as error:
+            if self._is_strict:
+                raise PaymentRefusedError("cannot_check", f"the index has no answer: {error}") from error
+            logger.warning("the index fails, and the chain is asked instead", exc_info=True)
+            return None, None
+
+    def _asked(self, connection: Connection, client: GlobalAgentId, reputation: str) -> tuple[Check, int | None]:
+        """Ask the index. A connection of a reader sees one state of it."""
+        from bilateral.checks import check_client, stored_findings  # noqa: PLC0415  # needs the extra `index`
+        from bilateral.index.ratings.queries import client_rating  # noqa: PLC0415
+        from bilateral.index.reading.registries import AgentKey  # noqa: PLC0415
+
+        chain_id = client.registry.chain.evm_chain_id
+        key = AgentKey(chain_id, client.registry.address, client.agent_id.token_id, (reputation,))
+        check = check_client(
+            connection,
+            client,
+            for_server=self._server_agent,
+            policy=self._policy,
+            findings=stored_findings,
+            buyers=self._buyers,
+        )
+        return check, client_rating(connection, key, self._server_agent, reputation)
+
+
+def _declined(code: str, reason: str) -> HTTPException:
+    """Return the refusal to serve a client."""
+    return HTTPException(403, {"error": code, "reason": reason})

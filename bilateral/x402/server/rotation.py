@@ -1,0 +1,172 @@
+"""Rotation of the keys that sign an agent's answers ("Key Rotation"): add a key, retire one with an overlap, list them.
+
+    add_signer(client, 42, new_key).wait()
+    retire_signer(client, 42, old_key.public_key).wait()
+
+Both store the changed registration file and set the agent's URI. A retired key counts for another 24 hours, in which
+clients that still have the old file, and answers on their way, verify.
+"""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime, timedelta
+from typing import TYPE_CHECKING, Any, Final, Literal
+
+from bilateral.core.errors import InvalidArgumentError, MalformedDocumentError
+from bilateral.documents import Signer
+from bilateral.x402.proof.checking import MAX_SIGNERS
+from bilateral.x402.proof.keys import check_key
+
+if TYPE_CHECKING:
+    from bilateral.client import AgentLike, AgentUriSet, Client, Handle
+    from bilateral.x402.proof.keys import InteractionKey
+
+OVERLAP: Final = timedelta(hours=24)  # the grace period of the extension's section on rotation
+CLOCK_SKEW: Final = timedelta(minutes=1)
+"""The time by which a new key counts earlier: the clocks of clients, and the times of blocks, lag by seconds."""
+
+
+def list_signers(client: Client, agent_id: AgentLike) -> list[Signer]:
+    """Return the keys that an agent's registration file lists, valid or not.
+
+    Raises:
+        DocumentError: The file cannot be loaded.
+        InvalidArgumentError: The agent has no file.
+    """
+    agent = client.load_agent(agent_id)
+    if agent.file_problem is not None:
+        raise agent.file_problem
+    if agent.file is None:
+        raise InvalidArgumentError(f"agent {agent.id} has no registration file: set one first")
+    return list(agent.file.signers or [])
+
+
+def add_signer(  # noqa: PLR0913  # the fields of a signer
+    client: Client,
+    agent_id: AgentLike,
+    key: InteractionKey,
+    *,
+    role: Literal["owner", "delegate"] = "delegate",
+    valid_from: datetime | None = None,
+    valid_until: datetime | None = None,
+    comment: str | None = None,
+) -> Handle[AgentUriSet]:
+    """List a key in an agent's registration file. Begin to sign with it when the transaction is in a block.
+
+    Args:
+        client: The SDK's client of the agent's owner.
+        agent_id: The agent.
+        key: The key. It signs a test message, so that no wrong public key is listed.
+        role: The holder of the key.
+        valid_from: The time from which the key counts; a minute ago by default.
+        valid_until: The time from which it no longer counts; never by default.
+        comment: A note for people.
+
+    Raises:
+        InvalidArgumentError: The key is listed already, or the file lists 64 keys.
+        InvalidKeyError: The key does not sign.
+        DocumentError: The file cannot be loaded.
+    """
+    check_key(key)
+    return add_public_key(
+        client,
+        agent_id,
+        key.public_key,
+        key.algorithm,
+        role=role,
+        valid_from=valid_from,
+        valid_until=valid_until,
+        comment=comment,
+    )
+
+
+def add_public_key(  # noqa: PLR0913  # the fields of a signer
+    client: Client,
+    agent_id: AgentLike,
+    public_key: str,
+    algorithm: str,
+    *,
+    role: str = "delegate",
+    valid_from: datetime | None = None,
+    valid_until: datetime | None = None,
+    comment: str | None = None,
+) -> Handle[AgentUriSet]:
+    """List a key by its public key, for a program that does not hold the key. Nothing tests that the key signs.
+
+    Args:
+        client: The SDK's client of the agent's owner.
+        agent_id: The agent.
+        public_key: The public key in hexadecimal digits without 0x.
+        algorithm: `secp256k1` or `ed25519`.
+        role: As `add_signer`, as are the following.
+        valid_from: As `add_signer`.
+        valid_until: As `add_signer`.
+        comment: As `add_signer`.
+
+    Raises:
+        InvalidArgumentError: The key is listed already, the file lists 64 keys, or a field is malformed.
+        DocumentError: The file cannot be loaded.
+    """
+    listed = list_signers(client, agent_id)
+    if any(signer.public_key.lower() == public_key.lower() for signer in listed):
+        raise InvalidArgumentError(f"the key {public_key[:16]}… is listed already")
+    if len(listed) >= MAX_SIGNERS:
+        raise InvalidArgumentError(f"the file lists {len(listed)} keys, and clients accept at most {MAX_SIGNERS}")
+    entry: dict[str, Any] = {
+        "publicKey": public_key,
+        "algorithm": algorithm,
+        "role": role,
+        "validFrom": _seconds(valid_from or datetime.now(UTC) - CLOCK_SKEW),
+        "validUntil": None if valid_until is None else _seconds(valid_until),
+    }
+    if comment is not None:
+        entry["comment"] = comment
+    try:
+        Signer.of(entry)
+    except MalformedDocumentError as error:
+        raise InvalidArgumentError(f"the key cannot be listed: {error}") from None
+    return client.edit_registration(agent_id, fields={"signers": [*_objects(listed), entry]})
+
+
+def retire_signer(
+    client: Client, agent_id: AgentLike, public_key: str, *, overlap: timedelta = OVERLAP
+) -> Handle[AgentUriSet]:
+    """Let a key expire. It stays in the file, so that its former signatures can be verified for the past.
+
+    Args:
+        client: The SDK's client of the agent's owner.
+        agent_id: The agent.
+        public_key: The key, in hexadecimal digits.
+        overlap: The time for which the key still counts. Pass `timedelta(0)` for a key that was stolen.
+
+    Raises:
+        InvalidArgumentError: The key is not listed, has expired, or expires before the overlap ends.
+        DocumentError: The file cannot be loaded.
+    """
+    now, listed = datetime.now(UTC), list_signers(client, agent_id)
+    versions = [signer for signer in listed if signer.public_key.lower() == public_key.lower()]
+    if not versions or not any(
+        version.valid_until is None or version.valid_until > now.timestamp() for version in versions
+    ):
+        raise InvalidArgumentError(f"no valid key {public_key[:16]}… is listed")
+    until, entries = _seconds(now + overlap), _objects(listed)
+    for signer, entry in zip(listed, entries, strict=True):
+        if signer in versions:
+            entry["validUntil"] = until if signer.valid_until is None else min(signer.valid_until, until)
+    return client.edit_registration(agent_id, fields={"signers": entries})
+
+
+def _objects(signers: list[Signer]) -> list[dict[str, Any]]:
+    """Return signers as JSON objects."""
+    return [signer.to_object() for signer in signers]
+
+
+def _seconds(moment: datetime) -> int:
+    """Return a moment in Unix time.
+
+    Raises:
+        InvalidArgumentError: It has no time zone.
+    """
+    if moment.tzinfo is None:
+        raise InvalidArgumentError("the time has no time zone: give a datetime with tzinfo")
+    return int(moment.timestamp())

@@ -1,0 +1,180 @@
+"""A signer for the SDK's facilitator that settles payments through the registry of buyers.
+
+Clients and servers need no change: `payTo` stays the seller's wallet, and the buyer signs what it always signs. The
+registry submits the payment to its token and records it in the same transaction:
+
+    signer = SettlingSigner(private_key, rpc_url, registry=deployment.buyers)
+    register_exact_evm_facilitator(facilitator, signer, networks="eip155:8453")
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Collection, Sequence
+from typing import TYPE_CHECKING, Any, Final
+
+from eth_utils.crypto import keccak
+from web3.exceptions import ContractLogicError, TimeExhausted
+from x402.mechanisms.evm.signers import FacilitatorWeb3Signer
+
+from bilateral.core.contracts import Registry, abi
+from bilateral.core.identifiers import checksummed
+from bilateral.x402.proof.payments import SEARCHED_BLOCKS
+from bilateral.x402.server.reservations import Reservations
+
+if TYPE_CHECKING:
+    from x402.mechanisms.evm.types import TransactionReceipt
+
+_TRANSFER_BY_SIGNATURE: Final = "transferWithAuthorization"
+_USED: Final = keccak(text="AuthorizationUsed(address,bytes32)")
+_TRANSFER: Final = keccak(text="Transfer(address,address,uint256)")
+_SETTLE: Final = {
+    len(entry["inputs"]): [dict(entry)] for entry in abi(Registry.BUYERS) if entry.get("name") == "settle"
+}
+"""The ABI of each overload of `settle`, by its number of arguments."""
+
+_TERMS: Final = 6
+"""The arguments of a token's `transferWithAuthorization` before its signature."""
+
+_TOKENS: Final = [dict(entry) for entry in abi(Registry.BUYERS) if entry.get("name") == "getTokenAddresses"]
+
+
+class SettlingSigner(FacilitatorWeb3Signer):
+    """Settles EIP-3009 payments through the registry. Other payments, and other tokens, go the SDK's way.
+
+    Anybody who sees a signed payment can submit it to the token first. It is paid then, though not recorded. The signer
+    finds that transaction and reports it once, so that the server delivers. A payment of its own that is submitted
+    again stays a failure.
+
+    Args:
+        private_key: The key of the account that pays the gas, in hexadecimal digits.
+        rpc_url: The URL of a node.
+        registry: The registry of buyers.
+        own_accounts: The accounts of the facilitator's other processes. Their payments are not those of others.
+        reservations: The payments of others that were reported. Signers of one process may share it. By default one of
+            the signer's own.
+        searched_blocks: The latest blocks in which a payment of others is looked for.
+        **options: The SDK's own options, such as `gas_limit`.
+    """
+
+    def __init__(  # noqa: PLR0913  # the SDK's arguments and three of ours
+        self,
+        private_key: str,
+        rpc_url: str,
+        registry: str,
+        *,
+        own_accounts: Collection[str] = (),
+        reservations: Reservations | None = None,
+        searched_blocks: int = SEARCHED_BLOCKS,
+        **options: Any,
+    ) -> None:
+        """Connect to the node, and ask the registry for its tokens."""
+        super().__init__(private_key, rpc_url, **options)
+        self._registry = checksummed(registry)
+        self._own = frozenset({checksummed(self.address), *map(checksummed, own_accounts)})
+        self._reservations = Reservations() if reservations is None else reservations
+        self._searched_blocks = searched_blocks
+        self._deadlines: dict[str, float] = {}
+        self._tokens = frozenset(self.read_contract(self._registry, _TOKENS, "getTokenAddresses"))
+
+    def write_contract(
+        self, address: str, abi: list[dict[str, Any]], function_name: str, *args: Any, data_suffix: str | None = None
+    ) -> str:
+        """Send a transaction: for a payment in a listed token, `settle` of the registry.
+
+        Args:
+            address: The contract that the SDK would call.
+            abi: Its ABI.
+            function_name: The function that the SDK would call.
+            *args: Its arguments.
+            data_suffix: Bytes that follow the calldata, in hexadecimal digits.
+
+        Returns:
+            The hash of the transaction that made the payment.
+
+        Raises:
+            ContractLogicError: The registry or the token refuses the payment, and nobody else submitted it.
+        """
+        token = checksummed(address)
+        if function_name != _TRANSFER_BY_SIGNATURE or token not in self._tokens:
+            return super().write_contract(address, abi, function_name, *args, data_suffix=data_suffix)
+        terms, signature = args[:_TERMS], args[_TERMS:]
+        arguments = (*terms, token, *signature)
+        settle = _SETTLE[len(arguments)]
+        try:
+            self.read_contract(self._registry, settle, "settle", *arguments)
+        except ContractLogicError:
+            submitted = self._submitted_by_others(token, args)
+            if submitted is None:
+                raise
+            return submitted
+        sent = super().write_contract(self._registry, settle, "settle", *arguments, data_suffix=data_suffix)
+        self._deadlines[sent] = time.monotonic() + self._confirmation_timeout_seconds
+        return self._overtaken(sent, token, args) or sent
+
+    def wait_for_transaction_receipt(self, tx_hash: str) -> TransactionReceipt:
+        """Wait for a transaction to be mined, for what is left of its time if `write_contract` has waited for it.
+
+        Args:
+            tx_hash: The transaction.
+
+        Raises:
+            TimeExhausted: It was not mined in time.
+        """
+        deadline = self._deadlines.pop(tx_hash, None)
+        if deadline is not None:
+            self._w3.eth.wait_for_transaction_receipt(tx_hash, timeout=max(0.0, deadline - time.monotonic()))  # type: ignore[arg-type]
+        return super().wait_for_transaction_receipt(tx_hash)
+
+    def _overtaken(self, sent: str, token: str, terms: Sequence[Any]) -> str | None:
+        """Return the transaction of somebody else that came first; None if our own succeeds or is still pending."""
+        try:
+            receipt = self._w3.eth.wait_for_transaction_receipt(sent, timeout=self._confirmation_timeout_seconds)  # type: ignore[arg-type]
+        except TimeExhausted:
+            return None  # the SDK looks once more, and reports the payment as pending
+        del self._deadlines[sent]
+        return None if receipt["status"] == 1 else self._submitted_by_others(token, terms)
+
+    def _submitted_by_others(self, token: str, terms: Sequence[Any]) -> str | None:
+        """Return the transaction of somebody else that made a payment; None without one, or if it was reported."""
+        payer, payee, amount = (checksummed(terms[0]), checksummed(terms[1]), int(terms[2]))
+        nonce = bytes(terms[5])
+        latest = self._w3.eth.block_number
+        used = self._w3.eth.get_logs(
+            {
+                "address": token,  # type: ignore[typeddict-item]
+                "topics": ["0x" + _USED.hex(), _topic(payer), "0x" + nonce.hex()],
+                "fromBlock": max(0, latest - self._searched_blocks),
+                "toBlock": latest,
+            }
+        )
+        for log in used:
+            receipt = self._w3.eth.get_transaction_receipt(log["transactionHash"])
+            if checksummed(receipt["from"]) in self._own:
+                continue
+            # A token logs the transfer right after the use of the nonce. Any other transfer of the transaction may
+            # belong to another payment.
+            following = [
+                following_log for following_log in receipt["logs"] if following_log["logIndex"] == log["logIndex"] + 1
+            ]
+            if not any(_is_transfer(transfer, token, payer, payee, amount) for transfer in following):
+                continue
+            key, holder = keccak(bytes.fromhex(token[2:] + payer[2:]) + nonce), object()
+            if self._reservations.take(key, holder):
+                self._reservations.settle(key, holder)
+                return "0x" + bytes(log["transactionHash"]).hex()
+        return None
+
+
+def _topic(address: str) -> str:
+    return f"0x{int(address, 16):064x}"
+
+
+def _is_transfer(log: Any, token: str, payer: str, payee: str, amount: int) -> bool:
+    """Tell whether a log is that of a transfer."""
+    topics = ["0x" + bytes(topic).hex() for topic in log["topics"]]
+    return (
+        checksummed(log["address"]) == token
+        and topics == ["0x" + _TRANSFER.hex(), _topic(payer), _topic(payee)]
+        and int.from_bytes(bytes(log["data"])) == amount
+    )

@@ -1,0 +1,262 @@
+"""Kept answers and reservations in a database, for a service with several processes. It needs the extra `index`.
+
+    answers, reservations = StoredAnswers(url), StoredReservations(url)
+    extension = Reputation8004ResourceServerExtension(key, reservations=reservations)
+    app.add_middleware(ReputationMiddleware, routes=routes, server=server, answers=answers)
+
+The database is SQLite or PostgreSQL. The tables are made if they are missing.
+"""
+
+from __future__ import annotations
+
+import json
+import threading
+import time
+from typing import TYPE_CHECKING, Any, Final
+
+from bilateral.core.errors.base import require_modules
+
+require_modules("index", "platformdirs", "sqlalchemy")
+
+from sqlalchemy import (  # noqa: E402  # after the check
+    BigInteger,
+    Boolean,
+    Column,
+    Double,
+    Index,
+    LargeBinary,
+    MetaData,
+    Table,
+    Text,
+    delete,
+    func,
+    insert,
+    select,
+    update,
+)
+from sqlalchemy.exc import IntegrityError  # noqa: E402
+
+from bilateral.index.log.database import connect_engine, named_database_errors  # noqa: E402
+from bilateral.x402.proof.answers import MAX_KEPT_BODY, SECONDS, KeptAnswer, KeptAnswers, size_of  # noqa: E402
+from bilateral.x402.proof.errors import TooManyPaymentsError  # noqa: E402
+from bilateral.x402.server.reservations import MAX_RESERVATIONS, Reservations  # noqa: E402
+from bilateral.x402.server.reservations import SECONDS as RESERVED_SECONDS  # noqa: E402
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from sqlalchemy import Engine
+
+_METADATA: Final = MetaData()
+
+_ANSWER: Final = Table(
+    "x402_kept_answer",
+    _METADATA,
+    Column("payment", LargeBinary(32), primary_key=True),
+    Column("request", LargeBinary(32), nullable=False),
+    Column("status", BigInteger, nullable=False),
+    Column("headers", Text, nullable=False),
+    Column("body", LargeBinary, nullable=False),
+    Column("size", BigInteger, nullable=False),
+    Column("expires", Double, nullable=False),
+    Index("x402_kept_answer_expires", "expires"),
+)
+_RESERVATION: Final = Table(
+    "x402_reserved_payment",
+    _METADATA,
+    Column("authorization_key", LargeBinary(32), primary_key=True),
+    Column("expires", Double, nullable=False),
+    Column("is_settled", Boolean, nullable=False),
+    Index("x402_reserved_payment_expires", "expires"),
+    Index("x402_reserved_payment_settled", "is_settled"),
+)
+
+
+class StoredAnswers(KeptAnswers):
+    """Paid answers in a database, within limits. Processes and threads may share it.
+
+    Args:
+        url: The SQLAlchemy URL, `sqlite:///path` or `postgresql://…`.
+        max_bytes: The limit for all answers together. The oldest go first.
+        seconds: The time for which an answer is kept.
+        clock: Returns the time in Unix seconds. All processes need the same.
+
+    Raises:
+        InvalidArgumentError: The URL is malformed, or of another database.
+        DatabaseUnavailableError: The database cannot be opened.
+    """
+
+    is_blocking = True
+
+    def __init__(
+        self,
+        url: str,
+        max_bytes: int = 1024 * MAX_KEPT_BODY,
+        seconds: float = SECONDS,
+        clock: Callable[[], float] = time.time,
+    ) -> None:
+        super().__init__(max_bytes, seconds, clock)
+        self._engine = _opened(url)
+
+    def keep(self, payment: bytes, answer: KeptAnswer) -> None:
+        """Keep an answer; only its proof if its body exceeds 1 MiB.
+
+        Raises:
+            DatabaseUnavailableError: The database cannot be written.
+        """
+        answer = self.kept_form(answer)
+        now, columns = self._clock(), _ANSWER.c
+        values = {
+            "payment": payment,
+            "request": answer.request,
+            "status": answer.status,
+            "headers": json.dumps([[name.decode("latin-1"), text.decode("latin-1")] for name, text in answer.headers]),
+            "body": answer.body,
+            "size": size_of(answer),
+            "expires": now + self._seconds,
+        }
+        with named_database_errors(), self._engine.begin() as connection:
+            connection.execute(delete(_ANSWER).where((columns.payment == payment) | (columns.expires <= now)))
+            connection.execute(insert(_ANSWER).values(values))
+            total = connection.execute(select(func.coalesce(func.sum(columns.size), 0))).scalar_one()
+            oldest = (
+                connection.execute(select(columns.payment, columns.size).order_by(columns.expires, columns.payment))
+                if total
+                else ()
+            )
+            for key, size in oldest:
+                if total <= self._max_bytes:
+                    break
+                connection.execute(delete(_ANSWER).where(columns.payment == key))
+                total -= size
+
+    def find(self, payment: bytes) -> KeptAnswer | None:
+        """Return the answer that a payment bought, or None.
+
+        Raises:
+            DatabaseUnavailableError: The database cannot be read.
+        """
+        columns = _ANSWER.c
+        statement = select(columns.request, columns.status, columns.headers, columns.body)
+        statement = statement.where(columns.payment == payment, columns.expires > self._clock())
+        with named_database_errors(), self._engine.begin() as connection:
+            row = connection.execute(statement).first()
+        if row is None:
+            return None
+        headers = tuple((name.encode("latin-1"), text.encode("latin-1")) for name, text in json.loads(row.headers))
+        return KeptAnswer(bytes(row.request), row.status, headers, bytes(row.body))
+
+    def close(self) -> None:
+        """Close the connections."""
+        self._engine.dispose()
+
+
+class StoredReservations(Reservations):
+    """Authorizations in use, in a database. Processes and threads may share it. It forgets no settled payment earlier.
+
+    Args:
+        url: The SQLAlchemy URL, `sqlite:///path` or `postgresql://…`.
+        limit: The number of payments in progress at most.
+        seconds: The duration of a reservation.
+        clock: Returns the time in Unix seconds. All processes need the same.
+
+    Raises:
+        InvalidArgumentError: The URL is malformed, or of another database.
+        DatabaseUnavailableError: The database cannot be opened.
+    """
+
+    def __init__(
+        self,
+        url: str,
+        limit: int = MAX_RESERVATIONS,
+        seconds: float = RESERVED_SECONDS,
+        clock: Callable[[], float] = time.time,
+    ) -> None:
+        super().__init__(limit, seconds, clock)
+        self._engine = _opened(url)
+        self._own: dict[bytes, object] = {}
+        self._own_lock = threading.Lock()
+
+    def take(self, key: bytes, holder: object) -> bool:
+        """Reserve an authorization for a request. See `Reservations.take`.
+
+        Raises:
+            TooManyPaymentsError: Too many payments are in progress.
+            DatabaseUnavailableError: The database cannot be written.
+        """
+        with self._own_lock:
+            if self._own.get(key) is holder:
+                return True
+        now, columns = self._clock(), _RESERVATION.c
+        try:
+            with named_database_errors(), self._engine.begin() as connection:
+                connection.execute(delete(_RESERVATION).where(columns.expires <= now))
+                _insert(connection, {"authorization_key": key, "expires": now + self._seconds, "is_settled": False})
+                in_progress = select(func.count()).select_from(_RESERVATION).where(columns.is_settled.is_(False))
+                if connection.execute(in_progress).scalar_one() > self._limit:
+                    raise TooManyPaymentsError(self._limit)
+        except _TakenError:
+            return False
+        with self._own_lock:
+            self._own.pop(key, None)
+            self._own[key] = holder
+            while len(self._own) > self._limit:
+                del self._own[next(iter(self._own))]
+        return True
+
+    def release(self, key: bytes, holder: object) -> None:
+        """Release an authorization, if this request holds it.
+
+        Raises:
+            DatabaseUnavailableError: The database cannot be written.
+        """
+        if self._gives_up(key, holder):
+            with named_database_errors(), self._engine.begin() as connection:
+                connection.execute(delete(_RESERVATION).where(_RESERVATION.c.authorization_key == key))
+
+    def settle(self, key: bytes, holder: object) -> None:
+        """Mark an authorization as used, if this request holds it.
+
+        Raises:
+            DatabaseUnavailableError: The database cannot be written.
+        """
+        if self._gives_up(key, holder):
+            used = update(_RESERVATION).where(_RESERVATION.c.authorization_key == key).values(is_settled=True)
+            with named_database_errors(), self._engine.begin() as connection:
+                connection.execute(used)
+
+    def _gives_up(self, key: bytes, holder: object) -> bool:
+        """Forget the holder of an authorization; return False if it is another one."""
+        with self._own_lock:
+            if self._own.get(key) is not holder:
+                return False
+            del self._own[key]
+            return True
+
+    def close(self) -> None:
+        """Close the connections."""
+        self._engine.dispose()
+
+
+class _TakenError(Exception):
+    """Another request has reserved the authorization."""
+
+
+def _insert(connection: Any, values: dict[str, Any]) -> None:
+    """Insert a reservation.
+
+    Raises:
+        _TakenError: There is one.
+    """
+    try:
+        connection.execute(insert(_RESERVATION).values(values))
+    except IntegrityError:
+        raise _TakenError from None
+
+
+def _opened(url: str) -> Engine:
+    """Open a database, and make the tables that it lacks."""
+    engine = connect_engine(url)
+    with named_database_errors():
+        _METADATA.create_all(engine)
+    return engine

@@ -1,0 +1,291 @@
+"""The adapter for Flask.
+
+    app = Flask(__name__)
+    protect_flask(app, routes, server)  # server: x402ResourceServerSync
+
+It replaces the SDK's `payment_middleware`, which it wraps. The request's body is read once the payment is verified,
+and the response's body is captured inside the SDK's middleware.
+"""
+
+from __future__ import annotations
+
+import io
+import logging
+from http import HTTPStatus
+from typing import TYPE_CHECKING, Any, Final
+from urllib.parse import quote
+
+from werkzeug.wsgi import ClosingIterator
+from x402.http.middleware.flask import payment_middleware
+
+from bilateral.x402.proof.answers import KeptAnswers, payment_of
+from bilateral.x402.proof.bodies import MAX_BODY
+from bilateral.x402.proof.errors import BodyTooLargeError, StreamingRouteError
+from bilateral.x402.proof.streaming import flask_streams
+from bilateral.x402.server.adapters import HttpAdapter
+from bilateral.x402.server.exchange import CURRENT, Exchange, Refusal
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable
+
+    from flask import Flask
+    from x402 import x402ResourceServerSync
+    from x402.http.types import RouteConfig
+
+    from bilateral.x402.clients.preflight import Preflight
+
+    Application = Callable[[dict[str, Any], Any], Iterable[bytes]]
+
+logger = logging.getLogger("bilateral.x402")
+
+_CHUNK: Final = 64 * 1024  # bytes of one read
+
+_UNESCAPED: Final = "/-._~!$&'()*+,;=:@"
+"""The characters that a path holds without escapes (RFC 3986)."""
+
+Headers = list[tuple[str, str]]
+
+
+def protect_flask(  # noqa: PLR0913  # settings, all but three with a default
+    app: Flask,
+    routes: dict[str, RouteConfig],
+    server: x402ResourceServerSync,
+    *,
+    limit: int = MAX_BODY,
+    answers: KeptAnswers | None = None,
+    preflight: Preflight | None = None,
+    **settings: Any,
+) -> None:
+    """Put the SDK's payment middleware around a Flask application, with the bodies captured and paid answers signed.
+
+    Views that yield their responses are refused at start: now, and at the first request for those that are added later.
+    Flask does not tell of other views that they stream. Their answers are refused when they are paid for, and nothing
+    is settled.
+
+    Args:
+        app: The application.
+        routes: The paid routes, as for the SDK's `payment_middleware`.
+        server: The synchronous resource server. Register the extension with it.
+        limit: The most bytes of a request or response body, decoded.
+        answers: Keeps paid answers for clients that lose the connection; by default in memory.
+        preflight: Checks agent, wallet and signing key now. Without it a warning is logged.
+        **settings: Further settings of the SDK's `payment_middleware`.
+
+    Raises:
+        PreflightError: A check did not pass.
+        StreamingRouteError: A view that yields its response declares the extension.
+        InvalidArgumentError: A route declares the extension, and the server has not registered it.
+    """
+    adapter = HttpAdapter(routes, server, limit, answers or KeptAnswers(), preflight)
+    adapter.check_routes()
+    adapter.check_agents()
+    adapter.refuse_streaming(flask_streams(app))
+    app.wsgi_app = _Capture(app.wsgi_app, adapter)  # type: ignore[method-assign]
+    payment_middleware(app, routes, server, **settings)
+    app.wsgi_app = _Outer(app, app.wsgi_app, adapter)  # type: ignore[method-assign]
+
+
+class _Response:
+    """Takes a response instead of the client."""
+
+    def __init__(self) -> None:
+        self.status = ""
+        self.headers: Headers = []
+        self.close: Callable[[], None] = lambda: None
+        self._written: list[bytes] = []
+
+    def __call__(self, status: str, headers: Headers, _error: Any = None) -> Callable[[bytes], None]:
+        self.status, self.headers = status, list(headers)
+        return self._written.append
+
+    def body(self, chunks: Iterable[bytes], adapter: HttpAdapter | None = None) -> bytes:
+        """Read the whole body. The caller calls `close` once the answer is sent.
+
+        Args:
+            chunks: The application's answer.
+            adapter: Stops an answer that cannot be signed: a stream may have no end. None for any answer.
+
+        Raises:
+            Refusal: The answer cannot be signed.
+        """
+        pieces: list[bytes] = []
+        size = 0
+        self.close = getattr(chunks, "close", self.close)
+        try:
+            if adapter is not None:
+                adapter.refuse_stream(self.texts)
+            for chunk in chunks:
+                if adapter is not None and not pieces:
+                    adapter.refuse_stream(self.texts)  # an application may begin with its first chunk
+                pieces.append(chunk)
+                size += len(chunk)
+                if adapter is not None and size > adapter.limit:
+                    adapter.response_body(b"", {}, is_too_large=True)
+        except BaseException:
+            self.close()
+            raise
+        pieces = [*self._written, *pieces]
+        return pieces[0] if len(pieces) == 1 else b"".join(pieces)  # a single piece is never copied
+
+    @property
+    def texts(self) -> dict[str, str]:
+        """The headers by their names in lower case."""
+        return {name.lower(): value for name, value in self.headers}
+
+
+class _Capture:
+    """Captures the response of a paid request, and replaces one that could not be signed."""
+
+    def __init__(self, app: Application, adapter: HttpAdapter) -> None:
+        self._app, self._adapter = app, adapter
+
+    def __call__(self, environ: dict[str, Any], start_response: Any) -> Iterable[bytes]:
+        exchange = CURRENT.get()
+        if exchange is None or not exchange.is_paid:
+            return self._app(environ, start_response)
+        response, kept = _Response(), exchange.unsettled
+        try:
+            if kept is None:
+                exchange.request = _request_body(environ, self._adapter)
+                body = response.body(self._app(environ, response), self._adapter)
+            else:
+                response(_status_line(kept.status), _text_headers(kept.sent_headers))
+                body = kept.body
+            exchange.response = self._adapter.response_body(body, response.texts, is_too_large=False)
+        except Refusal as refusal:
+            exchange.response = refusal.body
+            return _answer(start_response, refusal.status, [("Content-Type", "application/json")], refusal.body)
+        exchange.captured = int(response.status.partition(" ")[0]), _byte_headers(response.headers), body
+        exchange.closings.append(response.close)  # the SDK never closes an answer
+        start_response(response.status, response.headers)
+        return [body]
+
+
+class _Outer:
+    """Reads the request of a paid route once the payment is verified, and passes the response on."""
+
+    def __init__(self, flask: Flask, app: Application, adapter: HttpAdapter) -> None:
+        self._flask, self._app, self._adapter = flask, app, adapter
+        self._is_checked, self._problem = False, ""
+
+    def __call__(self, environ: dict[str, Any], start_response: Any) -> Iterable[bytes]:
+        path, method = environ.get("PATH_INFO", ""), environ["REQUEST_METHOD"]
+        path = path.encode("latin-1").decode("utf-8", "replace")
+        is_paid = self._adapter.declares(method, path, path)
+        if is_paid and self._streams():
+            refusal = Refusal(503, self._problem)
+            return _answer(start_response, refusal.status, [("Content-Type", "application/json")], refusal.body)
+        header = environ.get("HTTP_PAYMENT_SIGNATURE", "") if is_paid else ""
+        if not header:
+            return self._app(environ, start_response)
+        query = environ.get("QUERY_STRING", "")
+        exchange = Exchange(method=method, raw_target=f"{path}?{query}".encode())
+        exchange.target = _sent_path(environ) + (f"?{query}" if query else "")
+        payment = payment_of(header)
+        try:
+            self._adapter.check_payment_header(header)
+            self._adapter.check_body_headers(
+                environ.get("CONTENT_LENGTH") or "", environ.get("HTTP_CONTENT_ENCODING", "")
+            )
+            kept = self._adapter.kept(payment)
+            if kept is not None:
+                exchange.request = _request_body(environ, self._adapter)
+                self._adapter.refuse_other_request(kept, exchange)
+        except Refusal as refusal:
+            return _answer(start_response, refusal.status, [("Content-Type", "application/json")], refusal.body)
+        if kept is not None and not kept.is_unsettled:
+            return _answer(start_response, kept.status, _text_headers(kept.headers), kept.body)
+        exchange.unsettled = kept
+        return self._served(environ, exchange, payment, start_response)
+
+    def _streams(self) -> bool:
+        """Tell whether a view that was added after the start streams, and declares the extension: nothing is sold."""
+        if not self._is_checked:
+            try:
+                self._adapter.refuse_streaming(flask_streams(self._flask))
+            except StreamingRouteError as error:
+                logger.error("paid routes are refused: %s", error)  # noqa: TRY400  # no fault of the program
+                self._problem = error.reason
+            self._is_checked = True
+        return bool(self._problem)
+
+    def _served(
+        self, environ: dict[str, Any], exchange: Exchange, payment: bytes | None, start_response: Any
+    ) -> Iterable[bytes]:
+        """Run the payment and the application, and sign what was settled before."""
+        response = _Response()
+        token = CURRENT.set(exchange)
+        try:
+            body = response.body(self._app(environ, response))
+        except BaseException:
+            self._adapter.count_unsigned(exchange)
+            for close in exchange.closings:
+                close()
+            raise
+        finally:
+            CURRENT.reset(token)
+        status = int(response.status.partition(" ")[0])
+        if exchange.settlement is not None:
+            self._sign(response, exchange, body)
+            self._adapter.count_unsigned(exchange)
+        self._adapter.keep(payment, exchange, (status, _byte_headers(response.headers), body))
+        answer = _answer(start_response, status, response.headers, body)
+        return ClosingIterator(answer, [exchange.run_afterwards, response.close, *exchange.closings])
+
+    def _sign(self, response: _Response, exchange: Exchange, body: bytes) -> None:
+        """Add the proof to the header of a settlement that came before the application ran."""
+        exchange.response = self._adapter.decoded(body, response.texts.get("content-encoding", ""))
+        value = self._adapter.sign_settled(exchange, response.texts.get("payment-response"))
+        if value is not None:
+            response.headers = [(name, text) for name, text in response.headers if name.lower() != "payment-response"]
+            response.headers.append(("PAYMENT-RESPONSE", value))
+
+
+def _request_body(environ: dict[str, Any], adapter: HttpAdapter) -> bytes:
+    """Read the request's body, and leave it to the application in its decoded form.
+
+    Raises:
+        Refusal: It is too large, or cannot be decoded.
+    """
+    source, limit = environ["wsgi.input"], adapter.limit
+    length = environ.get("CONTENT_LENGTH") or ""
+    left = int(length) if length.isdigit() else limit + 1 if environ.get("wsgi.input_terminated") else 0
+    body = bytearray()
+    while left > 0 and (chunk := source.read(min(left, _CHUNK))):
+        body += chunk
+        left -= len(chunk)
+    if len(body) > limit:
+        raise Refusal.of(BodyTooLargeError(limit))
+    decoded = adapter.request_body(bytes(body), environ.pop("HTTP_CONTENT_ENCODING", ""))
+    environ["wsgi.input"], environ["CONTENT_LENGTH"] = io.BytesIO(decoded), str(len(decoded))
+    environ.pop("HTTP_TRANSFER_ENCODING", None)
+    return decoded
+
+
+def _sent_path(environ: dict[str, Any]) -> str:
+    """Return a request's path as it was sent, with its escapes. WSGI itself keeps only the decoded form."""
+    sent = environ.get("RAW_URI") or environ.get("REQUEST_URI")
+    if isinstance(sent, str) and sent:
+        return sent.partition("?")[0]
+    path = environ.get("SCRIPT_NAME", "") + environ.get("PATH_INFO", "")
+    return quote(path.encode("latin-1"), safe=_UNESCAPED) or "/"
+
+
+def _answer(start_response: Any, status: int, headers: Headers, body: bytes) -> Iterable[bytes]:
+    """Send a whole response."""
+    headers = [(name, value) for name, value in headers if name.lower() != "content-length"]
+    start_response(_status_line(status), [*headers, ("Content-Length", str(len(body)))])
+    return [body]
+
+
+def _status_line(status: int) -> str:
+    phrase = HTTPStatus(status).phrase if status in HTTPStatus._value2member_map_ else "Unknown"
+    return f"{status} {phrase}"
+
+
+def _text_headers(headers: Iterable[tuple[bytes, bytes]]) -> Headers:
+    return [(name.decode("latin-1"), value.decode("latin-1")) for name, value in headers]
+
+
+def _byte_headers(headers: Headers) -> tuple[tuple[bytes, bytes], ...]:
+    return tuple((name.encode("latin-1"), value.encode("latin-1")) for name, value in headers)
