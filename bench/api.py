@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Final
 from sqlalchemy import select
 
 from bench.load import CONNECTIONS, Load, floor, measure, served
-from bilateral.index.log import tables as schema
+from bilateral.index.agents import tables as agent_tables
 from bilateral.index.reading.readers import Reader
 
 if TYPE_CHECKING:
@@ -36,7 +36,7 @@ def agents(database: str, count: int) -> list[str]:
         count: The number of ids.
     """
     reader = Reader(database, seconds=60.0)
-    table = schema.agent.c
+    table = agent_tables.agent.c
     with reader.connect() as connection:
         rows = connection.execute(select(table.chain_id, table.agent_id).limit(100_000)).all()
     reader.close()

@@ -18,6 +18,7 @@ from bench.load import measure, served
 from bench.world.opening import WorldParser, open_world
 from bench.world.people import World
 from bilateral.core.events import NewFeedback
+from bilateral.index.agents import tables as agent_tables
 from bilateral.index.log import tables as schema
 from bilateral.index.log.database import open_database
 
@@ -59,8 +60,8 @@ def _questions(engine: Engine, world: World, count: int) -> dict[str, Sequence[s
     table = schema.EVENT_TABLES[NewFeedback]
     with engine.connect() as connection:
         last = connection.execute(select(func.max(schema.chain.c.block_number))).scalar_one()
-        agents = connection.execute(select(func.count()).select_from(schema.agent)).scalar_one()
-        before = select(func.count()).where(schema.agent.c.registered_block <= last - _BACK)
+        agents = connection.execute(select(func.count()).select_from(agent_tables.agent)).scalar_one()
+        before = select(func.count()).where(agent_tables.agent.c.registered_block <= last - _BACK)
         known = connection.execute(before).scalar_one()
         clients = connection.execute(select(table.c.client_address).limit(_LISTED * 50)).scalars().all()
     listed = [("trust_account", address) for address in sorted(set(clients))[:_LISTED]]

@@ -12,6 +12,7 @@ from bench.world.people import REPUTATION, World
 from bilateral.core.values.bounds import SHARES
 from bilateral.index.log import tables as schema
 from bilateral.index.log.database import open_database
+from bilateral.index.ratings import tables as rating_tables
 
 AGENTS: Final = 5_000
 RATINGS: Final = 1_000_000
@@ -58,8 +59,8 @@ def popular_world(database: str, ratings: int = RATINGS) -> str:
         values["rows"] = AGENTS * _EACH - 1
         connection.execute(text(_RATED.format(**parts)), values)
         row = (world.chain_id, REPUTATION, 1, "server", _TAG, ratings, ratings, 50 * ratings, SHARES // 2 * ratings)
-        names = [column.name for column in schema.summary.c]
-        connection.execute(insert(schema.summary), dict(zip(names, (*row, 50.0, 49.9), strict=True)))
+        names = [column.name for column in rating_tables.summary.c]
+        connection.execute(insert(rating_tables.summary), dict(zip(names, (*row, 50.0, 49.9), strict=True)))
         connection.execute(schema.chain.update().values(block_number=block + 1_000, head_number=block + 1_000))
     engine.dispose()
     return f"{world.chain_id}/1"

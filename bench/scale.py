@@ -38,6 +38,7 @@ from bilateral.index.log.batches import Batch, Block
 from bilateral.index.log.database import open_database
 from bilateral.index.log.rows import rows_of
 from bilateral.index.log.store import ChainStore
+from bilateral.index.projections import PROJECTIONS
 from simulation.events import ADDRESSES
 
 if TYPE_CHECKING:
@@ -121,7 +122,7 @@ def fill(url: str, sizes: list[int], server: psutil.Process) -> Iterator[Cost]:
     with engine.begin() as connection:
         row = (_CHAIN, registry, Registry.BIDIRECTIONAL.value, ADDRESSES[Registry.IDENTITY], 0)
         rows_of(connection).insert_unless_known(schema.registry, dict(zip(columns, row, strict=True)))
-    store = ChainStore(engine, _CHAIN)
+    store = ChainStore(engine, _CHAIN, PROJECTIONS)
     store.begin(Block(0, bytes(32), 0))
     cursor, stored, random = Block(0, bytes(32), 0), 0, np.random.default_rng(1)
     agents = max(10, sizes[-1] // _RATINGS_OF_AGENT)

@@ -23,6 +23,7 @@ from bench.world.opening import WorldParser, open_world
 from bench.world.questions import KINDS, PARAPHRASES, known_of, questions
 from bilateral.core.errors import InvalidArgumentError
 from bilateral.index.files import tables as files
+from bilateral.index.files.tables import agent_file
 from bilateral.index.log.database import open_database
 from bilateral.index.reading.readers import Reader
 from bilateral.index.search.filters import AgentSearch, Gate, Order
@@ -30,7 +31,7 @@ from bilateral.index.search.matching import matcher_of
 from bilateral.index.search.meaning import MAX_SECTION, vector_row
 from bilateral.index.search.nearest import meanings_of
 from bilateral.index.search.queries import search_agents
-from bilateral.index.search.tables import agent_file, registration_vector
+from bilateral.index.search.tables import registration_vector
 from bilateral.index.search.vectors import fill_vectors
 
 if TYPE_CHECKING:

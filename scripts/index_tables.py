@@ -8,13 +8,13 @@ from typing import TYPE_CHECKING, Final
 
 from sqlalchemy import BigInteger, Boolean, Float, Integer, LargeBinary, String, inspect
 
-from bilateral.index.agents.activity import agent_activity
 from bilateral.index.changes import tables as changes
 from bilateral.index.changes import webhook_tables as webhooks
 from bilateral.index.log import tables as schema
 from bilateral.index.log.columns import WideInteger
 from bilateral.index.log.database import open_database
 from bilateral.index.payments import tables as payments
+from bilateral.index.projections import DERIVED_TABLES
 from bilateral.index.tables.backfill import backfill_range
 from scripts._build import ROOT
 
@@ -72,7 +72,7 @@ def page() -> str:
             f"Each begins with the place of the event: {place}.\n",
             *_rows("columns behind the place", ((event.name, _columns(list(event.c)[_PLACES:])) for event in events)),
             "\n## Derived tables\n",
-            *_rows("columns", ((table.name, _columns(table.c)) for table in (*schema.DERIVED_TABLES, agent_activity))),
+            *_rows("columns", ((table.name, _columns(table.c)) for table in DERIVED_TABLES)),
             "\n## Views\n",
             *_rows("columns", _views()),
             "\n## State of the index\n",

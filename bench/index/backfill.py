@@ -33,6 +33,7 @@ from bilateral.index.log.database import open_database
 from bilateral.index.log.registries import record_registries
 from bilateral.index.log.store import ChainStore
 from bilateral.index.operating.settings import ChainSettings
+from bilateral.index.projections import PROJECTIONS
 from scripts._anvil import running_anvil
 from simulation.event_chain import OPTIONS, EventChain
 from simulation.events import ADDRESSES, Generator
@@ -85,7 +86,9 @@ def begin(database: str, chain: EventChain) -> Engine:
     engine = open_database(database)
     record_registries(engine, CHAIN_ID, [_DEPLOYMENT], 0)
     header = chain.rpc("eth_getBlockByNumber", "0x0", False)
-    ChainStore(engine, CHAIN_ID).begin(Block(0, bytes.fromhex(header["hash"][2:]), int(header["timestamp"], 16)))
+    ChainStore(engine, CHAIN_ID, PROJECTIONS).begin(
+        Block(0, bytes.fromhex(header["hash"][2:]), int(header["timestamp"], 16))
+    )
     return engine
 
 

@@ -22,11 +22,12 @@ from sqlalchemy import create_engine, func, select, text
 
 from bench.index.plain import index_plainly
 from bench.index.runs import CHAIN_ID, Run, follower, index_all, measured
-from bilateral.index.agents.activity import agent_activity
+from bilateral.index.agents import tables as agent_tables
 from bilateral.index.log import tables as schema
 from bilateral.index.log.batches import Block
 from bilateral.index.log.database import open_database
 from bilateral.index.log.store import ChainStore
+from bilateral.index.projections import DERIVED_TABLES, PROJECTIONS
 from scripts._anvil import running_anvil
 from simulation.event_chain import OPTIONS, EventChain
 from simulation.events import Generator
@@ -75,11 +76,7 @@ def fill(database: str, blocks: int) -> int:
     """
     engine = open_database(database)
     events = (*schema.EVENT_TABLES.values(), schema.undecodable_log)
-    derived = [
-        derived_table
-        for derived_table in (*schema.DERIVED_TABLES, agent_activity)
-        if derived_table is not schema.primary_agent
-    ]
+    derived = [derived_table for derived_table in DERIVED_TABLES if derived_table is not agent_tables.primary_agent]
     with engine.begin() as connection:
         last = connection.execute(select(func.max(schema.block.c.block_number))).scalar_one()
         for table in (*events, *derived):
@@ -115,7 +112,7 @@ def _copied(column: str, number: int, blocks: int) -> str:
 def rolled_back(database: str) -> tuple[int, float]:
     """Remove the last blocks, and return the number of rows and the seconds."""
     engine = open_database(database)
-    store = ChainStore(engine, CHAIN_ID)
+    store = ChainStore(engine, CHAIN_ID, PROJECTIONS)
     cursor = store.cursor()
     if cursor is None:
         raise RuntimeError("nothing is indexed")

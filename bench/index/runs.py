@@ -18,6 +18,7 @@ from bilateral.index.chain.pool import Pool
 from bilateral.index.chain.source import Source
 from bilateral.index.log.database import open_database
 from bilateral.index.log.store import ChainStore
+from bilateral.index.projections import PROJECTIONS
 from simulation.events import ADDRESSES
 
 if TYPE_CHECKING:
@@ -52,7 +53,7 @@ def follower(database: str, url: str, first_block: int = 0) -> Follower:
     """Return a follower of the chain from a block on."""
     registries = {address: registry for registry, address in ADDRESSES.items()}
     source = Source(Endpoint(url), list(registries))
-    store = ChainStore(open_database(database), CHAIN_ID)
+    store = ChainStore(open_database(database), CHAIN_ID, PROJECTIONS)
     return Follower(store, Pool(CHAIN_ID, [source]), registries, first_block)
 
 

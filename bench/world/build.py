@@ -32,6 +32,7 @@ from bilateral.index.log import tables as schema
 from bilateral.index.log.batches import Batch, Block
 from bilateral.index.log.rows import rows_of
 from bilateral.index.log.store import ChainStore
+from bilateral.index.projections import PROJECTIONS
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -66,7 +67,7 @@ def build(engine: Engine, world: World, report: Callable[[str], None] = lambda _
     with engine.begin() as connection:
         rows = [(world.chain_id, address, kind.value, IDENTITY, 1) for address, kind in _KINDS.items()]
         rows_of(connection).insert(schema.registry, rows)
-    store, chain = ChainStore(engine, world.chain_id), _Chain(world)
+    store, chain = ChainStore(engine, world.chain_id, PROJECTIONS), _Chain(world)
     store.begin(chain.block())
     cursor = chain.block()
     while not chain.is_complete:

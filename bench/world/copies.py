@@ -12,9 +12,12 @@ from typing import TYPE_CHECKING, Final
 from sqlalchemy import text
 
 from bench.world.build import BLOCK_SECONDS
-from bilateral.index.agents.activity import agent_activity
+from bilateral.index.agents import tables as agent_tables
+from bilateral.index.agents.tables import agent_activity
+from bilateral.index.files import tables as file_tables
 from bilateral.index.files import tables as files
 from bilateral.index.log import tables as schema
+from bilateral.index.projections import PARTITIONED_TABLES
 from bilateral.index.search import tables as search
 
 if TYPE_CHECKING:
@@ -22,7 +25,7 @@ if TYPE_CHECKING:
 
     from sqlalchemy import Connection, Engine, Table
 
-_ONCE: Final = {schema.primary_agent}
+_ONCE: Final = {agent_tables.primary_agent}
 """Derived tables without copies: an account speaks as one agent."""
 
 _FILES: Final = (
@@ -37,8 +40,8 @@ _FILES: Final = (
     files.registration_claim,
     files.feedback_file,
     search.registration_words,
-    search.agent_file,
-    search.payment_claim,
+    file_tables.agent_file,
+    file_tables.payment_claim,
 )
 
 _AGENTS: Final = ("agent_id", "client_id", "server_id", "validator_id")
@@ -102,9 +105,7 @@ def repeat(engine: Engine, copies: int, report: Callable[[str], None] = lambda _
         row = connection.execute(text("SELECT chain_id, block_number FROM chain")).one()
         agents = connection.execute(text("SELECT max(agent_id) FROM agent")).scalar_one()
         step = _Step(row.chain_id, int(agents), row.block_number)
-        events = [
-            partitioned_table for partitioned_table in schema.PARTITIONED_TABLES if partitioned_table not in _ONCE
-        ]
+        events = [partitioned_table for partitioned_table in PARTITIONED_TABLES if partitioned_table not in _ONCE]
         restore = _without_references(connection)
         for table in (*events, agent_activity, *_FILES):
             rows = _repeat(connection, table, step, copies)
@@ -121,7 +122,7 @@ def repeat(engine: Engine, copies: int, report: Callable[[str], None] = lambda _
 
 def _repeat(connection: Connection, table: Table, step: _Step, copies: int) -> int:
     """Repeat the rows of a table, without its indexes meanwhile. Return the number of new rows."""
-    is_part = table in schema.PARTITIONED_TABLES
+    is_part = table in PARTITIONED_TABLES
     place = schema.partition_name(table, step.chain_id) if is_part else table.name
     if connection.exec_driver_sql(f'SELECT NOT EXISTS (SELECT FROM "{place}")').scalar_one():  # noqa: S608  # ours
         return 0

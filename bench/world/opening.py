@@ -11,6 +11,7 @@ from sqlalchemy import func, select
 from bench.world.build import build
 from bench.world.copies import repeat
 from bench.world.people import World
+from bilateral.index.agents import tables as agent_tables
 from bilateral.index.log import tables as schema
 from bilateral.index.log.database import open_database
 
@@ -71,7 +72,7 @@ def open_world(options: argparse.Namespace) -> int:
     if is_empty:
         fill_world(engine, options)
     with engine.connect() as connection:
-        stored: int = connection.execute(select(func.count()).select_from(schema.agent)).scalar_one()
+        stored: int = connection.execute(select(func.count()).select_from(agent_tables.agent)).scalar_one()
     engine.dispose()
     if stored < options.agents * options.copies:
         wanted = f"{options.agents * options.copies:,}"

@@ -19,7 +19,7 @@ from sqlalchemy import select
 from bilateral.api.problems import ProblemError
 from bilateral.core.signatures.messages import Address, String, TypedMessage, Uint64
 from bilateral.documents import FolderStore, StoredDocument, document_hash
-from bilateral.index.log.tables import agent
+from bilateral.index.agents.tables import agent
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

@@ -14,7 +14,7 @@ from bilateral.buyers.score import score_of
 from bilateral.checks.errors import PaymentsNotHeldError
 from bilateral.checks.providers import BuyerRecord
 from bilateral.checks.verdicts import EventEvidence
-from bilateral.index.payments.projection import payments_known_at
+from bilateral.index.payments.queries import payments_known_at
 from bilateral.index.payments.tables import payment, payment_return
 
 if TYPE_CHECKING:

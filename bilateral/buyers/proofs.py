@@ -16,6 +16,7 @@ from bilateral.core.errors import BilateralError
 from bilateral.core.events import ApprovalForAll
 from bilateral.core.identifiers import checksummed
 from bilateral.core.signatures import Domain, recover_signer
+from bilateral.index.agents import tables as agent_tables
 from bilateral.index.chain.endpoint import Endpoint
 from bilateral.index.log import tables as schema
 from bilateral.index.payments.accounts import Wallets
@@ -304,10 +305,10 @@ def operators_of(
         agent_id: The agent's number.
         accounts: The accounts in question, in checksum form.
     """
-    table, agent = schema.EVENT_TABLES[ApprovalForAll].c, schema.agent.c
+    table, agent = schema.EVENT_TABLES[ApprovalForAll].c, agent_tables.agent.c
     query = (
         select(table.operator, table.is_approved)
-        .join(schema.agent, (agent.chain_id == table.chain_id) & (agent.identity_registry == table.registry))
+        .join(agent_tables.agent, (agent.chain_id == table.chain_id) & (agent.identity_registry == table.registry))
         .where(
             agent.chain_id == chain_id,
             agent.identity_registry == identity_registry,
@@ -354,7 +355,7 @@ def paid_accounts(connection: Connection, seller: AgentKey, paid: ProvenPayment)
 
 
 def _owner_and_wallet(connection: Connection, seller: AgentKey) -> tuple[str | None, str | None]:
-    table = schema.agent.c
+    table = agent_tables.agent.c
     row = connection.execute(
         select(table.owner, table.wallet).where(
             table.chain_id == seller.chain_id,

@@ -14,7 +14,7 @@ from sqlalchemy import and_, select, tuple_
 from bilateral.buyers.discounts import NOT_OFFERED, BuyerIncentives, Discount, Verdict, discount_for
 from bilateral.buyers.proofs import operators_of
 from bilateral.core.values.standing import Side, Status
-from bilateral.index.log import tables as schema
+from bilateral.index.agents import tables as agent_tables
 from bilateral.index.payments.tables import agent_enrichment
 from bilateral.index.standing import standing_tables as standings
 
@@ -107,7 +107,7 @@ def is_held_back(connection: Connection, chain_id: int, buyer: str) -> bool:
         chain_id: The chain.
         buyer: The address, in checksum form.
     """
-    agent, columns = schema.agent.c, standings.standing.c
+    agent, columns = agent_tables.agent.c, standings.standing.c
     is_same = and_(*(agent[name] == columns[name] for name in ("chain_id", "identity_registry", "agent_id")))
     query = (
         select(agent.agent_id)
@@ -128,14 +128,14 @@ def read_offers(connection: Connection, sellers: Iterable[AgentKey]) -> dict[tup
     Returns:
         The offers by chain, registry and id. Sellers that published nothing are left out.
     """
-    table, agent = agent_enrichment.c, schema.agent.c
+    table, agent = agent_enrichment.c, agent_tables.agent.c
     keys = [(seller.chain_id, seller.identity_registry, seller.agent_id) for seller in sellers]
     if not keys:
         return {}
     is_same = and_(*(agent[name] == table[name] for name in ("chain_id", "identity_registry", "agent_id")))
     query = (
         select(agent_enrichment, agent.owner, agent.wallet)
-        .join(schema.agent, is_same)
+        .join(agent_tables.agent, is_same)
         .where(tuple_(table.chain_id, table.identity_registry, table.agent_id).in_(keys))
     )
     services_of: dict[tuple[int, str, int], list[dict[str, Any]]] = {}

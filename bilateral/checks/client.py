@@ -28,7 +28,7 @@ from bilateral.checks.subjects import Party, asker_of, find_account, find_agent,
 from bilateral.checks.verdicts import Code
 from bilateral.core.identifiers import AgentId, GlobalAgentId, checksummed
 from bilateral.core.values.bounds import SHARES, scale_of_tag, share_of_scale
-from bilateral.index.ratings.projection import DECIMALS
+from bilateral.index.ratings.tables import DECIMALS
 from bilateral.index.reading.prepared import spread
 
 if TYPE_CHECKING:

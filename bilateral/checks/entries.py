@@ -16,7 +16,7 @@ from bilateral.core.events import ClientRated, FeedbackRevoked, NewAuthorizedFee
 from bilateral.core.values.bounds import scale_of_tag, share_of_scale
 from bilateral.index.log import tables as schema
 from bilateral.index.log.text import key_text, padded_text
-from bilateral.index.ratings.projection import DECIMALS
+from bilateral.index.ratings.tables import DECIMALS
 from bilateral.index.reading.prepared import Prepared
 
 if TYPE_CHECKING:

@@ -19,11 +19,13 @@ from bilateral.checks.ratings import Counted, Tallies, all_tallies, counted, tal
 from bilateral.core.events import ClientRated
 from bilateral.core.values.blind import BLIND_SIDES
 from bilateral.core.values.bounds import lower_bound, scale_of_tag, share_of_scale
+from bilateral.index.agents import tables as agent_tables
 from bilateral.index.log import tables as schema
 from bilateral.index.log.dialects import dialect_of
 from bilateral.index.log.lists import AT_ONCE, in_parts
 from bilateral.index.log.unindexed import newest_first
-from bilateral.index.ratings.projection import DECIMALS
+from bilateral.index.ratings import tables as rating_tables
+from bilateral.index.ratings.tables import DECIMALS
 from bilateral.index.reading.prepared import size_for, spread
 
 if TYPE_CHECKING:
@@ -57,7 +59,7 @@ _OF_ACCOUNTS: Final = {
         f"SELECT agent_id, owner, wallet FROM agent INDEXED BY agent_by_{name} "  # noqa: S608  # no input
         f"WHERE chain_id = :chain_id AND {name} IN (SELECT value FROM json_each(:accounts)) "
         "AND +identity_registry = :identity"
-    ).columns(schema.agent.c.agent_id, schema.agent.c.owner, schema.agent.c.wallet)
+    ).columns(agent_tables.agent.c.agent_id, agent_tables.agent.c.owner, agent_tables.agent.c.wallet)
     for name in ("owner", "wallet")
 }
 """The agents of accounts, for SQLite."""
@@ -273,15 +275,15 @@ def _reputable_now(connection: Connection, question: Question, by_rater: Tallies
         agents = _best_agents(connection, question)
         if side == CLIENT:
             return frozenset(f"agent {agent_id}" for agent_id in agents)
-        known = _rows(connection, question, schema.agent.c.agent_id, agents)
+        known = _rows(connection, question, agent_tables.agent.c.agent_id, agents)
         return frozenset(account for row in known for account in (row.owner, row.wallet) if account is not None)
     raters = {rater for _, rater in by_rater}
     if side == CLIENT:
         good = _bounded_agents(connection, question, {int(rater[6:]) for rater in raters})
         return frozenset(f"agent {agent_id}" for agent_id in good)
     rows = [
-        *_rows(connection, question, schema.agent.c.owner, raters),
-        *_rows(connection, question, schema.agent.c.wallet, raters),
+        *_rows(connection, question, agent_tables.agent.c.owner, raters),
+        *_rows(connection, question, agent_tables.agent.c.wallet, raters),
     ]
     good = _bounded_agents(connection, question, {int(row.agent_id) for row in rows})
     return frozenset(
@@ -291,7 +293,7 @@ def _reputable_now(connection: Connection, question: Question, by_rater: Tallies
 
 def _rows(connection: Connection, question: Question, column: Any, values: Collection[Any]) -> list[Row[Any]]:
     """Return the agents with one of some values in a column, at the head."""
-    table = schema.agent
+    table = agent_tables.agent
     rows: list[Any] = []
     is_account = column is not table.c.agent_id
     for part in in_parts(sorted(values)):
@@ -321,7 +323,7 @@ def _least_bound(question: Question) -> float:
 
 def _bounded_agents(connection: Connection, question: Question, agent_ids: Collection[int]) -> set[int]:
     """Return the agents above the policy's lower bound among some, at the head."""
-    table, bounded, least = schema.summary, set[int](), _least_bound(question)
+    table, bounded, least = rating_tables.summary, set[int](), _least_bound(question)
     for part in in_parts(sorted(agent_ids)):
         query = select(table.c.agent_id, table.c.lower_bound).where(
             table.c.chain_id == question.moment.chain_id,
@@ -337,7 +339,7 @@ def _bounded_agents(connection: Connection, question: Question, agent_ids: Colle
 
 def _best_agents(connection: Connection, question: Question) -> set[int]:
     """Return the agents with the best lower bounds, at the head."""
-    table = schema.summary
+    table = rating_tables.summary
     query = (
         select(table.c.agent_id)
         .where(table.c.chain_id == question.moment.chain_id, table.c.registry.in_(list(question.kinds)))

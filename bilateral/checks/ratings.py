@@ -16,9 +16,9 @@ from sqlalchemy import bindparam, select
 
 from bilateral.checks.entries import CLIENT, SERVER, VALIDATOR, Entry, Rater, entries
 from bilateral.core.values.bounds import SHARES, lower_bound, scale_of_tag
-from bilateral.index.log import tables as schema
 from bilateral.index.log.lists import in_parts
-from bilateral.index.ratings.projection import DECIMALS
+from bilateral.index.ratings import tables as rating_tables
+from bilateral.index.ratings.tables import DECIMALS
 from bilateral.index.reading.prepared import Prepared, one_of, size_for, spread
 
 if TYPE_CHECKING:
@@ -133,7 +133,7 @@ class Ratings:
 @lru_cache
 def _summaries(registries: int) -> Prepared:
     """Return the statement that reads the sums of an agent in some registries."""
-    table = schema.summary
+    table = rating_tables.summary
     # A row has a method `count`, so the column takes another name.
     columns = (table.c.registry, table.c.side, table.c.tag, table.c.count.label("number"))
     return Prepared(
@@ -148,7 +148,7 @@ def _summaries(registries: int) -> Prepared:
 @lru_cache
 def _tallies(registries: int, accounts: int) -> Prepared:
     """Return the statement that reads the entries of some accounts about an agent."""
-    table = schema.counterpart
+    table = rating_tables.counterpart
     return Prepared(
         select(table.c.registry, table.c.account, table.c.count.label("number"), table.c.share_sum).where(
             table.c.chain_id == bindparam("chain_id"),
@@ -225,7 +225,7 @@ def all_tallies(  # noqa: PLR0913, PLR0917  # the coordinates of a summary, and 
     connection: Connection, moment: Moment, kinds: Mapping[str, str], agent_id: int, side: str, tag: str, limit: int
 ) -> dict[Rater, tuple[int, int]] | None:
     """Return the entries of all raters at the head; None if there are more raters than the limit."""
-    query = _of_subject(schema.counterpart, moment, kinds, agent_id, side, tag).limit(limit + 1)
+    query = _of_subject(rating_tables.counterpart, moment, kinds, agent_id, side, tag).limit(limit + 1)
     rows = connection.execute(query).all()
     if len(rows) > limit:
         return None

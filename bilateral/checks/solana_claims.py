@@ -18,11 +18,10 @@ from bilateral.core.identifiers import AccountId, GlobalAgentId
 from bilateral.core.identifiers.caip import ChainId
 from bilateral.index.files import tables as schema
 from bilateral.index.files.identities import solana_agent
-from bilateral.index.files.tables import State
+from bilateral.index.files.tables import State, agent_file
 from bilateral.index.log.database import snapshot
 from bilateral.index.log.locks import hold_cursor, number_sights
 from bilateral.index.log.tables import chain
-from bilateral.index.search.tables import agent_file
 from bilateral.node.running import StepRunner
 from bilateral.node.steps import Rpc
 from bilateral.node.transport import Transport

@@ -25,6 +25,7 @@ from bilateral.cli.index_shards import indexes_with_rows, migrate_all, move, sha
 from bilateral.cli.invocation import Invocation
 from bilateral.cli.options import command, make_group
 from bilateral.cli.review_options import ReviewOptions
+from bilateral.index.projections import PROJECTIONS
 
 app = make_group("index")
 
@@ -135,7 +136,7 @@ def rebuild(
     with open_index(database or url_of_chain(settings_of(settings_file), chain_id)) as engine:
         if chain_id not in (status.chain_id for status in chain_statuses(engine)):
             raise unknown_chain(chain_id)
-        ChainStore(engine, chain_id).rebuild(lambda block: invocation.output.note(f"block {block}"))
+        ChainStore(engine, chain_id, PROJECTIONS).rebuild(lambda block: invocation.output.note(f"block {block}"))
         show_status(invocation, engine)
 
 

@@ -17,9 +17,9 @@ from bilateral.explorer.forms import FORMS, KEEP, Form
 from bilateral.explorer.networks import agent_path, chain_of, rating_path, slug_of
 from bilateral.explorer.records import progress_of
 from bilateral.explorer.signing import indexed_deployment, signing_facts
+from bilateral.index.agents.tables import agent as agent_table
 from bilateral.index.files.queries import names_of
 from bilateral.index.files.tables import file_content
-from bilateral.index.log.tables import agent as agent_table
 from bilateral.index.operating.chains import ChainProgress
 from bilateral.index.profiles.queries import agent as read_agent
 from bilateral.index.reading.registries import agent_key

@@ -14,10 +14,11 @@ from bilateral.core.identifiers import checksummed
 from bilateral.explorer.look_alikes import readings, shape
 from bilateral.explorer.networks import account_path, agent_path, chain_of, rating_path, ratings_path, slug_of
 from bilateral.explorer.text import MAX_SHOWN
+from bilateral.index.agents import tables as agent_tables
 from bilateral.index.files.queries import names_of
-from bilateral.index.log import tables as schema
 from bilateral.index.log.text import key_text
 from bilateral.index.payments.transactions import logged_in, paid_in
+from bilateral.index.ratings import tables as rating_tables
 from bilateral.index.ratings.records import validation_records
 from bilateral.index.reading.registries import agent_key
 from bilateral.index.search.filters import AgentSearch, Side, storable
@@ -118,7 +119,7 @@ def _look_alikes(connection: Connection, text: str) -> tuple[Direct, ...]:
 
 def _exists(connection: Connection, key: AgentKey) -> bool:
     """Check that the index has an agent."""
-    columns = schema.agent.c
+    columns = agent_tables.agent.c
     query = select(columns.agent_id).where(
         columns.chain_id == key.chain_id,
         columns.identity_registry == key.identity_registry,
@@ -158,7 +159,7 @@ def _tags(connection: Connection, registries: Registries, text: str) -> tuple[Di
     """Return the searches for agents that are rated with a tag."""
     if not text:
         return ()
-    columns, tag = schema.summary.c, key_text(storable(text))
+    columns, tag = rating_tables.summary.c, key_text(storable(text))
     direct = []
     for side in _SIDES:
         query = select(columns.tag).where(

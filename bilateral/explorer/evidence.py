@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 from sqlalchemy import select
 
 from bilateral.explorer.networks import rating_path
+from bilateral.index.agents import tables as agent_tables
 from bilateral.index.log import tables as schema
 from bilateral.index.payments.queries import PaymentProof, proofs_of
 from bilateral.index.ratings.answers import Answer, answers_to
@@ -62,7 +63,7 @@ def evidence_of(connection: Connection, registries: Registries, entries: Iterabl
 
 def _people(connection: Connection, chain_id: int, wanted: set[int]) -> dict[tuple[str, int], set[str]]:
     """Return the owner and the wallet of agents."""
-    columns = schema.agent.c
+    columns = agent_tables.agent.c
     rows = connection.execute(
         select(columns.identity_registry, columns.agent_id, columns.owner, columns.wallet).where(
             columns.chain_id == chain_id,

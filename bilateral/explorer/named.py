@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Final
 
 from sqlalchemy import func, select
 
+from bilateral.index.agents import tables as agent_tables
 from bilateral.index.log import tables as schema
 from bilateral.index.standing.findings import Finding, evidence_of, findings_about, members_of
 from bilateral.index.standing.tables import Part
@@ -127,7 +128,7 @@ def agents_of(connection: Connection, chain_id: int, identity: str, accounts: Se
         identity: The identity registry.
         accounts: The accounts, in checksum form.
     """
-    columns = schema.agent.c
+    columns = agent_tables.agent.c
     query = select(columns.owner, func.min(columns.agent_id)).where(
         columns.chain_id == chain_id, columns.identity_registry == identity, columns.owner.in_(sorted(set(accounts)))
     )

@@ -20,7 +20,7 @@ from bilateral.index.files.identities import OtherIdentity, SolanaIdentity, othe
 from bilateral.index.files.queries import names_of
 from bilateral.index.operating.chains import ChainProgress, chains
 from bilateral.index.payments.queries import payment_states, payments_by, payments_to
-from bilateral.index.profiles.answers import Agent, RatingSummary
+from bilateral.index.profiles.answers import Agent
 from bilateral.index.profiles.queries import agent as read_agent
 from bilateral.index.ratings.authorized import AuthorizedFeedback, authorized_feedback_of
 from bilateral.index.ratings.distribution import TENTHS, distribution
@@ -31,6 +31,7 @@ from bilateral.index.ratings.queries import Direction, Rating, ratings_of
 from bilateral.index.ratings.recent import rating_times, recent_feedback
 from bilateral.index.ratings.records import FileEvidence, registration_evidence
 from bilateral.index.ratings.sealed import SealedPair, sealed_pairs_of
+from bilateral.index.ratings.summaries import RatingSummary
 from bilateral.index.ratings.validations import Validation, validations_of
 from bilateral.index.reading.registries import read_registries
 from bilateral.index.search.filters import Side

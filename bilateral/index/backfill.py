@@ -25,6 +25,7 @@ from bilateral.index.log.patience import Patience
 from bilateral.index.log.registries import added_registries, begun_block, registries_of
 from bilateral.index.log.store import JOURNAL_BLOCKS, ChainStore
 from bilateral.index.operating.worker import chain_id_of, deployments_of
+from bilateral.index.projections import PROJECTIONS
 from bilateral.index.store.backfill_ranges import BackfillRanges, Claim, RangeLostError
 
 if TYPE_CHECKING:
@@ -199,7 +200,7 @@ class Helper:
             OtherChainError: They differ, deep in the chain.
         """
         deep = self._pool.head(source) - JOURNAL_BLOCKS
-        known = next(iter(ChainStore(self._engine, self.chain_id).checkpoints(deep)), None)
+        known = next(iter(ChainStore(self._engine, self.chain_id, PROJECTIONS).checkpoints(deep)), None)
         if known is None or known.number < 0:
             return
         header = source.header(known.number)

@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING
 from sqlalchemy import select, text
 
 from bilateral.core.contracts import Deployment
+from bilateral.index.agents import tables as agent_tables
 from bilateral.index.chain.endpoint import Endpoint
 from bilateral.index.chain.source import Source
-from bilateral.index.log import tables as schema
 from bilateral.index.log.database import open_database
 from bilateral.index.log.registries import registries_of
 from bilateral.index.operating.settings import ChainSettings
@@ -95,7 +95,7 @@ def _deployments(stage: Stage) -> tuple[Deployment, ...]:
 
 def _compare_agents(stage: Stage, engine: Engine) -> None:
     """Compare the agents with what their registries say."""
-    table = schema.agent
+    table = agent_tables.agent
     counts = {
         "IdentityRegistry": stage.registry("IdentityRegistry").getAgentCount(),
         "deployed identity registry": stage.registry("companion").getAgentCount() + 1,  # its first agent has id 0

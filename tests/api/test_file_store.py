@@ -14,8 +14,8 @@ from bilateral.api.problems import ProblemError
 from bilateral.api.service import Service
 from bilateral.api.settings import ApiSettings
 from bilateral.core.errors import InvalidArgumentError
+from bilateral.index.agents.tables import agent
 from bilateral.index.log.database import open_database
-from bilateral.index.log.tables import agent
 
 URL = "https://explorer.example/files"
 

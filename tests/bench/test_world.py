@@ -9,10 +9,12 @@ from bench.world.__main__ import main
 from bench.world.build import build
 from bench.world.copies import repeat
 from bench.world.people import World
+from bilateral.index.agents import tables as agent_tables
 from bilateral.index.files import tables as files
 from bilateral.index.log import tables as schema
 from bilateral.index.log.database import open_database
 from bilateral.index.log.store import ChainStore
+from bilateral.index.projections import PROJECTIONS
 from tests.index.comparison import derived_rows
 from tests.postgres import running_postgres
 
@@ -35,14 +37,14 @@ def count(engine, table):
 def test_world_has_as_many_agents_and_ratings_as_asked_for(built):
     tables = ("new_feedback", "new_authorized_feedback", "client_rated", "validator_rated")
     ratings = sum(count(built, schema.metadata.tables[name]) for name in tables)
-    assert count(built, schema.agent) == 40
+    assert count(built, agent_tables.agent) == 40
     assert 590 <= ratings <= 600  # an agent rates another one once
     assert count(built, files.registration_file) >= 35
 
 
 def test_derived_tables_of_a_world_follow_from_its_events(built):
     before = derived_rows(built)
-    ChainStore(built, WORLD.chain_id).rebuild()
+    ChainStore(built, WORLD.chain_id, PROJECTIONS).rebuild()
     assert derived_rows(built) == before
 
 
@@ -54,7 +56,7 @@ def test_same_seed_makes_the_same_world(built, tmp_path):
 
 
 def test_copies_of_a_world_are_whole_worlds(tmp_path):
-    once = {schema.block, schema.chain, schema.journal, schema.primary_agent, schema.registry}
+    once = {schema.block, schema.chain, schema.journal, agent_tables.primary_agent, schema.registry}
     tables = [sorted_table for sorted_table in schema.metadata.sorted_tables if sorted_table not in once]
     with running_postgres() as url:
         engine = open_database(url)
@@ -65,7 +67,7 @@ def test_copies_of_a_world_are_whole_worlds(tmp_path):
             name: 3 * number for name, number in rows.items()
         }
         derived = derived_rows(engine)
-        ChainStore(engine, WORLD.chain_id).rebuild()
+        ChainStore(engine, WORLD.chain_id, PROJECTIONS).rebuild()
         again = derived_rows(engine)
         engine.dispose()
     for name, expected in again.items():

@@ -18,6 +18,7 @@ from bilateral.documents import Limits, Loader, Network
 from bilateral.index.files import tables as schema
 from bilateral.index.log.database import open_database
 from bilateral.index.log.store import ChainStore
+from bilateral.index.projections import PROJECTIONS
 from bilateral.index.standing import tables as analysis
 from tests.checks.ledger import (
     CHAIN_ID,
@@ -85,7 +86,7 @@ def ledger(tmp_path, network, gateway, clock, sqlite_template):
     path = shutil.copy(sqlite_template, tmp_path / "index.sqlite")
     engine = open_database(f"sqlite:///{path}")
     loader = Loader(limits=Limits(bytes=64 * 1024, seconds=60), gateways=(gateway.url,), network=network)
-    yield Ledger(engine, ChainStore(engine, CHAIN_ID), loader, clock)
+    yield Ledger(engine, ChainStore(engine, CHAIN_ID, PROJECTIONS), loader, clock)
     engine.dispose()
 
 
@@ -189,7 +190,7 @@ def test_only_three_hosts_of_a_file_are_fetched(ledger, secure_server):
 
 def test_private_hosts_are_not_fetched(tmp_path, secure_server):
     engine = open_database(f"sqlite:///{tmp_path / 'guarded.sqlite'}")
-    ledger = Ledger(engine, ChainStore(engine, CHAIN_ID), Loader(limits=Limits(seconds=60)))
+    ledger = Ledger(engine, ChainStore(engine, CHAIN_ID, PROJECTIONS), Loader(limits=Limits(seconds=60)))
     with_services(ledger, f"{secure_server.url}/mcp", "http://localhost/x", "javascript:alert(1)", "https://[::1]/")
     check = ledger.server(policy=QUIET)
     assert codes(check)["domain_unproven"] == "note"

@@ -17,6 +17,7 @@ from bilateral.index.payments.store import PaymentStore
 from bilateral.index.payments.tables import late_payment
 from bilateral.index.payments.terms import PaymentTerms
 from bilateral.index.payments.transfers import TokenTransfer
+from bilateral.index.projections import PROJECTIONS
 from bilateral.index.standing import analysis as run
 from bilateral.index.standing import results as storage
 from bilateral.index.standing import tables as analysis
@@ -202,7 +203,7 @@ def test_reorganisation_leaves_the_answer_before_a_file_was_seen(ledger):
 def shared_story(fresh_postgres, loader):
     """A story on PostgreSQL, where blocks are stored while an analysis is."""
     engine = open_database(fresh_postgres)
-    yield begun(Ledger(engine, ChainStore(engine, CHAIN_ID), loader))
+    yield begun(Ledger(engine, ChainStore(engine, CHAIN_ID, PROJECTIONS), loader))
     engine.dispose()
 
 

@@ -8,6 +8,7 @@ import pytest
 
 from bilateral.index.log.database import open_database
 from bilateral.index.log.store import ChainStore
+from bilateral.index.projections import PROJECTIONS
 from tests.checks.conftest import loader  # noqa: F401  # a fixture
 from tests.checks.ledger import CHAIN_ID, Ledger, account, client_rated, feedback, registered
 
@@ -19,7 +20,7 @@ CLIENTS = [account(0xC000 + number) for number in range(20)]
 def database(tmp_path, loader):  # noqa: F811  # a fixture
     url = f"sqlite:///{tmp_path / 'index.sqlite'}"
     engine = open_database(url)
-    ledger = Ledger(engine, ChainStore(engine, CHAIN_ID), loader)
+    ledger = Ledger(engine, ChainStore(engine, CHAIN_ID, PROJECTIONS), loader)
     ledger.block(registered(1, OWNER), registered(2, CLIENT))
     ledger.block(*(feedback(1, client, 95) for client in CLIENTS), client_rated(2, 1, 35))
     engine.dispose()

@@ -23,6 +23,7 @@ from bilateral.index.log.database import open_database
 from bilateral.index.log.rows import rows_of
 from bilateral.index.log.store import ChainStore
 from bilateral.index.payments.tables import payment, payment_cursor
+from bilateral.index.projections import PROJECTIONS
 from bilateral.index.standing import tables as analysis
 from bilateral.solana.addresses import MAINNET, SATI
 
@@ -77,7 +78,7 @@ class Ledger:
         with engine.begin() as connection:
             registries = [(self.chain_id, address, kind.value, IDENTITY, 1) for address, kind in KINDS.items()]
             rows_of(connection).insert(schema.registry, registries)
-        store = ChainStore(engine, self.chain_id)
+        store = ChainStore(engine, self.chain_id, PROJECTIONS)
         begin = Block(0, sha256(b"0").digest(), 1_750_000_000)
         store.begin(begin)
         store.append(begin, Batch(self.block, dict(self.rows), [self.block], 1, 1))

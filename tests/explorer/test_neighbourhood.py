@@ -7,9 +7,9 @@ from sqlalchemy import select
 
 from bench.world.people import IDENTITY, REPUTATION
 from bilateral.core.events import FeedbackRevoked, NewFeedback
-from bilateral.index.log import tables as schema
 from bilateral.index.log.database import open_database
 from bilateral.index.ratings import neighbourhood as queries
+from bilateral.index.ratings import tables as rating_tables
 from bilateral.index.ratings.neighbourhood import neighbourhood
 from bilateral.index.reading.registries import AgentKey
 from tests.explorer.stored import BASE, NOTHING, Ledger, account
@@ -39,7 +39,7 @@ def connection(tmp_path_factory):
 
 
 def _stored(connection):
-    columns = schema.counterpart.c
+    columns = rating_tables.counterpart.c
     rows = connection.execute(
         select(columns.agent_id, columns.count).where(columns.account == OWNER, columns.side == "server")
     )

@@ -30,6 +30,8 @@ from bilateral.index.log import background_writes as behind
 from bilateral.index.log import event_writes
 from bilateral.index.log import tables as schema
 from bilateral.index.log.store import JOURNAL_BLOCKS, ChainStore
+from bilateral.index.projections import PROJECTIONS
+from bilateral.index.ratings import tables as rating_tables
 from scripts._anvil import running_anvil
 from simulation.event_chain import OPTIONS, EventChain
 from simulation.events import ADDRESSES, Generator
@@ -79,7 +81,7 @@ def span(parameters):
 
 def followers_of(engine, *urls):
     sources = [Source(Endpoint(url, timeout=60), list(REGISTRIES), wait=lambda _: True) for url in urls]
-    store, pool = ChainStore(engine, CHAIN_ID), Pool(CHAIN_ID, sources)
+    store, pool = ChainStore(engine, CHAIN_ID, PROJECTIONS), Pool(CHAIN_ID, sources)
     return Follower(store, pool, REGISTRIES, first_block=0, trusts_reorganisation=True)  # blocks go at any depth here
 
 
@@ -235,7 +237,7 @@ class Round:
             pass
         assert_equals_model(self._engine, self._chain)
         derived = derived_rows(self._engine)
-        ChainStore(self._engine, CHAIN_ID).rebuild()
+        ChainStore(self._engine, CHAIN_ID, PROJECTIONS).rebuild()
         assert derived_rows(self._engine) == derived
         retracted = self._reader.retractions
         self._reader.assert_holds_all(self._engine)
@@ -245,7 +247,9 @@ class Round:
         with self._engine.connect() as connection:
             rows = connection.execute(select(schema.chain.c.event_rows)).scalar_one()
             blind = (
-                select(func.count()).select_from(schema.summary).where(schema.summary.c.side.in_(BLIND_SIDES.values()))
+                select(func.count())
+                .select_from(rating_tables.summary)
+                .where(rating_tables.summary.c.side.in_(BLIND_SIDES.values()))
             )
             self.happened["compared summaries of blind ratings"] += connection.execute(blind).scalar_one()
         self.happened["compared rows"] += rows

@@ -5,10 +5,10 @@ from __future__ import annotations
 from sqlalchemy import select
 
 from bilateral.core.contracts import Registry
-from bilateral.index.agents.activity import agent_activity
 from bilateral.index.log import tables as schema
 from bilateral.index.log.database import open_database
 from bilateral.index.log.rows import rows_of
+from bilateral.index.projections import DERIVED_TABLES
 from simulation.events import ADDRESSES
 from tests.index.model import Model, stored_tables
 
@@ -49,10 +49,7 @@ def stored_keys(engine):
 def derived_rows(engine):
     """Return all rows of the derived tables."""
     with engine.connect() as connection:
-        return {
-            table.name: sorted(map(repr, connection.execute(select(table)).all()))
-            for table in (*schema.DERIVED_TABLES, agent_activity)
-        }
+        return {table.name: sorted(map(repr, connection.execute(select(table)).all())) for table in DERIVED_TABLES}
 
 
 def assert_equals_model(engine, event_chain):

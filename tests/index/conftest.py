@@ -18,6 +18,7 @@ from bilateral.index.chain.source import Source
 from bilateral.index.log.batches import Block
 from bilateral.index.log.database import open_database
 from bilateral.index.log.store import ChainStore
+from bilateral.index.projections import PROJECTIONS
 from scripts._anvil import running_anvil
 from simulation.event_chain import OPTIONS, EventChain
 from simulation.events import ADDRESSES, Generator
@@ -157,7 +158,7 @@ def engine(database_url):
 
 @pytest.fixture
 def store(engine):
-    return ChainStore(engine, CHAIN_ID)
+    return ChainStore(engine, CHAIN_ID, PROJECTIONS)
 
 
 @pytest.fixture

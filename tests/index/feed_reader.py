@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 from sqlalchemy import select
 
-from bilateral.index.changes.projection import TABLES_BY_NAME
 from bilateral.index.changes.queries import FeedFilter, FeedPrunedError, last_cursor, oldest_cursor, read_feed
+from bilateral.index.changes.tables import TABLES_BY_NAME
 from bilateral.index.log.database import snapshot
 
 EVERYTHING = FeedFilter()

@@ -33,8 +33,9 @@ from bilateral.core.events import (
 )
 from bilateral.core.text import ChainText
 from bilateral.core.values import STANDARD_TAGS
-from bilateral.index.agents.activity import agent_activity
 from bilateral.index.log import tables as schema
+from bilateral.index.projections import DERIVED_TABLES
+from bilateral.index.ratings import tables as rating_tables
 from simulation.events import ADDRESSES
 
 REGISTRIES = {address: registry for registry, address in ADDRESSES.items()}
@@ -256,9 +257,9 @@ def stored_tables(engine):
     """Return all rows of the tables of events and of the derived tables, in the form of the model."""
     summaries = {}
     with engine.connect() as connection:
-        for table in (*schema.EVENT_TABLES.values(), schema.undecodable_log, *schema.DERIVED_TABLES, agent_activity):
+        for table in (*schema.EVENT_TABLES.values(), schema.undecodable_log, *DERIVED_TABLES):
             rows = [tuple(row) for row in connection.execute(select(table))]
-            if table is schema.summary:
+            if table is rating_tables.summary:
                 rows = [(*row[:-1], rounded(row[-1])) for row in rows]
             summaries[table.name] = sorted(map(repr, rows))
     return summaries

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from bilateral.core.contracts import Registry
-from bilateral.index.log import tables as schema
+from bilateral.index.agents import tables as agent_tables
 from simulation.events import encoded
 from tests.index.comparison import assert_exact
 
@@ -18,8 +18,8 @@ def agents(engine):
 
     def read():
         with engine.connect() as connection:
-            rows = connection.execute(schema.agent.select()).mappings().all()
-            primary = connection.execute(schema.primary_agent.select()).mappings().all()
+            rows = connection.execute(agent_tables.agent.select()).mappings().all()
+            primary = connection.execute(agent_tables.primary_agent.select()).mappings().all()
         return (
             {row["agent_id"]: (row["owner"], row["wallet"], row["domain"]) for row in rows},
             {entry["account"]: entry["agent_id"] for entry in primary},

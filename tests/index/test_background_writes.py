@@ -26,6 +26,7 @@ from bilateral.index.log.database import connect_engine
 from bilateral.index.log.rows import PostgresRows, Rows
 from bilateral.index.log.store import ChainStore
 from bilateral.index.log.writer_thread import Writer
+from bilateral.index.projections import PROJECTIONS
 from bilateral.index.ratings.projection import SummaryTables
 from simulation.events import encoded
 from tests.index.comparison import assert_exact
@@ -268,7 +269,7 @@ def test_a_process_with_many_connections_takes_no_second_one(step, engine, settl
 def test_a_server_that_gives_no_second_connection_gets_all_by_one(engine, settled_chain, limited_url, made):
     limited = connect_engine(limited_url)
     try:
-        step_of(ChainStore(limited, CHAIN_ID), settled_chain.url)()
+        step_of(ChainStore(limited, CHAIN_ID, PROJECTIONS), settled_chain.url)()
     finally:
         limited.dispose()
     assert not made
@@ -279,7 +280,7 @@ def test_a_pool_that_gives_no_second_connection_lets_one_do_all(engine, settled_
     monkeypatch.setattr(behind, "_has_spare", lambda _: True)  # another thread was faster
     small = create_engine(with_driver(database_url), pool_size=1, max_overflow=0, pool_timeout=0.1)
     try:
-        step_of(ChainStore(small, CHAIN_ID), settled_chain.url)()
+        step_of(ChainStore(small, CHAIN_ID, PROJECTIONS), settled_chain.url)()
     finally:
         small.dispose()
     assert not made

@@ -13,6 +13,7 @@ import pytest
 from sqlalchemy import delete
 
 from bilateral.core.contracts import Registry
+from bilateral.index.agents import tables as agent_tables
 from bilateral.index.chain.endpoint import Endpoint
 from bilateral.index.log import tables as schema
 from bilateral.index.log.database import open_database
@@ -196,11 +197,11 @@ def test_rebuild_repairs_a_derived_table(run, grown, database):
     run("run", "--until-head")
     engine = open_database(database)
     with engine.begin() as connection:
-        before = sorted(connection.execute(schema.agent.select()).all())
-        connection.execute(delete(schema.agent))
+        before = sorted(connection.execute(agent_tables.agent.select()).all())
+        connection.execute(delete(agent_tables.agent))
     assert run("rebuild", "--chain-id", "31337")[0] == 0
     with engine.connect() as connection:
-        assert sorted(connection.execute(schema.agent.select()).all()) == before
+        assert sorted(connection.execute(agent_tables.agent.select()).all()) == before
 
 
 def test_a_chain_that_the_index_lacks_is_named(database):

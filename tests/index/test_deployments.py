@@ -23,9 +23,9 @@ from bilateral.index.chain.source import Source
 from bilateral.index.log import tables as schema
 from bilateral.index.log.database import open_database
 from bilateral.index.log.registries import registries_of
-from bilateral.index.operating.derived_check import TABLES
 from bilateral.index.operating.owner_check import compare_owners
 from bilateral.index.operating.verification import Verifier
+from bilateral.index.projections import DERIVED_TABLES
 from tests.index.proxy import Proxy, refusal
 from tests.index.test_commands import bilateral
 from tests.sdk.client.helpers import deploy, plain
@@ -298,12 +298,12 @@ def moved(rows, ours):
 
 
 def test_owners_and_derived_tables_of_an_untouched_index_are_verified_as_equal(rows, verify):
-    before = [rows(f'SELECT * FROM "{table.name}"') for table in TABLES]  # noqa: S608  # ours
+    before = [rows(f'SELECT * FROM "{table.name}"') for table in DERIVED_TABLES]  # noqa: S608  # ours
     code, answer = verify("--owners", 100, "--derived")
     assert (code, answer["is_equal"]) == (0, True)
     assert (answer["endpoints"][0]["owners_compared"], answer["endpoints"][0]["owners"]) == (5, [])
-    assert {part["table"] for part in answer["derived"]} == {table.name for table in TABLES}
-    assert [rows(f'SELECT * FROM "{table.name}"') for table in TABLES] == before  # noqa: S608  # ours
+    assert {part["table"] for part in answer["derived"]} == {table.name for table in DERIVED_TABLES}
+    assert [rows(f'SELECT * FROM "{table.name}"') for table in DERIVED_TABLES] == before  # noqa: S608  # ours
 
 
 def test_an_owner_that_the_registry_does_not_name_is_told(verify, moved):

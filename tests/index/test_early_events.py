@@ -20,6 +20,7 @@ from bilateral.index.log import tables as schema
 from bilateral.index.log.batches import Block
 from bilateral.index.log.database import connect_engine
 from bilateral.index.log.store import ChainStore
+from bilateral.index.projections import DERIVED_TABLES, PROJECTIONS
 from tests.index.chaos import work
 from tests.index.comparison import assert_equals_model
 from tests.index.conftest import CHAIN_ID
@@ -126,7 +127,7 @@ def assert_nothing_stored(engine, store, writers, number=1):
     assert store.cursor().number == -1
     assert not is_held(engine)
     with engine.connect() as connection:
-        for table in (*schema.EVENT_TABLES.values(), *schema.DERIVED_TABLES):
+        for table in (*schema.EVENT_TABLES.values(), *DERIVED_TABLES):
             assert connection.execute(select(func.count()).select_from(table)).scalar_one() == 0
 
 
@@ -267,7 +268,7 @@ def test_a_second_worker_waits_for_the_first_one_and_then_gives_way(
 ):
     other = connect_engine(database_url)
     steps = []
-    second = follower_of(ChainStore(other, CHAIN_ID), settled_chain.url)
+    second = follower_of(ChainStore(other, CHAIN_ID, PROJECTIONS), settled_chain.url)
     thread = threading.Thread(target=lambda: steps.append(second.step()))
     waiting = "SELECT count(*) FROM pg_stat_activity WHERE wait_event_type = 'Lock' AND query LIKE 'UPDATE chain%'"
 
@@ -290,7 +291,7 @@ def test_a_cursor_that_another_worker_moved_is_noticed_before_more_is_read(
 
     def move(parameters, result):
         if not moved:
-            moved.append(follower_of(ChainStore(other, CHAIN_ID), settled_chain.url).step())
+            moved.append(follower_of(ChainStore(other, CHAIN_ID, PROJECTIONS), settled_chain.url).step())
         return hundred_blocks(parameters, result)
 
     proxy.rules["eth_getLogs"] = move
@@ -319,7 +320,7 @@ def test_a_server_that_gives_one_connection_stores_what_a_slow_endpoint_gives(
 ):
     monkeypatch.setattr(event_writes, "_PATIENCE", 1.0)
     limited = connect_engine(limited_url)
-    follower_of(ChainStore(limited, CHAIN_ID), slow_url).step()
+    follower_of(ChainStore(limited, CHAIN_ID, PROJECTIONS), slow_url).step()
     limited.dispose()
     assert_ended(writers, 2)
     assert_complete(engine, settled_chain)
@@ -331,7 +332,7 @@ def test_a_server_that_ends_idle_transactions_stores_what_a_slow_endpoint_gives(
     url = make_url(database_url)
     options = f"{url.query['options']} -c idle_in_transaction_session_timeout=6s"
     strict = connect_engine(url.update_query_dict({"options": options}).render_as_string(hide_password=False))
-    follower_of(ChainStore(strict, CHAIN_ID), slow_url).step()
+    follower_of(ChainStore(strict, CHAIN_ID, PROJECTIONS), slow_url).step()
     strict.dispose()
     assert_ended(writers, 2)
     assert_complete(engine, settled_chain)

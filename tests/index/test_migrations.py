@@ -8,7 +8,7 @@ from alembic.migration import MigrationContext
 from alembic.script import ScriptDirectory
 from sqlalchemy import inspect
 
-from bilateral.index.agents import activity
+from bilateral.index.agents import tables as agents
 from bilateral.index.changes import tables as changes
 from bilateral.index.changes import webhook_tables as webhooks
 from bilateral.index.files import tables as files
@@ -16,6 +16,7 @@ from bilateral.index.log import tables as schema
 from bilateral.index.log.database import connect_engine
 from bilateral.index.log.migrate import upgrade_within
 from bilateral.index.payments import tables as payments
+from bilateral.index.ratings import tables as ratings
 from bilateral.index.search import tables as search
 from bilateral.index.standing import standing_tables as standings
 from bilateral.index.standing import tables as analysis
@@ -23,7 +24,20 @@ from bilateral.index.tables import backfill
 from bilateral.x402.aggregator import tables as aggregator
 from scripts._build import ROOT
 
-MODULES = (schema, files, analysis, aggregator, search, payments, activity, standings, changes, webhooks, backfill)
+MODULES = (
+    schema,
+    files,
+    analysis,
+    aggregator,
+    search,
+    payments,
+    agents,
+    ratings,
+    standings,
+    changes,
+    webhooks,
+    backfill,
+)
 
 
 def test_the_migrations_form_one_line_that_the_package_knows():

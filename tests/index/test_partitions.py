@@ -13,6 +13,7 @@ from bilateral.index.chain.logs import grouped
 from bilateral.index.log import tables as schema
 from bilateral.index.log.batches import Batch, Block
 from bilateral.index.log.store import ChainStore
+from bilateral.index.projections import PARTITIONED_TABLES, PROJECTIONS
 from simulation.events import ADDRESSES, Generator
 from tests.index.test_extraction import entries
 
@@ -30,7 +31,7 @@ def filled(engine):
     """Two chains with the same events."""
     blocks = grouped("node", entries(Generator(seed=1, hostile=0).logs(200)), list(REGISTRIES), 7, 7)
     for chain in CHAINS:
-        store, end = ChainStore(engine, chain), Block(7, blocks[0].hash, 5)
+        store, end = ChainStore(engine, chain, PROJECTIONS), Block(7, blocks[0].hash, 5)
         store.begin(Block(6, bytes(32), 0))
         store.append(Block(6, bytes(32), 0), Batch(end, Extraction(chain, REGISTRIES).rows(blocks), [end], 7))
     return engine
@@ -48,7 +49,7 @@ def test_a_query_about_one_chain_reads_no_other_chains_partition(filled, table):
 
 def test_rows_of_a_chain_stand_in_its_partition(filled):
     with filled.connect() as connection:
-        for table in schema.PARTITIONED_TABLES:
+        for table in PARTITIONED_TABLES:
             of_chain = connection.execute(select(table).where(table.c.chain_id == CHAINS[0])).all()
             name = schema.partition_name(table, CHAINS[0])
             of_partition = connection.execute(select(text("*")).select_from(text(f'"{name}"'))).all()
@@ -57,7 +58,7 @@ def test_rows_of_a_chain_stand_in_its_partition(filled):
 
 def test_partitions_have_the_keys_and_indexes_of_their_table(filled):
     inspector = inspect(filled)
-    for table in schema.PARTITIONED_TABLES:
+    for table in PARTITIONED_TABLES:
         name = schema.partition_name(table, CHAINS[1])
         assert inspector.get_pk_constraint(name)["constrained_columns"] == list(table.primary_key.columns.keys())
         indexed = sorted(index["column_names"] for index in inspector.get_indexes(name))
@@ -69,7 +70,7 @@ def test_two_workers_that_begin_one_chain_at_once_make_its_partitions_once(engin
 
     def begin():
         try:
-            ChainStore(engine, 10).begin(Block(6, bytes(32), 0))
+            ChainStore(engine, 10, PROJECTIONS).begin(Block(6, bytes(32), 0))
         except DBAPIError as problem:
             problems.append(problem)
 
@@ -79,4 +80,4 @@ def test_two_workers_that_begin_one_chain_at_once_make_its_partitions_once(engin
     for thread in threads:
         thread.join()
     assert problems == []
-    assert ChainStore(engine, 10).cursor() == Block(6, bytes(32), 0)
+    assert ChainStore(engine, 10, PROJECTIONS).cursor() == Block(6, bytes(32), 0)

@@ -20,6 +20,7 @@ from sqlalchemy import func, select
 
 from bench.world.build import build
 from bench.world.people import World
+from bilateral.index.agents import tables as agent_tables
 from bilateral.index.log import tables as schema
 from bilateral.index.log.database import connect_engine, open_database
 from bilateral.index.log.migrate import upgrade_within
@@ -58,7 +59,7 @@ def test_rows_of_a_version_are_answered_after_its_migration(migrated):
     reader = Reader(migrated)
     with reader.connect() as connection:
         last = agent(connection, agent_key(read_registries(connection), f"{WORLD.chain_id}:{WORLD.agents}"), newest=5)
-        assert connection.scalar(select(func.count()).select_from(schema.agent)) == WORLD.agents
+        assert connection.scalar(select(func.count()).select_from(agent_tables.agent)) == WORLD.agents
         assert connection.scalar(select(schema.chain.c.event_rows)) > WORLD.agents + WORLD.ratings
     reader.close()
     assert last.registration is not None

@@ -14,6 +14,7 @@ from bilateral.index.chain.pool import Pool
 from bilateral.index.chain.source import Source
 from bilateral.index.log import tables as schema
 from bilateral.index.log.store import ChainStore
+from bilateral.index.projections import PARTITIONED_TABLES, PROJECTIONS
 from tests.index.conftest import CHAIN_ID, REGISTRIES
 from tests.index.proxy import range_of, refusal
 
@@ -45,11 +46,13 @@ def restarted(engine, proxy):
     def run(chain_id=CHAIN_ID):
         source = Source(Endpoint(proxy.url), list(REGISTRIES), wait=lambda _: True)
         limits = Limits(engine, chain_id, [source])
-        follower = Follower(ChainStore(engine, CHAIN_ID), Pool(CHAIN_ID, [source]), REGISTRIES, first_block=0)
+        follower = Follower(
+            ChainStore(engine, CHAIN_ID, PROJECTIONS), Pool(CHAIN_ID, [source]), REGISTRIES, first_block=0
+        )
         while follower.step().outcome is not Outcome.WAITED:
             limits.store()
         with engine.begin() as connection:
-            for table in (schema.chain, schema.block, schema.journal, *schema.PARTITIONED_TABLES):
+            for table in (schema.chain, schema.block, schema.journal, *PARTITIONED_TABLES):
                 connection.execute(table.delete())
 
     return run

@@ -26,6 +26,7 @@ from bilateral.index.log import tables as schema
 from bilateral.index.log.batches import Batch, Block
 from bilateral.index.log.store import ChainStore
 from bilateral.index.operating.chains import chains
+from bilateral.index.projections import PROJECTIONS
 from bilateral.index.reading.copies import VISIT, Visit
 from bilateral.index.reading.readers import Reader
 from bilateral.index.reading.replicated import ReplicatedReader
@@ -65,7 +66,7 @@ def servers():
 def filled(servers):
     """The store of an index with some blocks on the server."""
     engine = open_with_registries(servers[0])
-    store = ChainStore(engine, CHAIN_ID)
+    store = ChainStore(engine, CHAIN_ID, PROJECTIONS)
     store.begin(START)
     for number in (7, 8):
         logs = [replace(entry, blockNumber=hex(number)) for entry in entries(Generator(seed=1, hostile=0).logs(50))]

@@ -15,6 +15,7 @@ from bilateral.index.chain.source import Source
 from bilateral.index.errors import NoEndpointError
 from bilateral.index.log.database import connect_engine
 from bilateral.index.log.store import ChainStore
+from bilateral.index.projections import PROJECTIONS
 from simulation.events import ADDRESSES, Log
 from tests.index.comparison import assert_equals_model
 from tests.index.conftest import CHAIN_ID, REGISTRIES
@@ -32,7 +33,7 @@ class Store(ChainStore):
     """
 
     def __init__(self, engine):
-        super().__init__(engine, CHAIN_ID)
+        super().__init__(engine, CHAIN_ID, PROJECTIONS)
         self.transactions = []
 
     def append(self, cursor, batch, writes=None):

@@ -5,12 +5,15 @@ from __future__ import annotations
 import pytest
 from sqlalchemy import delete, insert, select, update
 
+from bilateral.index.agents import tables as agent_tables
 from bilateral.index.chain.endpoint import Endpoint
 from bilateral.index.chain.source import Source
+from bilateral.index.files.tables import agent_file, payment_claim
 from bilateral.index.log import tables as schema
-from bilateral.index.operating.derived_check import TABLES, compare_derived
+from bilateral.index.operating.derived_check import compare_derived
 from bilateral.index.operating.verification import Verifier
-from bilateral.index.search.tables import agent_file, payment_claim
+from bilateral.index.projections import DERIVED_TABLES
+from bilateral.index.ratings import tables as rating_tables
 from tests.index.conftest import CHAIN_ID, REGISTRIES
 
 
@@ -52,20 +55,25 @@ def stored_rows(engine):
     """Return all rows of the tables that rebuilding computes anew, and the journal and cursor that it resets."""
     with engine.connect() as connection:
         others = (schema.journal, schema.chain, agent_file, payment_claim)
-        return {table.name: sorted(map(repr, connection.execute(select(table)).all())) for table in (*TABLES, *others)}
+        return {
+            table.name: sorted(map(repr, connection.execute(select(table)).all()))
+            for table in (*DERIVED_TABLES, *others)
+        }
 
 
 def test_derived_tables_that_follow_from_the_events_are_equal_and_stay_as_they_are(engine, compare):
     before = stored_rows(engine)
     derived = compare_derived(engine, CHAIN_ID)
     assert all(table.is_equal for table in derived)
-    assert {table.table: table.rows for table in derived} == {table.name: len(before[table.name]) for table in TABLES}
+    assert {table.table: table.rows for table in derived} == {
+        table.name: len(before[table.name]) for table in DERIVED_TABLES
+    }
     assert derived[0].rows > 0
     assert stored_rows(engine) == before
 
 
 def test_changed_removed_and_added_rows_of_derived_tables_are_named(engine, compare):
-    agent, summary = schema.agent, schema.summary
+    agent, summary = agent_tables.agent, rating_tables.summary
     with engine.begin() as connection:
         first, second = connection.execute(select(agent).order_by(agent.c.agent_id).limit(2)).all()
         connection.execute(update(agent).where(agent.c.agent_id == first.agent_id).values(uri="changed"))

@@ -9,6 +9,7 @@ from bilateral.documents import Loader
 from bilateral.index.files.identities import solana_identities
 from bilateral.index.log.database import open_database, snapshot
 from bilateral.index.log.store import ChainStore
+from bilateral.index.projections import PROJECTIONS
 from bilateral.index.reading.registries import AgentKey
 from bilateral.solana.addresses import MAINNET, SATI
 from simulation.solana.node import NodeProblem
@@ -33,7 +34,7 @@ def there(world, owner):
 def ledger(tmp_path, there):
     """An index with an agent that claims to be the one on Solana."""
     engine = open_database(f"sqlite:///{tmp_path / 'index.sqlite'}")
-    made = Ledger(engine, ChainStore(engine, CHAIN_ID), Loader())
+    made = Ledger(engine, ChainStore(engine, CHAIN_ID, PROJECTIONS), Loader())
     claim = {"agentRegistry": f"{MAINNET}:{SATI}", "agentId": str(there)}
     made.block(registered(1, account(1), data_uri(registrations=[*naming(), claim])))
     made.settle()

@@ -11,13 +11,14 @@ from collections import defaultdict
 from itertools import chain as joined
 from typing import TYPE_CHECKING, Any, Final, TypeAlias
 
-from sqlalchemy import BigInteger, Column, Index, MetaData, PrimaryKeyConstraint, Table, delete, func, select
+from sqlalchemy import Table, delete, func, select
 
 from bilateral.core.contracts import Registry
 from bilateral.core.events import Approval, FeedbackRevoked, NewFeedback, PrimaryAgentSet
+from bilateral.index.agents import tables as agent_tables
 from bilateral.index.agents.states import IDENTITY_EVENTS
+from bilateral.index.agents.tables import agent_activity
 from bilateral.index.log import tables as schema
-from bilateral.index.log.columns import agent_columns, key_string
 from bilateral.index.log.row_changes import Writes
 from bilateral.index.log.rows import key_columns, picker
 
@@ -26,28 +27,9 @@ if TYPE_CHECKING:
 
     from sqlalchemy import Connection
 
-    from bilateral.index.chain.extraction import EventRows
+    from bilateral.index.log.batches import EventRows
     from bilateral.index.log.rows import Row, Rows
 
-metadata: Final = MetaData()
-
-agent_activity: Final = Table(
-    "agent_activity",
-    metadata,
-    *agent_columns("identity_registry"),
-    Column("id_text", key_string(78), nullable=False),
-    Column("registered_at", BigInteger, nullable=False),
-    Column("updated_at", BigInteger, nullable=False),
-    Column("last_activity", BigInteger, nullable=False),
-    PrimaryKeyConstraint("chain_id", "identity_registry", "agent_id"),
-    Index("agent_activity_by_id", "chain_id", "identity_registry", "id_text"),
-    *(
-        Index(f"agent_activity_by_{name}", "chain_id", "identity_registry", name, "id_text")
-        for name in ("registered_at", "updated_at", "last_activity")
-    ),
-    sqlite_with_rowid=False,
-)
-"""The times of each agent that is registered, and its id as decimal digits."""
 
 AgentPlace: TypeAlias = tuple[str, int]
 """An agent of a chain: the address of its identity registry, and its id."""
@@ -64,7 +46,7 @@ _CHANGING: Final = tuple(
     schema.EVENT_TABLES[identity_event] for identity_event in IDENTITY_EVENTS if identity_event is not PrimaryAgentSet
 )
 _pick: Final = {table: picker(table, "registry", "agent_id", "block_time") for table in (*RAISING, *_CHANGING)}
-_pick_agent = picker(schema.agent, "registered_at", "updated_at")
+_pick_agent = picker(agent_tables.agent, "registered_at", "updated_at")
 _KEY: Final = key_columns(agent_activity)
 
 
@@ -140,13 +122,13 @@ class ActivityTable:
         """Recompute the rows of some agents, from the tables of events and of agents."""
         keys = [(self._chain_id, *agent) for agent in sorted(agents)]
         self._rows.delete(agent_activity, keys)
-        present = {row[:3]: _pick_agent(row) for row in self._rows.select(schema.agent, _KEY, keys)}
+        present = {row[:3]: _pick_agent(row) for row in self._rows.select(agent_tables.agent, _KEY, keys)}
         self._insert(present, self._stored_times([key[1:] for key in present]))
 
     def rebuild(self) -> None:
         """Recompute the rows of all agents."""
         self._connection.execute(delete(agent_activity).where(agent_activity.c.chain_id == self._chain_id))
-        columns = schema.agent.c
+        columns = agent_tables.agent.c
         query = select(columns.identity_registry, columns.agent_id, columns.registered_at, columns.updated_at)
         rows = self._connection.execute(query.where(columns.chain_id == self._chain_id))
         present = {(self._chain_id, *row[:2]): (row[2], row[3]) for row in rows}

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Final
 from sqlalchemy import select, union
 
 from bilateral.core.identifiers import global_agent_id
-from bilateral.index.log import tables as schema
+from bilateral.index.agents import tables as agent_tables
 
 if TYPE_CHECKING:
     from sqlalchemy import Connection
@@ -59,7 +59,7 @@ def account(connection: Connection, address: str, chain_ids: tuple[int, ...]) ->
         address: The account, in checksum form.
         chain_ids: The chains to look at.
     """
-    agent, primary = schema.agent.c, schema.primary_agent.c
+    agent, primary = agent_tables.agent.c, agent_tables.primary_agent.c
     columns = (agent.chain_id, agent.identity_registry, agent.agent_id)
     on_chains = agent.chain_id.in_(chain_ids)
     speaks = (primary.chain_id, primary.identity_registry, primary.agent_id)
@@ -69,12 +69,12 @@ def account(connection: Connection, address: str, chain_ids: tuple[int, ...]) ->
         select(*speaks).where(primary.chain_id.in_(chain_ids), primary.account == address),
     ).subquery()
     join = related.join(
-        schema.agent,
+        agent_tables.agent,
         (agent.chain_id == related.c.chain_id)
         & (agent.identity_registry == related.c.identity_registry)
         & (agent.agent_id == related.c.agent_id),
     ).outerjoin(
-        schema.primary_agent,
+        agent_tables.primary_agent,
         (primary.chain_id == related.c.chain_id)
         & (primary.identity_registry == related.c.identity_registry)
         & (primary.account == address)

@@ -17,6 +17,7 @@ from bilateral.core.events import (
     URIUpdated,
 )
 from bilateral.core.events.agents import ADDRESS_BYTES, WALLET_KEY, address_of_bytes
+from bilateral.index.agents import tables as agent_tables
 from bilateral.index.log import tables as schema
 from bilateral.index.log.journal import DerivedTable, Journal
 from bilateral.index.log.rows import picker
@@ -26,7 +27,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping
 
     from bilateral.core.events import Event
-    from bilateral.index.chain.extraction import EventRows
+    from bilateral.index.log.batches import EventRows
     from bilateral.index.log.rows import Row, Rows
 
 _Change: TypeAlias = tuple[int, int, type["Event"], "Row"]
@@ -71,9 +72,9 @@ class AgentTables:
     def __init__(self, chain_id: int, journal: Journal) -> None:
         self._chain_id = chain_id
         self._journal = journal
-        self._agents = DerivedTable(schema.agent, journal)
-        self._metadata = DerivedTable(schema.agent_metadata, journal)
-        self._primary_agents = DerivedTable(schema.primary_agent, journal)
+        self._agents = DerivedTable(agent_tables.agent, journal)
+        self._metadata = DerivedTable(agent_tables.agent_metadata, journal)
+        self._primary_agents = DerivedTable(agent_tables.primary_agent, journal)
         self._states: dict[str, AgentStates] = {}
 
     def derive(self, rows: Rows, events: EventRows) -> Mapping[Row, Row | None]:

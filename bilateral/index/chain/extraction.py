@@ -38,8 +38,6 @@ if TYPE_CHECKING:
 
     _Plan: TypeAlias = tuple[str, Mapping[str, tuple[Callable[[Row], None], Reader]]]
 
-EventRows: TypeAlias = "Mapping[Table, Sequence[Row]]"
-"""Rows of tables of events by table, each table's in the order of the chain."""
 
 _DECLINED: Final = (ValueError, struct.error)
 _WORD: Final = 32  # bytes of a word of the contract ABI

@@ -22,8 +22,7 @@ from bilateral.core.events import (
     ValidatorRated,
 )
 from bilateral.core.identifiers import checksummed, global_agent_id
-from bilateral.index.changes.projection import MOST_TEXT
-from bilateral.index.changes.tables import EVENT_KINDS, ChangeKind
+from bilateral.index.changes.tables import EVENT_KINDS, MOST_TEXT, ChangeKind
 from bilateral.index.reading.values import exact, hexadecimal, short_text
 
 if TYPE_CHECKING:

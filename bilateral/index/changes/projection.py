@@ -6,56 +6,50 @@ reader that has seen a step has seen all steps before it.
 
 from __future__ import annotations
 
-import json
-import time
 from bisect import bisect_right
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Final
 
-from sqlalchemy import Text, func, insert, select, update
+from sqlalchemy import Text, func, select, update
 
-from bilateral.index.changes.tables import EVENT_KINDS, WALLET_KEY, StepKind, change_note, change_step, removed_change
+from bilateral.index.changes.notes import _add
+from bilateral.index.changes.tables import (
+    EVENT_KINDS,
+    MOST_TEXT,
+    WALLET_KEY,
+    StepKind,
+    change_step,
+    removed_change,
+)
 from bilateral.index.log.history import stored_batches
-from bilateral.index.log.locks import number_steps
 from bilateral.index.log.packed_rows import packed
+from bilateral.index.log.projection import Append, Projection, Removal
 from bilateral.index.log.rows import rows_of
-from bilateral.index.log.tables import EVENT_TABLES
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Iterator
 
     from sqlalchemy import Connection, Table
 
-    from bilateral.index.changes.tables import ChangeKind
     from bilateral.index.log.rows import Row
 
 PRUNED_STEP: Final = 0
 """The step that stands for one that was pruned, in the id of a change that is retracted later."""
 
-MOST_TEXT: Final = 1_000
-"""The characters of a text that a change shows. One more is kept, which tells that there are more."""
 
-_EVENTS: Final = tuple(EVENT_KINDS)
-_AT_ONCE: Final = 5_000  # rows of an insert: some megabytes of Python objects
+class Changes(Projection):
+    """The feed: one step for each transaction that changes what the index says."""
 
+    name = "changes"
 
-@dataclass(frozen=True, slots=True)
-class Note:
-    """A change that is not on the chain.
+    def seal(self, step: Append) -> None:
+        add_blocks(step.connection, step.chain_id, step.cursor.number + 1, step.batch.end.number, step.batch.count)
 
-    Attributes:
-        kind: Its kind.
-        registry: The registry of the agent, or the identity registry whose analysis flags the account.
-        agent_id: The agent; None if it is about an account.
-        account: The account; None if it is about an agent.
-        details: The new values, by name.
-    """
-
-    kind: ChangeKind
-    registry: str
-    agent_id: int | None
-    account: str | None
-    details: dict[str, Any]
+    def undo(self, removal: Removal) -> Iterator[None]:
+        connection, chain_id, target = removal.connection, removal.chain_id, removal.target.number
+        number, events = keep_removed(connection, chain_id, target)
+        yield
+        yield
+        add_rollback(connection, chain_id, (target + 1, removal.cursor.number), number, events)
 
 
 def add_blocks(connection: Connection, chain_id: int, first: int, last: int, events: int) -> None:
@@ -91,7 +85,7 @@ def keep_removed(connection: Connection, chain_id: int, target: int) -> tuple[in
     last = select(func.coalesce(func.max(removed.removal), 0)).where(removed.chain_id == chain_id)
     removal, count, rows = connection.execute(last).scalar_one() + 1, 0, rows_of(connection)
     firsts, steps = [first for first, _ in told], [PRUNED_STEP, *(number for _, number in told)]
-    for _, events in stored_batches(connection, chain_id, _EVENTS, target + 1):
+    for _, events in stored_batches(connection, chain_id, tuple(EVENT_KINDS), target + 1):
         for table, stored in events.items():
             names = list(table.c.keys())
             block, index = names.index("block_number"), names.index("log_index")
@@ -126,44 +120,6 @@ def add_rollback(connection: Connection, chain_id: int, blocks: tuple[int, int],
         _add(connection, StepKind.ROLLBACK, chain_id=chain_id, changes=events, **removed)
 
 
-def add_notes(connection: Connection, chain_id: int, block: int, notes: Sequence[Note]) -> None:
-    """Add a step of changes that are not on the chain.
-
-    Args:
-        connection: The connection, in a transaction that is about to end.
-        chain_id: The chain.
-        block: The last indexed block.
-        notes: The changes.
-    """
-    if not notes:
-        return
-    blocks = {"first_block": block, "last_block": block}
-    step = _add(connection, StepKind.NOTES, chain_id=chain_id, changes=len(notes), **blocks)
-    for start in range(0, len(notes), _AT_ONCE):
-        connection.execute(insert(change_note), list(_note_rows(step, start, notes[start : start + _AT_ONCE])))
-
-
-def _note_rows(step: int, start: int, notes: Iterable[Note]) -> Iterable[dict[str, Any]]:
-    for position, note in enumerate(notes, start):
-        yield {
-            "step": step,
-            "position": position,
-            "kind": note.kind,
-            "registry": note.registry,
-            "agent_id": note.agent_id,
-            "account": note.account,
-            "details": json.dumps(note.details),
-        }
-
-
-def _add(connection: Connection, kind: StepKind, **columns: int) -> int:
-    """Add a step, and return its number."""
-    number_steps(connection)
-    step = connection.execute(select(func.coalesce(func.max(change_step.c.step), 0))).scalar_one() + 1
-    connection.execute(insert(change_step).values(step=step, kind=kind, made_at=int(time.time()), **columns))
-    return int(step)
-
-
 def _cut(table: Table, row: Row) -> Row:
     """Return a row with its texts as long as the feed needs them, and without raw data."""
     return tuple(
@@ -174,7 +130,3 @@ def _cut(table: Table, row: Row) -> Row:
         else cell
         for column, cell in zip(table.c, row, strict=True)
     )
-
-
-TABLES_BY_NAME: Final = {EVENT_TABLES[event].name: (event, EVENT_TABLES[event]) for event in _EVENTS}
-"""The events that are changes, and their tables, by the table's name."""

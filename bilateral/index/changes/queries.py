@@ -16,8 +16,16 @@ from sqlalchemy import Text, func, select, tuple_
 
 from bilateral.core.errors import InvalidArgumentError
 from bilateral.index.changes.answers import FeedChange, raw_change, raw_note, shown_agent
-from bilateral.index.changes.projection import MOST_TEXT, TABLES_BY_NAME
-from bilateral.index.changes.tables import EVENT_KINDS, WALLET_KEY, StepKind, change_note, change_step, removed_change
+from bilateral.index.changes.tables import (
+    EVENT_KINDS,
+    MOST_TEXT,
+    TABLES_BY_NAME,
+    WALLET_KEY,
+    StepKind,
+    change_note,
+    change_step,
+    removed_change,
+)
 from bilateral.index.log.packed_rows import unpacked
 from bilateral.index.reading.registries import read_registries
 

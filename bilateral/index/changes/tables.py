@@ -39,12 +39,15 @@ from bilateral.core.events import (
     ValidatorRated,
 )
 from bilateral.index.log.columns import ADDRESS, WideInteger
+from bilateral.index.log.tables import EVENT_TABLES
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from bilateral.core.events import Event
 
+MOST_TEXT: Final = 1_000
+"""The characters of a text that a change shows. One more is kept, which tells that there are more."""
 metadata: Final = MetaData()
 
 
@@ -98,6 +101,9 @@ EVENT_KINDS: Final[Mapping[type[Event], ChangeKind]] = {
     AgentUpdated: ChangeKind.FILE,
 }
 """The kinds of the events that are changes. Of metadata, only the wallet is one."""
+
+TABLES_BY_NAME: Final = {EVENT_TABLES[event].name: (event, EVENT_TABLES[event]) for event in EVENT_KINDS}
+"""The events that are changes, and their tables, by the table's name."""
 
 WALLET_KEY: Final = "agentWallet"
 """The key of the metadata that is the wallet."""

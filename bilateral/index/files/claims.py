@@ -18,10 +18,9 @@ from bilateral.core.values import MAX_DECIMALS
 from bilateral.core.values.bounds import scale_of_tag, share_of_scale
 from bilateral.core.values.units import units_of
 from bilateral.index.files import tables as files
-from bilateral.index.files.tables import Kind, State
+from bilateral.index.files.tables import Kind, State, payment_claim
 from bilateral.index.log import tables as schema
 from bilateral.index.log.text import key_text, padded_text
-from bilateral.index.search.tables import payment_claim
 
 if TYPE_CHECKING:
     from sqlalchemy import ColumnElement, Connection, Row

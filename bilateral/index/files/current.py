@@ -7,18 +7,18 @@ from typing import TYPE_CHECKING, Any, Final
 from sqlalchemy import and_, bindparam, delete, exists, insert, or_, select
 
 from bilateral.core.events import Transfer, URIUpdated
+from bilateral.index.agents import tables as agent_tables
 from bilateral.index.files import tables as files
-from bilateral.index.files.tables import Kind
+from bilateral.index.files.tables import Kind, agent_file
 from bilateral.index.log import tables as schema
 from bilateral.index.log.rows import picker
-from bilateral.index.search.tables import agent_file
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
     from sqlalchemy import Connection
 
-    from bilateral.index.chain.extraction import EventRows
+    from bilateral.index.log.batches import EventRows
 
 AgentPlace = tuple[str, int]
 """An agent of a chain: the address of its identity registry, and its id."""
@@ -97,7 +97,7 @@ def _parameters(chain_id: int, registry: str, agent_id: int) -> dict[str, Any]:
 
 def _found() -> Any:
     """Return the query for the current file of each agent of a chain."""
-    agent, file = schema.agent.c, files.file.c
+    agent, file = agent_tables.agent.c, files.file.c
     named, later = files.file_reference.alias("named").c, files.file_reference.alias("later").c
     of_agent = ("chain_id", "registry", "agent_id", "kind")
     is_later = or_(
@@ -122,8 +122,8 @@ _FOUND: Final = insert(agent_file).from_select(_COLUMNS, _found())
 _FOUND_ONE: Final = insert(agent_file).from_select(
     _COLUMNS,
     _found().where(
-        schema.agent.c.identity_registry == bindparam("of_registry"),
-        schema.agent.c.agent_id == bindparam("of_agent", type_=schema.agent.c.agent_id.type),
+        agent_tables.agent.c.identity_registry == bindparam("of_registry"),
+        agent_tables.agent.c.agent_id == bindparam("of_agent", type_=agent_tables.agent.c.agent_id.type),
     ),
 )
 _IS_ONE: Final = (

@@ -14,11 +14,10 @@ from bilateral.core.contracts.records import solana_book
 from bilateral.core.errors import MalformedIdentifierError
 from bilateral.core.identifiers import AccountId, GlobalAgentId
 from bilateral.core.identifiers.caip import base58_text
+from bilateral.index.agents import tables as agent_tables
 from bilateral.index.files import tables as files
-from bilateral.index.files.tables import State
-from bilateral.index.log import tables as schema
+from bilateral.index.files.tables import State, agent_file
 from bilateral.index.reading.values import Wide
-from bilateral.index.search.tables import agent_file
 
 if TYPE_CHECKING:
     from sqlalchemy import Connection, Select
@@ -159,7 +158,7 @@ def _identity(  # noqa: PLR0913, PLR0917  # both agents
     connection: Connection, own: tuple[str, int], owner: str, chain_id: int, registry: str, agent_id: int
 ) -> OtherIdentity:
     """Return a claimed agent with what the index says of it."""
-    agent, claim = schema.agent.c, files.registration_claim.c
+    agent, claim = agent_tables.agent.c, files.registration_claim.c
     other_owner = connection.execute(
         select(agent.owner).where(
             agent.chain_id == chain_id, agent.identity_registry == registry, agent.agent_id == agent_id

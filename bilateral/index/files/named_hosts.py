@@ -10,10 +10,10 @@ from sqlalchemy import and_, column, select, table
 from bilateral.core.errors import InvalidArgumentError
 from bilateral.core.identifiers import global_agent_id
 from bilateral.core.text import quoted
+from bilateral.index.agents import tables as agent_tables
 from bilateral.index.files import tables as files
 from bilateral.index.files.hosts import file_id_of, secure_host, well_known_uri
 from bilateral.index.files.tables import Kind
-from bilateral.index.log import tables as schema
 
 if TYPE_CHECKING:
     from sqlalchemy import ColumnClause, Connection
@@ -76,7 +76,7 @@ def services_at(connection: Connection, url: str) -> NamedHost:
     if host is None:
         raise InvalidArgumentError(f"url: {quoted(url)} has no host: give an https URL, or a host alone")
     named, service, reference = files.registration_domain, files.registration_service, files.file_reference
-    state = [column(name, schema.agent.c[name].type) for name in (*_KEY, "owner", "wallet")]
+    state = [column(name, agent_tables.agent.c[name].type) for name in (*_KEY, "owner", "wallet")]
     content_hash: ColumnClause[bytes] = column("content_hash", named.c.content_hash.type)
     current = table("agent_registration", *state, content_hash).alias("current_file")
     rows = connection.execute(

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Final
 
 from sqlalchemy import func, select
 
-from bilateral.index.changes.projection import MOST_TEXT, Note, add_notes
-from bilateral.index.changes.tables import ChangeKind
+from bilateral.index.changes.notes import Note, add_notes
+from bilateral.index.changes.tables import MOST_TEXT, ChangeKind
 from bilateral.index.files import tables as schema
 
 if TYPE_CHECKING:

@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING, Final
 from sqlalchemy import func, select
 
 from bilateral.index.files import tables as files
+from bilateral.index.files.tables import READ_FILES, agent_file
 from bilateral.index.log.lists import in_parts
 from bilateral.index.reading.registries import numbers_by_chain
-from bilateral.index.search.tables import READ_FILES, agent_file
 
 if TYPE_CHECKING:
     from collections.abc import Iterable

@@ -10,7 +10,7 @@ import time
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
-from sqlalchemy import case, delete, exists, func, select, update
+from sqlalchemy import select, update
 
 from bilateral.core.errors import UnsupportedUriError
 from bilateral.core.events import (
@@ -27,7 +27,7 @@ from bilateral.core.events import (
 )
 from bilateral.documents import Validators
 from bilateral.index.files import tables as schema
-from bilateral.index.files.claims import find_payments_of_blocks, forget_payments
+from bilateral.index.files.claims import find_payments_of_blocks
 from bilateral.index.files.current import find_files
 from bilateral.index.files.domains import domain_files
 from bilateral.index.files.hosts import domain_uri, file_id_of
@@ -36,8 +36,6 @@ from bilateral.index.files.observations import note_sights
 from bilateral.index.files.rows import (
     REPLACED,
     columns_of,
-    delete_unused_content,
-    kind_literal,
     store_content,
     wake_files,
     wake_hosts,
@@ -69,8 +67,6 @@ NAMED: Final[Mapping[type[Event], tuple[Kind, str, str | None]]] = {
 _EVENTS_AT_ONCE: Final = 200
 """Events of one table to read at once, but for those of one block: each may hold a whole file in a data URI."""
 
-_ABANDONED_SECONDS: Final = 3_600
-"""The time for which a file without references is kept: a reorganisation mostly brings its event back."""
 
 _NO_HASH: Final = bytes(32)
 _NOT_FETCHED: Final = Validators()
@@ -290,92 +286,3 @@ class ReferenceScan:
         is_as_known = (table.c.block_number == before) & (table.c.generation == generation)
         moved = update(table).where(table.c.chain_id == self.chain_id, is_as_known).values(block_number=after)
         return connection.execute(moved).rowcount == 1
-
-
-def forget_references(connection: Connection, chain_id: int, block: int) -> None:
-    """Remove the references of removed blocks, within the transaction of a rollback. `move_sights` follows at its end.
-
-    Args:
-        connection: The connection.
-        chain_id: The chain.
-        block: The last block that stays.
-    """
-    scan, table = schema.file_scan, schema.file_reference
-    back = case((scan.c.block_number > block, block), else_=scan.c.block_number)
-    # First: it makes a scan wait, and then find its cursor moved.
-    connection.execute(
-        update(scan).where(scan.c.chain_id == chain_id).values(block_number=back, generation=scan.c.generation + 1)
-    )
-    removed = (table.c.chain_id == chain_id) & (table.c.block_number > block)
-    _wake_former(connection, chain_id, block)
-    files = select(table.c.file_id).where(removed, table.c.file_id.is_not(None)).distinct()
-    ids = connection.execute(files).scalars().all()
-    now = int(time.time())
-    insert_new(connection, schema.abandoned_file, [{"file_id": file_id, "abandoned_at": now} for file_id in ids])
-    connection.execute(delete(table).where(removed))
-    forget_payments(connection, chain_id, block)
-
-
-def _wake_former(connection: Connection, chain_id: int, block: int) -> None:
-    """Make the files due that agents named before the blocks that are removed: they count again."""
-    named, table, now = schema.file_reference, schema.file, time.time()
-    of_chain = (named.c.chain_id == chain_id) & named.c.kind.in_(REPLACED)
-    agents = select(named.c.registry, named.c.agent_id, named.c.kind).where(of_chain, named.c.block_number > block)
-    hosts, files = set(), set()
-    for registry, agent_id, kind in connection.execute(agents.distinct()).all():
-        former = (
-            select(table.c.file_id, table.c.host)
-            .join(named, named.c.file_id == table.c.file_id)
-            .where(
-                of_chain,
-                named.c.registry == registry,
-                named.c.agent_id == agent_id,
-                named.c.kind == kind_literal(Kind(kind)),
-            )
-            .where(named.c.block_number <= block, table.c.host.is_not(None))
-            .order_by(named.c.block_number.desc(), named.c.log_index.desc())
-            .limit(1)
-        )
-        for file_id, host in connection.execute(former):
-            files.add(bytes(file_id))
-            hosts.add(host)
-    wake_hosts(connection, hosts, now)
-    wake_files(connection, files, now)
-
-
-def collect(engine: Engine, *, before: float | None = None) -> int:
-    """Delete files that no event names any more, a while after a reorganisation removed their events.
-
-    Args:
-        engine: The database.
-        before: Only files that lost a reference before this time, in Unix seconds; an hour ago if left out.
-
-    Returns:
-        The number of deleted files.
-    """
-    waiting, table, named = schema.abandoned_file, schema.file, schema.file_reference
-    domain = schema.registration_domain
-    limit = time.time() - _ABANDONED_SECONDS if before is None else before
-    with engine.begin() as connection:
-        ids = connection.execute(select(waiting.c.file_id).where(waiting.c.abandoned_at <= limit)).scalars().all()
-        deleted = 0
-        for file_id in ids:
-            # The lock makes this wait for a scan that adds a reference.
-            locked = select(table.c.content_hash).where(table.c.file_id == file_id).with_for_update()
-            content = connection.execute(locked).scalar_one_or_none()
-            unused = ~exists().where(named.c.file_id == file_id) & ~exists().where(domain.c.file_id == file_id)
-            gone = connection.execute(delete(table).where(table.c.file_id == file_id, unused)).rowcount
-            deleted += gone
-            if gone and content is not None:
-                delete_unused_content(connection, content)
-            connection.execute(delete(waiting).where(waiting.c.file_id == file_id))
-    return deleted
-
-
-def count_files(connection: Connection, chain_id: int) -> dict[State, int]:
-    """Return the number of files that the events of a chain name, by state."""
-    named = select(schema.file_reference.c.file_id).where(schema.file_reference.c.chain_id == chain_id)
-    table = schema.file
-    query = select(table.c.state, func.count()).where(table.c.file_id.in_(named)).group_by(table.c.state)
-    counts = {State(state): int(count) for state, count in connection.execute(query)}
-    return {state: counts.get(state, 0) for state in State}

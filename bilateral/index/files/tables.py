@@ -23,10 +23,11 @@ from sqlalchemy import (
     String,
     Table,
     Text,
+    and_,
     text,
 )
 
-from bilateral.index.log.columns import ADDRESS, HASH, WideInteger, log_columns
+from bilateral.index.log.columns import ADDRESS, HASH, WideInteger, agent_columns, log_columns
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -297,6 +298,38 @@ feedback_file: Final = Table(
         )
     ),
     Column("problems", Text, nullable=False),
+)
+
+agent_file: Final = Table(
+    "agent_file",
+    metadata,
+    *agent_columns("identity_registry"),
+    Column("file_id", LargeBinary(32), nullable=False),
+    PrimaryKeyConstraint("chain_id", "identity_registry", "agent_id"),
+    sqlite_with_rowid=False,
+)
+"""The current file of each agent, if its URI of now was found."""
+
+IS_LOADED: Final = and_(file.c.file_id == agent_file.c.file_id, file.c.state == State.LOADED)
+IS_READ: Final = registration_file.c.content_hash == file.c.content_hash
+READ_FILES: Final = agent_file.join(file, IS_LOADED).join(registration_file, IS_READ)
+"""The loaded registration files of agents."""
+
+payment_claim: Final = Table(
+    "payment_claim",
+    metadata,
+    *log_columns(),
+    Column("registry", ADDRESS, nullable=False),
+    Column("agent_id", WideInteger, nullable=False),
+    Column("tag", Text, nullable=False),
+    Column("account", ADDRESS, nullable=False),
+    Column("share", BigInteger, nullable=False),
+    Column("units", BigInteger, nullable=False),
+    Column("payer", ADDRESS),
+    Column("payee", ADDRESS),
+    Column("is_bound", Boolean, nullable=False),
+    Column("file_id", LargeBinary(32), nullable=False),
+    PrimaryKeyConstraint("chain_id", "block_number", "log_index"),
 )
 
 VIEWS: Final[Mapping[str, str]] = {

@@ -14,8 +14,9 @@ from sqlalchemy.exc import DBAPIError
 from bilateral.core.text import printable
 from bilateral.documents import Limits, Loader, Network
 from bilateral.index.files.loading import Failed, Loaded, Outcome, load_file
+from bilateral.index.files.projection import collect
 from bilateral.index.files.queue import FileQueue, Lease
-from bilateral.index.files.references import ReferenceScan, collect
+from bilateral.index.files.references import ReferenceScan
 from bilateral.index.log.database import is_lost, is_transient, unavailable
 from bilateral.index.log.patience import Patience
 from bilateral.index.search.vectors import fill_vectors

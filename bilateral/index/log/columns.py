@@ -140,6 +140,12 @@ _FIXED: Final[dict[str, TypeEngine[Any]]] = {
     "int128": WideInteger(),
 }
 
+BY_CHAIN: Final[dict[str, Any]] = {
+    "postgresql_partition_by": "LIST (chain_id)",
+    "info": {"is_partitioned": True},
+}
+"""The options of tables of which each chain has a partition in PostgreSQL."""
+
 PLACE_KEY: Final = ("chain_id", "block_number", "log_index")
 """The columns that name a log among those of all chains."""
 

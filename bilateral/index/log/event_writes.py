@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
     from sqlalchemy import Connection, Engine, Table
 
-    from bilateral.index.chain.extraction import EventRows
+    from bilateral.index.log.batches import EventRows
     from bilateral.index.log.rows import Row, Rows
 
 _ROWS_AT_ONCE: Final = 4_000

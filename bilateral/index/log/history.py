@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from sqlalchemy import Connection, Table
 
     from bilateral.core.events import Event
-    from bilateral.index.chain.extraction import EventRows
+    from bilateral.index.log.batches import EventRows
 
 _LAST_BLOCK: Final = 2**63 - 1  # the greatest number of a BIGINT
 _MOST_EVENTS: Final = 5_000

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from operator import itemgetter
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING
 
 from sqlalchemy import Table, delete, select
 
@@ -16,8 +16,6 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
     from sqlalchemy import Connection
-
-_TABLES: Final = {table.name: table for table in schema.DERIVED_TABLES}
 
 
 class DerivedTable:
@@ -112,31 +110,36 @@ class Journal:
         self._rows = []
 
 
-def undo(connection: Connection, rows: Rows, chain_id: int, block: int) -> None:
+def undo(rows: Rows, chain_id: int, block: int, tables: Iterable[Table]) -> None:
     """Bring the derived tables back to the state after a block, by the journal, and forget what it held after it.
 
     Args:
-        connection: The connection, in a transaction.
-        rows: Its access to rows.
+        rows: The access to rows, in a transaction.
         chain_id: The chain.
         block: The block; the journal reaches back to it.
+        tables: The tables whose changes the journal has.
     """
-    table = schema.journal
+    table, connection, by_name = schema.journal, rows.connection, {derived.name: derived for derived in tables}
     after = (table.c.chain_id == chain_id) & (table.c.block_number > block)
     stored = connection.execute(
         select(table.c.table_name, table.c.row_key, table.c.former_row)
         .where(after)
         .order_by(table.c.block_number.desc())
     )
-    former: dict[str, dict[Row, Row | None]] = {name: {} for name in _TABLES}
+    former: dict[str, dict[Row, Row | None]] = {name: {} for name in by_name}
     for name, key, row in stored:  # the oldest row of a key comes last, and is restored
-        table_of_row = _TABLES[name]
+        table_of_row = by_name[name]
         if row is None:
             former[name][unpacked(table_of_row, key)] = None
         else:
             former_row = unpacked(table_of_row, row)
             former[name][former_row[: len(table_of_row.primary_key)]] = former_row
     for name, changed in former.items():
-        rows.replace(_TABLES[name], [row for row in changed.values() if row is not None])
-        rows.delete(_TABLES[name], [key for key, row in changed.items() if row is None])
+        rows.replace(by_name[name], [row for row in changed.values() if row is not None])
+        rows.delete(by_name[name], [key for key, row in changed.items() if row is None])
     connection.execute(delete(table).where(after))
+
+
+def forget(connection: Connection, chain_id: int) -> None:
+    """Delete the journal of a chain, whose derived tables are rebuilt."""
+    connection.execute(delete(schema.journal).where(schema.journal.c.chain_id == chain_id))

@@ -10,13 +10,15 @@ from bilateral.index.log import tables as schema
 from bilateral.index.log.dialects import dialect_of
 
 if TYPE_CHECKING:
-    from sqlalchemy import Connection
+    from collections.abc import Iterable
+
+    from sqlalchemy import Connection, Table
 
 _ADVISORY_LOCK: Final = 80048005
 """A number that all workers share, so that two of them do not create the partitions of one chain at once."""
 
 
-def create_partitions(connection: Connection, chain_id: int) -> None:
+def create_partitions(connection: Connection, chain_id: int, tables: Iterable[Table]) -> None:
     """Create the partitions of a chain, unless they are there. SQLite has none.
 
     A partition is made as a table of its own and attached, because workers of other chains go on writing meanwhile.
@@ -24,12 +26,13 @@ def create_partitions(connection: Connection, chain_id: int) -> None:
     Args:
         connection: The connection, in a transaction.
         chain_id: The chain.
+        tables: The tables of the index. Those that are not partitioned are left out.
     """
     dialect = dialect_of(connection)
     if not dialect.has_partitions:
         return
     dialect.lock(connection, _ADVISORY_LOCK)
-    names = {schema.partition_name(table, chain_id): table.name for table in schema.PARTITIONED_TABLES}
+    names = {schema.partition_name(table, chain_id): table.name for table in tables if schema.is_partitioned(table)}
     known = text("SELECT name FROM unnest(CAST(:names AS text[])) name WHERE to_regclass(name) IS NOT NULL")
     for name in connection.execute(known, {"names": list(names)}).scalars():
         del names[name]

@@ -20,7 +20,7 @@ from sqlalchemy.exc import DBAPIError
 from bilateral.index.log.columns import WideInteger, narrowed, widened
 from bilateral.index.log.database import is_pooled
 from bilateral.index.log.dialects import dialect_named, dialect_of
-from bilateral.index.log.tables import PARTITIONED_TABLES, partition_name
+from bilateral.index.log.tables import is_partitioned, partition_name
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
@@ -194,7 +194,7 @@ class Rows(ABC):
 
 def place_in_postgres(table: Table, chain_id: int) -> str:
     """Return the name of the table of PostgreSQL that holds a chain's rows."""
-    return partition_name(table, chain_id) if table in PARTITIONED_TABLES else table.name
+    return partition_name(table, chain_id) if is_partitioned(table) else table.name
 
 
 def rows_of(connection: Connection) -> Rows:

@@ -7,36 +7,27 @@ chain one wins and the other learns of it; nothing is stored twice.
 from __future__ import annotations
 
 import time
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Final
 
 from sqlalchemy import delete, select, update
 
-from bilateral.index.agents.activity import RAISING, ActivityTable, agent_activity
-from bilateral.index.agents.states import IDENTITY_EVENTS, AgentTables
-from bilateral.index.changes.projection import add_blocks, add_rollback, keep_removed
 from bilateral.index.errors import CursorMovedError
-from bilateral.index.files.claims import find_payments_of_chain
-from bilateral.index.files.current import find_files, forget_files, left_files, left_files_after
-from bilateral.index.files.observations import move_sights
-from bilateral.index.files.references import forget_references
 from bilateral.index.log import tables as schema
 from bilateral.index.log.background_writes import pays_behind
 from bilateral.index.log.batches import Block
 from bilateral.index.log.event_writes import EventWrites
 from bilateral.index.log.head import HeadNotes
-from bilateral.index.log.history import stored_batches
-from bilateral.index.log.journal import Journal, undo
+from bilateral.index.log.journal import Journal, forget, undo
 from bilateral.index.log.lock_waits import wait_for_locks
 from bilateral.index.log.locks import own_cursor
 from bilateral.index.log.partitions import create_partitions
 from bilateral.index.log.places import require_place
-from bilateral.index.log.rows import Rows, rows_of
-from bilateral.index.payments.rollback import forget_payments_after
-from bilateral.index.ratings.projection import SUMMARY_COLUMNS, SUMMARY_EVENTS, SummaryTables
-from bilateral.index.standing.results import forget_blocks
+from bilateral.index.log.projection import Append, Progress, Projection, Removal
+from bilateral.index.log.rows import rows_of
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Sequence
 
     from sqlalchemy import Connection, Engine
 
@@ -48,15 +39,6 @@ JOURNAL_BLOCKS: Final = 128
 _LEARN_AT: Final = tuple(2_000 * 4**power for power in range(12))
 """Stored logs at which the engine learns the sizes of tables anew."""
 
-_READ_TABLES: Final = (
-    *dict.fromkeys(
-        (*schema.DERIVED_TABLES, *(schema.EVENT_TABLES[summary_event] for summary_event in SUMMARY_EVENTS), *RAISING)
-    ),
-    agent_activity,
-    schema.registry,
-)
-"""Tables that `append` reads to derive rows."""
-
 _CHECKPOINT_BLOCKS: Final = 256
 """Blocks of which one hash is kept, deep in the chain."""
 
@@ -67,6 +49,7 @@ class ChainStore:
     Args:
         engine: The database.
         chain_id: The chain.
+        projections: What follows from the log, in its order.
 
     Attributes:
         engine: The database.
@@ -74,9 +57,14 @@ class ChainStore:
         head_notes: Notes of the head, while no rows are stored.
     """
 
-    def __init__(self, engine: Engine, chain_id: int) -> None:
+    def __init__(self, engine: Engine, chain_id: int, projections: Sequence[Projection]) -> None:
         self.engine = engine
         self.chain_id = chain_id
+        self._projections = projections
+        self._derived = tuple(table for projection in projections for table in projection.derived)
+        self._reads = tuple(
+            dict.fromkeys((*self._derived, *(table for projection in projections for table in projection.reads)))
+        )
         self.head_notes = HeadNotes(engine, chain_id)
 
     def cursor(self) -> Block | None:
@@ -104,7 +92,8 @@ class ChainStore:
                 **_cursor_columns(block),
             }
             require_place(connection, self.chain_id)
-            create_partitions(connection, self.chain_id)
+            of_projections = (table for projection in self._projections for table in projection.tables)
+            create_partitions(connection, self.chain_id, (*schema.LOG_TABLES, *of_projections))
             rows = rows_of(connection)
             if rows.insert_unless_known(table, values):
                 rows.insert(schema.block, [(self.chain_id, block.number, block.hash)])
@@ -125,16 +114,17 @@ class ChainStore:
             writes.add(batch.rows)
         journal_from = max(cursor.number + 1, batch.head - JOURNAL_BLOCKS + 1)
         with writes.transaction() as connection:
-            with writes.all_written(self.chain_id, _READ_TABLES) as rows:
+            journal = Journal(self.chain_id, journal_from)
+            with writes.all_written(self.chain_id, self._reads) as rows:
                 rows.insert(
                     schema.block,
                     [(self.chain_id, checkpoint.number, checkpoint.hash) for checkpoint in batch.checkpoints],
                 )
-                agents = AgentTables(self.chain_id, journal := Journal(self.chain_id, journal_from))
-                changed = agents.derive(rows, batch.rows)
+                step = Append(self.chain_id, cursor, batch, journal, rows, connection)
+                for projection in self._projections:
+                    projection.derive(step)
                 journal.write(rows)
-                ActivityTable(self.chain_id, rows.connection, rows).derive(batch.rows, changed)
-                SummaryTables(self.chain_id, rows).derive(batch.rows)
+            step = replace(step, rows=rows_of(connection))
             values: dict[Any, Any] = {
                 **_cursor_columns(batch.end),
                 "head_number": batch.head,
@@ -145,16 +135,16 @@ class ChainStore:
             if journal_from > cursor.number + 1:  # some blocks of the batch are not in the journal
                 values["journal_from"] = min(journal_from, batch.end.number + 1)
             stored = self._move(connection, cursor, values)
-            forget_files(connection, self.chain_id, left_files(batch.rows))
+            for projection in self._projections:
+                projection.finish(step)
             if any(stored - batch.count < size <= stored for size in _LEARN_AT):
-                rows_of(connection).learn(
-                    self.chain_id,
-                    (*schema.DERIVED_TABLES, *(schema.EVENT_TABLES[summary_event] for summary_event in SUMMARY_EVENTS)),
-                )
+                # Partitions alone: tables that chains share are not this worker's.
+                step.rows.learn(self.chain_id, [table for table in self._reads if schema.is_partitioned(table)])
             self._prune(connection, batch.end.number - JOURNAL_BLOCKS)
             self._thin(connection, cursor.number - JOURNAL_BLOCKS, batch.end.number - JOURNAL_BLOCKS)
             own_cursor(connection, self.chain_id)
-            add_blocks(connection, self.chain_id, cursor.number + 1, batch.end.number, batch.count)
+            for projection in self._projections:
+                projection.seal(step)
             connection.commit()
 
     def begin_early(self, cursor: Block, count: int) -> EventWrites | None:
@@ -202,7 +192,7 @@ class ChainStore:
         self,
         cursor: Block,
         target: Block,
-        progress: Callable[[int], None] = lambda _: None,
+        progress: Progress = lambda _: None,
         *,
         is_reorganization: bool = True,
     ) -> None:
@@ -224,30 +214,20 @@ class ChainStore:
             self._hold(connection, cursor)
             query = select(chain.c.journal_from, chain.c.finalized_number).where(chain.c.chain_id == self.chain_id)
             floor, finalized = connection.execute(query).one()
-            # The latest blocks come out first, so that the tables go through states that the chain had.
-            gone = stored_batches(
-                connection, self.chain_id, SUMMARY_EVENTS, target.number + 1, columns=SUMMARY_COLUMNS, latest_first=True
-            )
-            for block, stored_rows in gone:
-                SummaryTables(self.chain_id, rows).derive(stored_rows, sign=-1)
-                progress(block)
-            left = left_files_after(connection, self.chain_id, target.number)
-            removal, kept = keep_removed(connection, self.chain_id, target.number)
-            activity = ActivityTable(self.chain_id, connection, rows)
-            touched = activity.touched_after(target.number)
-            after = (*schema.EVENT_TABLES.values(), schema.undecodable_log)
-            removed = sum(rows.delete_after(table, self.chain_id, target.number) for table in after)
+            is_journalled = target.number + 1 >= floor
+            removal = Removal(self.chain_id, cursor, target, is_journalled, rows, connection, progress)
+            undoing = [projection.undo(removal) for projection in self._projections]
+            for stages in undoing:
+                next(stages)
+            removed = sum(rows.delete_after(table, self.chain_id, target.number) for table in schema.LOG_TABLES)
             rows.delete_after(schema.block, self.chain_id, target.number)
-            forget_references(connection, self.chain_id, target.number)
-            forget_blocks(connection, self.chain_id, target.number)
-            forget_payments_after(connection, self.chain_id, target.number, target.hash)
-            if target.number + 1 >= floor:
-                undo(connection, rows, self.chain_id, target.number)
+            if is_journalled:
+                undo(rows, self.chain_id, target.number, self._derived)
             else:
-                self._rebuild_agents(connection, rows, progress)
+                forget(connection, self.chain_id)
                 floor = target.number + 1
-            activity.renew(touched)
-            find_files(connection, self.chain_id, left)
+            for stages in undoing:
+                next(stages)
             now = int(time.time())
             values: dict[Any, Any] = {
                 **_cursor_columns(target),
@@ -261,11 +241,11 @@ class ChainStore:
                 values["last_reorganization_at"] = now
                 values["last_reorganization_depth"] = cursor.number - target.number
             own_cursor(connection, self.chain_id)
-            move_sights(connection, self.chain_id, target.number)
             self._move(connection, cursor, values)
-            add_rollback(connection, self.chain_id, (target.number + 1, cursor.number), removal, kept)
+            for stages in reversed(undoing):
+                next(stages, None)
 
-    def rebuild(self, progress: Callable[[int], None] = lambda _: None) -> None:
+    def rebuild(self, progress: Progress = lambda _: None) -> None:
         """Recompute the derived tables from the tables of events.
 
         Args:
@@ -280,37 +260,9 @@ class ChainStore:
         with self.engine.begin() as connection:
             require_place(connection, self.chain_id)
             self._move(connection, cursor, {"journal_from": cursor.number + 1})
-            self.rebuild_within(connection, progress)
-            find_files(connection, self.chain_id)
-            find_payments_of_chain(connection, self.chain_id)
-
-    def rebuild_within(self, connection: Connection, progress: Callable[[int], None] = lambda _: None) -> None:
-        """Recompute the tables that follow from events alone.
-
-        Args:
-            connection: The connection, in a transaction that holds the cursor.
-            progress: Called with the number of a block now and then.
-        """
-        rows = rows_of(connection)
-        self._rebuild_agents(connection, rows, progress)
-        self._rebuild_summaries(connection, rows, progress)
-        ActivityTable(self.chain_id, connection, rows).rebuild()
-
-    def _rebuild_agents(self, connection: Connection, rows: Rows, progress: Callable[[int], None]) -> None:
-        """Empty the tables of agents, and fill them from the tables of events."""
-        for table in (*schema.AGENT_TABLES, schema.journal):
-            connection.execute(delete(table).where(table.c.chain_id == self.chain_id))
-        for block, stored_rows in stored_batches(connection, self.chain_id, tuple(IDENTITY_EVENTS)):
-            AgentTables(self.chain_id, Journal(self.chain_id, 1 << 62)).derive(rows, stored_rows)
-            progress(block)
-
-    def _rebuild_summaries(self, connection: Connection, rows: Rows, progress: Callable[[int], None]) -> None:
-        """Empty the tables of summaries, and fill them from the tables of events."""
-        for table in schema.SUMMARY_TABLES:
-            connection.execute(delete(table).where(table.c.chain_id == self.chain_id))
-        for block, stored_rows in stored_batches(connection, self.chain_id, SUMMARY_EVENTS, columns=SUMMARY_COLUMNS):
-            SummaryTables(self.chain_id, rows).derive(stored_rows)
-            progress(block)
+            forget(connection, self.chain_id)
+            for projection in self._projections:
+                projection.rebuild(connection, self.chain_id, progress)
 
     def _hold(self, connection: Connection, cursor: Block) -> None:
         """Keep other workers from moving the cursor until the end of the transaction: they wait, and then give way.

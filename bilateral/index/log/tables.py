@@ -12,7 +12,6 @@ from typing import TYPE_CHECKING, Any, Final
 from sqlalchemy import (
     BigInteger,
     Column,
-    Float,
     Index,
     Integer,
     LargeBinary,
@@ -48,13 +47,11 @@ from bilateral.core.events import (
 from bilateral.index.log.check_indexes import define_check_indexes
 from bilateral.index.log.columns import (
     ADDRESS,
+    BY_CHAIN,
     HASH,
     PLACE_KEY,
-    WideInteger,
-    agent_columns,
     column_type,
     contract_columns,
-    key_string,
     place_columns,
 )
 from bilateral.index.log.views import VIEWS as VIEWS  # noqa: PLC0414  # the first migration creates them from here
@@ -71,9 +68,6 @@ REVISION: Final = REVISIONS[-1]
 """The version of the tables that this package reads and writes."""
 
 metadata: Final = MetaData()
-
-_BY_CHAIN: Final[Mapping[str, Any]] = {"postgresql_partition_by": "LIST (chain_id)"}
-"""The option of tables of which each chain has a partition in PostgreSQL."""
 
 
 def _event_table(event: type[Event], entry: Mapping[str, Any]) -> Table:
@@ -100,7 +94,7 @@ def _event_table(event: type[Event], entry: Mapping[str, Any]) -> Table:
         *columns,
         *raw,
         PrimaryKeyConstraint(*PLACE_KEY),
-        **_BY_CHAIN,
+        **BY_CHAIN,
     )
 
 
@@ -125,7 +119,7 @@ undecodable_log: Final = Table(
     Column("data", LargeBinary, nullable=False),
     Column("reason", Text, nullable=False),
     PrimaryKeyConstraint(*PLACE_KEY),
-    **_BY_CHAIN,
+    **BY_CHAIN,
 )
 
 chain: Final = Table(
@@ -191,97 +185,14 @@ journal: Final = Table(
     PrimaryKeyConstraint("chain_id", "block_number", "position"),
 )
 
-agent: Final = Table(
-    "agent",
-    metadata,
-    *agent_columns("identity_registry"),
-    Column("owner", ADDRESS, nullable=False),
-    Column("wallet", ADDRESS),
-    Column("uri", Text, nullable=False),
-    Column("domain", Text, nullable=False),
-    Column("registered_block", BigInteger, nullable=False),
-    Column("registered_at", BigInteger, nullable=False),
-    Column("updated_block", BigInteger, nullable=False),
-    Column("updated_at", BigInteger, nullable=False),
-    PrimaryKeyConstraint("chain_id", "identity_registry", "agent_id"),
-    Index("agent_by_owner", "chain_id", "owner"),
-    Index("agent_by_wallet", "chain_id", "wallet"),
-    Index("agent_by_change", "chain_id", "updated_at"),
-    Index("agent_by_registration", "chain_id", "registered_at"),
-    sqlite_with_rowid=False,
-    **_BY_CHAIN,
-)
 
-agent_metadata: Final = Table(
-    "agent_metadata",
-    metadata,
-    *agent_columns("identity_registry"),
-    Column("metadata_key", key_string(), nullable=False),
-    Column("metadata_value", LargeBinary, nullable=False),
-    PrimaryKeyConstraint("chain_id", "identity_registry", "agent_id", "metadata_key"),
-    sqlite_with_rowid=False,
-    **_BY_CHAIN,
-)
+LOG_TABLES: Final = (*EVENT_TABLES.values(), undecodable_log)
+"""Tables that hold what chains say, and nothing that follows from it."""
 
-primary_agent: Final = Table(
-    "primary_agent",
-    metadata,
-    *contract_columns("identity_registry"),
-    Column("account", ADDRESS, nullable=False),
-    Column("agent_id", WideInteger, nullable=False),
-    PrimaryKeyConstraint("chain_id", "identity_registry", "account"),
-    sqlite_with_rowid=False,
-    **_BY_CHAIN,
-)
 
-summary: Final = Table(
-    "summary",
-    metadata,
-    *agent_columns("registry"),
-    Column("side", key_string(9), nullable=False),
-    Column("tag", key_string(), nullable=False),
-    Column("count", BigInteger, nullable=False),
-    Column("counterparts", BigInteger, nullable=False),
-    Column("value_sum", WideInteger, nullable=False),
-    Column("share_sum", BigInteger, nullable=False),
-    Column("mean", Float(53), nullable=False),
-    Column("lower_bound", Float(53)),
-    PrimaryKeyConstraint("chain_id", "registry", "agent_id", "side", "tag"),
-    # Searches walk down this index, and read nothing else of a summary: its other columns are in it too.
-    Index(
-        "summary_by_lower_bound",
-        *("chain_id", "side", "tag", "lower_bound", "registry", "agent_id", "count", "counterparts", "mean"),
-    ),
-    sqlite_with_rowid=False,
-    **_BY_CHAIN,
-)
-
-counterpart: Final = Table(
-    "counterpart",
-    metadata,
-    *agent_columns("registry"),
-    Column("side", key_string(9), nullable=False),
-    Column("tag", key_string(), nullable=False),
-    Column("account", key_string(84), nullable=False),
-    Column("count", BigInteger, nullable=False),
-    Column("share_sum", BigInteger, nullable=False),
-    Column("unit_sum", WideInteger, nullable=False),
-    PrimaryKeyConstraint("chain_id", "registry", "agent_id", "side", "tag", "account"),
-    sqlite_with_rowid=False,
-    **_BY_CHAIN,
-)
-
-AGENT_TABLES: Final = (agent, agent_metadata, primary_agent)
-"""Tables that are computed from the events of identity registries."""
-
-SUMMARY_TABLES: Final = (summary, counterpart)
-"""Tables that are computed from feedback and ratings."""
-
-DERIVED_TABLES: Final = (*AGENT_TABLES, *SUMMARY_TABLES)
-"""Tables that are computed from events, in the order in which they are rebuilt."""
-
-PARTITIONED_TABLES: Final = (*EVENT_TABLES.values(), undecodable_log, *DERIVED_TABLES)
-"""Tables of which each chain has a partition in PostgreSQL."""
+def is_partitioned(table: Table) -> bool:
+    """Return True if each chain has a partition of a table in PostgreSQL."""
+    return bool(table.info.get("is_partitioned"))
 
 
 def partition_name(table: Table, chain_id: int) -> str:

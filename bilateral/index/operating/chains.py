@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING
 from sqlalchemy import select
 
 from bilateral.index.log import tables as schema
-from bilateral.index.payments.tables import payment_cursor
 from bilateral.index.standing.notes import StandingsState, of_chain, standings_states
 
 if TYPE_CHECKING:
@@ -74,36 +73,4 @@ def chains(connection: Connection, chain_id: int | None = None) -> tuple[ChainPr
             standings.get(chain_id, StandingsState()),
         )
         for chain_id, first, block, hash_, block_time, head, finalized, updated, reorgs in rows
-    )
-
-
-@dataclass(frozen=True, slots=True)
-class PaymentProgress:
-    """The progress of the payments of one chain, which follow its index.
-
-    Attributes:
-        chain_id: The chain.
-        block: The last block whose payments are stored; before the first indexed one if none is.
-        first_block: The first indexed block.
-        lag: The indexed blocks with enough confirmations whose payments are not stored.
-    """
-
-    chain_id: int
-    block: int
-    first_block: int
-    lag: int
-
-
-def payment_progress(connection: Connection) -> tuple[PaymentProgress, ...]:
-    """Return the progress of the payments of each chain whose payments are read, by chain id.
-
-    Args:
-        connection: The database.
-    """
-    table, cursor = schema.chain.c, payment_cursor.c
-    query = select(cursor.chain_id, cursor.block_number, cursor.confirmations, table.first_block, table.block_number)
-    rows = connection.execute(query.join(schema.chain, table.chain_id == cursor.chain_id).order_by(cursor.chain_id))
-    return tuple(
-        PaymentProgress(chain_id, block, first, max(0, head - confirmations + 1 - block))
-        for chain_id, block, confirmations, first, head in rows
     )

@@ -7,19 +7,15 @@ from typing import TYPE_CHECKING, Any, Final
 
 from sqlalchemy import Column, MetaData, Table, except_, func, insert, intersect, select
 
-from bilateral.index.agents.activity import agent_activity
 from bilateral.index.log import tables as schema
 from bilateral.index.log.lock_waits import wait_for_locks
 from bilateral.index.log.rows import key_columns
-from bilateral.index.log.store import ChainStore
+from bilateral.index.projections import DERIVED_TABLES, PROJECTIONS
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
     from sqlalchemy import Connection, Engine
-
-TABLES: Final = (*schema.DERIVED_TABLES, agent_activity)
-"""The tables that follow from events alone. Files change the others meanwhile, so a comparison would blame rows."""
 
 _MOST_NAMED: Final = 20
 """The rows of each kind that are named: enough to find the cause, and still readable if a whole table is gone."""
@@ -68,9 +64,13 @@ def compare_derived(
     with engine.connect() as connection, connection.begin() as changes:
         wait_for_locks(connection)
         connection.execute(cursor.with_for_update()).all()  # no worker adds events meanwhile
-        kept = [_copy(connection, table, chain_id) for table in TABLES]
-        ChainStore(engine, chain_id).rebuild_within(connection, progress)
-        comparisons = [_compare(connection, table, copy, chain_id) for table, copy in zip(TABLES, kept, strict=True)]
+        kept = [_copy(connection, table, chain_id) for table in DERIVED_TABLES]
+        for projection in PROJECTIONS:
+            if projection.derived:  # files change the other tables meanwhile, so a comparison would blame rows
+                projection.rebuild(connection, chain_id, progress)
+        comparisons = [
+            _compare(connection, table, copy, chain_id) for table, copy in zip(DERIVED_TABLES, kept, strict=True)
+        ]
         changes.rollback()
     return comparisons
 

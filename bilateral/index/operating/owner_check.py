@@ -14,6 +14,7 @@ from sqlalchemy import select
 
 from bilateral.core.errors import MalformedNodeAnswerError, NodeError
 from bilateral.core.identifiers import checksummed
+from bilateral.index.agents import tables as agent_tables
 from bilateral.index.log import tables as schema
 from bilateral.index.log.database import snapshot
 from bilateral.node.answers import revert_of
@@ -74,7 +75,7 @@ def _sample(
     engine: Engine, chain_id: int, samples: int, choice: random.Random
 ) -> tuple[int, Sequence[tuple[Any, ...]]]:
     """Return the last indexed block, and registry, id and owner of some agents after it."""
-    chain, agent = schema.chain.c, schema.agent.c
+    chain, agent = schema.chain.c, agent_tables.agent.c
     query = (
         select(agent.identity_registry, agent.agent_id, agent.owner)
         .where(agent.chain_id == chain_id)

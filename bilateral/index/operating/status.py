@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from sqlalchemy import func, select
 
 from bilateral.core.values.times import moment
-from bilateral.index.files.references import count_files
+from bilateral.index.files.projection import count_files
 from bilateral.index.log import tables as schema
 from bilateral.index.log.database import snapshot
 from bilateral.index.standing.notes import StandingsState, standings_states

@@ -33,6 +33,7 @@ from bilateral.index.log.store import ChainStore
 from bilateral.index.operating.settings import IndexSettings
 from bilateral.index.payments.store import PaymentStore
 from bilateral.index.payments.worker import PaymentFollower
+from bilateral.index.projections import PROJECTIONS
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Sequence
@@ -117,7 +118,7 @@ class Worker:
         self._max_wait = max_wait
         self._poll_seconds = poll_seconds
         self._report = report
-        store = ChainStore(engine, self.chain_id)
+        store = ChainStore(engine, self.chain_id, PROJECTIONS)
         self._engine = engine
         self._limits = Limits(engine, self.chain_id, sources)
         trusts = settings.trusts_reorganisation

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
     from sqlalchemy import Connection
 
-    from bilateral.index.chain.extraction import EventRows
+    from bilateral.index.log.batches import EventRows
     from bilateral.index.log.rows import Row, Rows
 
 _EVENTS: Final = (Transfer, MetadataSet, AgentRegistered, AgentUpdated)

@@ -2,22 +2,32 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final
+import time
+from typing import TYPE_CHECKING
 
 from sqlalchemy import delete, select, update
 
 from bilateral.index.log import tables as schema
 from bilateral.index.log.locks import hold_cursor
+from bilateral.index.log.projection import Projection, Removal
 from bilateral.index.log.rows import rows_of
-from bilateral.index.payments.tables import late_payment
+from bilateral.index.payments.tables import CHAIN_TABLES, FORGOTTEN, late_payment, payment_cursor
 
 if TYPE_CHECKING:
-    from collections.abc import Collection
+    from collections.abc import Collection, Iterator
 
     from sqlalchemy import Connection
 
-FORGOTTEN: Final = -1
-"""The first block of a row which says that all payments were read again."""
+
+class Payments(Projection):
+    """Payments of a chain, which follow its index by steps of their own."""
+
+    name = "payments"
+
+    def undo(self, removal: Removal) -> Iterator[None]:
+        yield
+        forget_payments_after(removal.connection, removal.chain_id, removal.target.number, removal.target.hash)
+        yield
 
 
 def note_late_payments(connection: Connection, chain_id: int, blocks: Collection[int]) -> None:
@@ -60,25 +70,6 @@ def forget_late_payments_after(connection: Connection, chain_id: int, block: int
     connection.execute(update(table).where(later).values(seen_block=block + 1))
 
 
-def payments_known_at(connection: Connection, chain_id: int, block: int) -> int | None:
-    """Return the last block whose payments the index had read when a block was its last one.
-
-    Args:
-        connection: The database.
-        chain_id: The chain.
-        block: The block.
-
-    Returns:
-        The block itself, or an earlier one; None if payments were read again since.
-    """
-    table = late_payment
-    query = select(table.c.first_block).where(table.c.chain_id == chain_id, table.c.seen_block > block)
-    first = connection.execute(query.order_by(table.c.seen_block, table.c.first_block).limit(1)).scalar_one_or_none()
-    if first == FORGOTTEN:
-        return None
-    return block if first is None else min(block, first - 1)
-
-
 def _head(connection: Connection, chain_id: int) -> int:
     table = schema.chain
     block = connection.execute(select(table.c.block_number).where(table.c.chain_id == chain_id)).scalar_one_or_none()
@@ -89,3 +80,24 @@ def _note(connection: Connection, chain_id: int, first: int, seen: int) -> None:
     rows_of(connection).insert_unless_known(
         late_payment, {"chain_id": chain_id, "first_block": first, "seen_block": seen}
     )
+
+
+def forget_payments_after(connection: Connection, chain_id: int, block: int, hash_: bytes) -> None:
+    """Remove the payments of blocks that a reorganisation replaced, and move the cursor back.
+
+    Args:
+        connection: The connection, in the transaction of the rollback.
+        chain_id: The chain.
+        block: The last block that stays.
+        hash_: Its hash.
+    """
+    table, now = payment_cursor, int(time.time())
+    # First, because it locks the cursor: a worker that stores payments of these blocks ends before, or gives up.
+    connection.execute(update(table).where(table.c.chain_id == chain_id).values(changed_at=now))
+    for chain_table in CHAIN_TABLES:
+        connection.execute(
+            delete(chain_table).where(chain_table.c.chain_id == chain_id, chain_table.c.block_number > block)
+        )
+    forget_late_payments_after(connection, chain_id, block)
+    is_later = table.c.chain_id == chain_id, table.c.block_number > block
+    connection.execute(update(table).where(*is_later).values(block_number=block, block_hash=hash_))

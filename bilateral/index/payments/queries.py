@@ -8,8 +8,9 @@ from typing import TYPE_CHECKING, Any, Final
 
 from sqlalchemy import BigInteger, bindparam, select
 
+from bilateral.index.log import tables as schema
 from bilateral.index.log.lists import in_parts
-from bilateral.index.payments.tables import payment
+from bilateral.index.payments.tables import FORGOTTEN, late_payment, payment, payment_cursor
 from bilateral.index.reading.prepared import CHAIN, Prepared
 from bilateral.index.reading.values import Exact, exact
 
@@ -21,6 +22,62 @@ if TYPE_CHECKING:
     from bilateral.index.ratings.feedback import Feedback
     from bilateral.index.ratings.recent import RecentFeedback
     from bilateral.index.reading.registries import AgentKey
+if TYPE_CHECKING:
+    from sqlalchemy import Connection
+if TYPE_CHECKING:
+    from sqlalchemy import Connection
+
+
+@dataclass(frozen=True, slots=True)
+class PaymentProgress:
+    """The progress of the payments of one chain, which follow its index.
+
+    Attributes:
+        chain_id: The chain.
+        block: The last block whose payments are stored; before the first indexed one if none is.
+        first_block: The first indexed block.
+        lag: The indexed blocks with enough confirmations whose payments are not stored.
+    """
+
+    chain_id: int
+    block: int
+    first_block: int
+    lag: int
+
+
+def payment_progress(connection: Connection) -> tuple[PaymentProgress, ...]:
+    """Return the progress of the payments of each chain whose payments are read, by chain id.
+
+    Args:
+        connection: The database.
+    """
+    table, cursor = schema.chain.c, payment_cursor.c
+    query = select(cursor.chain_id, cursor.block_number, cursor.confirmations, table.first_block, table.block_number)
+    rows = connection.execute(query.join(schema.chain, table.chain_id == cursor.chain_id).order_by(cursor.chain_id))
+    return tuple(
+        PaymentProgress(chain_id, block, first, max(0, head - confirmations + 1 - block))
+        for chain_id, block, confirmations, first, head in rows
+    )
+
+
+def payments_known_at(connection: Connection, chain_id: int, block: int) -> int | None:
+    """Return the last block whose payments the index had read when a block was its last one.
+
+    Args:
+        connection: The database.
+        chain_id: The chain.
+        block: The block.
+
+    Returns:
+        The block itself, or an earlier one; None if payments were read again since.
+    """
+    table = late_payment
+    query = select(table.c.first_block).where(table.c.chain_id == chain_id, table.c.seen_block > block)
+    first = connection.execute(query.order_by(table.c.seen_block, table.c.first_block).limit(1)).scalar_one_or_none()
+    if first == FORGOTTEN:
+        return None
+    return block if first is None else min(block, first - 1)
+
 
 PROVEN: Final = "proven"
 """The client paid the rated agent in the named transaction, as the chain shows."""

@@ -6,7 +6,7 @@ enrichments are messages to this service: no rebuild can restore them. `bilatera
 
 from __future__ import annotations
 
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 from sqlalchemy import (
     BigInteger,
@@ -33,6 +33,13 @@ from bilateral.index.log.columns import (
     log_columns,
     place_columns,
 )
+
+if TYPE_CHECKING:
+    pass
+
+FORGOTTEN: Final = -1
+"""The first block of a row which says that all payments were read again."""
+
 
 metadata: Final = MetaData()
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from bilateral.index.ratings.feedback import Feedback
+from bilateral.index.ratings.summaries import RatingSummary
 from bilateral.index.reading.values import Wide
 
 
@@ -67,29 +68,6 @@ class Registration:
     x402_support: bool | None
     services: tuple[Service, ...]
     capabilities: tuple[Capability, ...]
-
-
-@dataclass(frozen=True, slots=True)
-class RatingSummary:
-    """The summary of the values for an agent, of one side and tag. Values of different tags are never mixed.
-
-    Attributes:
-        registry: The registry.
-        side: `server` for feedback, `client` and `validator` for ratings by servers.
-        tag: The tag; a rating has none.
-        count: The number of entries that count.
-        counterparts: The number of different accounts, or agents, that gave them.
-        mean: Their mean.
-        lower_bound: The value that the agent has at least, with a confidence of 95 %; None for a tag without a scale.
-    """
-
-    registry: str
-    side: str
-    tag: str
-    count: int
-    counterparts: int
-    mean: float
-    lower_bound: float | None
 
 
 @dataclass(frozen=True, slots=True)

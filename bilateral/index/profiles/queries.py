@@ -5,13 +5,13 @@ from __future__ import annotations
 from functools import cache
 from typing import TYPE_CHECKING, Any, Final
 
-from sqlalchemy import JSON, and_, bindparam, column, func, select, table, type_coerce
+from sqlalchemy import JSON, and_, column, func, select, table, type_coerce
 
+from bilateral.index.agents import tables as agent_tables
 from bilateral.index.files import tables as files
-from bilateral.index.log import tables as schema
-from bilateral.index.profiles.answers import Agent, AgentMetadata, Capability, RatingSummary, Registration, Service
-from bilateral.index.ratings.blind import is_plain
+from bilateral.index.profiles.answers import Agent, AgentMetadata, Capability, Registration, Service
 from bilateral.index.ratings.feedback import feedback_of
+from bilateral.index.ratings.summaries import _KEY, MAX_ENTRIES, _is, _parameters, summaries
 from bilateral.index.reading.json import expressions_of
 from bilateral.index.reading.prepared import Prepared
 
@@ -23,13 +23,10 @@ if TYPE_CHECKING:
     from bilateral.index.reading.json import EntityDialect
     from bilateral.index.reading.registries import AgentKey
 
-MAX_ENTRIES: Final = 500
-"""The largest number of metadata entries, and of summaries, of an agent in one answer. Strangers can make more."""
 
 MAX_VALUE: Final = 1_024
 """The bytes that an answer shows of a value of metadata."""
 
-_KEY: Final = ("chain_id", "identity_registry", "agent_id")
 _COLUMNS: Final = (
     "owner",
     "wallet",
@@ -44,8 +41,6 @@ _FILE_COLUMNS: Final = (
     *("state", "integrity", "reason", "checked_at", "is_confirmed"),
     *("name", "description", "image", "active", "x402_support"),
 )
-_SUMMARY: Final = schema.summary.c
-_SUMMARY_COLUMNS: Final = ("registry", "side", "tag", "count", "counterparts", "mean", "lower_bound")
 
 
 def agent(connection: Connection, key: AgentKey, newest: int = 0) -> Agent | None:
@@ -75,18 +70,6 @@ def agent(connection: Connection, key: AgentKey, newest: int = 0) -> Agent | Non
     return Agent(*values)
 
 
-def summaries(connection: Connection, key: AgentKey) -> tuple[RatingSummary, ...]:
-    """Return the summaries of the values for an agent, those with the most counterparts first.
-
-    Args:
-        connection: The database.
-        key: The agent.
-    """
-    registries = {f"registry_{place}": address for place, address in enumerate(key.registries)}
-    rows = _summaries(len(registries)).all(connection, {**_parameters(key), **registries})
-    return tuple(RatingSummary(*row) for row in rows)
-
-
 def _registration(
     file: Sequence[Any], services: Sequence[dict[str, Any]], capabilities: Sequence[dict[str, Any]]
 ) -> Registration:
@@ -101,16 +84,6 @@ def _registration(
     return Registration(*values)
 
 
-def _parameters(key: AgentKey) -> dict[str, Any]:
-    """Return an agent as the parameters of the statements here. They are made once, which takes as long as to run."""
-    return dict(zip(_KEY, (key.chain_id, key.identity_registry, key.agent_id), strict=True))
-
-
-def _is(columns: Any) -> list[ColumnElement[bool]]:
-    """Return the conditions that a row is of the agent of `_parameters`."""
-    return [columns[name] == bindparam(name, type_=schema.agent.c[name].type) for name in _KEY]
-
-
 @cache
 def _statement(expressions: EntityDialect) -> Prepared:
     """Return the statement for an agent, its registration file, and the file's and the agent's entries as lists.
@@ -118,7 +91,7 @@ def _statement(expressions: EntityDialect) -> Prepared:
     On PostgreSQL each statement is a way to the server and back. The summaries have a statement of their own: SQLite
     rounds the numbers of JSON.
     """
-    agent, service, capability = schema.agent.c, files.registration_service.c, files.registration_capability.c
+    agent, service, capability = agent_tables.agent.c, files.registration_service.c, files.registration_capability.c
     view = table("agent_registration", *(column(name) for name in (*_KEY, "content_hash", *_FILE_COLUMNS)))
     services = (
         select(service.name, service.endpoint, service.version)
@@ -132,7 +105,7 @@ def _statement(expressions: EntityDialect) -> Prepared:
         .order_by(capability.kind, capability.position)
         .correlate(view)
     )
-    entry = schema.agent_metadata.c
+    entry = agent_tables.agent_metadata.c
     value = expressions.hexadecimal(func.substr(entry.metadata_value, 1, MAX_VALUE), is_nullable=False)
     size = func.length(entry.metadata_value)
     metadata = (
@@ -144,7 +117,7 @@ def _statement(expressions: EntityDialect) -> Prepared:
     lists = (_listed(query, expressions) for query in (services, capabilities, metadata))
     return Prepared(
         select(*(agent[name] for name in _COLUMNS), *(view.c[name] for name in _FILE_COLUMNS), *lists)
-        .select_from(schema.agent.outerjoin(view, and_(*_is(view.c))))
+        .select_from(agent_tables.agent.outerjoin(view, and_(*_is(view.c))))
         .where(*_is(agent))
     )
 
@@ -154,20 +127,3 @@ def _listed(query: Select[Any], expressions: EntityDialect) -> ColumnElement[Any
     rows = query.subquery()
     objects = expressions.members([(name, rows.c[name]) for name in rows.c.keys()])  # noqa: SIM118  # columns, no dict
     return type_coerce(select(expressions.json_list(objects)).scalar_subquery(), JSON)
-
-
-@cache
-def _summaries(registries: int) -> Prepared:
-    """Return the statement for the summaries of an agent in a number of registries."""
-    listed = [bindparam(f"registry_{place}", type_=_SUMMARY.registry.type) for place in range(registries)]
-    return Prepared(
-        select(*(_SUMMARY[name] for name in _SUMMARY_COLUMNS))
-        .where(
-            _SUMMARY.chain_id == bindparam("chain_id", type_=_SUMMARY.chain_id.type),
-            _SUMMARY.registry.in_(listed),
-            _SUMMARY.agent_id == bindparam("agent_id", type_=_SUMMARY.agent_id.type),
-            is_plain(_SUMMARY.side),
-        )
-        .order_by(_SUMMARY.counterparts.desc(), _SUMMARY.registry, _SUMMARY.side, _SUMMARY.tag)
-        .limit(MAX_ENTRIES)
-    )

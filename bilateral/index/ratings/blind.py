@@ -8,6 +8,7 @@ from sqlalchemy import and_, exists, literal_column, or_, tuple_
 
 from bilateral.core.events import NewFeedback, RatingsOpened
 from bilateral.core.values.blind import BLIND_SIDES
+from bilateral.index.agents import tables as agent_tables
 from bilateral.index.log import tables as schema
 from bilateral.index.log.unindexed import unindexed
 
@@ -68,7 +69,7 @@ def follows_feedback(rows: FromClause, client: str = "client_id", chain: Any = N
         chain: See `is_blind_feedback`.
     """
     rated, feedback = rows.c, _GIVEN.alias("answered")
-    speaker, kind = schema.agent.alias("speaker"), schema.registry.alias("rated_in")
+    speaker, kind = agent_tables.agent.alias("speaker"), schema.registry.alias("rated_in")
     chain = rated.chain_id if chain is None else chain
     place = (unindexed(feedback.c.block_number), feedback.c.log_index)
     # One lookup for each account: for a list of accounts SQLite reads all feedback on the server.

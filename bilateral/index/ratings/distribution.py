@@ -7,13 +7,13 @@ from typing import TYPE_CHECKING, Final
 from sqlalchemy import func, select
 
 from bilateral.core.values.bounds import SHARES
-from bilateral.index.log import tables as schema
 from bilateral.index.log.dialects import dialect_of
+from bilateral.index.ratings import tables as rating_tables
 
 if TYPE_CHECKING:
     from sqlalchemy import Connection
 
-    from bilateral.index.profiles.answers import RatingSummary
+    from bilateral.index.ratings.summaries import RatingSummary
     from bilateral.index.reading.registries import AgentKey
 
 TENTHS: Final = 10
@@ -34,7 +34,7 @@ def distribution(connection: Connection, key: AgentKey, summary: RatingSummary) 
         key: The agent.
         summary: One of the agent's summaries; its tag must have a scale.
     """
-    columns = schema.counterpart.c
+    columns = rating_tables.counterpart.c
     tally = (
         select(columns.share_sum, columns.count)
         .where(

@@ -10,9 +10,11 @@ from sqlalchemy import and_, column, or_, select, values
 
 from bilateral.core.events import NewAuthorizedFeedback, NewFeedback
 from bilateral.core.values.bounds import SHARES, scale_of_tag
+from bilateral.index.agents import tables as agent_tables
 from bilateral.index.log import tables as schema
 from bilateral.index.log.text import key_text, padded_text
 from bilateral.index.log.unindexed import unindexed
+from bilateral.index.ratings import tables as rating_tables
 from bilateral.index.ratings.blind import is_plain
 from bilateral.index.ratings.distribution import MAX_COUNTERPARTS
 from bilateral.index.ratings.queries import Direction, ratings_of
@@ -103,7 +105,7 @@ def neighbourhood(connection: Connection, key: AgentKey, *, limit: int = 100) ->
 
 def _received(connection: Connection, key: AgentKey, limit: int) -> list[Row[*tuple[Any, ...]]]:
     """Return the counterparts that rated the agent. Only the first `MAX_COUNTERPARTS` by address are looked at."""
-    columns = schema.counterpart.c
+    columns = rating_tables.counterpart.c
     names = ("agent_id", "side", "account", "tag", "count", "share_sum")
     looked_at = (
         select(*(columns[name] for name in names))
@@ -128,7 +130,7 @@ def _given(connection: Connection, key: AgentKey, limit: int) -> tuple[list[Row[
     tags. The rows of those with the most entries are read first, until no other can have more: revoked entries do
     not count, so a row has at most the entries that name it.
     """
-    agent = schema.agent.c
+    agent = agent_tables.agent.c
     people = connection.execute(
         select(agent.owner, agent.wallet).where(
             agent.chain_id == key.chain_id,
@@ -158,11 +160,11 @@ def _given(connection: Connection, key: AgentKey, limit: int) -> tuple[list[Row[
 
 def _of_keys(keys: Sequence[tuple[Any, ...]], chain_id: int) -> Select[Any]:
     """Return the query for the counterparts with some keys, the columns of `_KEY`, on a chain."""
-    columns = schema.counterpart.c
+    columns = rating_tables.counterpart.c
     wanted = values(*(column(name, columns[name].type) for name in _KEY), name="wanted").data(list(keys)).cte()
     return (
         select(columns.agent_id, columns.side, columns.account, columns.tag, columns.count, columns.share_sum)
-        .select_from(wanted.join(schema.counterpart, and_(*(columns[name] == wanted.c[name] for name in _KEY))))
+        .select_from(wanted.join(rating_tables.counterpart, and_(*(columns[name] == wanted.c[name] for name in _KEY))))
         # PostgreSQL reads one partition by this. SQLite must look each row up by its whole key.
         .where(unindexed(columns.chain_id) == chain_id, columns.side == _SERVER)
     )
@@ -186,7 +188,7 @@ def _entries(
 def _agents_of(connection: Connection, key: AgentKey, accounts: Iterable[str]) -> dict[str, int]:
     """Return the agents as which accounts speak."""
     addresses = [account for account in accounts if not account.startswith(_AGENT)]
-    primary, agent = schema.primary_agent.c, schema.agent.c
+    primary, agent = agent_tables.primary_agent.c, agent_tables.agent.c
     holds = and_(
         agent.chain_id == primary.chain_id,
         agent.identity_registry == key.identity_registry,
@@ -195,7 +197,7 @@ def _agents_of(connection: Connection, key: AgentKey, accounts: Iterable[str]) -
     )
     rows = connection.execute(
         select(primary.account, primary.agent_id)
-        .select_from(schema.primary_agent.join(schema.agent, holds))
+        .select_from(agent_tables.primary_agent.join(agent_tables.agent, holds))
         .where(
             primary.chain_id == key.chain_id,
             primary.identity_registry.in_({key.identity_registry, *key.registries}),

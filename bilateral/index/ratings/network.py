@@ -11,6 +11,7 @@ from sqlalchemy.types import NullType
 
 from bilateral.core.events import ClientRated, NewFeedback
 from bilateral.core.values.bounds import SHARES, scale_of_tag, share_of_scale
+from bilateral.index.agents import tables as agent_tables
 from bilateral.index.log import tables as schema
 from bilateral.index.log.columns import python_integer
 from bilateral.index.reading.prepared import CHAIN, Prepared
@@ -111,7 +112,7 @@ def _newest(event: type[Event], *names: str) -> Subquery:
 def _feedback() -> Prepared:
     """Return the statement for the newest feedback, with the agent as which its client speaks; NULL for none."""
     newest = _newest(NewFeedback, "agent_id", "client_address", "value", "value_decimals", "tag1")
-    primary, agent = schema.primary_agent, schema.agent
+    primary, agent = agent_tables.primary_agent, agent_tables.agent
     chosen = and_(
         primary.c.chain_id == CHAIN,
         primary.c.identity_registry == bindparam("identity", type_=primary.c.identity_registry.type),

@@ -13,6 +13,8 @@ from functools import lru_cache
 from operator import itemgetter
 from typing import TYPE_CHECKING, Final, TypeAlias
 
+from sqlalchemy import delete
+
 from bilateral.core.events import (
     ClientRated,
     FeedbackRevoked,
@@ -25,18 +27,22 @@ from bilateral.core.values.blind import BLIND_SIDES
 from bilateral.core.values.bounds import lower_bound, scale_of_tag, share_of_scale
 from bilateral.core.values.units import units_of
 from bilateral.index.log import tables as schema
+from bilateral.index.log.history import stored_batches
+from bilateral.index.log.projection import Append, Progress, Projection, Removal
 from bilateral.index.log.row_changes import Writes
-from bilateral.index.log.rows import key_columns, picker
+from bilateral.index.log.rows import key_columns, picker, rows_of
 from bilateral.index.log.text import key_text, padded_text
+from bilateral.index.ratings import tables as rating_tables
+from bilateral.index.ratings.tables import DECIMALS, SUMMARY_TABLES
 
 if TYPE_CHECKING:
-    from sqlalchemy import Table
+    from collections.abc import Iterator
 
-    from bilateral.index.chain.extraction import EventRows
+    from sqlalchemy import Connection, Table
+
+    from bilateral.index.log.batches import EventRows
     from bilateral.index.log.rows import Row, Rows
 
-DECIMALS: Final = 18
-"""The most decimals of a feedback that counts."""
 
 _UNITS: Final = [10 ** (DECIMALS - decimals) for decimals in range(DECIMALS + 1)]
 _BLOCK: Final = 1
@@ -90,6 +96,35 @@ class _Change:
     count: int = 0
     value_sum: int = 0
     counterparts: dict[str, tuple[int, int, int]] = field(default_factory=dict)
+
+
+class Ratings(Projection):
+    """Summaries of ratings, and their counterparts."""
+
+    name = "ratings"
+    tables = derived = SUMMARY_TABLES
+    reads = tuple(schema.EVENT_TABLES[event] for event in SUMMARY_EVENTS)
+
+    def derive(self, step: Append) -> None:
+        SummaryTables(step.chain_id, step.rows).derive(step.batch.rows)
+
+    def undo(self, removal: Removal) -> Iterator[None]:
+        # The latest blocks come out first, so that the tables go through states that the chain had.
+        first = removal.target.number + 1
+        for block, events in stored_batches(
+            removal.connection, removal.chain_id, SUMMARY_EVENTS, first, columns=SUMMARY_COLUMNS, latest_first=True
+        ):
+            SummaryTables(removal.chain_id, removal.rows).derive(events, sign=-1)
+            removal.progress(block)
+        yield
+        yield
+
+    def rebuild(self, connection: Connection, chain_id: int, progress: Progress) -> None:
+        for table in SUMMARY_TABLES:
+            connection.execute(delete(table).where(table.c.chain_id == chain_id))
+        for block, events in stored_batches(connection, chain_id, SUMMARY_EVENTS, columns=SUMMARY_COLUMNS):
+            SummaryTables(chain_id, rows_of(connection)).derive(events)
+            progress(block)
 
 
 class SummaryTables:
@@ -189,8 +224,8 @@ class SummaryTables:
         former_counterparts: dict[Row, Row] = {
             row[:6]: row
             for row in self._rows.select(
-                schema.counterpart,
-                key_columns(schema.counterpart),
+                rating_tables.counterpart,
+                key_columns(rating_tables.counterpart),
                 [
                     (chain_id, *subject, account)
                     for subject, change in changes.items()
@@ -201,11 +236,11 @@ class SummaryTables:
         former_summaries: dict[Row, Row] = {
             row[:5]: row
             for row in self._rows.select(
-                schema.summary, key_columns(schema.summary), [(chain_id, *subject) for subject in changes]
+                rating_tables.summary, key_columns(rating_tables.summary), [(chain_id, *subject) for subject in changes]
             )
         }
-        summaries = Writes(self._rows, schema.summary)
-        counterparts = Writes(self._rows, schema.counterpart)
+        summaries = Writes(self._rows, rating_tables.summary)
+        counterparts = Writes(self._rows, rating_tables.counterpart)
         for subject, change in changes.items():
             key = (chain_id, *subject)
             _, _, _, _, _, count, number, value_sum, share_sum = former_summaries.get(key, (*key, 0, 0, 0, 0))[:9]

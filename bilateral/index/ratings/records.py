@@ -9,13 +9,13 @@ from sqlalchemy import false, select
 
 from bilateral.core.events import NewAuthorizedFeedback, NewFeedback, ValidationRequest, ValidationResponse
 from bilateral.index.files import tables as files
+from bilateral.index.files.tables import agent_file
 from bilateral.index.log import tables as schema
 from bilateral.index.ratings.authorized import AuthorizedFeedback, authorized_of_row, authorized_selection
 from bilateral.index.ratings.blind import follows_feedback
 from bilateral.index.ratings.feedback import SELECTION, VIEW, Feedback, feedback_of_row
 from bilateral.index.ratings.queries import SIDES, Rating, Side, rating_of_row, rating_selection
 from bilateral.index.reading.values import hexadecimal
-from bilateral.index.search.tables import agent_file
 
 if TYPE_CHECKING:
     from sqlalchemy import Connection, Table

@@ -8,14 +8,15 @@ from typing import TYPE_CHECKING, Any, Final
 from sqlalchemy import and_, exists, func
 
 from bilateral.core.contracts import Registry
-from bilateral.index.agents.activity import agent_activity
+from bilateral.index.agents.tables import agent, agent_activity, agent_metadata
 from bilateral.index.files import tables as files
-from bilateral.index.files.tables import State
-from bilateral.index.log.tables import agent, agent_metadata, registry, summary
+from bilateral.index.files.tables import IS_LOADED, IS_READ, State, agent_file
+from bilateral.index.log.tables import registry
 from bilateral.index.log.unindexed import unindexed
+from bilateral.index.ratings.tables import summary
 from bilateral.index.search.domains import is_named_by_domain
 from bilateral.index.search.filters import Order
-from bilateral.index.search.tables import IS_LOADED, IS_READ, agent_file, registration_vector, registration_words
+from bilateral.index.search.tables import registration_vector, registration_words
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator

@@ -7,10 +7,9 @@ from typing import TYPE_CHECKING, Final
 from sqlalchemy import and_, cast, literal, or_, select
 from sqlalchemy.types import String
 
+from bilateral.index.agents.tables import agent
 from bilateral.index.files import tables as files
-from bilateral.index.files.tables import State
-from bilateral.index.log.tables import agent
-from bilateral.index.search.tables import agent_file
+from bilateral.index.files.tables import State, agent_file
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

@@ -6,11 +6,11 @@ from typing import TYPE_CHECKING, Any, Final
 
 from sqlalchemy import exists, or_, select
 
-from bilateral.index.log.tables import agent, primary_agent
+from bilateral.index.agents.tables import agent, primary_agent
+from bilateral.index.files.tables import payment_claim
 from bilateral.index.ratings.feedback import SELECTION, VIEW, feedback_of_row
 from bilateral.index.reading.pages import Page, newest_page, require_limit
 from bilateral.index.search.filters import Payment
-from bilateral.index.search.tables import payment_claim
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

@@ -9,10 +9,12 @@ from typing import TYPE_CHECKING, Any, Final
 from sqlalchemy import bindparam, func, select
 
 from bilateral.core.values import STANDARD_TAGS
+from bilateral.index.agents import tables as agent_tables
 from bilateral.index.files import tables as files
+from bilateral.index.files.tables import READ_FILES, agent_file
 from bilateral.index.log import tables as schema
+from bilateral.index.ratings import tables as rating_tables
 from bilateral.index.search.domains import is_named_by_domain
-from bilateral.index.search.tables import READ_FILES, agent_file
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -109,22 +111,25 @@ _SERVICES: Final = (
 )
 _RATED: Final = (
     select(
-        schema.summary.c.chain_id, schema.registry.c.identity_registry, schema.summary.c.agent_id, schema.summary.c.tag
+        rating_tables.summary.c.chain_id,
+        schema.registry.c.identity_registry,
+        rating_tables.summary.c.agent_id,
+        rating_tables.summary.c.tag,
     )
     .where(
-        schema.registry.c.chain_id == schema.summary.c.chain_id,
-        schema.registry.c.address == schema.summary.c.registry,
-        schema.summary.c.side == bindparam("side"),
-        schema.summary.c.tag.in_(tuple(STANDARD_TAGS)),  # strangers may rate an agent under any number of others
-        *_listed(schema.summary.c, "chain_id", "registry", "agent_id"),
+        schema.registry.c.chain_id == rating_tables.summary.c.chain_id,
+        schema.registry.c.address == rating_tables.summary.c.registry,
+        rating_tables.summary.c.side == bindparam("side"),
+        rating_tables.summary.c.tag.in_(tuple(STANDARD_TAGS)),  # strangers may rate an agent under any number of others
+        *_listed(rating_tables.summary.c, "chain_id", "registry", "agent_id"),
     )
     .distinct()
 )
 _REGISTRIES: Final = select(schema.registry.c.address).where(
     *_listed(schema.registry.c, "chain_id", "identity_registry")
 )
-_VERIFIED: Final = select(*(schema.agent.c[name] for name in _KEY)).where(
-    *_listed(schema.agent.c, *_KEY), is_named_by_domain()
+_VERIFIED: Final = select(*(agent_tables.agent.c[name] for name in _KEY)).where(
+    *_listed(agent_tables.agent.c, *_KEY), is_named_by_domain()
 )
 
 

@@ -12,7 +12,7 @@ from sqlalchemy import and_, exists, or_, select, tuple_
 from bilateral.core.errors import InvalidArgumentError
 from bilateral.core.events import RatingsOpened, ResponseAppended
 from bilateral.core.values import MAX_DECIMALS, MAX_VALUE
-from bilateral.index.files.tables import feedback_file
+from bilateral.index.files.tables import feedback_file, payment_claim
 from bilateral.index.log import tables as schema
 from bilateral.index.log.dialects import dialect_of
 from bilateral.index.ratings.feedback import SELECTION, VIEW, feedback_of_row
@@ -20,7 +20,6 @@ from bilateral.index.reading.pages import DEFAULT_LIMIT, Page, newest_page
 from bilateral.index.reading.pages import require_limit as require_page
 from bilateral.index.reading.prepared import plan_by_values
 from bilateral.index.search.filters import address, require_short, storable
-from bilateral.index.search.tables import payment_claim
 
 if TYPE_CHECKING:
     from sqlalchemy import ColumnElement, Connection

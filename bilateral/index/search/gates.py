@@ -11,13 +11,15 @@ from sqlalchemy import column as named_column
 
 from bilateral.core.events import ClientRated, NewAuthorizedFeedback, NewFeedback, ValidatorRated
 from bilateral.core.values.units import UNITS
-from bilateral.index.log.tables import EVENT_TABLES, agent, counterpart, registry, summary
+from bilateral.index.agents.tables import agent
+from bilateral.index.files.tables import payment_claim
+from bilateral.index.log.tables import EVENT_TABLES, registry
 from bilateral.index.log.unindexed import by_rater, unindexed
 from bilateral.index.ratings.blind import is_blind_feedback
+from bilateral.index.ratings.tables import counterpart, summary
 from bilateral.index.search.conditions import KEY, RATED_IN
 from bilateral.index.search.filters import OF_GATE, Order, Payment, Side
 from bilateral.index.search.lower_bounds import lower_bound
-from bilateral.index.search.tables import payment_claim
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence

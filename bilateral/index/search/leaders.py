@@ -12,10 +12,12 @@ from bilateral.core.errors import InvalidArgumentError
 from bilateral.core.identifiers import global_agent_id
 from bilateral.core.text import quoted
 from bilateral.core.values.bounds import scale_of_tag
+from bilateral.index.agents.tables import agent
 from bilateral.index.files import tables as files
-from bilateral.index.log.tables import agent, chain, registry, summary
+from bilateral.index.log.tables import chain, registry
 from bilateral.index.log.text import key_text
 from bilateral.index.log.unindexed import unindexed
+from bilateral.index.ratings.tables import summary
 from bilateral.index.reading.pages import DEFAULT_LIMIT, Page, Wide, decode_cursor, encode_cursor, require_limit
 from bilateral.index.reading.values import Wide as WideValue
 from bilateral.index.search.conditions import KEY, WITH_FILES

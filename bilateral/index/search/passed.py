@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING, Any
 
 from sqlalchemy import bindparam, select
 
-from bilateral.index.log.tables import registry, summary
+from bilateral.index.log.tables import registry
+from bilateral.index.ratings.tables import summary
 from bilateral.index.reading.prepared import Prepared, listed, one_of
 from bilateral.index.search.conditions import KEY
 from bilateral.index.search.filters import Order

@@ -16,8 +16,9 @@ from typing import TYPE_CHECKING, Final
 from sqlalchemy import func, select
 
 from bilateral.core.values.bounds import scale_of_tag
+from bilateral.index.agents.tables import agent
 from bilateral.index.log.dialects import dialect_of
-from bilateral.index.log.tables import agent, chain
+from bilateral.index.log.tables import chain
 from bilateral.index.log.unindexed import unindexed
 from bilateral.index.reading.prepared import Prepared, plan_by_values
 from bilateral.index.search.closest import closest_of

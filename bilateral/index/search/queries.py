@@ -14,8 +14,8 @@ from typing import TYPE_CHECKING, Any, Final
 from sqlalchemy import func, select
 
 from bilateral.core.identifiers import global_agent_id
+from bilateral.index.agents.tables import agent
 from bilateral.index.files import tables as files
-from bilateral.index.log.tables import agent
 from bilateral.index.reading.pages import (
     DEFAULT_LIMIT,
     InvalidCursorError,

@@ -13,10 +13,10 @@ from bilateral.core.values import STANDARD_TAGS
 from bilateral.core.values.bounds import scale_of_tag
 from bilateral.core.values.feedback import PAID_TAGS
 from bilateral.index.files import tables as files
-from bilateral.index.log import tables as schema
+from bilateral.index.files.tables import READ_FILES, agent_file
 from bilateral.index.payments.tables import payment
-from bilateral.index.profiles.answers import RatingSummary
-from bilateral.index.search.tables import READ_FILES, agent_file
+from bilateral.index.ratings import tables as rating_tables
+from bilateral.index.ratings.summaries import RatingSummary
 from bilateral.index.search.words import words_of
 
 if TYPE_CHECKING:
@@ -157,7 +157,7 @@ def _ratings(
     }
     if not of_registry:
         return {}
-    columns = schema.summary.c
+    columns = rating_tables.summary.c
     chains, addresses, ids = (sorted(set(column)) for column in zip(*of_registry, strict=True))
     query = select(
         *(columns.chain_id, columns.registry, columns.agent_id, columns.tag, columns["count"]),

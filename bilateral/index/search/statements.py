@@ -7,9 +7,11 @@ from typing import TYPE_CHECKING, Any, Final
 from sqlalchemy import ARRAY, Float, Numeric, and_, any_, case, cast, exists, literal, or_, tuple_, type_coerce
 from sqlalchemy import select as select_columns
 
+from bilateral.index.agents.tables import agent
 from bilateral.index.log.dialects import dialect_of
-from bilateral.index.log.tables import agent, registry, summary
+from bilateral.index.log.tables import registry
 from bilateral.index.log.unindexed import unindexed
+from bilateral.index.ratings.tables import summary
 from bilateral.index.search.conditions import KEY, TIMES
 from bilateral.index.search.filters import Order
 from bilateral.index.search.ways import Way

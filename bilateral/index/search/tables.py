@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING, Final
 from sqlalchemy import (
     DDL,
     BigInteger,
-    Boolean,
     Column,
     Index,
     Integer,
@@ -17,14 +16,13 @@ from sqlalchemy import (
     String,
     Table,
     Text,
-    and_,
     event,
 )
 from sqlalchemy.dialects.postgresql import TSVECTOR
 from sqlalchemy.types import TypeDecorator
 
 from bilateral.index.files import tables as files
-from bilateral.index.log.columns import ADDRESS, WideInteger, agent_columns, log_columns
+from bilateral.index.files.tables import agent_file, payment_claim
 from bilateral.index.search.words import MAX_WORD
 
 if TYPE_CHECKING:
@@ -91,37 +89,9 @@ word_trigram: Final = Table(
     sqlite_with_rowid=False,
 )
 
-agent_file: Final = Table(
-    "agent_file",
-    metadata,
-    *agent_columns("identity_registry"),
-    Column("file_id", LargeBinary(32), nullable=False),
-    PrimaryKeyConstraint("chain_id", "identity_registry", "agent_id"),
-    sqlite_with_rowid=False,
-)
-IS_LOADED: Final = and_(files.file.c.file_id == agent_file.c.file_id, files.file.c.state == files.State.LOADED)
-IS_READ: Final = files.registration_file.c.content_hash == files.file.c.content_hash
-READ_FILES: Final = agent_file.join(files.file, IS_LOADED).join(files.registration_file, IS_READ)
-"""The loaded registration files of agents."""
 
 Index("agent_file_by_file", agent_file.c.file_id, postgresql_include=["chain_id", "identity_registry", "agent_id"])
 
-payment_claim: Final = Table(
-    "payment_claim",
-    metadata,
-    *log_columns(),
-    Column("registry", ADDRESS, nullable=False),
-    Column("agent_id", WideInteger, nullable=False),
-    Column("tag", Text, nullable=False),
-    Column("account", ADDRESS, nullable=False),
-    Column("share", BigInteger, nullable=False),
-    Column("units", BigInteger, nullable=False),
-    Column("payer", ADDRESS),
-    Column("payee", ADDRESS),
-    Column("is_bound", Boolean, nullable=False),
-    Column("file_id", LargeBinary(32), nullable=False),
-    PrimaryKeyConstraint("chain_id", "block_number", "log_index"),
-)
 Index("payment_claim_by_agent", *(payment_claim.c[name] for name in ("chain_id", "tag", "registry", "agent_id")))
 Index("payment_claim_by_file", payment_claim.c.file_id)
 

@@ -10,12 +10,13 @@ from typing import TYPE_CHECKING, Any, Final
 
 from sqlalchemy import or_, select
 
-from bilateral.index.agents.activity import agent_activity
+from bilateral.index.agents.tables import agent, agent_activity
 from bilateral.index.files import tables as files
-from bilateral.index.log.tables import agent, registry
+from bilateral.index.files.tables import agent_file
+from bilateral.index.log.tables import registry
 from bilateral.index.log.unindexed import unindexed
 from bilateral.index.search.filters import Order, Side
-from bilateral.index.search.tables import agent_file, registration_words
+from bilateral.index.search.tables import registration_words
 from bilateral.index.standing.standing_tables import standing, standing_refresh
 
 if TYPE_CHECKING:

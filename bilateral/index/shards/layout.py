@@ -8,10 +8,12 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
-from bilateral.index.agents.activity import agent_activity
+from bilateral.index.agents.tables import agent_activity
+from bilateral.index.files import tables as file_tables
 from bilateral.index.files import tables as files
 from bilateral.index.log import tables as schema
 from bilateral.index.payments import tables as payments
+from bilateral.index.projections import PARTITIONED_TABLES
 from bilateral.index.search import tables as search
 from bilateral.index.standing import standing_tables as standings
 from bilateral.index.standing import tables as analysis
@@ -23,7 +25,7 @@ if TYPE_CHECKING:
 CHAIN_TABLES: Final[tuple[Table, ...]] = (
     *(table for table in schema.metadata.tables.values() if table is not schema.registry),
     *(files.file_reference, files.file_scan, files.file_sight, files.solana_proof),
-    *(search.agent_file, search.payment_claim),
+    *(file_tables.agent_file, file_tables.payment_claim),
     *analysis.metadata.tables.values(),
     *standings.metadata.tables.values(),
     *(payments.payment_cursor, *payments.CHAIN_TABLES, payments.late_payment),
@@ -35,7 +37,7 @@ CHAIN_TABLES: Final[tuple[Table, ...]] = (
 Each question reads the few rows of `registry`, so the coordinator has copies of them.
 """
 
-OWN_PARTITIONS: Final = frozenset(schema.PARTITIONED_TABLES)
+OWN_PARTITIONS: Final = frozenset(PARTITIONED_TABLES)
 """Those of which a shard has a partition for each chain. Of the others the coordinator reads a view of its rows."""
 
 SHARED_TABLES: Final[tuple[Table, ...]] = tuple(

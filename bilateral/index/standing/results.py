@@ -6,9 +6,9 @@ import json
 import math
 from typing import TYPE_CHECKING, Any, Final
 
-from sqlalchemy import delete, func, insert, select, update
+from sqlalchemy import delete, func, insert, select
 
-from bilateral.index.changes.projection import Note
+from bilateral.index.changes.notes import Note
 from bilateral.index.changes.tables import ChangeKind
 from bilateral.index.log import tables as events
 from bilateral.index.standing import tables as schema
@@ -97,38 +97,6 @@ def _moment(connection: Connection, key: AnalysisKey, former: Mapping[str, Any] 
         return {**now, "first_run": number, "first_seen_block": now["seen_block"]}
     first_seen = former["block_number"] if former["first_seen_block"] is None else former["first_seen_block"]
     return {**now, "first_run": former["first_run"] or 0, "first_seen_block": first_seen}
-
-
-def forget_blocks(connection: Connection, chain_id: int, block: int) -> None:
-    """Forget what rests on blocks after a block, as a rollback removes them.
-
-    Findings with rows in these blocks go, and so do sources of funds. Scores stay until the next analysis; `is_exact`
-    says that they may rest on rows that are gone. An analysis that was stored at a removed block counts from the block
-    after the last one that remains, at which an answer did not have it. A source of funds counts from one block later
-    than that of its note, as ever.
-
-    Args:
-        connection: The index's database.
-        chain_id: The chain.
-        block: The last block that remains.
-    """
-    analysis, rows = schema.analysis, schema.finding_row
-    is_later = (analysis.c.chain_id == chain_id) & (analysis.c.block_number > block)
-    if connection.execute(update(analysis).where(is_later).values(is_exact=False)).rowcount:
-        gone = select(rows.c.identity_registry, rows.c.finding_id).distinct()
-        for key in connection.execute(gone.where(rows.c.chain_id == chain_id, rows.c.block_number > block)).all():
-            for table in (schema.finding, schema.finding_member, rows):
-                is_of_finding = (table.c.identity_registry == key[0]) & (table.c.finding_id == key[1])
-                connection.execute(delete(table).where(table.c.chain_id == chain_id, is_of_finding))
-    funding = schema.funding
-    for column, last in (
-        (analysis.c.seen_block, block + 1),
-        (analysis.c.first_seen_block, block + 1),
-        (funding.c.seen_block, block),
-    ):
-        later = (column.table.c.chain_id == chain_id) & (column > block)
-        connection.execute(update(column.table).where(later).values({column.name: last}))
-    connection.execute(delete(funding).where(funding.c.chain_id == chain_id, funding.c.block_number > block))
 
 
 def current_analysis(connection: Connection, key: AnalysisKey) -> Mapping[str, Any] | None:

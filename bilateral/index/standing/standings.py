@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Final
 from sqlalchemy import delete, insert, select
 
 from bilateral.core.values.standing import Status
-from bilateral.index.changes.projection import Note
+from bilateral.index.changes.notes import Note
 from bilateral.index.changes.tables import ChangeKind
 from bilateral.index.standing.notes import note
 from bilateral.index.standing.standing_tables import standing

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, Final
 from sqlalchemy import and_, func, select, union
 
 from bilateral.core.events import NewAuthorizedFeedback
+from bilateral.index.agents import tables as agent_tables
 from bilateral.index.log import tables as events
 from bilateral.index.log.lists import in_parts
 from bilateral.index.ratings.feedback import VIEW as FEEDBACK
@@ -151,7 +152,7 @@ def trusted_clients(connection: Connection, key: AgentKey) -> TrustedClients | N
     key_values = _given(key, made["block_number"])
     clients = list(connection.execute(select(key_values.c.client).distinct().limit(MAX_CLIENTS + 1)).scalars())
     judged = _judged(connection, key, clients[:MAX_CLIENTS])
-    agent = events.agent
+    agent = agent_tables.agent
     owner = connection.execute(
         select(agent.c.owner).where(*_of(agent, *of), agent.c.agent_id == key.agent_id)
     ).scalar_one_or_none()

@@ -16,6 +16,7 @@ from bilateral.index.log import tables as index_schema
 from bilateral.index.log.batches import Block
 from bilateral.index.log.database import snapshot
 from bilateral.index.log.store import ChainStore
+from bilateral.index.projections import PROJECTIONS
 from bilateral.index.standing import tables as schema
 from bilateral.index.standing.analysis import analyse
 from bilateral.index.standing.inputs import read_tables
@@ -70,7 +71,7 @@ def test_the_summary_counts_the_stored_rows(funded):
     assert summary.flagged == len(flagged(funded))
     assert summary.accounts_without_funding == summary.trusted_accounts == 0
     (stored,) = rows(funded, schema.analysis)
-    assert stored["block_number"] == summary.block == ChainStore(funded, 31337).cursor().number
+    assert stored["block_number"] == summary.block == ChainStore(funded, 31337, PROJECTIONS).cursor().number
     assert stored["is_exact"]
 
 
@@ -194,7 +195,7 @@ def test_trust_spreads_from_the_readers_list(funded, market):
 
 
 def test_a_rollback_removes_findings_on_blocks_that_are_gone_and_says_that_scores_are_not_exact(analysed, market):
-    store = ChainStore(analysed, 31337)
+    store = ChainStore(analysed, 31337, PROJECTIONS)
     last = max(row["block_number"] for row in rows(analysed, schema.finding_row))
     header = market.chain.rpc("eth_getBlockByNumber", hex(last - 1), False)
     gone = {row["finding_id"] for row in rows(analysed, schema.finding_row) if row["block_number"] >= last}

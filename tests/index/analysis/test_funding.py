@@ -9,6 +9,7 @@ from bilateral.core.contracts import Registry
 from bilateral.index.errors import NoEndpointError
 from bilateral.index.log.batches import Block
 from bilateral.index.log.store import ChainStore
+from bilateral.index.projections import PROJECTIONS
 from bilateral.index.standing.tables import FundingState, funding
 from simulation.events import encoded
 from tests.index.analysis.conftest import collector, index
@@ -113,7 +114,7 @@ def test_an_endpoint_without_batches_is_asked_one_by_one(indexed, market):
 
 def test_a_rollback_forgets_sources_in_blocks_that_are_gone(indexed, market):
     collector(indexed, market.chain.url).collect()
-    store = ChainStore(indexed, 31337)
+    store = ChainStore(indexed, 31337, PROJECTIONS)
     funding = rows(indexed)
     middle = sorted(row["block_number"] for row in funding.values())[30]
     header = market.chain.rpc("eth_getBlockByNumber", hex(middle), False)

@@ -12,9 +12,9 @@ from sqlalchemy import delete, select, update
 from bilateral.buyers.metrics import add_ties, read_dealings
 from bilateral.core.contracts import Registry
 from bilateral.core.errors import InvalidArgumentError
-from bilateral.index.operating.chains import payment_progress
 from bilateral.index.operating.settings import ChainSettings, read_settings
 from bilateral.index.operating.worker import Worker
+from bilateral.index.payments.queries import payment_progress
 from bilateral.index.payments.tables import agent_account, payment, payment_cursor, payment_return
 from bilateral.index.payments.terms import PaymentTerms
 from simulation.events import encoded

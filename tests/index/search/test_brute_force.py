@@ -13,7 +13,7 @@ from math import ceil
 import pytest
 from sqlalchemy import insert, select
 
-from bilateral.index.log.tables import agent
+from bilateral.index.agents.tables import agent
 from bilateral.index.search import plans as search_plans
 from bilateral.index.search.filters import AgentSearch, Gate, Side
 from bilateral.index.search.queries import search_agents

@@ -12,10 +12,10 @@ from sqlalchemy import select, text
 from bench.world.people import IDENTITY, REPUTATION
 from bilateral.core.contracts import Registry
 from bilateral.core.errors import InvalidArgumentError
+from bilateral.index.files.tables import payment_claim
 from bilateral.index.log import tables as schema
 from bilateral.index.reading.registries import AgentKey
 from bilateral.index.search.feedback import FeedbackSearch, search_feedback
-from bilateral.index.search.tables import payment_claim
 from simulation.events import encoded
 from tests.index.conftest import CHAIN_ID
 from tests.index.files.conftest import CLIENT, registered

@@ -9,8 +9,10 @@ import pytest
 from sqlalchemy import delete, select
 
 from bilateral.core.contracts import Registry
+from bilateral.index.files import tables as file_tables
 from bilateral.index.files import tables as files
 from bilateral.index.log.store import ChainStore
+from bilateral.index.projections import PROJECTIONS
 from bilateral.index.search import tables as schema
 from bilateral.index.search.filters import AgentSearch, Gate, Payment
 from bilateral.index.search.queries import search_agents
@@ -19,7 +21,7 @@ from tests.index.conftest import CHAIN_ID
 from tests.index.files.conftest import CLIENT, OWNER, feedback_given, registered, registration, uri_updated
 from tests.index.files.test_refreshing import HOUR, Versioned
 
-TABLES = (schema.registration_words, schema.registration_vector, schema.agent_file, schema.payment_claim)
+TABLES = (schema.registration_words, schema.registration_vector, file_tables.agent_file, file_tables.payment_claim)
 
 
 def data_uri(**fields):
@@ -128,7 +130,7 @@ def test_a_claimed_payment_counts_until_its_feedback_is_revoked_or_reorganised(s
     assert agents_with(gates=(gate,)) == [1]
     story.roll_back(block - 1)
     assert agents_with(gates=(gate,)) == []
-    assert story.rows(schema.payment_claim) == []
+    assert story.rows(file_tables.payment_claim) == []
 
 
 def test_a_claimed_payment_ends_with_the_file_that_claimed_it(story, server, agents_with):
@@ -141,7 +143,7 @@ def test_a_claimed_payment_ends_with_the_file_that_claimed_it(story, server, age
     story.clock.pass_(30 * HOUR)
     story.settle()
     assert versioned.answers == [200, 200]
-    assert story.rows(schema.payment_claim) == []
+    assert story.rows(file_tables.payment_claim) == []
 
 
 def test_a_claim_matches_only_if_it_names_client_and_agent(story, agents_with):
@@ -170,7 +172,7 @@ def test_rebuilding_makes_the_same_rows(story, server, rows, agents_with):
     story.settle()
     before = rows()
     assert all(before.values())
-    ChainStore(story.engine, CHAIN_ID).rebuild()
+    ChainStore(story.engine, CHAIN_ID, PROJECTIONS).rebuild()
     assert rows() == before
     assert (agents_with("wether"), agents_with("oracle"), agents_with("master")) == ([1], [1], [2])
 

@@ -14,8 +14,8 @@ from sqlalchemy import delete, insert, update
 
 from bench.world.questions import PARAPHRASES
 from bilateral.core.errors import InvalidArgumentError, MissingExtraError
+from bilateral.index.agents.tables import agent
 from bilateral.index.files import tables as files
-from bilateral.index.log.tables import agent
 from bilateral.index.reading.pages import InvalidCursorError
 from bilateral.index.search import closest, meaning, vectors
 from bilateral.index.search import nearest as meanings

@@ -7,13 +7,13 @@ from decimal import Decimal
 import pytest
 from sqlalchemy import event, func, insert, select, update
 
-from bilateral.index.log.tables import agent
+from bilateral.index.agents.tables import agent
+from bilateral.index.files.tables import agent_file
 from bilateral.index.search import plans as search_plans
 from bilateral.index.search.filters import AgentSearch, Gate, Order
 from bilateral.index.search.leaders import Board, leaderboard
 from bilateral.index.search.matching import Term, matcher_of
 from bilateral.index.search.queries import search_agents
-from bilateral.index.search.tables import agent_file
 from bilateral.index.standing.standing_tables import standing_refresh
 
 OTHER = 7_777

@@ -8,7 +8,7 @@ import pytest
 from sqlalchemy import select
 
 from bilateral.core.errors import InvalidArgumentError
-from bilateral.index.log.tables import agent
+from bilateral.index.agents.tables import agent
 from bilateral.index.reading.pages import InvalidCursorError
 from bilateral.index.search.filters import (
     MAX_GATES,

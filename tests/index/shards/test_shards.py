@@ -24,6 +24,7 @@ from bilateral.index.log.database import named_database_errors, upgrade
 from bilateral.index.log.places import Placed
 from bilateral.index.log.store import ChainStore
 from bilateral.index.operating.databases import Shard, databases_of
+from bilateral.index.projections import PROJECTIONS
 from bilateral.index.reading.statistics import count_by_day
 from bilateral.index.shards.coordinator import places
 from bilateral.index.shards.errors import MisplacedChainError, ShardError
@@ -390,5 +391,5 @@ def test_service_follows_the_chains_into_their_shards(settings, tmp_path):
 def test_worker_does_not_write_a_chain_where_readers_would_not_see_it(settings, place, problem):
     engine = create_engine(settings.shards[place].url if place else settings.database)
     with pytest.raises(MisplacedChainError, match=problem):
-        ChainStore(engine, OTHER_CHAIN).begin(Block(6, bytes(32), 0))
+        ChainStore(engine, OTHER_CHAIN, PROJECTIONS).begin(Block(6, bytes(32), 0))
     engine.dispose()

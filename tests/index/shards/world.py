@@ -19,6 +19,7 @@ from bilateral.index.log.database import open_database
 from bilateral.index.log.store import ChainStore
 from bilateral.index.operating.databases import Shard
 from bilateral.index.operating.settings import ChainSettings, FileSettings, IndexSettings
+from bilateral.index.projections import PROJECTIONS
 from bilateral.index.shards.layout import CHAIN_TABLES
 from bilateral.index.shards.process import follow
 from bilateral.index.shards.servers import update_shards
@@ -193,7 +194,7 @@ def cut_off(url, condition):
 def rolled_back(url):
     """Roll the other chain back by ten blocks, as a worker does after a reorganisation."""
     engine = create_engine(url)
-    store = ChainStore(engine, OTHER_CHAIN)
+    store = ChainStore(engine, OTHER_CHAIN, PROJECTIONS)
     cursor = store.cursor()
     store.roll_back(cursor, store.checkpoints(cursor.number - 10)[0])
     engine.dispose()

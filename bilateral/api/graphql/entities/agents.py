@@ -10,9 +10,11 @@ from sqlalchemy import BigInteger, Text, and_, case, cast, exists, false, func, 
 from bilateral.api.graphql.rows import ENTITIES, Rows, lowered, parsed_agent, text_of
 from bilateral.api.graphql.values import Address, Blob, Entries, Id, String, Value, Whole, Wide, checksum_address
 from bilateral.core.events import Approval, MetadataSet
-from bilateral.index.agents.activity import agent_activity
+from bilateral.index.agents import tables as agent_tables
+from bilateral.index.agents.tables import agent_activity
 from bilateral.index.files.reading import listed
 from bilateral.index.log import tables as schema
+from bilateral.index.ratings import tables as rating_tables
 from bilateral.index.reading.lists import has_all
 
 if TYPE_CHECKING:
@@ -78,7 +80,7 @@ class AgentRows(Rows):
 
     def __init__(self, scope: Scope) -> None:
         super().__init__(scope)
-        self.source = self.agent = agent = schema.agent.alias()
+        self.source = self.agent = agent = agent_tables.agent.alias()
         self._activity: FromClause | None = None
         self.conditions = [scope.of("identity", agent.c.chain_id, agent.c.identity_registry)]
         self.key = (agent.c.chain_id, agent.c.identity_registry, agent.c.agent_id)
@@ -154,7 +156,7 @@ class AgentRows(Rows):
         ]
 
     def _total_feedback(self) -> ColumnElement[int]:
-        table = schema.summary.alias()
+        table = rating_tables.summary.alias()
         names_of = (
             select(func.sum(table.c.count))
             .where(*self._events(table, "reputation"), table.c.side == "server")
@@ -197,13 +199,13 @@ class MetadataRows(Rows):
 
     def __init__(self, scope: Scope) -> None:
         super().__init__(scope)
-        self.source = self.metadata = metadata = schema.agent_metadata.alias()
+        self.source = self.metadata = metadata = agent_tables.agent_metadata.alias()
         agents = AgentRows(scope).of(metadata)
         self.conditions = [
             scope.of("identity", metadata.c.chain_id, metadata.c.identity_registry),
             exists().where(*agents.conditions).correlate(metadata),
         ]
-        self.key = tuple(metadata.c[column.name] for column in schema.agent_metadata.primary_key)
+        self.key = tuple(metadata.c[column.name] for column in agent_tables.agent_metadata.primary_key)
 
     def of(self, rows: FromClause) -> MetadataRows:
         """Keep the metadata of the agent of a row."""

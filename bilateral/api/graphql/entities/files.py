@@ -10,6 +10,7 @@ from bilateral.api.graphql.entities.agents import agent_finder, agent_id_text, s
 from bilateral.api.graphql.rows import Rows, text_of
 from bilateral.api.graphql.values import Address, Entries, Flag, Id, String, Value, Whole
 from bilateral.core.events import Registered, URIUpdated
+from bilateral.index.agents import tables as agent_tables
 from bilateral.index.files import tables as files
 from bilateral.index.files.reading import listed
 from bilateral.index.log import tables as schema
@@ -37,7 +38,7 @@ class RegistrationFileRows(Rows):
         """Begin with all agents, or with the agent of a row around, which need not be read again."""
         super().__init__(scope)
         is_of_row = agent is not None
-        self.agent = agent = schema.agent.alias() if agent is None else agent
+        self.agent = agent = agent_tables.agent.alias() if agent is None else agent
         self.named = named = files.file_reference.alias()
         self.file = file = files.file.alias()
         self.read = read = files.registration_file.alias()

@@ -1,0 +1,72 @@
+"""The tables of agents, which follow from the events of identity registries."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from sqlalchemy import BigInteger, Column, Index, LargeBinary, MetaData, PrimaryKeyConstraint, Table, Text
+
+from bilateral.index.log.columns import ADDRESS, BY_CHAIN, WideInteger, agent_columns, contract_columns, key_string
+
+metadata: Final = MetaData()
+
+agent: Final = Table(
+    "agent",
+    metadata,
+    *agent_columns("identity_registry"),
+    Column("owner", ADDRESS, nullable=False),
+    Column("wallet", ADDRESS),
+    Column("uri", Text, nullable=False),
+    Column("domain", Text, nullable=False),
+    Column("registered_block", BigInteger, nullable=False),
+    Column("registered_at", BigInteger, nullable=False),
+    Column("updated_block", BigInteger, nullable=False),
+    Column("updated_at", BigInteger, nullable=False),
+    PrimaryKeyConstraint("chain_id", "identity_registry", "agent_id"),
+    Index("agent_by_owner", "chain_id", "owner"),
+    Index("agent_by_wallet", "chain_id", "wallet"),
+    Index("agent_by_change", "chain_id", "updated_at"),
+    Index("agent_by_registration", "chain_id", "registered_at"),
+    sqlite_with_rowid=False,
+    **BY_CHAIN,
+)
+agent_metadata: Final = Table(
+    "agent_metadata",
+    metadata,
+    *agent_columns("identity_registry"),
+    Column("metadata_key", key_string(), nullable=False),
+    Column("metadata_value", LargeBinary, nullable=False),
+    PrimaryKeyConstraint("chain_id", "identity_registry", "agent_id", "metadata_key"),
+    sqlite_with_rowid=False,
+    **BY_CHAIN,
+)
+primary_agent: Final = Table(
+    "primary_agent",
+    metadata,
+    *contract_columns("identity_registry"),
+    Column("account", ADDRESS, nullable=False),
+    Column("agent_id", WideInteger, nullable=False),
+    PrimaryKeyConstraint("chain_id", "identity_registry", "account"),
+    sqlite_with_rowid=False,
+    **BY_CHAIN,
+)
+AGENT_TABLES: Final = (agent, agent_metadata, primary_agent)
+"""Tables that are computed from the events of identity registries."""
+
+agent_activity: Final = Table(
+    "agent_activity",
+    metadata,
+    *agent_columns("identity_registry"),
+    Column("id_text", key_string(78), nullable=False),
+    Column("registered_at", BigInteger, nullable=False),
+    Column("updated_at", BigInteger, nullable=False),
+    Column("last_activity", BigInteger, nullable=False),
+    PrimaryKeyConstraint("chain_id", "identity_registry", "agent_id"),
+    Index("agent_activity_by_id", "chain_id", "identity_registry", "id_text"),
+    *(
+        Index(f"agent_activity_by_{name}", "chain_id", "identity_registry", name, "id_text")
+        for name in ("registered_at", "updated_at", "last_activity")
+    ),
+    sqlite_with_rowid=False,
+)
+"""The times of each agent that is registered, and its id as decimal digits."""

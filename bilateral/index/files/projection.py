@@ -1,0 +1,147 @@
+"""Files follow the log: references, claims and current files go with the blocks that a reorganisation removes."""
+
+from __future__ import annotations
+
+import time
+from typing import TYPE_CHECKING, Final
+
+from sqlalchemy import case, delete, exists, func, select, update
+
+from bilateral.index.files import tables as schema
+from bilateral.index.files.claims import find_payments_of_chain, forget_payments
+from bilateral.index.files.current import find_files, forget_files, left_files, left_files_after
+from bilateral.index.files.observations import move_sights
+from bilateral.index.files.rows import (
+    REPLACED,
+    delete_unused_content,
+    kind_literal,
+    wake_files,
+    wake_hosts,
+)
+from bilateral.index.files.tables import Kind, State
+from bilateral.index.log.inserts import insert_new
+from bilateral.index.log.projection import Append, Progress, Projection, Removal
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping
+
+    from sqlalchemy import Connection, Engine
+
+
+_ABANDONED_SECONDS: Final = 3_600
+"""The time for which a file without references is kept: a reorganisation mostly brings its event back."""
+
+
+class Files(Projection):
+    """Files that events name, the claims in them, and the current file of each agent. A scan finds them afterwards."""
+
+    name = "files"
+    tables = (schema.agent_file, schema.payment_claim, schema.file_reference, schema.file_scan)
+
+    def finish(self, step: Append) -> None:
+        forget_files(step.connection, step.chain_id, left_files(step.batch.rows))
+
+    def undo(self, removal: Removal) -> Iterator[None]:
+        connection, chain_id, target = removal.connection, removal.chain_id, removal.target.number
+        left = left_files_after(connection, chain_id, target)
+        yield
+        forget_references(connection, chain_id, target)
+        find_files(connection, chain_id, left)
+        yield
+        move_sights(connection, chain_id, target)
+
+    def rebuild(self, connection: Connection, chain_id: int, progress: Progress) -> None:
+        find_files(connection, chain_id)
+        find_payments_of_chain(connection, chain_id)
+
+    def status(self, connection: Connection, chain_id: int) -> Mapping[str, int]:
+        return {str(state): count for state, count in count_files(connection, chain_id).items()}
+
+
+def forget_references(connection: Connection, chain_id: int, block: int) -> None:
+    """Remove the references of removed blocks, within the transaction of a rollback. `move_sights` follows at its end.
+
+    Args:
+        connection: The connection.
+        chain_id: The chain.
+        block: The last block that stays.
+    """
+    scan, table = schema.file_scan, schema.file_reference
+    back = case((scan.c.block_number > block, block), else_=scan.c.block_number)
+    # First: it makes a scan wait, and then find its cursor moved.
+    connection.execute(
+        update(scan).where(scan.c.chain_id == chain_id).values(block_number=back, generation=scan.c.generation + 1)
+    )
+    removed = (table.c.chain_id == chain_id) & (table.c.block_number > block)
+    _wake_former(connection, chain_id, block)
+    files = select(table.c.file_id).where(removed, table.c.file_id.is_not(None)).distinct()
+    ids = connection.execute(files).scalars().all()
+    now = int(time.time())
+    insert_new(connection, schema.abandoned_file, [{"file_id": file_id, "abandoned_at": now} for file_id in ids])
+    connection.execute(delete(table).where(removed))
+    forget_payments(connection, chain_id, block)
+
+
+def _wake_former(connection: Connection, chain_id: int, block: int) -> None:
+    """Make the files due that agents named before the blocks that are removed: they count again."""
+    named, table, now = schema.file_reference, schema.file, time.time()
+    of_chain = (named.c.chain_id == chain_id) & named.c.kind.in_(REPLACED)
+    agents = select(named.c.registry, named.c.agent_id, named.c.kind).where(of_chain, named.c.block_number > block)
+    hosts, files = set(), set()
+    for registry, agent_id, kind in connection.execute(agents.distinct()).all():
+        former = (
+            select(table.c.file_id, table.c.host)
+            .join(named, named.c.file_id == table.c.file_id)
+            .where(
+                of_chain,
+                named.c.registry == registry,
+                named.c.agent_id == agent_id,
+                named.c.kind == kind_literal(Kind(kind)),
+            )
+            .where(named.c.block_number <= block, table.c.host.is_not(None))
+            .order_by(named.c.block_number.desc(), named.c.log_index.desc())
+            .limit(1)
+        )
+        for file_id, host in connection.execute(former):
+            files.add(bytes(file_id))
+            hosts.add(host)
+    wake_hosts(connection, hosts, now)
+    wake_files(connection, files, now)
+
+
+def collect(engine: Engine, *, before: float | None = None) -> int:
+    """Delete files that no event names any more, a while after a reorganisation removed their events.
+
+    Args:
+        engine: The database.
+        before: Only files that lost a reference before this time, in Unix seconds; an hour ago if left out.
+
+    Returns:
+        The number of deleted files.
+    """
+    waiting, table, named = schema.abandoned_file, schema.file, schema.file_reference
+    domain = schema.registration_domain
+    limit = time.time() - _ABANDONED_SECONDS if before is None else before
+    with engine.begin() as connection:
+        ids = connection.execute(select(waiting.c.file_id).where(waiting.c.abandoned_at <= limit)).scalars().all()
+        deleted = 0
+        for file_id in ids:
+            # The lock makes this wait for a scan that adds a reference.
+            locked = select(table.c.content_hash).where(table.c.file_id == file_id).with_for_update()
+            content = connection.execute(locked).scalar_one_or_none()
+            unused = ~exists().where(named.c.file_id == file_id) & ~exists().where(domain.c.file_id == file_id)
+            gone = connection.execute(delete(table).where(table.c.file_id == file_id, unused)).rowcount
+            deleted += gone
+            if gone and content is not None:
+                delete_unused_content(connection, content)
+            connection.execute(delete(waiting).where(waiting.c.file_id == file_id))
+    return deleted
+
+
+def count_files(connection: Connection, chain_id: int) -> dict[State, int]:
+    """Return the number of files that the events of a chain name, by state."""
+    named = select(schema.file_reference.c.file_id).where(schema.file_reference.c.chain_id == chain_id)
+    table = schema.file
+    query = select(table.c.state, func.count()).where(table.c.file_id.in_(named)).group_by(table.c.state)
+    counts = {State(state): int(count) for state, count in connection.execute(query)}
+    return {state: counts.get(state, 0) for state in State}

@@ -1,0 +1,106 @@
+"""Projections: tables that follow from the log of one chain. The log knows its features only through this protocol."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, TypeAlias
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Mapping, Sequence
+
+    from sqlalchemy import Connection, Table
+
+    from bilateral.index.log.batches import Batch, Block
+    from bilateral.index.log.journal import Journal
+    from bilateral.index.log.rows import Rows
+
+Progress: TypeAlias = "Callable[[int], None]"
+"""Takes the number of a block now and then, where much must be computed."""
+
+
+@dataclass(frozen=True)
+class Append:
+    """A batch of blocks that is being stored, in one transaction.
+
+    Attributes:
+        chain_id: The chain.
+        cursor: The last block before the batch.
+        batch: The blocks and the rows of their events.
+        journal: Takes the former rows of derived tables.
+        rows: The access to rows. Within `derive` a thread may own the connection, and reads see the batch's events or
+            not, so only select, last_times, insert, replace and delete are allowed, and both must give the same rows.
+        connection: The connection. `derive` must not use it.
+    """
+
+    chain_id: int
+    cursor: Block
+    batch: Batch
+    journal: Journal
+    rows: Rows
+    connection: Connection
+
+
+@dataclass(frozen=True)
+class Removal:
+    """Blocks that are being removed, in one transaction.
+
+    Attributes:
+        chain_id: The chain.
+        cursor: The last block before the removal.
+        target: The last block that stays.
+        is_journalled: True if the journal restores the derived tables; else projections rebuild theirs.
+        rows: The access to rows.
+        connection: The connection.
+        progress: See `Progress`.
+    """
+
+    chain_id: int
+    cursor: Block
+    target: Block
+    is_journalled: bool
+    rows: Rows
+    connection: Connection
+    progress: Progress
+
+
+class Projection:
+    """Tables that follow from the log of one chain. Methods do nothing unless overridden, and send no statement then.
+
+    Attributes:
+        name: The name, for people.
+        tables: Its tables: each chain gets its partitions, and a shard its rows.
+        derived: Those of them that follow from events alone: they are verified, rebuilt, and restored by the journal.
+        reads: Further tables that `derive` reads. All must be listed: they are locked before a thread writes.
+    """
+
+    name: str
+    tables: Sequence[Table] = ()
+    derived: Sequence[Table] = ()
+    reads: Sequence[Table] = ()
+
+    def derive(self, step: Append) -> None:
+        """Bring the tables up to date with a batch, by `step.rows` alone."""
+
+    def finish(self, step: Append) -> None:
+        """Change tables on the connection, after all is written and before the cursor is owned."""
+
+    def seal(self, step: Append) -> None:
+        """Change tables while the cursor is owned. Only locks that come after the cursor's may be taken."""
+
+    def undo(self, removal: Removal) -> Iterator[None]:
+        """Take blocks back, in three stages: the events are still stored, they are gone, the cursor is owned.
+
+        The first two run in the order of the list, the last one in reverse.
+
+        Yields:
+            Twice, between the stages.
+        """
+        yield
+        yield
+
+    def rebuild(self, connection: Connection, chain_id: int, progress: Progress) -> None:
+        """Compute the tables again from the tables of events, in a transaction that holds the cursor."""
+
+    def status(self, connection: Connection, chain_id: int) -> Mapping[str, int | float | str | None]:
+        """Return what people want to know of the projection of a chain, by name."""
+        return {}

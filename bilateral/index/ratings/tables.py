@@ -1,0 +1,53 @@
+"""The tables of ratings: summaries by agent, side and tag, and by counterpart."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from sqlalchemy import BigInteger, Column, Float, Index, MetaData, PrimaryKeyConstraint, Table
+
+from bilateral.index.log.columns import BY_CHAIN, WideInteger, agent_columns, key_string
+
+metadata: Final = MetaData()
+
+DECIMALS: Final = 18
+"""The most decimals of a feedback that counts."""
+
+
+summary: Final = Table(
+    "summary",
+    metadata,
+    *agent_columns("registry"),
+    Column("side", key_string(9), nullable=False),
+    Column("tag", key_string(), nullable=False),
+    Column("count", BigInteger, nullable=False),
+    Column("counterparts", BigInteger, nullable=False),
+    Column("value_sum", WideInteger, nullable=False),
+    Column("share_sum", BigInteger, nullable=False),
+    Column("mean", Float(53), nullable=False),
+    Column("lower_bound", Float(53)),
+    PrimaryKeyConstraint("chain_id", "registry", "agent_id", "side", "tag"),
+    # Searches walk down this index, and read nothing else of a summary: its other columns are in it too.
+    Index(
+        "summary_by_lower_bound",
+        *("chain_id", "side", "tag", "lower_bound", "registry", "agent_id", "count", "counterparts", "mean"),
+    ),
+    sqlite_with_rowid=False,
+    **BY_CHAIN,
+)
+counterpart: Final = Table(
+    "counterpart",
+    metadata,
+    *agent_columns("registry"),
+    Column("side", key_string(9), nullable=False),
+    Column("tag", key_string(), nullable=False),
+    Column("account", key_string(84), nullable=False),
+    Column("count", BigInteger, nullable=False),
+    Column("share_sum", BigInteger, nullable=False),
+    Column("unit_sum", WideInteger, nullable=False),
+    PrimaryKeyConstraint("chain_id", "registry", "agent_id", "side", "tag", "account"),
+    sqlite_with_rowid=False,
+    **BY_CHAIN,
+)
+SUMMARY_TABLES: Final = (summary, counterpart)
+"""Tables that are computed from feedback and ratings."""
