@@ -14,7 +14,7 @@ from bilateral.api.answers import Format
 from bilateral.core.errors import InvalidArgumentError
 from bilateral.core.text import quoted
 from bilateral.core.values.blind import Blind
-from bilateral.index.ratings.queries import Direction, Side
+from bilateral.index.ratings.queries import Direction, RatedSide
 from bilateral.index.reading.pages import MAX_LIMIT
 
 if TYPE_CHECKING:
@@ -77,7 +77,7 @@ class RatingFilters(BaseModel):
     """The ratings by servers that REST and tools of models list."""
 
     direction: Annotated[Direction, Query(description="Ratings of the agent, or by it.")] = Direction.RECEIVED
-    side: Annotated[Side | None, Query(description="The side as which the rated one acted.")] = None
+    side: Annotated[RatedSide | None, Query(description="The side as which the rated one acted.")] = None
 
 
 async def refuse_wrong_parameters(request: Request) -> None:

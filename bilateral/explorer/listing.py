@@ -19,8 +19,7 @@ from bilateral.index.profiles.answers import Agent
 from bilateral.index.profiles.queries import agent as read_agent
 from bilateral.index.ratings.authorized import AuthorizedFeedback, authorized_feedback_of
 from bilateral.index.ratings.feedback import Feedback, FeedbackFilter, feedback_of
-from bilateral.index.ratings.queries import Direction, Rating, ratings_of
-from bilateral.index.ratings.queries import Side as RatedSide
+from bilateral.index.ratings.queries import Direction, RatedSide, Rating, ratings_of
 from bilateral.index.ratings.summaries import RatingSummary
 from bilateral.index.search.evidence import feedback_behind, speakers
 from bilateral.index.search.filters import Payment, address, require_short, storable

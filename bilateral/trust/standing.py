@@ -6,7 +6,8 @@ from typing import Final
 
 import pyarrow as pa
 
-from bilateral.core.values.standing import Reason, Side, Standing, Status
+from bilateral.core.values.standing import Side, Standing, Status
+from bilateral.core.values.standing import StandingReason as Reason
 
 __all__ = ["SCHEMA", "Reason", "Side", "Standing", "Status"]
 

@@ -16,7 +16,7 @@ from bilateral.checks.reasons import Reasons
 from bilateral.checks.shared_reasons import judge_findings, judge_ratings
 from bilateral.checks.stake import Backing, judge_standing
 from bilateral.core.values.decision import Ground, Limit, limit_of
-from bilateral.core.values.standing import SHARED_TRIAL, Reason, Side, Standing, Status
+from bilateral.core.values.standing import SHARED_TRIAL, Side, Standing, StandingReason, Status
 from tests.checks.ledger import account
 
 SOLID = Standing(
@@ -26,7 +26,7 @@ SOLID = Standing(
 HELD = replace(SOLID, status=Status.HELD_BACK)
 THIN = replace(SOLID, status=Status.THIN, rating=None, lower=0.0, upper=100.0, raters=0, evidence_cost=0.0)
 CONTESTED = replace(SOLID, status=Status.CONTESTED)
-WAITS = replace(THIN, reasons=(Reason(SHARED_TRIAL, None, {}),))
+WAITS = replace(THIN, reasons=(StandingReason(SHARED_TRIAL, None, {}),))
 PRAISE = Counted(count=2, raters=2, share_sum=1_900_000)
 FINDING = Finding("links-1", account(1), "links", "Its owner funded two raters.")
 

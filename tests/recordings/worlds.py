@@ -18,6 +18,7 @@ from bilateral.core.contracts import Registry
 from bilateral.documents import Loader
 from bilateral.index.log.database import open_database
 from bilateral.index.log.store import ChainStore
+from bilateral.index.projections import PROJECTIONS
 from bilateral.index.standing.analysis import analyse
 from bilateral.index.standing.tables import AnalysisKey
 from simulation.events import Generator, encoded
@@ -68,7 +69,7 @@ def new_ledger():
     """Return a ledger in a database of its own, which lasts as long as the process."""
     _opened.append(folder := tempfile.TemporaryDirectory())
     engine = open_database(f"sqlite:///{Path(folder.name) / 'index.sqlite'}")
-    return Ledger(engine, ChainStore(engine, CHAIN_ID), Loader(), clock=lambda: NOW)
+    return Ledger(engine, ChainStore(engine, CHAIN_ID, PROJECTIONS), Loader(), clock=lambda: NOW)
 
 
 @contextmanager

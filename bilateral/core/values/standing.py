@@ -42,7 +42,7 @@ class Status(StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
-class Reason:
+class StandingReason:
     """A reason for a standing.
 
     Attributes:
@@ -92,7 +92,7 @@ class Standing:
     first_at: int | None
     last_at: int | None
     evidence_cost: float
-    reasons: tuple[Reason, ...] = ()
+    reasons: tuple[StandingReason, ...] = ()
     block: int | None = None
     made_at: int | None = None
 
@@ -105,6 +105,6 @@ class Standing:
             block: The last block that it rests on.
             made_at: The time at which it was made, in Unix seconds.
         """
-        reasons = {"reasons": tuple(Reason(**reason) for reason in json.loads(row["reasons"]))}
+        reasons = {"reasons": tuple(StandingReason(**reason) for reason in json.loads(row["reasons"]))}
         named = {field_.name: row[field_.name] for field_ in fields(cls) if field_.name in row}
         return cls(**{**named, **reasons, "block": block, "made_at": made_at})

@@ -36,7 +36,7 @@ class Direction(StrEnum):
     """The agent, as a server, rated others."""
 
 
-class Side(StrEnum):
+class RatedSide(StrEnum):
     """The side as which an agent is rated by a server."""
 
     CLIENT = "client"
@@ -44,8 +44,8 @@ class Side(StrEnum):
 
 
 SIDES: Final = {
-    Side.CLIENT: (schema.EVENT_TABLES[ClientRated], "client_id"),
-    Side.VALIDATOR: (schema.EVENT_TABLES[ValidatorRated], "validator_id"),
+    RatedSide.CLIENT: (schema.EVENT_TABLES[ClientRated], "client_id"),
+    RatedSide.VALIDATOR: (schema.EVENT_TABLES[ValidatorRated], "validator_id"),
 }
 """The table of each side's ratings, and the column of the rated agent."""
 
@@ -92,7 +92,7 @@ def ratings_of(  # noqa: PLR0913  # one a filter
     connection: Connection,
     key: AgentKey,
     direction: Direction = Direction.RECEIVED,
-    side: Side | None = None,
+    side: RatedSide | None = None,
     *,
     servers: Sequence[int] | None = None,
     blind: Blind | None = None,
@@ -138,7 +138,7 @@ def client_rating(connection: Connection, key: AgentKey, server_id: int, reputat
         server_id: The id of the server's token in the same identity registry.
         reputation: The address of the reputation registry that counts.
     """
-    table, subject = SIDES[Side.CLIENT]
+    table, subject = SIDES[RatedSide.CLIENT]
     columns = table.c
     statement = (
         select(columns.rating)
@@ -150,18 +150,18 @@ def client_rating(connection: Connection, key: AgentKey, server_id: int, reputat
 
 
 @cache
-def _statement(direction: Direction, side: Side | None, **options: bool) -> Select[Any]:
+def _statement(direction: Direction, side: RatedSide | None, **options: bool) -> Select[Any]:
     """Return the statement for a page of ratings. To build it takes longer than to run it."""
-    parts = [_part(part_side, direction, **options) for part_side in Side if side in (None, part_side)]
+    parts = [_part(part_side, direction, **options) for part_side in RatedSide if side in (None, part_side)]
     united = union_all(*(part.subquery().select() for part in parts)).subquery()
     place = (united.c.block_number.desc(), united.c.log_index.desc())
     # Out here, it is computed for one page of ratings, and not for all that the parts sort.
-    is_open = and_(united.c.side == Side.CLIENT.value, not_(united.c.is_blind))
+    is_open = and_(united.c.side == RatedSide.CLIENT.value, not_(united.c.is_blind))
     answers = and_(is_open, follows_feedback(united, "agent_id", CHAIN)).label("is_answer")
     return select(united, answers).order_by(*place).limit(bindparam("limit", type_=BigInteger))
 
 
-def rating_selection(side: Side, chain: Any) -> Select[Any]:
+def rating_selection(side: RatedSide, chain: Any) -> Select[Any]:
     """Return the statement for the ratings of one side, without a condition: `rating_of_row` wants `is_answer` too.
 
     Args:
@@ -170,7 +170,7 @@ def rating_selection(side: Side, chain: Any) -> Select[Any]:
     """
     table, subject = SIDES[side]
     columns = table.c
-    is_blind = is_blind_rating(table, chain) if side is Side.CLIENT else false()
+    is_blind = is_blind_rating(table, chain) if side is RatedSide.CLIENT else false()
     return select(
         *(literal(side.value).label("side"), columns.chain_id, columns[subject].label("agent_id")),
         *(columns.server_id, columns.registry, columns.rating, is_blind.label("is_blind")),
@@ -178,7 +178,9 @@ def rating_selection(side: Side, chain: Any) -> Select[Any]:
     )
 
 
-def _part(side: Side, direction: Direction, *, has_cursor: bool, has_servers: bool, only_blind: bool) -> Select[Any]:
+def _part(
+    side: RatedSide, direction: Direction, *, has_cursor: bool, has_servers: bool, only_blind: bool
+) -> Select[Any]:
     """Return the statement for the ratings of one side."""
     table, subject = SIDES[side]
     columns = table.c
@@ -192,7 +194,7 @@ def _part(side: Side, direction: Direction, *, has_cursor: bool, has_servers: bo
         servers = bindparam("servers", expanding=True, type_=columns.server_id.type)
         statement = statement.where(columns.server_id.in_(servers))
     if only_blind:
-        statement = statement.where(is_blind_rating(table) if side is Side.CLIENT else false())
+        statement = statement.where(is_blind_rating(table) if side is RatedSide.CLIENT else false())
     if has_cursor:
         place = (columns.block_number, columns.log_index)
         last = tuple(bindparam(name, type_=column.type) for name, column in zip(_LAST, place, strict=True))

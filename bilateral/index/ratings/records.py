@@ -14,7 +14,7 @@ from bilateral.index.log import tables as schema
 from bilateral.index.ratings.authorized import AuthorizedFeedback, authorized_of_row, authorized_selection
 from bilateral.index.ratings.blind import follows_feedback
 from bilateral.index.ratings.feedback import SELECTION, VIEW, Feedback, feedback_of_row
-from bilateral.index.ratings.queries import SIDES, Rating, Side, rating_of_row, rating_selection
+from bilateral.index.ratings.queries import SIDES, RatedSide, Rating, rating_of_row, rating_selection
 from bilateral.index.reading.values import hexadecimal
 
 if TYPE_CHECKING:
@@ -234,7 +234,7 @@ def _answers(connection: Connection, chain_id: int, registry: str, request: byte
 def _rating_by_server(connection: Connection, chain_id: int, block: int, log_index: int) -> Rating | None:
     """Return a server's rating."""
     for side, (table, _) in SIDES.items():
-        is_late = follows_feedback(table, chain=chain_id) if side is Side.CLIENT else false()
+        is_late = follows_feedback(table, chain=chain_id) if side is RatedSide.CLIENT else false()
         query = rating_selection(side, chain_id).add_columns(is_late)
         row = connection.execute(query.where(*_at(table.c, chain_id, block, log_index))).first()
         if row is not None:

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, slots=True)
-class Rating:
+class MatchedRating:
     """The ratings by which an agent passed the first gate of a search.
 
     Attributes:
@@ -46,7 +46,7 @@ class Rating:
 
 def passed(
     connection: Connection, gate: Gate, order: Order, wanted: Sequence[tuple[int, str, int]]
-) -> dict[tuple[int, str, int], Rating]:
+) -> dict[tuple[int, str, int], MatchedRating]:
     """Return the best ratings of some agents for a gate.
 
     Args:
@@ -68,9 +68,9 @@ def passed(
         chains, _, ids = (sorted(set(column)) for column in zip(*wanted, strict=True))
         conditions = (columns.chain_id.in_(chains), columns.registry.in_(addresses), columns.agent_id.in_(ids))
         passing = [tuple(row) for row in connection.execute(ratings(gate, *conditions))]
-    best_of: dict[tuple[int, str, int], Rating] = {}
+    best_of: dict[tuple[int, str, int], MatchedRating] = {}
     for chain_id, identity, agent_id, address, tag, count, counterparts, mean, bound in passing:
-        rating = Rating(
+        rating = MatchedRating(
             address, tag, int(count), int(counterparts), float(mean), None if bound is None else float(bound)
         )
         former = best_of.get((chain_id, identity, agent_id))
@@ -79,7 +79,7 @@ def passed(
     return best_of
 
 
-def _merit(rating: Rating, order: Order) -> tuple[Any, ...]:
+def _merit(rating: MatchedRating, order: Order) -> tuple[Any, ...]:
     """Return what makes one of an agent's ratings better than another."""
     bound = -1.0 if rating.lower_bound is None else rating.lower_bound
     first = {Order.MEAN: rating.mean, Order.ACTIVITY: float(rating.count)}.get(order, bound)

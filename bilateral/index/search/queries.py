@@ -32,7 +32,7 @@ from bilateral.index.search.conditions import KEY, WITH_FILES
 from bilateral.index.search.facets import LOOKED_AT, Facets, count_facets
 from bilateral.index.search.filters import AgentSearch, Order
 from bilateral.index.search.meaning import has_model
-from bilateral.index.search.passed import Rating, passed
+from bilateral.index.search.passed import MatchedRating, passed
 from bilateral.index.search.plans import plan_of
 from bilateral.index.search.statements import rows_of
 from bilateral.index.search.ways import steps
@@ -88,7 +88,7 @@ class FoundAgent:
     registered_at: int
     updated_at: int
     relevance: int
-    rating: Rating | None
+    rating: MatchedRating | None
     status: str | None = None
     standing: float | None = None
     reason: str | None = None
@@ -238,7 +238,7 @@ def _shown(*sizes: int) -> Prepared:
     return Prepared(shown.select_from(WITH_FILES).where(*asked))
 
 
-def _found(row: Row[Any], shown: Row[Any], rating: Rating | None, *standing: Any) -> FoundAgent:
+def _found(row: Row[Any], shown: Row[Any], rating: MatchedRating | None, *standing: Any) -> FoundAgent:
     chain_id, identity, agent_id = row.chain_id, row.identity_registry, int(row.agent_id)
     return FoundAgent(
         f"{chain_id}:{agent_id}",

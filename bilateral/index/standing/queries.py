@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from sqlalchemy import and_, select
 
-from bilateral.core.values.standing import Reason, Side, Standing, Status
+from bilateral.core.values.standing import Side, Standing, StandingReason, Status
 from bilateral.index.log.lists import in_parts
 from bilateral.index.reading.registries import numbers_by_chain
 from bilateral.index.standing.standing_tables import standing, standing_refresh
@@ -95,7 +95,7 @@ def doubts_of(connection: Connection, registries: Registries, ids: Iterable[str 
         for part in in_parts(wanted):
             rows = connection.execute(query.where(columns.agent_id.in_(part)))
             for row in sorted(rows, key=lambda row: (row.status == Status.HELD_BACK, row.side)):
-                reasons = (Reason(**reason) for reason in json.loads(row.reasons))
+                reasons = (StandingReason(**reason) for reason in json.loads(row.reasons))
                 doubts[f"{chain_id}:{int(row.agent_id)}"] = Doubt(row.status, row.side, why(row.status, reasons))
     return doubts
 

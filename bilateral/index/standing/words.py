@@ -12,7 +12,7 @@ from bilateral.core.values.standing import SHARED_TRIAL, Side, Status
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from bilateral.core.values.standing import Reason, Standing
+    from bilateral.core.values.standing import Standing, StandingReason
 
 MARKS: Final = {Status.HELD_BACK: "held back", Status.CONTESTED: "contested"}
 """The marks of agents that a list does not leave unmarked."""
@@ -49,7 +49,7 @@ _NOT_AGAINST: Final = ("paid", "no_payments", SHARED_TRIAL)
 _OTHER: Final = "{accounts} stand in a finding of the analysis"
 
 
-def sentence_of(reason: Reason) -> str:
+def sentence_of(reason: StandingReason) -> str:
     """Return a reason as part of a sentence, without a full stop.
 
     Args:
@@ -75,7 +75,7 @@ def sentence_of(reason: Reason) -> str:
     return f"{text}, {' and '.join(moved)} moved among them" if moved else text
 
 
-def why(status: str, reasons: Iterable[Reason]) -> str:
+def why(status: str, reasons: Iterable[StandingReason]) -> str:
     """Return in one sentence why an agent is held back or contested.
 
     Args:
