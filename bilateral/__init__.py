@@ -56,11 +56,7 @@ _MODULES: Final = {
 
 
 def __getattr__(name: str) -> Any:
-    """Load a public name on first use.
-
-    Raises:
-        AttributeError: The package has no such public name.
-    """
+    """Load a public name on first use."""
     module = _MODULES.get(name)
     if module is None:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

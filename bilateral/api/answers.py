@@ -124,7 +124,6 @@ def answer(request: Request, kind: Any, value: Any) -> Response:
     Args:
         request: The request, whose `If-None-Match` may make the answer empty.
         kind: The value's type, see `adapter`.
-        value: The value.
     """
     return tagged(request, adapter(kind).dump_json(value), JSON)
 
@@ -133,9 +132,7 @@ def answer_page(request: Request, kind: Any, page: Page[Any], shown_as: Format =
     """Answer with a page of a list. A `Link` header names the next page in each format.
 
     Args:
-        request: The request.
         kind: The type of an entry, a dataclass.
-        page: The page.
         shown_as: The format.
     """
     if shown_as is Format.JSON:
@@ -153,13 +150,7 @@ def answer_page(request: Request, kind: Any, page: Page[Any], shown_as: Format =
 
 
 def tagged(request: Request, body: bytes, media_type: str) -> Response:
-    """Answer with a body and its ETag; without the body if the client has it.
-
-    Args:
-        request: The request.
-        body: The body.
-        media_type: Its media type.
-    """
+    """Answer with a body and its ETag; without the body if the client has it."""
     return tagged_by(",".join(request.headers.getlist("if-none-match")) or None, body, media_type)
 
 
@@ -168,8 +159,6 @@ def tagged_by(known: str | None, body: bytes, media_type: str = JSON) -> Respons
 
     Args:
         known: The value of the client's `If-None-Match`; None without one.
-        body: The body.
-        media_type: Its media type.
     """
     tag = f'"{blake2b(body, digest_size=16).hexdigest()}"'
     headers = {"ETag": tag, "Cache-Control": "no-cache", "X-Content-Type-Options": "nosniff"}

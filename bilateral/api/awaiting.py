@@ -36,9 +36,6 @@ _LOGGER: Final = logging.getLogger("bilateral.api")
 def make_app(settings: ApiSettings) -> ASGIApp:
     """Make the application, or one that waits for its database.
 
-    Args:
-        settings: The settings.
-
     Raises:
         NewerSchemaError: A newer version of this package made the tables.
         InvalidArgumentError: A setting is invalid.
@@ -53,7 +50,6 @@ class AwaitingDatabase:
     """Answers 503 to all but the monitors' `/healthz`, and becomes the application once there is a database.
 
     Args:
-        settings: The settings.
         problem: The error of the first try to open it.
     """
 

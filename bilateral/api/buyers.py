@@ -37,7 +37,6 @@ def read_buyer(
     """Read a buyer as callers name it.
 
     Args:
-        connection: The database.
         text: Its address or its global id.
         chain_id: The chain that the caller names; None for the one of the id, or the service's first one.
         policy: The scoring policy.
@@ -57,7 +56,6 @@ def locate_buyer(connection: Connection, text: str, chain_id: int | None) -> tup
     """Find out which buyer a caller names.
 
     Args:
-        connection: The database.
         text: Its address or its global id.
         chain_id: The chain that the caller names; None for the one of the id, or the service's first one.
 
@@ -85,7 +83,6 @@ def read_buyer_everywhere(connection: Connection, text: str, policy: str, *, is_
     """Read a buyer on all chains together.
 
     Args:
-        connection: The database.
         text: Its address.
         policy: The scoring policy.
         is_expanded: True if the caller also asks for what is shown of one chain at a time.
@@ -115,11 +112,7 @@ def provider_of(request: Request) -> str:
 
 
 def problem_of_refusal(refusal: BuyerRefusalError) -> ProblemError:
-    """Return the problem of a refusal.
-
-    Args:
-        refusal: The refusal.
-    """
+    """Return the problem of a refusal."""
     headers = {} if refusal.retry_seconds is None else {"Retry-After": str(refusal.retry_seconds)}
     members: dict[str, Any] = refusal.members
     return ProblemError(refusal.status, refusal.code, refusal.detail, headers=headers, **members)
@@ -204,9 +197,6 @@ async def answer_to_buyer(
 async def json_body(request: Request) -> dict[str, Any]:
     """Return the JSON object that is the body of a request.
 
-    Args:
-        request: The request.
-
     Raises:
         ProblemError: The body is no JSON object, or it is nested too deeply.
     """
@@ -221,11 +211,7 @@ async def json_body(request: Request) -> dict[str, Any]:
 
 
 def _require_depth(value: Any, depth: int = 0) -> None:
-    """Refuse JSON that is nested deeply.
-
-    Raises:
-        RecursionError: It is.
-    """
+    """Refuse JSON that is nested deeply."""
     if depth > _MOST_DEPTH:
         raise RecursionError("it is nested too deeply")
     for part in value.values() if isinstance(value, dict) else value if isinstance(value, list) else ():

@@ -19,7 +19,6 @@ def compressed(request: Request, response: Response) -> Response:
     """Compress the body of a response if the client takes gzip. Its tag becomes a weak one (RFC 9110, 8.8.3.3).
 
     Args:
-        request: The request.
         response: The response; it is changed.
     """
     varied = response.headers.get("Vary")

@@ -41,11 +41,7 @@ class Reading(Protocol):
 
 
 class Feed:
-    """The change feed, as the routes read it.
-
-    Args:
-        service: The service.
-    """
+    """The change feed, as the routes read it."""
 
     def __init__(self, service: Reading) -> None:
         self._service = service

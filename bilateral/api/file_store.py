@@ -71,7 +71,6 @@ class OperatorStore:
     Attributes:
         service: The service, whose index says which files agents name.
         account: The account that signed the file to store.
-        folder: The folder.
         url: The URL at which the files are published.
         most: The largest number of files that no agent names.
     """
@@ -87,7 +86,6 @@ class OperatorStore:
         """Return the store of the settings.
 
         Args:
-            service: The service.
             account: The account that signs the file to store.
 
         Raises:

@@ -57,7 +57,6 @@ class HeldBodies:
         """Count bytes.
 
         Args:
-            address: The address.
             size: The bytes.
 
         Raises:
@@ -73,7 +72,6 @@ class HeldBodies:
         """Count bytes no more.
 
         Args:
-            address: The address.
             size: The bytes.
         """
         self._of[address] -= size
@@ -86,7 +84,6 @@ class Guard:
 
     Args:
         app: The application.
-        settings: The settings.
     """
 
     def __init__(self, app: ASGIApp, settings: ApiSettings) -> None:
@@ -150,11 +147,7 @@ class Guard:
         )
 
     def _body_limit(self, scope: Scope) -> int | None:
-        """Return the largest body of a request; None if it has no body. An aggregator takes those of paid requests.
-
-        Raises:
-            ProblemError: The body that the headers declare is too large.
-        """
+        """Return the largest body of a request; None if it has no body. An aggregator takes those of paid requests."""
         is_evidence = self._settings.aggregator is not None and scope["path"] == FEEDBACK_PATH
         limit = max(self._settings.max_body, MAX_FEEDBACK) if is_evidence else self._settings.max_body
         declared = None

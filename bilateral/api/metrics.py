@@ -62,7 +62,6 @@ class Metrics:
         """Count a request.
 
         Args:
-            method: Its method.
             route: The route's pattern, not the path, which a stranger chooses.
             status: The status of the answer.
             seconds: The time that it took.

@@ -37,11 +37,6 @@ class NodeWork:
     async def run(self, work: Callable[P, T], *arguments: P.args, **options: P.kwargs) -> T:
         """Run work in a thread, and return its result.
 
-        Args:
-            work: The work.
-            *arguments: Its arguments.
-            **options: Its options.
-
         Raises:
             ProblemError: Too much work is under way.
         """

@@ -65,7 +65,6 @@ def page_answer(
     While a shard does not answer, HTML names its chains and has the rows of all others. JSON never lacks rows.
 
     Args:
-        request: The request.
         kind: The type of the content.
         read: Reads the content.
         render: Returns the content as HTML.
@@ -82,11 +81,7 @@ def page_answer(
 
 
 def _rendered(request: Request, read: Callable[[], Any], render: Callable[[rendering.Frame, Any], str]) -> str:
-    """Return a page as HTML, without the rows of chains whose shard does not answer.
-
-    Raises:
-        MissingChainError: The page is of such a chain.
-    """
+    """Return a page as HTML, without the rows of chains whose shard does not answer."""
     frame, reader = _frame(request), service_of(request).reader
     try:
         return render(frame, read())
@@ -102,10 +97,6 @@ def _rendered(request: Request, read: Callable[[], Any], render: Callable[[rende
 
 async def problem_page(request: Request, problem: ProblemError) -> Response | None:
     """Answer with a problem as a page, if a browser asked for one: at a path that exists, or at one that does not.
-
-    Args:
-        request: The request.
-        problem: The problem.
 
     Returns:
         The page; None for programs, and at paths that are for programs alone.
@@ -148,7 +139,6 @@ def html(request: Request, body: str) -> Response:
     """Answer with HTML.
 
     Args:
-        request: The request.
         body: The HTML.
     """
     response = tagged(request, body.encode(errors="replace"), _HTML)
@@ -160,7 +150,6 @@ def indexed_chain(service: Service, network: str) -> int:
     """Return the indexed chain of a name or number in a path.
 
     Args:
-        service: The service.
         network: The name, such as `base`.
 
     Raises:

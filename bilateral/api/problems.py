@@ -124,7 +124,6 @@ def not_found(kind: str, name: object) -> ProblemError:
 
     Args:
         kind: The kind of thing, such as `agent`.
-        name: Its id.
     """
     return ProblemError(HTTPStatus.NOT_FOUND, f"{kind}_not_found", str(NotIndexedError(kind, name)))
 
@@ -135,7 +134,6 @@ def known(value: T | None, kind: str, name: object) -> T:
     Args:
         value: The thing; None if the index does not have it.
         kind: The kind of thing, such as `agent`.
-        name: Its id.
 
     Raises:
         ProblemError: The index does not have it.
@@ -146,11 +144,7 @@ def known(value: T | None, kind: str, name: object) -> T:
 
 
 def problem_of(error: BilateralError) -> ProblemError:
-    """Return the problem that an error of the package is for a caller of the service. Log what callers do not learn.
-
-    Args:
-        error: The error.
-    """
+    """Return the problem that an error of the package is for a caller of the service. Log what callers do not learn."""
     status = next((_STATUS[base] for base in type(error).__mro__ if base in _STATUS), None)
     if status is None:
         _LOGGER.error("the service failed", exc_info=error)
@@ -210,7 +204,6 @@ def answer_to(path: str, problem: ProblemError) -> Response:
 
     Args:
         path: The path of the request.
-        problem: The problem.
     """
     if path.startswith("/api/"):
         problem.members = {**problem.members, "error": problem.detail}

@@ -15,7 +15,6 @@ class Recent(Generic[T]):
 
     Args:
         read: Reads the value.
-        seconds: The seconds.
         clock: Tells the time in seconds.
     """
 

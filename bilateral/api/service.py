@@ -44,12 +44,7 @@ _REGISTRIES_SECONDS: Final = 2.0
 class Service:
     """The parts that all routes share. `service_of(request)` returns it.
 
-    Args:
-        settings: The settings.
-
     Attributes:
-        settings: The settings.
-        reader: The database.
         copies: The database and its replicas; None without replicas.
         metrics: The figures for Prometheus.
         progress: The progress of the chains a moment ago, for monitors.
@@ -83,7 +78,6 @@ class Service:
         Args:
             query: The query. Its first argument is the connection.
             *arguments: Its further arguments.
-            **options: Its options.
         """
         return self.reader.read(query, *arguments, **options)
 
@@ -164,10 +158,6 @@ def _reader(settings: ApiSettings) -> tuple[Reader, Copies | None]:
 
 
 def service_of(request: HTTPConnection) -> Service:
-    """Return the service of a request.
-
-    Args:
-        request: The request.
-    """
+    """Return the service of a request."""
     service: Service = request.app.state.service
     return service

@@ -43,7 +43,6 @@ class Site:
         """Return a file and its media type; None if there is none.
 
         Args:
-            version: The version.
             path: The path of the file; an empty one is the first page.
         """
         archive = self._archives.get(version)
@@ -56,11 +55,7 @@ class Site:
 
 
 def _opened(path: Path) -> zipfile.ZipFile:
-    """Open an archive.
-
-    Raises:
-        InvalidArgumentError: It cannot be read.
-    """
+    """Open an archive."""
     try:
         return zipfile.ZipFile(path)
     except (OSError, zipfile.BadZipFile) as problem:

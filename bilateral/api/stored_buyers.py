@@ -32,7 +32,6 @@ def stored_buyers(connection: Connection, moment: Moment, account: str) -> Buyer
     it, and a funder from the next block after an analysis has found it.
 
     Args:
-        connection: The database.
         moment: The moment of the check.
         account: The buyer.
 

@@ -57,8 +57,6 @@ class Taken:
 
     Attributes:
         id: Its id, 64 hexadecimal digits.
-        seller: The seller.
-        buyer: The buyer.
         is_counted: True if it counts; False for one without a signature.
         is_new: False if the same message was taken before.
         warnings: Advice to its author.
@@ -73,12 +71,7 @@ class Taken:
 
 
 class BuyerMessages:
-    """Takes messages about buyers.
-
-    Args:
-        engine: The database.
-        settings: The settings.
-    """
+    """Takes messages about buyers."""
 
     def __init__(self, engine: Engine, settings: BuyerSettings) -> None:
         self._engine = engine
@@ -340,11 +333,7 @@ def _review_content(body: ReviewBody) -> bytes:
 
 
 def _known_message(connection: Connection, table: Table, row: Mapping[str, Any]) -> str | None:
-    """Return the id of the same message; None if there is none about the payment, or about the message.
-
-    Raises:
-        BuyerRefusalError: There is another one. Agents with one wallet speak for one seller.
-    """
+    """Return the id of the same message; None if there is none about the payment, or about the message."""
     (key,) = table.primary_key.columns
     names, same = ([key.name], []) if table is buyer_reply else (_PAYMENT, _AGENT)
     query = select(key, *(table.c[name] for name in ("content_hash", *same)))
@@ -358,11 +347,7 @@ def _known_message(connection: Connection, table: Table, row: Mapping[str, Any])
 
 
 def _message_row(connection: Connection, message_id: str) -> Any:
-    """Return the feedback or the dispute with an id.
-
-    Raises:
-        BuyerRefusalError: The id is of neither.
-    """
+    """Return the feedback or the dispute with an id."""
     for table in (buyer_feedback, buyer_dispute):
         row = connection.execute(select(table).where(table.c.id == message_id)).one_or_none()
         if row is not None:

@@ -40,7 +40,6 @@ def anchor_states(engine: Engine, client: Client, policies: Sequence[str], *, no
     """Store the states of all buyers of all chains in the index, and post their root.
 
     Args:
-        engine: The database.
         client: A client whose signer is the anchorer.
         policies: The scoring policies; each gives every buyer a state.
         now: The time of the states, in Unix seconds; the present one if left out.
@@ -74,7 +73,6 @@ def states_of(connection: Connection, policies: Sequence[str], now: int) -> Iter
 
     Args:
         connection: The database, in a transaction that sees one state of it.
-        policies: The policies.
         now: The time up to which ages count, in Unix seconds.
 
     Returns:

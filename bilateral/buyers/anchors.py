@@ -21,9 +21,6 @@ _WORD: Final = 32  # bytes of a word of the contract ABI
 def leaf_of(state: BuyerState) -> bytes:
     """Return the leaf that commits to a state.
 
-    Args:
-        state: The state.
-
     Returns:
         The leaf, 32 bytes.
     """
@@ -34,8 +31,6 @@ def verify_state(state: BuyerState, root: bytes, proof: Sequence[bytes]) -> bool
     """Tell whether a state is in the tree with a root, as `verifyBuyer` does.
 
     Args:
-        state: The state.
-        root: The root.
         proof: The sibling hashes, from the leaf up.
     """
     node = leaf_of(state)
@@ -68,11 +63,7 @@ class StateTree:
 
     @classmethod
     def of(cls, *states: BuyerState) -> Self:
-        """Make the tree of some states.
-
-        Args:
-            *states: The states.
-        """
+        """Make the tree of some states."""
         return cls(states)
 
     @property
@@ -102,9 +93,6 @@ class StateTree:
     def proof_of(self, state: BuyerState) -> list[bytes]:
         """Return the proof that a state is in the tree.
 
-        Args:
-            state: The state.
-
         Returns:
             The sibling hashes, from the leaf up.
 
@@ -115,9 +103,6 @@ class StateTree:
 
     def node_of(self, state: BuyerState) -> int:
         """Return the number of the node that is a state's leaf.
-
-        Args:
-            state: The state.
 
         Raises:
             InvalidArgumentError: The tree does not have the state.

@@ -34,7 +34,6 @@ class SignedCredential:
     """A credential with the signature of the registry's attestor.
 
     Attributes:
-        credential: The credential.
         signature: The signature, 65 bytes.
     """
 
@@ -96,11 +95,7 @@ def request_credential(  # noqa: PLR0913  # the fields of the wish
 
 
 def _read(answer: Mapping[str, Any]) -> SignedCredential:
-    """Read the answer of a service.
-
-    Raises:
-        BuyerServiceFailedError: A field is missing or malformed.
-    """
+    """Read the answer of a service."""
     try:
         values = dict(answer["message"])
         words = {name: bytes.fromhex(values[name].removeprefix("0x")) for name in ("policy", "scope", "pseudonym")}

@@ -41,7 +41,6 @@ def agent_scope(chain_id: int, identity_registry: str, agent_id: int) -> bytes:
 
     Args:
         chain_id: EIP-155 id of the seller's chain.
-        identity_registry: Its identity registry.
         agent_id: The seller.
     """
     kinds = ["string", "uint256", "address", "uint256"]
@@ -83,7 +82,6 @@ def sign_credential(credential: TierCredential, domain: Domain, attestor: Transa
     """Sign a credential with the attestor's key.
 
     Args:
-        credential: The credential.
         domain: The domain of the registry.
         attestor: The attestor's account.
 
@@ -102,7 +100,6 @@ def is_valid_at(credential: TierCredential, at: int) -> bool:
     """Tell whether a credential is valid at a time, as the registry decides.
 
     Args:
-        credential: The credential.
         at: The time, in Unix time.
     """
     lifetime = credential.valid_until - credential.issued_at
@@ -117,7 +114,6 @@ def require_use(  # noqa: PLR0913  # what a gate compares
     `BuyerTierGated` makes the same checks in the same order. Count customers by `credential.pseudonym`.
 
     Args:
-        credential: The credential.
         holder: The account that presents it.
         policy: The hash of the scoring policy whose tiers count.
         scope: The place where it is used.
@@ -155,10 +151,7 @@ def verify_credential(
     `verify_credential_on_chain`.
 
     Args:
-        credential: The credential.
-        signature: The signature.
         domain: The domain of the registry.
-        attestor: The attestor.
         at: The time, in Unix time; by default now.
     """
     if not is_valid_at(credential, int(time.time()) if at is None else at):
@@ -172,8 +165,6 @@ def verify_credential_on_chain(
     """Tell whether the present attestor signed a credential that is valid. The attestor may be a contract (ERC-1271).
 
     Args:
-        credential: The credential.
-        signature: The signature.
         client: A client whose deployment has the registry of buyers.
         at: The time, in Unix time; by default now. The chain checks the time of its latest block too.
     """

@@ -122,8 +122,6 @@ class BuyerFacts:
     """The facts about a buyer that a seller's policy asks for.
 
     Attributes:
-        score: The score.
-        tier: The tier.
         dispute_rate: The disputes in percent of the payments.
         fairness: The effective fairness; None without reviews.
         sellers: The number of sellers that were paid.
@@ -192,7 +190,6 @@ def discount_by(  # noqa: PLR0911  # one a condition
 
     Args:
         incentives: The policy of a seller's service; None if it has none.
-        facts: The facts.
     """
     nothing, tier, score = Decimal(0), facts.tier, facts.score
     if incentives is None:
@@ -229,7 +226,6 @@ def offered_to(incentives: BuyerIncentives, tier: BuyerTier) -> Decimal:
 
     Args:
         incentives: The seller's policy.
-        tier: The tier.
     """
     percentage = Decimal(0)
     for rank in BuyerTier:
@@ -268,7 +264,6 @@ def discounted_amount(amount: int, percentage: Decimal) -> int:
     """Return an amount in a token's smallest unit after a discount, rounded up.
 
     Args:
-        amount: The amount.
         percentage: The discount in percent.
     """
     return int((amount * (_PERCENT - percentage) / _PERCENT).to_integral_value(ROUND_UP))

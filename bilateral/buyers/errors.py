@@ -36,7 +36,6 @@ class CredentialRefusedError(BilateralError):
     Attributes:
         reason: `credential_of_another`, `policy_mismatch`, `scope_mismatch`, `epoch_over` or `tier_too_low`.
         field: The field of the credential that does not fit.
-        value: Its value.
         expected: The expected value, or the lowest one.
     """
 

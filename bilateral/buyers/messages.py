@@ -44,14 +44,10 @@ class ScoredPayment(_BuyerMessage):
     """A score about one payment: the fields that feedback and reviews share.
 
     Attributes:
-        buyer: The buyer.
         seller_registry: The identity registry of the seller.
-        seller_agent_id: The seller.
         score: 0 to 100.
         tags_hash: The hash of the array of tags; of a review, of both tags.
-        note_hash: The hash of the note.
         tx_hash: The payment's transaction.
-        chain_id: Its chain.
     """
 
     buyer: Address
@@ -79,13 +75,9 @@ class BuyerDispute(_BuyerMessage):
     """A dispute that a seller files about a payment, or withdraws.
 
     Attributes:
-        buyer: The buyer.
         seller_registry: The identity registry of the seller.
-        seller_agent_id: The seller.
         state: `filed` or `withdrawn`.
-        reason_hash: The hash of the reason.
         tx_hash: The payment's transaction.
-        chain_id: Its chain.
     """
 
     buyer: Address
@@ -106,7 +98,6 @@ class AgentEnrichment(_BuyerMessage):
         agent_id: The seller.
         content_hash: The hash of the body without `signature`.
         issued_at: The time of the message, in Unix seconds. A later one replaces it.
-        chain_id: The chain.
     """
 
     registry: Address
@@ -121,7 +112,6 @@ class BuyerReply(_BuyerMessage):
     """The reply of a buyer to feedback or a dispute about it: one for each, signed by the buyer.
 
     Attributes:
-        buyer: The buyer.
         message_id: The id of the message, which `?expand=messages` shows.
         text_hash: The hash of the reply.
         chain_id: The chain of the payment.
@@ -159,7 +149,6 @@ class TierMember(_BuyerMessage):
     """The wish of a buyer to be a member of the groups for private proofs of tiers, signed by the buyer.
 
     Attributes:
-        buyer: The buyer.
         commitment: The public commitment of its identity, as a word.
         policy: The hash of the scoring policy's name.
         from_epoch: The first UTC day on which the commitment counts, in days since the beginning of Unix time.

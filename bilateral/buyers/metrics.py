@@ -78,8 +78,6 @@ def read_dealings(
     """Read the dealings of a buyer.
 
     Args:
-        connection: The database.
-        chain_id: The chain.
         buyer: The buyer, in checksum form.
         until: The last block that counts. Only facts of the chain count then, so that an answer can be repeated; None
             for the present state with all messages.
@@ -220,17 +218,6 @@ def _paid_agents(connection: Connection, parameters: Mapping[str, Any], agents: 
 
     Several agents may have one wallet. Its payments count for the one with the lowest id, and so do reviews of all. If
     that changed between payments, the first one counts.
-
-    Args:
-        connection: The database.
-        parameters: The chain, the buyer and the last block of payments.
-        agents: The agents that no payment counts for.
-
-    Returns:
-        The paid agent by each agent whose wallet the buyer paid.
-
-    Raises:
-        QueryTimeoutError: The visit is brief: anybody may be reviewed, and paid often.
     """
     if not agents:
         return {}
@@ -298,9 +285,6 @@ def add_ties(  # noqa: PLR0913, PLR0917  # two limits
     """Add what came back from sellers, and who shares a funder with the buyer.
 
     Args:
-        connection: The database.
-        chain_id: The chain.
-        buyer: The buyer.
         dealings: The dealings, which are changed.
         until: The last block that counts; None for all. An account's funder is known once an analysis has found it,
             and counts from the next block on.

@@ -45,7 +45,6 @@ class MessageAbout:
         txHash: The payment's transaction.
         score: 0 to 100; null for a dispute.
         state: `filed`, `upheld`, `rejected` or `withdrawn`; null for feedback.
-        tags: The tags.
         text: The note, or the reason.
         reply: The buyer's reply; null without one.
         receivedAt: The time of the message.
@@ -67,8 +66,6 @@ def messages_about(connection: Connection, chain_id: int, buyer: str) -> tuple[M
     """Return the last messages about a buyer. They join it with its sellers: see docs/buyers.md on privacy.
 
     Args:
-        connection: The database.
-        chain_id: The chain.
         buyer: The address, in checksum form.
     """
     removed = []
@@ -104,8 +101,6 @@ def decide_dispute(engine: Engine, dispute_id: str, decision: str) -> None:
     """Decide a dispute, as the operator. A later decision replaces an earlier one.
 
     Args:
-        engine: The database.
-        dispute_id: The id of the dispute.
         decision: `upheld` or `rejected`.
 
     Raises:
@@ -126,7 +121,6 @@ def remove_message(engine: Engine, message_id: str, *, whole: bool = False) -> s
     The removed texts cannot be sent again: the same message has no effect, and another one is refused.
 
     Args:
-        engine: The database.
         message_id: The id of feedback, a review or a dispute.
         whole: True to remove the message itself, as if it was never sent.
 

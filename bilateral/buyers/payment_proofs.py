@@ -38,12 +38,7 @@ class PaymentProof:
     log_index: int | None = None
 
     def __post_init__(self) -> None:
-        """Check the values, and bring the addresses into checksum form.
-
-        Raises:
-            InvalidArgumentError: The hash has another length, or the agent is not on an EVM chain.
-            MalformedIdentifierError: An address or the agent is malformed.
-        """
+        """Check the values, and bring the addresses into checksum form."""
         object.__setattr__(self, "buyer", checksummed(self.buyer))
         object.__setattr__(self, "payee", checksummed(self.payee))
         if len(self.transaction_hash) != _HASH_BYTES:
@@ -91,11 +86,6 @@ def domain_of_agent(seller: str) -> Domain:
 
 def signature_of(message: TypedMessage, domain: Domain, signer: TransactionSigner) -> str:
     """Sign a message, and return the signature as JSON has it: 0x and hexadecimal digits.
-
-    Args:
-        message: The message.
-        domain: Its domain.
-        signer: The signer.
 
     Raises:
         SignerFailedError: The signer fails.

@@ -95,9 +95,6 @@ POLICIES: Final[Mapping[str, ScoringPolicy]] = {policy.name: policy for policy i
 def policy_of(name: str) -> ScoringPolicy:
     """Return a policy.
 
-    Args:
-        name: Its name.
-
     Raises:
         InvalidArgumentError: The name is of no policy.
     """
@@ -129,7 +126,6 @@ def weigh(policy: ScoringPolicy, dealings: Mapping[Seller, Dealings], now: int) 
     """Weigh the dealings of a buyer.
 
     Args:
-        policy: The policy.
         dealings: The dealings by seller.
         now: The time, in Unix seconds, up to which the age is counted.
     """

@@ -46,7 +46,6 @@ class PaymentClaim:
     """A payment as a message names it (`proofOfPayment`).
 
     Attributes:
-        chain_id: Its chain.
         transaction: The hash of its transaction.
         payer: The account that paid, in checksum form.
         payee: The account that was paid, in checksum form.
@@ -65,7 +64,6 @@ class ProvenPayment:
     """A payment that the index has.
 
     Attributes:
-        chain_id: Its chain.
         transaction: The hash of its transaction.
         position: Its position among the payments of its transaction.
         payer: The account that paid.
@@ -90,7 +88,6 @@ def find_payment(
 
     Args:
         connection: The database. It is closed if the index lacks the payment.
-        claim: The claim.
         seller: The agent that must have been paid, at its wallet of that block.
         nodes: See `BuyerSettings.nodes`.
 
@@ -168,11 +165,7 @@ def _read_indexed(connection: Connection, chain_id: int) -> _Indexed | None:
 def _look_up(  # noqa: PLR0911  # one a reason
     url: str, claim: PaymentClaim, indexed: _Indexed | None
 ) -> tuple[str, str]:
-    """Look a transaction up on demand, and judge it as the index will.
-
-    Returns:
-        A code and the sentence that explains it. `payment_pending` is a payment that the index may still read.
-    """
+    """Look a transaction up on demand, and judge it as the index will."""
     try:
         with _asking(url) as endpoint:
             receipt: Any = endpoint.request("eth_getTransactionReceipt", ("0x" + claim.transaction.hex(),), dict | None)  # type: ignore[arg-type]
@@ -207,11 +200,7 @@ def _look_up(  # noqa: PLR0911  # one a reason
 
 @contextmanager
 def _asking(url: str) -> Iterator[Endpoint]:
-    """Ask a node, if not too many questions are under way.
-
-    Raises:
-        BuyerRefusalError: Too many are.
-    """
+    """Ask a node, if not too many questions are under way."""
     if not _QUESTIONS.acquire(blocking=False):
         detail = "too many questions to nodes are under way: try again later"
         raise BuyerRefusalError(HTTPStatus.SERVICE_UNAVAILABLE, "nodes_busy", detail, retry_seconds=int(_NODE_SECONDS))
@@ -239,8 +228,6 @@ def require_signer(
     """Return the account that signed a message.
 
     Args:
-        message: The message.
-        domain: Its domain.
         signature: The signature of a key, or one that a contract accepts (ERC-1271).
         accepted: The accounts that may sign.
         nodes: See `BuyerSettings.nodes`.
@@ -263,7 +250,6 @@ def find_signer(
     Args:
         digest: The 32 bytes that were signed.
         chain_id: The chain of the contracts.
-        signature: The signature.
         accepted: The accounts that may sign, in checksum form.
         nodes: See `BuyerSettings.nodes`. Without a node of the chain no contract can sign.
 
@@ -299,9 +285,6 @@ def operators_of(
     """Return the accounts that the owner of an agent has approved for all its agents (ERC-721).
 
     Args:
-        connection: The database.
-        chain_id: The chain.
-        identity_registry: The identity registry.
         agent_id: The agent's number.
         accounts: The accounts in question, in checksum form.
     """
@@ -326,7 +309,6 @@ def accounts_of(connection: Connection, seller: AgentKey) -> set[str]:
     """Return the owner and the wallet of an agent: they speak for it.
 
     Args:
-        connection: The database.
         seller: The agent.
 
     Raises:
@@ -339,7 +321,6 @@ def paid_accounts(connection: Connection, seller: AgentKey, paid: ProvenPayment)
     """Return the accounts that speak for the seller of a payment: those who were paid, and nobody who came later.
 
     Args:
-        connection: The database.
         seller: The agent.
         paid: The payment.
 

@@ -42,11 +42,7 @@ class _Note:
 
 
 class Pseudonyms:
-    """Gives buyers their pseudonyms, and counts their holders.
-
-    Args:
-        engine: The database.
-    """
+    """Gives buyers their pseudonyms, and counts their holders."""
 
     def __init__(self, engine: Engine) -> None:
         self._engine = engine
@@ -112,7 +108,6 @@ def pseudonym_of(secret: bytes, buyer: str, scope: bytes, day: int) -> bytes:
 
     Args:
         secret: The secret of the day.
-        buyer: The buyer.
         scope: The place where the credential is used.
         day: The UTC day, in days since the beginning of Unix time.
     """

@@ -40,7 +40,6 @@ class PaidReview:
     """A review of a seller by the buyer of one payment.
 
     Attributes:
-        payment: The payment.
         score: 0 to 100.
         tag1: The main tag.
         tag2: The second tag.
@@ -54,11 +53,7 @@ class PaidReview:
     note: str = ""
 
     def __post_init__(self) -> None:
-        """Check the score.
-
-        Raises:
-            InvalidArgumentError: The score is not 0 to 100.
-        """
+        """Check the score."""
         if not is_whole(self.score) or not 0 <= self.score <= _MAX_SCORE:
             raise InvalidArgumentError(f"score {self.score!r} is out of range 0..{_MAX_SCORE}")
 
@@ -99,8 +94,6 @@ class PaidDispute:
     """A dispute of a seller about a payment, or its withdrawal.
 
     Attributes:
-        payment: The payment.
-        reason: The reason.
         is_withdrawn: True to withdraw the dispute that was filed.
     """
 

@@ -133,8 +133,6 @@ class BuyerProfile:
     Attributes:
         buyerId: Its global id.
         buyerAddress: Its address.
-        metrics: Its metrics.
-        reputation: Its reputation.
         asOfBlock: The last block whose payments are in it; null if the index reads no payments of the chain.
     """
 
@@ -153,7 +151,6 @@ class Standing:
         chain_id: The chain, or `ALL_CHAINS`.
         buyer: The address.
         weighed: The dealings as the policy weighs them.
-        policy: The policy.
         block: The last block whose payments are in it; None if the index reads no payments of the chain.
     """
 
@@ -196,10 +193,7 @@ def read_standing(  # noqa: PLR0913, PLR0917  # one a part of the question
     """Read a buyer as a policy sees it.
 
     Args:
-        connection: The database.
-        chain_id: The chain.
         buyer: The address, in checksum form.
-        policy: The policy.
         now: The time, in Unix seconds.
         block: The last block whose payments are stored, see `read_cursors`.
     """
@@ -213,9 +207,7 @@ def read_everywhere(connection: Connection, buyer: str, policy: ScoringPolicy, n
     """Read a buyer on all chains together, as a policy sees it. Sellers of different chains are different ones.
 
     Args:
-        connection: The database.
         buyer: The address, in checksum form.
-        policy: The policy.
         now: The time, in Unix seconds.
     """
     dealings = {}
@@ -231,7 +223,6 @@ def read_cursors(connection: Connection, chain_id: int | None = None) -> dict[in
     """Return the last block whose payments are stored, by chain, the lowest chain first.
 
     Args:
-        connection: The database.
         chain_id: The only chain; None for all.
     """
     rows = _CURSORS.all(connection, {}) if chain_id is None else _CURSOR.all(connection, {"chain_id": chain_id})
@@ -292,8 +283,6 @@ def recent_transactions(connection: Connection, chain_id: int, buyer: str) -> tu
     """Return the last payments of a buyer. They join it with its sellers: see docs/buyers.md on privacy.
 
     Args:
-        connection: The database.
-        chain_id: The chain.
         buyer: The address, in checksum form.
     """
     query = (

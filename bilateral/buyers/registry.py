@@ -143,7 +143,6 @@ def read_registry_records(
     """Read what the registries of buyers say about a buyer.
 
     Args:
-        connection: The database.
         buyer: The buyer, in checksum form.
         registries: The chain and the address, in checksum form, of each registry.
     """
@@ -197,13 +196,7 @@ def _attested(connection: Connection, key: dict[str, Any]) -> AttestedRecord:
 
 
 def read_attestor(connection: Connection, chain_id: int, registry: str) -> str | None:
-    """Return the attestor of a registry of buyers, as of the last indexed block; None for an unknown registry.
-
-    Args:
-        connection: The database.
-        chain_id: The chain.
-        registry: The registry.
-    """
+    """Return the attestor of a registry of buyers, as of the last indexed block; None for an unknown registry."""
     row = _ATTESTORS.first(connection, {"chain_id": chain_id, "registry": registry})
     return None if row is None else row[0]
 
@@ -213,8 +206,6 @@ class PostedAnchor:
     """A root of this service that is on chain.
 
     Attributes:
-        epoch: The epoch.
-        root: The root.
         made_at: The time of the states, in Unix seconds.
         block: The block of the root.
         transaction: The hash of its transaction.
@@ -228,13 +219,7 @@ class PostedAnchor:
 
 
 def read_last_anchor(connection: Connection, chain_id: int, registry: str) -> PostedAnchor | None:
-    """Return the last root of this service that the index has seen on chain; None without one.
-
-    Args:
-        connection: The database.
-        chain_id: The chain.
-        registry: The registry.
-    """
+    """Return the last root of this service that the index has seen on chain; None without one."""
     posted, made = schema.EVENT_TABLES[Anchored], buyer_anchor
     columns = posted.c.epoch, posted.c.root, made.c.made_at, posted.c.block_number, posted.c.transaction_hash
     query = (

@@ -36,7 +36,6 @@ class PaidFeedback:
     """Feedback of a seller on the buyer of one payment.
 
     Attributes:
-        payment: The payment.
         score: 0 to 100.
         tags: Up to ten words.
         note: A remark. The service may publish it.
@@ -48,11 +47,7 @@ class PaidFeedback:
     note: str = ""
 
     def __post_init__(self) -> None:
-        """Check the score.
-
-        Raises:
-            InvalidArgumentError: The score is not 0 to 100.
-        """
+        """Check the score."""
         if not is_whole(self.score) or not 0 <= self.score <= _MAX_SCORE:
             raise InvalidArgumentError(f"score {self.score!r} is out of range 0..{_MAX_SCORE}")
 
@@ -99,7 +94,6 @@ def ask_buyer(
 
     Args:
         service: The URL of the service, or its `reputationProvider`, which ends with `/api/buyer`.
-        buyer: The buyer.
         chain_id: The EIP-155 id of the chain of the payments; by default the service's first one.
         policy: The scoring policy; by default that of the service.
         http: The HTTP client; by default one that follows no redirects.
@@ -125,7 +119,6 @@ def ask_discount(
 
     Args:
         service: The URL of the service, or its `reputationProvider`, which ends with `/api/buyer`.
-        buyer: The buyer.
         seller: The global id of the seller.
         policy: The scoring policy; by default that of the service.
         http: The HTTP client; by default one that follows no redirects.
@@ -151,7 +144,6 @@ def send_feedback(
 
     Args:
         service: The URL of the service, as for `ask_discount`.
-        feedback: The feedback.
         signer: The owner or the wallet of the paid agent.
         http: The HTTP client; by default one that follows no redirects.
 
@@ -187,8 +179,6 @@ def answer_of(method: str, url: str, http: httpx.Client | None, **options: Any) 
     """Send a request to a service, and return its answer.
 
     Args:
-        method: The method.
-        url: The URL.
         http: The HTTP client; None for one that follows no redirects.
         **options: The options of the client, such as `json`.
 
@@ -206,12 +196,7 @@ def answer_of(method: str, url: str, http: httpx.Client | None, **options: Any) 
 
 
 def _read(http: httpx.Client, method: str, url: str, options: Mapping[str, Any]) -> Mapping[str, Any]:
-    """Read an answer, up to a limit.
-
-    Raises:
-        BuyerServiceRefusedError: It is a refusal.
-        BuyerServiceFailedError: It is too large, or no JSON object.
-    """
+    """Read an answer, up to a limit."""
     content = bytearray()
     with http.stream(method, url, **options) as response:
         for chunk in response.iter_bytes():

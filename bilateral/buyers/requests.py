@@ -215,7 +215,6 @@ class EnrichmentBody(BaseModel):
         """Return what the seller signs.
 
         Args:
-            seller: The seller.
             content: The hash of the body without `signature`, as it was sent.
         """
         return AgentEnrichment(

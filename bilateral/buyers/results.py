@@ -33,7 +33,6 @@ class BuyerResult(TypedMessage):
     """A buyer's score as of a block.
 
     Attributes:
-        buyer: The buyer.
         buyer_chain_id: The chain of its payments.
         score: 0 to 100.
         tier: `new`, `verified`, `trusted` or `premium`.
@@ -62,11 +61,7 @@ class BuyerResult(TypedMessage):
 
 
 def domain_of(chain_id: int) -> Domain:
-    """Return the EIP-712 domain of results. It names the zero address, because no contract verifies results.
-
-    Args:
-        chain_id: The chain.
-    """
+    """Return the EIP-712 domain of results. It names the zero address, because no contract verifies results."""
     return Domain(chain_id, _NOBODY)  # type: ignore[arg-type]  # it is checksummed
 
 
@@ -121,9 +116,6 @@ class ResultSigner:
     def sign_message(self, message: SignableMessage) -> bytes:
         """Sign an EIP-712 message.
 
-        Args:
-            message: The message.
-
         Returns:
             The signature, 65 bytes.
         """
@@ -133,7 +125,6 @@ class ResultSigner:
         """Sign a result.
 
         Args:
-            result: The result.
             issuer: The URL of this service.
 
         Returns:

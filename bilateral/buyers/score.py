@@ -47,12 +47,7 @@ class BuyerMetrics:
     disputes: int = 0
 
     def __post_init__(self) -> None:
-        """Check the values.
-
-        Raises:
-            InvalidArgumentError: A value is negative or not a whole number, or a sum is higher than its count allows.
-                The sum of votes may be a fraction.
-        """
+        """Check the values."""
         for name, value in vars(self).items():
             is_fraction = name == "feedback_sum" and isinstance(value, Fraction)
             if not (is_fraction or is_whole(value)) or value < 0:
@@ -157,9 +152,6 @@ def half_up(numerator: int, denominator: int) -> int:
 def break_down(metrics: BuyerMetrics) -> ScoreBreakdown:
     """Work out the points of each component.
 
-    Args:
-        metrics: The metrics.
-
     Returns:
         The points. A buyer without payments has none.
     """
@@ -177,9 +169,6 @@ def break_down(metrics: BuyerMetrics) -> ScoreBreakdown:
 def score_of(metrics: BuyerMetrics) -> int:
     """Return the score of a buyer, as `getBuyerScore` does.
 
-    Args:
-        metrics: The metrics.
-
     Returns:
         The score, 0 to 100.
     """
@@ -188,9 +177,6 @@ def score_of(metrics: BuyerMetrics) -> int:
 
 def tier_of(metrics: BuyerMetrics) -> BuyerTier:
     """Return the highest tier whose conditions all hold, as `getBuyerTier` does.
-
-    Args:
-        metrics: The metrics.
 
     Returns:
         The tier; `new` if no condition holds.

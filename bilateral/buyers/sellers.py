@@ -32,7 +32,6 @@ class SellerService:
     """A service of a seller.
 
     Attributes:
-        name: Its name.
         price: The price of a call in dollars; None if it names none.
         incentives: The policy for buyers that was published with it; None without one. It holds for no other service.
     """
@@ -103,8 +102,6 @@ def is_held_back(connection: Connection, chain_id: int, buyer: str) -> bool:
     The owner does not count: anybody may give such an agent away. A wallet has agreed to be one.
 
     Args:
-        connection: The database.
-        chain_id: The chain.
         buyer: The address, in checksum form.
     """
     agent, columns = agent_tables.agent.c, standings.standing.c
@@ -120,10 +117,6 @@ def is_held_back(connection: Connection, chain_id: int, buyer: str) -> bool:
 
 def read_offers(connection: Connection, sellers: Iterable[AgentKey]) -> dict[tuple[int, str, int], Offer]:
     """Read the services and policies of sellers. Those count whose author speaks for the seller now.
-
-    Args:
-        connection: The database.
-        sellers: The sellers.
 
     Returns:
         The offers by chain, registry and id. Sellers that published nothing are left out.

@@ -33,7 +33,6 @@ class ProvenState:
     """A state, and the proof that it is in the tree of its epoch.
 
     Attributes:
-        state: The state.
         proof: The sibling hashes, from the leaf up.
     """
 
@@ -46,7 +45,6 @@ def store_tree(connection: Connection, epoch: Epoch, states: Sequence[tuple[str,
 
     Args:
         connection: The connection, in a transaction.
-        epoch: The epoch.
         states: Pairs of a policy's name and a state.
 
     Returns:
@@ -71,8 +69,6 @@ def read_proof(  # the parts of a state's name
     """Read the state of a buyer with its proof: one row of states, and the nodes of one path.
 
     Args:
-        connection: The database.
-        epoch: The epoch.
         buyer: The buyer, in checksum form.
         chain_id: The chain of its payments.
         policy: The name of the scoring policy.
@@ -104,12 +100,7 @@ def forget_trees(connection: Connection, epoch: Epoch) -> None:
 
 
 def read_root(connection: Connection, epoch: Epoch) -> bytes | None:
-    """Return the root that was stored for an epoch; None without one.
-
-    Args:
-        connection: The database.
-        epoch: The epoch.
-    """
+    """Return the root that was stored for an epoch; None without one."""
     root = connection.execute(select(buyer_anchor.c.root).where(*_of_epoch(buyer_anchor, epoch))).scalar_one_or_none()
     return None if root is None else bytes(root)
 

@@ -60,7 +60,6 @@ class AgentFacts:
     """An agent as of a block.
 
     Attributes:
-        agent_id: The agent.
         owner: Its owner; None if it does not exist, or no more.
         wallet: Its wallet; None without one.
         registered: The first event of the agent.
@@ -97,10 +96,7 @@ def agents_at(
     """Return agents as of a block, those that exist.
 
     Args:
-        connection: The connection.
-        moment: The moment.
         identity: The identity registry.
-        agent_ids: The agents.
 
     Raises:
         HistoryTooLongError: Their owners and wallets changed too often.
@@ -125,10 +121,7 @@ def agents_of_accounts(
     """Return the agents of which some accounts are owner or wallet as of a block.
 
     Args:
-        connection: The connection.
-        moment: The moment.
         identity: The identity registry.
-        accounts: The accounts.
 
     Raises:
         HistoryTooLongError: The accounts had too many agents.
@@ -196,8 +189,6 @@ def words_at(connection: Connection, moment: Moment, identity: str, facts: Agent
     """Return what was said about an agent as of a block.
 
     Args:
-        connection: The connection.
-        moment: The moment.
         identity: The identity registry.
         facts: The agent.
     """
@@ -348,8 +339,6 @@ def approved_reviewers(
     """Return those of an agent's approved accounts that gave feedback to any agent.
 
     Args:
-        connection: The connection.
-        moment: The moment.
         identity: The identity registry.
         facts: The agent.
         registries: The registries of feedback.

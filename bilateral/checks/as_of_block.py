@@ -32,8 +32,6 @@ class Moment:
     """A chain as of a block.
 
     Attributes:
-        chain_id: The chain.
-        block: The block.
         is_head: True if it is the last indexed block, so that the derived tables hold its state.
         history: The hash of the block of the last event by then; None before the first.
         time: The time of that event, in Unix seconds; None before the first.
@@ -91,8 +89,6 @@ def moment_of(  # noqa: PLR0913  # one a source of an answer
         at_block: The block; the last indexed one if left out.
         history: The `history` of an earlier answer, to refuse another fork.
         files: The `files` of an earlier answer, to repeat it to the letter.
-        payments: Its `payments`.
-        analysis: Its `analysis`.
 
     Raises:
         UnknownChainError: The chain is not indexed, or not named.
@@ -141,7 +137,6 @@ def registries(moment: Moment, identity: str) -> dict[str, str]:
     """Return the kind of each registry that belongs to an identity registry, by address.
 
     Args:
-        moment: The moment.
         identity: The address of the identity registry.
     """
     return {address: kind for address, kind, of in moment.registries if of == identity}

@@ -48,7 +48,6 @@ class Entry:
 
     Attributes:
         event: The name of its event.
-        registry: The registry.
         side: The agent's part.
         tag: The tag, in the form of the tables' keys.
         rater: The account that gave it, or `agent N`.
@@ -79,10 +78,7 @@ def entries(
     """Return the ratings of an agent that hold as of a block, one by one, in the order of the chain.
 
     Args:
-        connection: The connection.
-        moment: The moment.
         kinds: The registries of the agent's identity registry with their kinds.
-        agent_id: The agent.
         since: Only ratings from this time on, in Unix seconds.
 
     Raises:
@@ -199,11 +195,7 @@ def _of_agent(name: str, subject: str) -> Prepared:
 
 
 def _bounded(connection: Connection, moment: Moment, registry: str, statement: Prepared, agent_id: int) -> list[Any]:
-    """Return the rows of a statement of `_of_agent`.
-
-    Raises:
-        HistoryTooLongError: There are too many.
-    """
+    """Return the rows of a statement of `_of_agent`."""
     parameters = {**moment.bounds, "registry": registry, "agent_id": agent_id, "limit": MOST_ENTRIES + 1}
     rows = statement.records(connection, parameters)
     if len(rows) > MOST_ENTRIES:

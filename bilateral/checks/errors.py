@@ -46,7 +46,6 @@ class UnknownAgentError(CheckError):
 
     Attributes:
         agent: The agent, as the caller named it.
-        block: The block.
     """
 
     reason = "unknown_agent"
@@ -61,7 +60,6 @@ class BlockNotHeldError(CheckError):
     """The index does not hold the block.
 
     Attributes:
-        block: The block.
         first: The first block that the index holds.
         last: The last one.
     """
@@ -97,7 +95,6 @@ class FileNotHeldError(CheckError):
 
     Attributes:
         uri: The file's URI.
-        block: The block.
     """
 
     reason = "file_not_held"

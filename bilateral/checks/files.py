@@ -59,7 +59,6 @@ class RegistrationFacts:
     Attributes:
         sight: The file.
         name: The agent's name, as the file says; None without one.
-        description: Its description.
         active: True if the agent says that it is in use; None if it does not say.
         x402_support: True if it says that it takes payments by x402; None if it does not say.
         is_confirmed: True if the file names the agent.
@@ -86,7 +85,6 @@ def newest_sight(registration: RegistrationFacts | None, domains: Iterable[Domai
 
     Args:
         registration: Its registration file; None without one.
-        domains: Its domains.
     """
     used = [None if registration is None else registration.sight, *(domain.sight for domain in domains)]
     proven = () if registration is None else registration.proven.values()
@@ -99,10 +97,7 @@ def registration_of(
     """Return an agent's registration file as of a block. It is `waiting` until the index has seen it.
 
     Args:
-        connection: The connection.
-        moment: The moment.
         identity: The identity registry.
-        agent_id: The agent.
         uri: Its URI as of the block.
 
     Raises:
@@ -143,10 +138,7 @@ def registered_domain(
     """Return the domain that an agent is registered under (August 2025), and its word about the agent.
 
     Args:
-        connection: The connection.
-        moment: The moment.
         identity: The identity registry.
-        agent_id: The agent.
         domain: The domain as of the block, as the chain gives it.
 
     Returns:

@@ -66,7 +66,6 @@ class LiveCheck:
         verdict: The answer in one word.
         side: `server`.
         chain: The chain (CAIP-2).
-        agent: The agent.
         account: Its wallet; None without one.
         block: The block, on Solana the slot, of the node's answer; None if the agent was refused.
         reasons: The reasons, the gravest first.
@@ -170,7 +169,6 @@ def judge_others(
     Args:
         judgement: The reasons.
         file: The agent's file; None if it has none that counts.
-        agent: The agent.
         clients: The clients of EVM chains, by chain.
     """
     also = () if file is None else other_registrations(file, agent, clients)
@@ -189,7 +187,6 @@ def other_registrations(
 
     Args:
         file: The agent's file.
-        agent: The agent.
         clients: The clients of EVM chains, by chain. The identity registry of a client is the only one it proves.
     """
     return tuple(_proven(other, agent, clients) for other in file.registered_agents() if other != agent)
@@ -230,7 +227,6 @@ def judge_file(
 
     Args:
         judgement: The reasons.
-        agent: The agent.
         uri: The URI of the file; may be empty.
         loader: Loads it.
         is_paid: True if a payment is asked for.

@@ -61,9 +61,6 @@ class Budget:
     def bounded(self, operation: Operation[T]) -> Operation[T]:
         """Run an operation within the budget.
 
-        Args:
-            operation: The operation.
-
         Raises:
             RequestsSpentError: It asks more.
         """
@@ -90,7 +87,6 @@ class Head:
     """The latest block, and the pace of the chain.
 
     Attributes:
-        number: Its number.
         time: Its time, in Unix seconds.
         block_seconds: The mean seconds between two blocks.
     """
@@ -113,7 +109,6 @@ class Holders:
     """The owner and the wallet of an agent at a block.
 
     Attributes:
-        block: The block.
         exists: False if the agent was not registered then; None if the node does not know the state.
         owner: The owner; None if it is not known.
         wallet: The wallet; None if it is not known, or there was none.
@@ -180,7 +175,6 @@ def read_past(state: ClientState, agent_id: int, head: Head, first: int) -> Oper
 
     Args:
         state: The client's state.
-        agent_id: The agent.
         head: The latest block.
         first: The first block of the registries.
     """
@@ -208,9 +202,6 @@ def _newest(wanted: LogFilter, first: int, last: int, state: ClientState) -> Ope
     """Read logs from the newest on, until the first block or the last of the requests.
 
     A log of a registration ends it, because a token has no earlier one.
-
-    Returns:
-        The logs, the newest first, and the block from which they are complete.
     """
     limit: RangeLimit = state.log_range
     logs: list[RawLog] = []

@@ -16,7 +16,6 @@ class Named:
     Attributes:
         chain_id: The chain; None for the only one of the index.
         identity: The identity registry; None for the canonical one of the chain, or else the oldest.
-        agent_id: The agent.
     """
 
     chain_id: int | None

@@ -36,10 +36,6 @@ def given_by(
     """Return the newest open feedback that some accounts gave, with `is_revoked`.
 
     Args:
-        connection: The connection.
-        moment: The moment.
-        registries: The registries.
-        accounts: The accounts.
         limit: The most rows.
     """
     addresses = list(registries)

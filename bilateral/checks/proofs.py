@@ -32,8 +32,6 @@ def with_payment_proof(
     the payments in the index: it names a transaction that anybody can look up.
 
     Args:
-        connection: The connection.
-        moment: The moment.
         entries: The feedback.
         payees: All accounts that ever were the agent's owner or wallet.
     """
@@ -76,7 +74,6 @@ def only_blind(connection: Connection, moment: Moment, entries: Sequence[Entry],
     """Return the ratings that were sealed before either side saw the other's.
 
     Args:
-        connection: The connection.
         moment: The moment. An opening is in the block of its ratings, so each rating is as it was then.
         entries: The ratings.
         side: The agent's part: `server` or `client`.

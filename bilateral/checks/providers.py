@@ -25,8 +25,6 @@ class Finding:
     """A finding of trust analysis about an account.
 
     Attributes:
-        finding: Its id.
-        account: The account.
         detector: The detector that made it.
         sentence: The claim in one plain sentence.
         severity: Its weight; None for that of the policy.
@@ -68,7 +66,6 @@ class BuyerRecord:
     """The record of a buyer.
 
     Attributes:
-        score: Its score, 0 to 100.
         payments: The number of its payments.
         first_at: The time of its first payment, in Unix seconds; None if unknown.
         first: The first payment.

@@ -71,7 +71,6 @@ class Asker:
 
     Attributes:
         agent_id: Its agent; None without one.
-        accounts: Its accounts.
         facts: The agent as of the block.
     """
 
@@ -85,14 +84,12 @@ class Question:
     """A question about the ratings of one agent.
 
     Attributes:
-        moment: The moment.
         identity: The identity registry.
         kinds: Its registries with their kinds.
         facts: The agent.
         side: Its part.
         tag: The tag that counts.
         own: The accounts of the agent's own side, whose ratings do not count.
-        policy: The policy.
         asker: The side that asks; None if it does not say.
         ratings: The ratings of the agent.
     """
@@ -128,10 +125,6 @@ class Judgement:
 
 def judge(connection: Connection, question: Question) -> Judgement:
     """Return the ratings of an agent that count under a policy.
-
-    Args:
-        connection: The connection.
-        question: The question.
 
     Raises:
         HistoryTooLongError: More events have to be read one by one than a check reads.
@@ -235,8 +228,6 @@ def newest_ratings(
     """Return a few of the newest ratings that some raters gave.
 
     Args:
-        connection: The connection.
-        question: The question.
         raters: The raters; None for all.
         but: Raters to leave out.
     """
@@ -352,11 +343,7 @@ def _best_agents(connection: Connection, question: Question) -> set[int]:
 
 
 def _reputable_then(connection: Connection, question: Question, by_rater: Tallies) -> frozenset[str]:
-    """Return the raters that are agents above the policy's lower bound, as of an earlier block.
-
-    Raises:
-        HistoryTooLongError: There are too many raters.
-    """
+    """Return the raters that are agents above the policy's lower bound, as of an earlier block."""
     if question.policy.trust.minimum_lower_bound is None:
         return frozenset()
     raters = {rater for _, rater in by_rater}

@@ -43,7 +43,6 @@ class Line:
     """The ratings of an agent with one tag, by everybody.
 
     Attributes:
-        registry: The registry.
         side: The agent's part: `server`, `client` or `validator`.
         tag: The tag, the word of a stranger.
         count: The number of ratings.
@@ -101,10 +100,7 @@ class Ratings:
     """The ratings of an agent, read once when they are asked for.
 
     Attributes:
-        connection: The connection.
-        moment: The moment.
         kinds: The registries of the agent's identity registry with their kinds.
-        agent_id: The agent.
     """
 
     connection: Connection
@@ -162,9 +158,6 @@ def _tallies(registries: int, accounts: int) -> Prepared:
 def lines(ratings: Ratings) -> list[Line]:
     """Return the ratings of an agent by registry, side and tag, those with the most raters first.
 
-    Args:
-        ratings: The ratings.
-
     Raises:
         HistoryTooLongError: The block is an earlier one, and there are too many ratings.
     """
@@ -202,13 +195,9 @@ def tallies(  # noqa: PLR0913, PLR0917  # the coordinates of a summary
     """Return the entries of some raters at the head.
 
     Args:
-        connection: The connection.
         moment: The moment, a head.
         kinds: The registries.
-        agent_id: The agent.
         side: Its part.
-        tag: The tag.
-        raters: The raters.
     """
     tallies: dict[Rater, tuple[int, int]] = {}
     addresses = list(kinds)

@@ -19,17 +19,9 @@ MAX_SHOWN_URI: Final = 300
 
 
 class Reasons:
-    """The reasons of one check.
-
-    Args:
-        policy: The policy.
-
-    Attributes:
-        policy: The policy.
-    """
+    """The reasons of one check."""
 
     def __init__(self, policy: Policy) -> None:
-        """See the class. There is no reason yet."""
         self.policy = policy
         self._found: list[Reason] = []
         self._files: dict[str, int] = {}
@@ -48,7 +40,6 @@ class Reasons:
         """Add a reason.
 
         Args:
-            code: Its code.
             sentence: Its sentence, without words of strangers.
             *evidence: The events and files that it rests on; None is left out.
             severity: Its severity; that of the policy if left out.

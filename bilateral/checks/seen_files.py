@@ -26,7 +26,6 @@ class Sight:
     Attributes:
         sight_id: The number of the sight; 0 if the index had not fetched the file.
         uri: The file's URI.
-        state: Its state.
         content_hash: The hash of its content; None without one.
         integrity: The proof that its author published it; None if there is only the server's word.
         reason: The reason of the last failure; None without one.
@@ -41,13 +40,7 @@ class Sight:
 
 
 def sights(connection: Connection, moment: Moment, file_ids: Collection[bytes]) -> dict[bytes, Sight]:
-    """Return files as they were by a block, by id. A file that was not fetched by then is `waiting`.
-
-    Args:
-        connection: The connection.
-        moment: The moment.
-        file_ids: The files.
-    """
+    """Return files as they were by a block, by id. A file that was not fetched by then is `waiting`."""
     seen, table = schema.file_sight, schema.file
     sights_of: dict[bytes, Sight] = {}
     for part in in_parts(sorted(file_ids)):

@@ -250,9 +250,6 @@ def _judge_domains(
     """Add the reasons about the agent's domains: those of its services, and its registered one.
 
     A domain whose file was not read is never proven.
-
-    Returns:
-        The domains, and the text of the registered one.
     """
     place = connection, party.moment, party.identity, party.agent_id
     text, event = words.domain

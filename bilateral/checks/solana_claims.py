@@ -78,7 +78,6 @@ def prove_claims(
     """Prove all claims to be an agent on the nodes' chains that were not looked at for a day.
 
     Args:
-        engine: The database of the index.
         loader: Loads the files of agents on Solana.
         nodes: The URLs of nodes of Solana, one a chain.
         now: The time, in Unix time; by default now.

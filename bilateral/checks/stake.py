@@ -30,7 +30,6 @@ class Backing:
     Attributes:
         standing: The standing by a trust analysis; None without one that counts at the moment.
         amount: The money asked for, in units of the payment token; None if it is not known.
-        policy: The policy.
         lack: Why no current analysis stands behind the decision, in a sentence; None if one does, or none is asked for.
     """
 
@@ -91,10 +90,8 @@ def backing_of(  # noqa: PLR0913, PLR0917  # parts of one question
 
     Args:
         connection: A connection of `snapshot`.
-        moment: The moment.
         agent: The identity registry and the agent; None for an account without one.
         side: `server` or `client`.
-        policy: The policy.
         amount: The money asked for, in units of the payment token; None if it is not known.
         analysis: The number of the analysis that counts; 0 without one, None to leave analyses out.
     """

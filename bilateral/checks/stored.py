@@ -40,8 +40,6 @@ def stored_findings(connection: Connection, moment: Moment, accounts: Sequence[s
 
     Args:
         connection: A connection of `snapshot`.
-        moment: The moment.
-        accounts: The accounts.
 
     Raises:
         FindingsNotHeldError: A later analysis replaced that of the moment.
@@ -77,11 +75,7 @@ def stored_findings(connection: Connection, moment: Moment, accounts: Sequence[s
 
 
 def _analyses(connection: Connection, moment: Moment) -> dict[str, int]:
-    """Return the number of each analysis that was stored by a moment, by identity registry.
-
-    Raises:
-        FindingsNotHeldError: A later analysis replaced one of the moment.
-    """
+    """Return the number of each analysis that was stored by a moment, by identity registry."""
     used: dict[str, int] = {}
     for row in _ANALYSES.records(connection, {"chain_id": moment.chain_id}):
         last = row.run if moment.analysis is None else moment.analysis

@@ -29,7 +29,6 @@ class Party:
     """An agent at a moment.
 
     Attributes:
-        moment: The moment.
         identity: Its identity registry.
         facts: The agent.
     """
@@ -60,7 +59,6 @@ def find_agent(
     """Return an agent at a moment.
 
     Args:
-        connection: The connection.
         agent: The agent, as a caller names it.
         moment_for: Returns the moment for a chain.
 
@@ -83,8 +81,6 @@ def find_account(connection: Connection, moment: Moment, account: str) -> Party 
     """Return the agent that an account acts as: the lowest id of which it is the wallet, else of which it is the owner.
 
     Args:
-        connection: The connection.
-        moment: The moment.
         account: The account, in checksum form.
 
     Returns:
@@ -102,8 +98,6 @@ def asker_of(connection: Connection, moment: Moment, identity: str, asker: str |
     """Return the side that asks.
 
     Args:
-        connection: The connection.
-        moment: The moment.
         identity: The identity registry.
         asker: An account or an agent of the registry.
 
@@ -128,12 +122,7 @@ def asker_of(connection: Connection, moment: Moment, identity: str, asker: str |
 
 
 def _identities(moment: Moment, named: str | None) -> list[str]:
-    """Return the identity registries to look in.
-
-    Raises:
-        UnknownChainError: The index has no identity registry of the chain.
-        UnknownRegistryError: The named one is not indexed.
-    """
+    """Return the identity registries to look in."""
     known = identity_registries(moment)
     if not known:
         raise UnknownChainError(moment.chain_id, [])

@@ -38,11 +38,7 @@ def judge_validations(
     The last answer to each request counts. The newest thousand answers are read.
 
     Args:
-        connection: The connection.
-        reasons: The reasons.
-        moment: The moment.
         kinds: The registries of the agent's identity registry with their kinds.
-        agent_id: The agent.
     """
     policy = reasons.policy
     addresses = [address for address, kind in kinds.items() if kind == VALIDATION]

@@ -204,7 +204,6 @@ class Check:
     Attributes:
         verdict: The answer in one word.
         side: `server` or `client`.
-        chain_id: The chain.
         agent: The agent, `8453:247`; None for a client without one.
         account: The account that was checked: of a server its wallet, of a client that of the question or the wallet.
         block: The block that the answer was made at.

@@ -41,7 +41,6 @@ def analyse(
     """Find the sources of funds if nodes are named, analyse each identity registry, and show the figures.
 
     Args:
-        invocation: The invocation.
         engines: The databases of the index.
         chain_id: The chain; None for all.
         rpc_urls: The nodes of the chain that keep old states.

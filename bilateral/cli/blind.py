@@ -190,11 +190,7 @@ def relay(
 
 
 def _own(signed: SignedEnvelope, vault: Path | None) -> Opening:
-    """Return the opening of an envelope from the vault.
-
-    Raises:
-        InvalidArgumentError: The vault has none.
-    """
+    """Return the opening of an envelope from the vault."""
     opening = _kept(vault_at(vault), signed)
     if opening is None:
         raise InvalidArgumentError("envelope: the vault has no opening of it: name its file with --vault")

@@ -29,9 +29,6 @@ Gate = Annotated[
 def buyers_module(name: str) -> ModuleType:
     """Return a module of `bilateral.buyers` that hashes messages.
 
-    Args:
-        name: Its name.
-
     Raises:
         MissingExtraError: A package that it needs is not installed.
     """

@@ -121,7 +121,6 @@ def answer_about(invocation: Invocation, service: str, buyer: str, policy: str |
     Args:
         invocation: The command. Its chain counts, or else the service's first one.
         service: The URL of the service.
-        buyer: The buyer.
         policy: The scoring policy; None for the service's own one.
     """
     profile = buyers_module("remote").ask_buyer(service, buyer, chain_id=invocation.settings.chain, policy=policy)

@@ -184,11 +184,7 @@ def _answer(
 
 
 def _repeated(question: OfServer | OfClient, moment: Moment, repeat: Path) -> tuple[OfServer | OfClient, Moment]:
-    """Return a question, and the moment of an earlier answer.
-
-    Raises:
-        UsageProblemError: The options contradict each other, or the earlier answer cannot be read.
-    """
+    """Return a question, and the moment of an earlier answer."""
     side = "server" if isinstance(question, OfServer) else "client"
     source = _SOURCES[side]
     if (question.model_fields_set | moment.model_fields_set) & {"at_block", "history", "analysis", source}:

@@ -73,11 +73,7 @@ def dev(
 
 
 def _require_free(ports: Ports) -> None:
-    """Check that nobody else listens at the ports.
-
-    Raises:
-        UsageProblemError: Somebody does.
-    """
+    """Check that nobody else listens at the ports."""
     for name, port in vars(ports).items():
         with socket.socket() as probe:
             probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)

@@ -75,7 +75,6 @@ class KeyUnavailableError(BilateralError):
     """A key to sign with is missing or cannot be read, or a keystore cannot be written."""
 
     def __init__(self, reason: str, message: str, **arguments: str) -> None:
-        """Take the reason for machines, the message for people, and the arguments by name."""
         super().__init__(message)
         self.reason = reason  # type: ignore[misc]  # of this error, where other classes have one for all
         self.arguments = arguments
@@ -91,7 +90,6 @@ def named_option(option: str, variable: str) -> str:
     """Return an option, with its environment variable if that is set: people may not have written the option.
 
     Args:
-        option: The option.
         variable: The environment variable.
     """
     return f"{option} (the environment variable {variable} is set)" if os.environ.get(variable) else option
@@ -117,12 +115,6 @@ class InterruptionError(BilateralError):
     reason = "interrupted"
 
     def __init__(self, sent: Sequence[str] = (), notes: Sequence[str] = ()) -> None:
-        """Compose the message.
-
-        Args:
-            sent: The hashes of the transactions that were sent.
-            notes: The client's notes about a transaction whose sending was interrupted.
-        """
         pending = f"Sent, and may still take effect: {', '.join(sent)}." if sent else ""
         super().__init__(" ".join([f"{self.reason}.", *notes, pending]).strip())
         noted = re.findall(r"\b0x[0-9a-f]{64}\b", " ".join(notes))

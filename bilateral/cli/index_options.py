@@ -69,7 +69,6 @@ class MonitorOptions:
         """Answer monitors meanwhile, if there is a port.
 
         Args:
-            engine: The database.
             shards: The shards that hold the rows of chains.
             needs_analysis: True if chains without current standings are not ready.
         """
@@ -113,11 +112,7 @@ class ChainOptions:
 
 
 def settings_of(settings_file: Path | None) -> IndexSettings:
-    """Return the settings of a file; those without chains for none.
-
-    Args:
-        settings_file: The file.
-    """
+    """Return the settings of a file; those without chains for none."""
     from bilateral.index.operating.settings import IndexSettings, read_settings  # noqa: PLC0415  # slow to import
 
     return IndexSettings(()) if settings_file is None else read_settings(settings_file)

@@ -86,7 +86,6 @@ def indexes_with_rows(
 
     Args:
         database: The URL that the caller names, which counts more than the settings.
-        settings_file: The file of settings.
         chain_id: The only chain; None for all.
 
     Yields:
@@ -114,8 +113,6 @@ def show_all(invocation: Invocation, engine: Engine, settings: IndexSettings, *,
 
     Args:
         invocation: The command.
-        engine: The database.
-        settings: The settings.
         is_strict: See `show_shards`.
     """
     if settings.shards:
@@ -129,7 +126,6 @@ def show_shards(invocation: Invocation, settings: IndexSettings, *, is_strict: b
 
     Args:
         invocation: The command.
-        settings: The settings.
         is_strict: False to leave out a shard that cannot be read.
 
     Raises:

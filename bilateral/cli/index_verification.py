@@ -48,7 +48,6 @@ def verify_index(invocation: Invocation, engine: Engine, settings: ChainSettings
     """Compare the rows of a chain with each of its nodes, and the derived tables with the events.
 
     Args:
-        invocation: The invocation.
         engine: The index's database.
         settings: The chain.
         choice: The parts to compare.

@@ -142,11 +142,7 @@ class Invocation:
         return _CHOICES[str(deployment.origin)]
 
     def send(self, send: Callable[[], T]) -> T:
-        """Send a transaction, and show progress.
-
-        Args:
-            send: Sends it.
-        """
+        """Send a transaction, and show progress."""
         with self.output.waiting("Checking and sending"):
             return send()
 
@@ -249,12 +245,7 @@ class Invocation:
         return Deployment.from_record(self.read_file(path)) if path else None
 
     def _store(self) -> Store | None:
-        """Return the store that the options name.
-
-        Raises:
-            InvalidArgumentError: The options name several stores, or a part of one.
-            KeyUnavailableError: The token of a service is missing.
-        """
+        """Return the store that the options name."""
         from bilateral.documents import (  # noqa: PLC0415  # slow to import
             FolderStore,
             HttpPutStore,
@@ -290,11 +281,7 @@ class Invocation:
 
 
 def _require_whole(settings: Settings) -> None:
-    """Refuse options that name a part of a store.
-
-    Raises:
-        InvalidArgumentError: Another option is missing, or a URL is malformed.
-    """
+    """Refuse options that name a part of a store."""
     if settings.store_url and not settings.store_folder:
         raise InvalidArgumentError("--store-url is the URL of --store-folder: name that too")
     if settings.store_folder and not settings.store_url:
@@ -316,11 +303,7 @@ def _require_whole(settings: Settings) -> None:
 
 
 def _token(variable: str) -> str:
-    """Return the access token of a service, from an environment variable.
-
-    Raises:
-        KeyUnavailableError: The variable is not set.
-    """
+    """Return the access token of a service, from an environment variable."""
     token = os.environ.get(variable, "").strip()
     if not token:
         raise KeyUnavailableError("no_token", f"the access token is missing: set {variable}")

@@ -30,17 +30,6 @@ class KeystoreSigner:
     """
 
     def __init__(self, alias: str, path: Path, passphrase_file: Path | None, ask: Ask) -> None:
-        """Read the keystore, still locked.
-
-        Args:
-            alias: The account's name.
-            path: The keystore.
-            passphrase_file: A file that holds the passphrase, or None.
-            ask: Asks for the passphrase at the terminal.
-
-        Raises:
-            KeyUnavailableError: The keystore cannot be read.
-        """
         self._alias, self._path, self._passphrase_file, self._ask = alias, path, passphrase_file, ask
         self._keystore, self._address = read_keystore(path)
         self._account: LocalAccount | None = None

@@ -37,11 +37,9 @@ def show_live(invocation: Invocation, agent: str, nodes: LiveOptions, *, pay_to:
     """Check a server by nodes, show the answer, and end with the exit code of its verdict.
 
     Args:
-        invocation: The invocation.
         agent: The server.
         nodes: The nodes to ask, if the user wants that.
         pay_to: The account that a payment would go to.
-        policy: The policy.
 
     Raises:
         UsageProblemError: `--live` or the node is missing.

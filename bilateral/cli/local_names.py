@@ -10,9 +10,6 @@ from bilateral.core.text import quoted
 def parse_feedback(text: str) -> FeedbackId:
     """Parse the id of a feedback, of which the client may be the alias of a keystore: `84532:42:alice:0`.
 
-    Args:
-        text: The id.
-
     Raises:
         MalformedIdentifierError: The text has another form, or its client is neither an address nor an alias.
         KeyUnavailableError: The keystore of the alias is invalid.

@@ -37,7 +37,6 @@ def gathered(function: Callable[..., Any], arguments: dict[str, Any]) -> dict[st
     """Return the arguments of a function, made of those of its command.
 
     Args:
-        function: The function.
         arguments: The arguments of `parameters_of`, by name.
 
     Raises:

@@ -73,11 +73,7 @@ def moment(unix: int | None) -> datetime | None:
 
 
 def _require_agent(text: str) -> None:
-    """Refuse an invalid AGENT before a node is asked for anything.
-
-    Raises:
-        MalformedIdentifierError: The text has none of the forms of an agent id.
-    """
+    """Refuse an invalid AGENT before a node is asked for anything."""
     from bilateral.core.identifiers import AgentId, GlobalAgentId  # noqa: PLC0415  # slow to import
 
     try:
@@ -90,7 +86,6 @@ def make_group(name: str, about: str = "", **settings: Any) -> typer.Typer:
     """Make a group of commands, which shows its help if no command is named.
 
     Args:
-        name: Its name.
         about: Its help; that in `GROUPS` when left out.
         **settings: Settings of Typer.
     """
@@ -122,7 +117,6 @@ def command(  # noqa: PLR0913  # what commands differ in
 
     Args:
         app: The group that it belongs to.
-        name: Its name.
         *examples: Command lines for its help.
         signs: True if it needs a key.
         writes: True if it sends a transaction, and so signs.

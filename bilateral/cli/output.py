@@ -87,7 +87,6 @@ class Output:
     """
 
     def __init__(self, *, as_json: bool) -> None:
-        """Take the streams as they are now."""
         self.as_json = as_json
         self.sent: list[str] = []
         self._console = _console(is_error=False)
@@ -99,7 +98,6 @@ class Output:
 
         Args:
             value: A result of the SDK, or an object of such values by name; JSON has all of it.
-            title: Its title.
             view: The fields that people see, by label; those of `view_of` when left out.
         """
         from bilateral.cli.shapes import plain  # noqa: PLC0415  # slow to import
@@ -167,11 +165,7 @@ class Output:
         _write(text)
 
     def error(self, error: BilateralError) -> None:
-        """Write an error, with the transactions that were sent before it.
-
-        Args:
-            error: The error.
-        """
+        """Write an error, with the transactions that were sent before it."""
         from bilateral.cli.shapes import plain  # noqa: PLC0415  # slow to import
 
         named = transaction_of(error)
@@ -225,11 +219,7 @@ class Output:
                 self._status = None
 
     def ask(self, question: str) -> str:
-        """Ask for a secret at the terminal, which does not show it.
-
-        Args:
-            question: The question.
-        """
+        """Ask for a secret at the terminal, which does not show it."""
         status = self._status
         if status is not None:
             status.stop()

@@ -227,9 +227,5 @@ def _tier(name: str) -> BuyerTier:
 
 
 def _require_private() -> None:
-    """Check that the extra is installed.
-
-    Raises:
-        MissingExtraError: It is not.
-    """
+    """Check that the extra is installed."""
     require_modules("private", "py_ecc", "rfc8785")

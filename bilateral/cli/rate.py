@@ -170,11 +170,7 @@ def _expected(invocation: Invocation, options: RatingOptions | RatingsOptions) -
 
 
 def _seal(invocation: Invocation, rating: RatingOptions, interaction: str, sealing: SealingOptions) -> None:
-    """Seal a rating of a client, and write its envelope.
-
-    Raises:
-        InvalidArgumentError: The client's account is missing, or the interaction is malformed.
-    """
+    """Seal a rating of a client, and write its envelope."""
     from bilateral.client.inputs import hash_bytes  # noqa: PLC0415  # slow to import
 
     account = sealing.client_account

@@ -34,9 +34,6 @@ _KEY_INSIDE = re.compile(r"(0[xX])?[0-9a-fA-F]{41,}")
 def refuse_keys(arguments: Sequence[str]) -> None:
     """Refuse a command line that holds a key or a passphrase.
 
-    Args:
-        arguments: The arguments.
-
     Raises:
         KeyUnavailableError: An option has the name of a key. The error does not repeat its value.
     """

@@ -142,14 +142,7 @@ def mcp(
 
 
 def _check_aggregator(path: str) -> None:
-    """Read the settings of the aggregator, so that a mistake ends the command before anything is served.
-
-    Raises:
-        MissingExtraError: The packages of the extra `x402` are missing.
-        InvalidArgumentError: A setting is unknown, missing or out of its limits.
-        InvalidKeyError: A key is missing or malformed.
-        DeploymentRecordError: A deployment record cannot be read.
-    """
+    """Read the settings of the aggregator, so that a mistake ends the command before anything is served."""
     require_modules("x402", *_PACKAGES_OF_X402)
     from bilateral.x402.aggregator.configuration import read_aggregator_settings  # noqa: PLC0415  # slow to import
 

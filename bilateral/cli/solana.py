@@ -82,7 +82,6 @@ class OwnerOptions:
         """Write an agent, and show the transaction.
 
         Args:
-            invocation: The invocation.
             change: Sends the change, and returns the transaction.
 
         Raises:
@@ -139,11 +138,7 @@ def _chain(text: str) -> Any:
 
 
 def _secret(content: bytes, path: Path) -> bytes:
-    """Read the key file of Solana's tools: a JSON list of 64 bytes.
-
-    Raises:
-        KeyUnavailableError: The file is another one.
-    """
+    """Read the key file of Solana's tools: a JSON list of 64 bytes."""
     try:
         secret = bytes(json.loads(content))
     except (ValueError, TypeError, RecursionError):

@@ -47,8 +47,6 @@ class ChangeOptions:
         """Return the filter of the changes of some agents and accounts, or of all.
 
         Args:
-            connection: The database.
-            agents: The ids of the agents.
             accounts: The addresses.
 
         Raises:

@@ -189,11 +189,7 @@ def retire(
 
 
 def _matching(signers: list[Signer], digits: str) -> str:
-    """Return the listed key that begins with some digits.
-
-    Raises:
-        InvalidArgumentError: The digits are too few, or fit no key or several.
-    """
+    """Return the listed key that begins with some digits."""
     digits = digits.lower().removeprefix("0x")
     if len(digits) < _MIN_DIGITS:
         raise InvalidArgumentError(f"{quoted(digits)} has fewer than {_MIN_DIGITS} digits of a public key")
@@ -204,11 +200,7 @@ def _matching(signers: list[Signer], digits: str) -> str:
 
 
 def _signing_key(invocation: Invocation, keystore: Path | None, algorithm: str) -> InteractionKey:
-    """Return the key to add.
-
-    Raises:
-        KeyUnavailableError: It is missing or malformed.
-    """
+    """Return the key to add."""
     from bilateral.x402.proof.errors import InvalidKeyError  # noqa: PLC0415  # slow, and an extra
     from bilateral.x402.proof.keys import key_from_environment, key_from_keystore  # noqa: PLC0415
 

@@ -61,7 +61,6 @@ class Sealed:
 
     Attributes:
         chain_id: EIP-155 id of the chain.
-        registry: The registry.
         opening: The opening of the seal.
         signed: The envelope that was signed last; None if the program ended before it signed.
     """
@@ -77,11 +76,6 @@ class BlindVault:
     """A file of openings. Programs may share it, and a crash loses no opening of a signed envelope."""
 
     def __init__(self, path: str | Path) -> None:
-        """Name the file; it is made on first use, readable for its owner alone.
-
-        Args:
-            path: The file, an SQLite database.
-        """
         self.path = Path(path)
 
     def keep(
@@ -128,7 +122,6 @@ class BlindVault:
         Args:
             registry: The identity registry of the server's agent.
             client: The account that paid.
-            interaction: The id of the interaction.
 
         Returns:
             The number of the client's interactions until now, this one included.

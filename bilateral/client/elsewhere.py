@@ -16,7 +16,6 @@ class SignatureNeededError(Exception):
     """The account has to sign a message before the work can go on.
 
     Attributes:
-        account: The account.
         typed_data: The message, as `eth_signTypedData_v4` takes it; None for a message of bytes.
         message: The bytes, as `personal_sign` takes them (EIP-191); None for a typed message.
     """

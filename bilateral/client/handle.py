@@ -22,7 +22,6 @@ class SentTransaction(Generic[T]):
     """The transaction of a write."""
 
     def __init__(self, sent: Sent[T] | None) -> None:
-        """Show a transaction; None until a batch sends it."""
         self._sent = sent
 
     def mark_sent(self, sent: Sent[T]) -> None:
@@ -50,11 +49,7 @@ class SentTransaction(Generic[T]):
         return None if self._sent is None else self._sent.raw
 
     def _require_sent(self) -> Sent[T]:
-        """Return the transaction.
-
-        Raises:
-            NotSentError: The batch was not sent yet.
-        """
+        """Return the transaction."""
         if self._sent is None:
             raise NotSentError("the batch was not sent yet")
         return self._sent

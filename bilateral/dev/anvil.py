@@ -24,18 +24,9 @@ INTERRUPTIONS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGQUIT)
 
 
 class Interrupted(BaseException):
-    """A signal asks this process to end.
-
-    Attributes:
-        signal: The signal.
-    """
+    """A signal asks this process to end."""
 
     def __init__(self, number: int) -> None:
-        """Remember the signal.
-
-        Args:
-            number: Its number.
-        """
         super().__init__(f"interrupted by {signal.Signals(number).name}")
         self.signal = number
 
@@ -93,7 +84,6 @@ def running_anvil(program: Path, *options: str, port: int = 0, states: int = 256
     which no process can handle, anvil is ended too.
 
     Args:
-        program: The program.
         *options: Further options of anvil, as `--chain-id`, `84532`.
         port: The port of its RPC; 0 for any free one.
         states: The number of blocks whose states it keeps, in memory.
@@ -162,16 +152,11 @@ class Release:
     """Lets interruptions through, once it is called."""
 
     def __init__(self) -> None:
-        """Begin by holding them back."""
         self._open = False
         self._held: int | None = None
 
     def __call__(self) -> None:
-        """Let signals through, first a signal that was held back.
-
-        Raises:
-            Interrupted: If one was held back.
-        """
+        """Let signals through, first a signal that was held back."""
         self._open = True
         if self._held is not None:
             raise Interrupted(self._held)

@@ -79,7 +79,6 @@ class LocalChain:
 
         Args:
             token: The address of the token.
-            account: The account.
             amount: The amount, in the token's smallest unit.
         """
         contract = self._web3.eth.contract(address=Web3.to_checksum_address(token), abi=[_MINT])
@@ -102,11 +101,7 @@ class LocalChain:
         return {"address": receipt["contractAddress"], "block": receipt["blockNumber"]}
 
     def _mined(self, transaction: Any) -> Any:
-        """Wait for a transaction, and return its receipt.
-
-        Raises:
-            RuntimeError: It was reverted.
-        """
+        """Wait for a transaction, and return its receipt."""
         receipt = self._web3.eth.wait_for_transaction_receipt(transaction, poll_latency=_POLL_SECONDS)
         if receipt["status"] != 1:
             raise RuntimeError(f"transaction {transaction.hex()} was reverted")

@@ -95,9 +95,6 @@ def facilitator_app(rpc: str, secret: str, network: str, registry: str | None = 
 def facilitator_app_of(facilitator: x402FacilitatorSync) -> FastAPI:
     """Put a facilitator of the SDK behind its HTTP interface.
 
-    Args:
-        facilitator: The facilitator.
-
     Returns:
         The application.
     """

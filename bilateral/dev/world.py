@@ -83,7 +83,6 @@ class World:
 
     Attributes:
         rpc_url: The URL of the chain's JSON-RPC.
-        facilitator_url: The URL of the facilitator.
         weather_url: The URL of the seller's paid route.
         token: The address of the payment token.
         deployment: The registries.
@@ -123,7 +122,6 @@ def running_world(anvil: Path, folder: Path, ports: Ports) -> Iterator[World]:
     Args:
         anvil: The program that runs the chain.
         folder: The folder for the deployment record.
-        ports: The ports.
 
     Yields:
         The market.
@@ -174,7 +172,6 @@ def write_environment(path: Path, variables: Mapping[str, str]) -> None:
 
     Args:
         path: The file.
-        variables: The variables.
     """
     path.touch(_MODE)
     exports = "".join(f"export {name}={shlex.quote(value)}\n" for name, value in variables.items())

@@ -129,7 +129,6 @@ class FeedbackFile(DocumentModel):
         a2a: The A2A skills that were used.
         oasf: The OASF skills and domains that were used.
         context: Other data of the client.
-        proof_of_payment: The payment.
         task_ref: The payment's transaction reference (x402 extension, as are the following).
         interaction_hash: The hash that the agent signed, in hexadecimal digits.
         agent_signature: The agent's signature of it, in hexadecimal digits.
@@ -257,7 +256,6 @@ def prepare_feedback_file(  # noqa: PLR0913  # the published SDKs' arguments
     Args:
         text: The client's comment.
         capability: The kind of MCP capability that was used; with `name`, becomes `mcp.tool`, `.prompt` or `.resource`.
-        name: Its name.
         skill: The A2A skill or skills that were used; becomes `a2a.skills`.
         task: The A2A task; becomes `a2a.taskId`.
         context: The A2A context's id, which becomes `a2a.contextId`; or an object, which is kept as `context` and whose

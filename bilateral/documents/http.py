@@ -292,7 +292,6 @@ class _GuardedTransport(httpx.BaseTransport):
     """The transport by which `httpx` uses guarded connections."""
 
     def __init__(self, deadline: Deadline, network: Network) -> None:
-        """Make a pool of guarded connections."""
         self._pool = httpcore.ConnectionPool(
             ssl_context=network.ssl_context or _usual_context(),
             network_backend=GuardedBackend(
@@ -375,11 +374,7 @@ def _parse(url: str) -> httpx.URL:
 
 
 def _is_loadable(url: httpx.URL) -> bool:
-    """Return whether a URL is of http or https, with a host and a valid port.
-
-    Raises:
-        UnicodeError: The host is malformed IDNA.
-    """
+    """Return whether a URL is of http or https, with a host and a valid port."""
     has_port = url.port is None or 0 < url.port <= _MAX_PORT
     return url.scheme in _PORTS and bool(url.host) and has_port
 

@@ -107,7 +107,6 @@ class PinningStore:
     The service fetches the document from the node, so the node must be reachable until the service has pinned it.
 
     Attributes:
-        node: The node.
         api_url: The service's URL, to which `/pins` is appended.
         token: The access token, which is sent as Bearer authentication, and which neither errors nor logs show.
         limits: The limits for one document. Its seconds include the wait for the pin.

@@ -55,7 +55,6 @@ class Document:
     """A document as it was loaded.
 
     Attributes:
-        uri: Its URI.
         content: Its bytes.
         integrity: The proof that its author published these bytes: the URI itself has them ("inline"), or its CID or
             its hash on chain was checked. None if there is only the server's word.

@@ -25,11 +25,6 @@ class Deadline:
     """The end of the time for one document."""
 
     def __init__(self, seconds: float) -> None:
-        """Begin now.
-
-        Args:
-            seconds: The time allowed.
-        """
         self._seconds = seconds
         self._end = time.monotonic() + seconds
 

@@ -130,7 +130,6 @@ class RegistrationFile(DocumentModel):
         name: The agent's name.
         description: A description of the agent.
         image: The URI of its picture.
-        services: Its services.
         endpoints: The name of `services` in October 2025; read by `all_services`.
         x402_support: True if it takes x402 payments.
         active: True if it is in service.

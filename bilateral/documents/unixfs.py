@@ -28,7 +28,6 @@ def is_of_block(cid: Cid, content: bytes) -> bool:
     """Return True if a CID is that of a file of one block: the content alone, or as a leaf in dag-pb.
 
     Args:
-        cid: The CID.
         content: The whole file.
     """
     if cid.codec != RAW:

@@ -46,7 +46,6 @@ class AccountSuspicion:
     """The place of the account in the ranking of a chain's trust analysis.
 
     Attributes:
-        chain_id: The chain.
         judgement: The judgement about it.
     """
 
@@ -104,7 +103,6 @@ def account_page(connection: Connection, registries: Registries, address: str) -
     """Read the page of an account.
 
     Args:
-        connection: The database.
         registries: The indexed registries.
         address: The account, in checksum form.
     """

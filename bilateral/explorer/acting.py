@@ -78,7 +78,6 @@ class ActPage:
 
     Attributes:
         form: The form, with the values of the path's query.
-        chain_id: The chain.
         agent: The agent that it is about; None for an action about none.
         names: The agent's name, by its short id.
         shows: The path of the result. `{block}`, `{log}` and `{id}` stand for what the transaction's event says.
@@ -109,9 +108,7 @@ def act_page(
     """Read the page on which a visitor acts.
 
     Args:
-        connection: The database.
         registries: The indexed registries.
-        action: The action.
         query: The query of the path, which fills fields.
         offers: The services of the operator.
 

@@ -34,7 +34,6 @@ class Detector:
     """A detector. A test compares these words with `docs/trust.md`.
 
     Attributes:
-        name: Its name.
         finds: The pattern that it finds.
         evades: The attack that it would miss, and the cost of that attack.
     """
@@ -146,14 +145,12 @@ class AnalysisPage:
     """The content of a chain's page.
 
     Attributes:
-        chain_id: The chain.
         run: The stored analysis; None if there is none.
         findings: Its findings, the strongest first.
         parties: Who acted in the first of them, about whom, and when, by their ids.
         names: The names of the agents that these are about, by short id.
         doubts: Those of them that are held back or contested, by short id.
         clusters: Its clusters of accounts.
-        detectors: The detectors.
         measured: Figures of the analysis, on worlds whose truth is known.
         progress: The chain's progress.
     """
@@ -175,8 +172,6 @@ class FindingPage:
     """The content of a finding's page.
 
     Attributes:
-        chain_id: The chain.
-        finding: The finding.
         detector: Its detector; None if this package does not know it.
         members: Its accounts.
         agents: The first agent that each of them owns, as a short id.
@@ -204,7 +199,6 @@ class ClusterPage:
     """The content of a cluster's page.
 
     Attributes:
-        chain_id: The chain.
         cluster: The number of the cluster.
         accounts: Its accounts, the most suspicious first: the first 200.
         findings: The strongest findings that name one of them.
@@ -226,8 +220,6 @@ def analysis_page(connection: Connection, chain_id: int, identity: str) -> Analy
     """Read the page of a chain's analysis.
 
     Args:
-        connection: The database.
-        chain_id: The chain.
         identity: The identity registry.
     """
     run = analysis_run(connection, chain_id, identity)
@@ -254,9 +246,7 @@ def cluster_page(
     """Read the page of a cluster.
 
     Args:
-        connection: The database.
         registries: The indexed registries.
-        chain_id: The chain.
         identity: The identity registry.
         cluster: The number of the cluster.
 
@@ -278,11 +268,8 @@ def finding_page(
     """Read the page of a finding.
 
     Args:
-        connection: The database.
         registries: The indexed registries.
-        chain_id: The chain.
         identity: The identity registry.
-        finding_id: The finding.
 
     Returns:
         The content; None if there is no such finding.

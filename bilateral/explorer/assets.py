@@ -43,7 +43,6 @@ class Asset:
     Attributes:
         name: Its name with its hash, such as `style.0123456789ab.css`.
         body: Its bytes.
-        media_type: Its media type.
     """
 
     name: str

@@ -36,7 +36,6 @@ def badge(agent: str, standings: Sequence[Standing], side: str) -> str:
 
     Args:
         agent: The agent's short id.
-        standings: Its standings.
         side: `server` or `client`.
     """
     held = next((standing for standing in standings if standing.side == side), None)

@@ -23,16 +23,12 @@ class BuyerRecord:
     """The payments of an account on one chain, and the scores that two policies give for them.
 
     Attributes:
-        account: The account.
-        chain_id: The chain.
         payments: The payments to agents of others.
         dollars: Their sum.
         sellers: The agents that were paid.
         reviews: The reviews that the buyer gave.
         score: The score by the specification's formula, 0 to 100.
-        tier: Its tier.
         independent_score: The score for dealings with independent sellers alone.
-        independent_tier: Its tier.
         reasons: Why dealings were left out of the latter, or need care.
     """
 
@@ -55,7 +51,6 @@ def buyer_records(
     """Return the records of accounts on each chain where they paid, with the scores of this moment.
 
     Args:
-        connection: The database.
         indexed: The chains.
         accounts: The accounts, in checksum form.
     """

@@ -174,7 +174,6 @@ def interval(least: float, rating: float, greatest: float, kind: str) -> Markup:
 
     Args:
         least: The value that it has at least.
-        rating: The rating.
         greatest: The value that it has at most.
         kind: The class of its colour: `s` or `c`.
     """

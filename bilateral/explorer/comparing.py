@@ -25,7 +25,6 @@ class Compared:
     """One of the agents.
 
     Attributes:
-        agent: The agent.
         as_server: The agent as a server.
         as_client: The agent as a client.
         standings: Its standings, as a server and as a client if it has one.
@@ -42,8 +41,6 @@ class TagRow:
     """The means of the agents under one tag.
 
     Attributes:
-        side: The side.
-        tag: The tag.
         means: The mean of each agent; None for one without such values.
         counts: The number of its values.
         registries: The registry of its values.
@@ -87,7 +84,6 @@ def compare_page(
     """Read the page.
 
     Args:
-        connection: The database.
         registries: The indexed registries.
         wanted: The ids, as they were asked for.
         keys: The agents.

@@ -65,7 +65,6 @@ def directly(connection: Connection, registries: Registries, words: str) -> tupl
     """Return the pages that the words of a search name.
 
     Args:
-        connection: The database.
         registries: The indexed registries.
         words: The words, such as `8453:247`, `base/247`, `#247`, `0x…` or `starred`.
     """

@@ -40,7 +40,6 @@ def evidence_of(connection: Connection, registries: Registries, entries: Iterabl
     """Return the evidence of each feedback, by the path of its page.
 
     Args:
-        connection: The database.
         registries: The indexed registries.
         entries: The feedback, of any chains and agents.
     """

@@ -14,7 +14,6 @@ class Field:
 
     Attributes:
         name: Its name in the body of the request.
-        label: Its label.
         hint: A sentence below it.
         kind: `text`, `area`, `number`, `check`, `payment`, or `key`: one that the link to the page fills.
         is_required: True if it must be filled.
@@ -41,7 +40,6 @@ class Form:
         action: The action's name in the API.
         title: The title of its page; an agent's name may follow.
         intro: A sentence about it.
-        fields: Its fields.
         shows: The place where its result is shown: `rating`, `row`, `agent`, `new agent` or `validation`;
             empty for a signature alone.
         says: The sentence about what is signed. Names of fields in braces stand for their values; a part in brackets

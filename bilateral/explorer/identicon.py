@@ -37,7 +37,6 @@ def identicon(seed: str, size: int = 32) -> Markup:
     """Return the picture of an id as SVG.
 
     Args:
-        seed: The id.
         size: The width and the height in pixels.
     """
     background, filled = cells(seed)

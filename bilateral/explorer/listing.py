@@ -56,7 +56,6 @@ class RatingsPage:
     """The content of the page. One of the lists has entries.
 
     Attributes:
-        agent: The agent.
         fields: The parameters of the path: side, tag, client, reviewer, payment, blind, registry and cursor.
         side: The kind of the ratings, one of `SIDES`.
         summaries: The summaries of these ratings.
@@ -115,7 +114,6 @@ def ratings_page(
     """Read a page of an agent's ratings.
 
     Args:
-        connection: The database.
         registries: The indexed registries.
         key: The agent.
         path: The path of the page, without parameters.
@@ -165,7 +163,6 @@ def rating_rows(
     """Read up to 1,000 of the ratings that a path asks for, for a file that has all of them.
 
     Args:
-        connection: The database.
         registries: The indexed registries.
         key: The agent.
         parameters: The parameters of the path.
@@ -208,11 +205,7 @@ def authorizing(registries: Registries, key: AgentKey) -> tuple[str, ...]:
 def _wanted(
     connection: Connection, registries: Registries, key: AgentKey, agent: Agent, fields: Mapping[str, str]
 ) -> _Wanted:
-    """Return the ratings that a path asks for.
-
-    Raises:
-        InvalidArgumentError: A parameter is wrong.
-    """
+    """Return the ratings that a path asks for."""
     side = fields.get("side", SIDES[0])
     if side not in SIDES:
         raise InvalidArgumentError(f"side {quoted(side)} is not one of {', '.join(SIDES)}")
@@ -251,12 +244,7 @@ def _wanted(
 
 
 def _reviewers(connection: Connection, registries: Registries, chain_id: int, side: str, text: str) -> tuple[str, ...]:
-    """Return the accounts of a list, or the ids of servers. An agent gives feedback by the accounts that speak as it.
-
-    Raises:
-        InvalidArgumentError: An entry names neither an account nor an agent.
-        MalformedIdentifierError: An agent is of another chain.
-    """
+    """Return the accounts of a list, or the ids of servers. An agent gives feedback by the accounts that speak as it."""
     entries = tuple(text.replace(",", " ").split())
     require_short("reviewers", entries)
     if side in set(RatedSide):

@@ -24,11 +24,7 @@ _MARK: Final = "\u200e"
 
 
 def look_alikes(names: Mapping[str, str | None]) -> frozenset[str]:
-    """Return the ids of agents whose name looks like that of another one.
-
-    Args:
-        names: Names by id.
-    """
+    """Return the ids of agents whose name looks like that of another one."""
     shapes = {id_: shape(name[:MAX_SHOWN]) for id_, name in names.items() if name}
     seen = Counter(shapes.values())
     return frozenset(id_ for id_, reading in shapes.items() if seen[reading] > 1)
@@ -38,9 +34,6 @@ def readings(name: str) -> tuple[str, ...]:
     """Return the texts in plain letters that a person may take a name for. A name that reads in one way has none.
 
     A name with a letter of another alphabet that looks like no plain one has none, either: it is what it seems.
-
-    Args:
-        name: The name.
     """
     written, table = unicodedata.normalize("NFD", name[:MAX_SHOWN]), _stands_for()
     shown = [character for character in written if unicodedata.category(character) not in UNSEEN]
@@ -63,9 +56,6 @@ def shape(name: str) -> str:
 
     Letters of other alphabets stand for those that they look like, as Unicode's table says. Case, blanks and characters
     that nobody sees do not count.
-
-    Args:
-        name: The name.
     """
     table = _stands_for()
     shown = (

@@ -42,8 +42,6 @@ class NamedFinding:
     """A finding that names an account, with who acted and when.
 
     Attributes:
-        chain_id: The chain.
-        finding: The finding.
         part: The account's part in it: `actor`, `beneficiary` or `subject`.
         actors: The first accounts that acted.
         acted: The number of accounts that acted; of many, those among the first 200 accounts.
@@ -79,8 +77,6 @@ def named_findings(
     """Return the strongest findings that name one of some accounts.
 
     Args:
-        connection: The database.
-        chain_id: The chain.
         identity: The identity registry.
         accounts: The accounts, in checksum form.
     """
@@ -95,8 +91,6 @@ def with_parties(
     """Return findings with who acted, about whom, and when.
 
     Args:
-        connection: The database.
-        chain_id: The chain.
         identity: The identity registry.
         about: The findings, each with the part of an account in it.
     """
@@ -123,8 +117,6 @@ def agents_of(connection: Connection, chain_id: int, identity: str, accounts: Se
     """Return the first agent that each account owns, as a short id. Accounts without one are left out.
 
     Args:
-        connection: The database.
-        chain_id: The chain.
         identity: The identity registry.
         accounts: The accounts, in checksum form.
     """
@@ -143,10 +135,7 @@ def moments_of(
     """Return the times of the events of findings, in Unix seconds. Transfers of funds have none in the index.
 
     Args:
-        connection: The database.
-        chain_id: The chain.
         identity: The identity registry.
-        finding_ids: The findings.
     """
     events = [
         (id_, row.table, row.block)

@@ -70,7 +70,6 @@ class NetworkPage:
     """The content of the page.
 
     Attributes:
-        chain_id: The chain.
         agent: The agent whose neighbourhood it is; None for a whole chain.
         nodes: The agents and accounts, those with the most ratings first.
         links: Who rated whom, the most ratings first.
@@ -97,7 +96,6 @@ class RecentNetworks:
         """Return the network of a chain. Two callers at once make it once.
 
         Args:
-            chain_id: The chain.
             limit: The largest number of ratings of each direction.
             make: Makes the network.
         """
@@ -117,9 +115,7 @@ def network_page(connection: Connection, registries: Registries, chain_id: int, 
     """Read the network of a chain's newest ratings.
 
     Args:
-        connection: The database.
         registries: The indexed registries.
-        chain_id: The chain.
         limit: The largest number of ratings of each direction.
     """
     identity = registries.identity_of(chain_id)
@@ -133,7 +129,6 @@ def neighbourhood_page(connection: Connection, registries: Registries, key: Agen
     """Read the network around an agent: its counterparts, and theirs.
 
     Args:
-        connection: The database.
         registries: The indexed registries.
         key: The agent.
     """

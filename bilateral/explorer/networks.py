@@ -45,11 +45,7 @@ def slugs() -> dict[str, int]:
 
 @cache
 def slug_of(chain_id: int) -> str:
-    """Return the name of a chain; its number if it has none.
-
-    Args:
-        chain_id: The chain.
-    """
+    """Return the name of a chain; its number if it has none."""
     return next((name for name, slug in slugs().items() if slug == chain_id), str(chain_id))
 
 
@@ -89,7 +85,6 @@ def rating_path(chain_id: int, block: int, log_index: int) -> str:
     """Return the path of a rating's page.
 
     Args:
-        chain_id: The chain.
         block: The block of its event.
         log_index: The event's place in the block.
     """
@@ -115,7 +110,6 @@ def summary_path(agent: str, summary: RatingSummary, ratings: Sequence[RatingSum
 
     Args:
         agent: The agent's short id.
-        summary: The summary.
         ratings: All summaries of the agent: with others of the same side and tag, the path names the registry.
     """
     same = [other for other in ratings if (other.side, other.tag) == (summary.side, summary.tag)]
@@ -126,7 +120,6 @@ def transaction_link(chain_id: int, transaction: str) -> str | None:
     """Return the address of a transaction at a site that shows them; None if no site is known.
 
     Args:
-        chain_id: The chain.
         transaction: Its hash.
     """
     site = _EXPLORERS.get(chain_id)

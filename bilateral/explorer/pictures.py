@@ -41,12 +41,7 @@ def site_picture() -> bytes:
 
 
 def agent_picture(agent: Agent, standings: Sequence[Standing]) -> bytes:
-    """Return the picture of an agent, as PNG.
-
-    Args:
-        agent: The agent.
-        standings: Its standings.
-    """
+    """Return the picture of an agent, as PNG."""
     by_side = {standing.side: standing for standing in standings}
     name = plain(agent.registration.name if agent.registration else None, _NAME) or f"Agent {agent.agent_id}"
     return _drawn(name, agent.id, *(_words(by_side.get(side)) for side in Side))

@@ -59,11 +59,7 @@ class PrivateTiersPage:
 
 
 def private_tiers_page(connection: Connection) -> PrivateTiersPage:
-    """Return the content of the page.
-
-    Args:
-        connection: The database.
-    """
+    """Return the content of the page."""
     groups = tuple(
         TierGroup(policy, epoch, tier, members, members < LEAST)
         for policy, epoch, sizes in read_last_groups(connection)

@@ -31,7 +31,6 @@ class RatingPage:
         feedback: A client's feedback.
         authorized: A client's feedback that the agent's owner authorised.
         rating: A server's rating of a client or validator.
-        chain_id: The chain.
         names: The names of the agents in it, by short id.
         doubts: Those of them that are held back or contested, by short id.
         file: The file of the feedback, and how it was checked; None if it names none.
@@ -58,7 +57,6 @@ class ValidationPage:
 
     Attributes:
         records: The requests with this name: one for each registry that has one.
-        chain_id: The chain.
         names: The names of the agents, by short id.
         doubts: Those of them that are held back or contested, by short id.
         progress: The chain's progress.
@@ -77,9 +75,7 @@ def rating_page(
     """Read the page of a rating.
 
     Args:
-        connection: The database.
         registries: The indexed registries.
-        chain_id: The chain.
         block: The block of the rating's event.
         log_index: The event's place in the block.
 
@@ -126,9 +122,7 @@ def validation_page(
     """Read the page of a validation.
 
     Args:
-        connection: The database.
         registries: The indexed registries.
-        chain_id: The chain.
         request: The hash that names the request.
 
     Returns:
@@ -144,10 +138,6 @@ def validation_page(
 
 def progress_of(connection: Connection, chain_id: int) -> ChainProgress:
     """Return the progress of an indexed chain.
-
-    Args:
-        connection: The database.
-        chain_id: The chain.
 
     Raises:
         MissingChainError: The visit leaves it out, as its shard does not answer.

@@ -115,7 +115,6 @@ class Frame:
     """The place of a page, for the links in it.
 
     Attributes:
-        path: Its path.
         query: Its query, without the question mark.
         origin: The service's address, such as `https://example.org`: previews need whole addresses. Empty if it is not
             known.

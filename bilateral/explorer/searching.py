@@ -118,7 +118,6 @@ def search_page(connection: Connection, registries: Registries, fields: dict[str
     """Read the page of a search.
 
     Args:
-        connection: The database.
         registries: The indexed registries.
         fields: The filled fields of the form.
 
@@ -155,7 +154,6 @@ def narrowed(fields: Mapping[str, str], facet: Facet, value: str) -> str | None:
 
     Args:
         fields: The filled fields.
-        facet: The facet.
         value: The value of the facet.
     """
     if fields.get(facet.name):
@@ -165,12 +163,7 @@ def narrowed(fields: Mapping[str, str], facet: Facet, value: str) -> str | None:
 
 
 def made_of(page: SearchPage, agent: FoundAgent) -> str | None:
-    """Return the path of the ratings by which an agent passed the first gate: by its reviewers, with its payments.
-
-    Args:
-        page: The page.
-        agent: The agent.
-    """
+    """Return the path of the ratings by which an agent passed the first gate: by its reviewers, with its payments."""
     rating, gates = agent.rating, search_of(page.fields).gates
     if rating is None or not gates:
         return None

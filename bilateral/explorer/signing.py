@@ -69,7 +69,6 @@ def signing_facts(deployment: Deployment, action: str) -> dict[str, Any]:
 
     Args:
         deployment: The registries.
-        action: The action.
     """
     message = _MESSAGES.get(action)
     return {
@@ -124,7 +123,6 @@ def indexed_deployment(registries: Registries, chain_id: int) -> Deployment:
 
     Args:
         registries: The indexed registries.
-        chain_id: The chain.
 
     Raises:
         ChainNotIndexedError: The chain is not indexed.

@@ -139,11 +139,7 @@ def rounded(rating: float | None) -> str:
 
 
 def web_link(uri: str | None) -> str | None:
-    """Return a URI of a stranger if a page may link to it: `http` or `https`, with a host and no user name.
-
-    Args:
-        uri: The URI.
-    """
+    """Return a URI of a stranger if a page may link to it: `http` or `https`, with a host and no user name."""
     try:
         parts = urlsplit(uri or "")
         is_safe = parts.scheme in ("http", "https") and parts.hostname and parts.username is None

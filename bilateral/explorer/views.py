@@ -95,7 +95,6 @@ class Leaders:
     """The agents with the greatest standings on one side, for one tag. Those with little evidence are left out.
 
     Attributes:
-        side: The side.
         tag: The tag; `""` for ratings by servers.
         leaders: The agents, the best first.
     """
@@ -123,7 +122,6 @@ class AgentPage:
     """The content of an agent's page.
 
     Attributes:
-        agent: The agent.
         as_server: The agent as a server.
         as_client: The agent as a client.
         edges: The edges of its neighbourhood.
@@ -189,7 +187,6 @@ def agent_standings(connection: Connection, key: AgentKey) -> tuple[Agent, tuple
     """Read an agent and its standings, without the rest of its page.
 
     Args:
-        connection: The database.
         key: The agent.
 
     Returns:
@@ -203,7 +200,6 @@ def home_page(connection: Connection, side: str | None = None) -> HomePage:
     """Read the first page.
 
     Args:
-        connection: The database.
         side: The side of the rated agents in the latest ratings; None for both.
     """
     progresses, registries = chains(connection), read_registries(connection)  # of one moment
@@ -230,7 +226,6 @@ def latest_of_all(
     """Return the latest feedback and ratings of all chains, the newest first: at most three of one rater.
 
     Args:
-        connection: The database.
         indexed: The indexed chains.
         side: Only ratings of agents as `server` or as `client`; None for both.
     """
@@ -252,7 +247,6 @@ def agent_page(connection: Connection, registries: Registries, key: AgentKey) ->
     """Read the page of an agent.
 
     Args:
-        connection: The database.
         registries: The indexed registries.
         key: The agent.
 
@@ -339,10 +333,8 @@ def side_view(connection: Connection, key: AgentKey, agent: Agent, side: str) ->
     """Return one side of an agent.
 
     Args:
-        connection: The database.
         key: The agent.
         agent: The agent, with its summaries.
-        side: The side.
     """
     ratings = [rating for rating in agent.ratings if rating.side == side and scale_of_tag(rating.tag) is not None]
     if not ratings:

@@ -85,12 +85,8 @@ class Helper:
     """Reads ranges of one chain's past.
 
     Args:
-        engine: The database.
         settings: The chain's settings.
         stop: Set to make the helper give up its range.
-
-    Attributes:
-        chain_id: The chain.
 
     Raises:
         NoEndpointError: No endpoint says which chain it is of.
@@ -149,11 +145,7 @@ class Helper:
         return Progress.FILLED
 
     def _read(self, source: Source, claim: Claim, head: int) -> None:
-        """Read a range, and store it, in parts if it has many events.
-
-        Raises:
-            RangeLostError: Another process took the range.
-        """
+        """Read a range, and store it, in parts if it has many events."""
         began, events = time.monotonic(), 0
         rest: Claim | None = claim
         try:
@@ -194,11 +186,7 @@ class Helper:
         self._blocks = max(1, min(_MOST_BLOCKS, int(blocks * share)))
 
     def _require_chain(self, source: Source) -> None:
-        """Compare a block that the database has with the endpoint's.
-
-        Raises:
-            OtherChainError: They differ, deep in the chain.
-        """
+        """Compare a block that the database has with the endpoint's."""
         deep = self._pool.head(source) - JOURNAL_BLOCKS
         known = next(iter(ChainStore(self._engine, self.chain_id, PROJECTIONS).checkpoints(deep)), None)
         if known is None or known.number < 0:
@@ -216,7 +204,6 @@ def fill_chains(engine: Engine, settings: IndexSettings, *, stop: threading.Even
     """Help with the past of some chains until all of it is claimed, or the process is stopped.
 
     Args:
-        engine: The database.
         settings: The chains.
         stop: Set to end the process. The range under way is given up.
 

@@ -9,7 +9,6 @@ class CursorMovedError(BilateralError):
     """Another worker indexes the same chain and was faster. Nothing was lost; read the cursor again.
 
     Attributes:
-        chain_id: The chain.
         block: The block at which the cursor was expected.
     """
 
@@ -22,11 +21,7 @@ class CursorMovedError(BilateralError):
 
 
 class AnalysisOutdatedError(BilateralError):
-    """Reorganisations replaced the analysed blocks while the analysis ran, several times. Run it again.
-
-    Attributes:
-        chain_id: The chain.
-    """
+    """Reorganisations replaced the analysed blocks while the analysis ran, several times. Run it again."""
 
     reason = "analysis_outdated"
 
@@ -177,7 +172,6 @@ class OtherRegistriesError(BilateralError):
     """The database has a chain with other registries than those that are to be indexed now.
 
     Attributes:
-        chain_id: The chain.
         added: The addresses that the database lacks.
         left_out: The addresses that only the database has.
     """
@@ -214,7 +208,6 @@ class OtherFirstBlockError(BilateralError):
     """The database has a chain from another first block on than the settings name.
 
     Attributes:
-        chain_id: The chain.
         begun: The first block that the database has.
         wanted: The first block of the settings.
     """
@@ -238,7 +231,6 @@ class FirstBlockAheadError(BilateralError):
     """A chain does not reach the first block to index yet.
 
     Attributes:
-        chain_id: The chain.
         first_block: The first block to index.
         head: The number of the chain's last block.
     """
@@ -298,11 +290,7 @@ class ShardFailedError(DatabaseUnavailableError):
 
 
 class MissingChainError(DatabaseUnavailableError):
-    """The shard of a chain does not answer, so an answer about the chain would lack rows. Others get theirs.
-
-    Attributes:
-        chain_id: The chain.
-    """
+    """The shard of a chain does not answer, so an answer about the chain would lack rows. Others get theirs."""
 
     def __init__(self, chain_id: int) -> None:
         super().__init__(
@@ -316,7 +304,6 @@ class NotIndexedError(BilateralError):
 
     Attributes:
         kind: The kind of thing, such as `chain`.
-        name: Its id.
     """
 
     reason = "not_indexed"

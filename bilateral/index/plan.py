@@ -17,9 +17,7 @@ class Constant:
     """A figure that the plan rests on.
 
     Attributes:
-        name: Its name.
         value: The figure.
-        unit: Its unit.
         source: The page or command that measured it, or the words "assumed" and why.
     """
 
@@ -85,7 +83,6 @@ class Line:
 
     Attributes:
         part: `index`, `api` or `analysis`.
-        question: The question.
         arithmetic: The arithmetic, with numbers.
         answer: The answer, with its unit.
     """
@@ -126,11 +123,7 @@ class Size:
 
 
 def plan(size: Size) -> list[Line]:
-    """Return the plan of an index, its service and its analysis.
-
-    Args:
-        size: The size.
-    """
+    """Return the plan of an index, its service and its analysis."""
     return [*_index(size), *_api(size), *_analysis(size)]
 
 

@@ -168,7 +168,6 @@ class _Body:
     """The body of a reply, decompressed as it arrives and never beyond the limit."""
 
     def __init__(self, method: str, headers: list[tuple[bytes, bytes]]) -> None:
-        """Choose the decoder by the reply's headers."""
         encoding = _header(headers, b"content-encoding").lower()
         if encoding not in (b"", b"identity", b"gzip"):
             raise MalformedNodeAnswerError(f"the node answers {method} in an encoding that was not requested")

@@ -283,7 +283,6 @@ def result_of(method: str, answer: Any, id_: int | None = None) -> Any:
 
     Args:
         method: The method, for messages.
-        answer: The answer.
         id_: The request's id; None if the connection matches answers itself.
 
     Raises:
@@ -307,12 +306,7 @@ def result_of(method: str, answer: Any, id_: int | None = None) -> Any:
 
 
 def _require_status(method: str, reply: Reply, *, is_read: bool) -> None:
-    """Raise the error for an HTTP error status. A JSON-RPC error in the body says more than the status.
-
-    Raises:
-        NodeError: The body is a JSON-RPC error, or the status means that a read is too large.
-        NodeUnreachableError: The status is another error.
-    """
+    """Raise the error for an HTTP error status. A JSON-RPC error in the body says more than the status."""
     if reply.status == HTTPStatus.OK:
         return
     error = _error_in(reply.body)

@@ -143,7 +143,6 @@ def read_answer(wanted: LogFilter, first: int, last: int, answer: Any) -> list[R
         wanted: The filter.
         first: The first block that was asked for.
         last: The last block that was asked for.
-        answer: The answer.
 
     Raises:
         MalformedNodeAnswerError: The answer is not a list of logs, or a log does not match filter and range.

@@ -36,9 +36,6 @@ class Batch:
     """Several requests to the node at once.
 
     The answer is a list in the same order. It holds each `result`, or the exception that `Rpc` would throw.
-
-    Attributes:
-        requests: The requests.
     """
 
     requests: tuple[Rpc, ...]
@@ -46,11 +43,7 @@ class Batch:
 
 @dataclass(frozen=True)
 class Blocking:
-    """A call of a function that may take long, such as loading a document or signing. The answer is its result.
-
-    Attributes:
-        function: The function.
-    """
+    """A call of a function that may take long, such as loading a document or signing. The answer is its result."""
 
     function: Callable[[], Any]
 

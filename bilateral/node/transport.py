@@ -62,7 +62,6 @@ class Transport:
         """Send a request.
 
         Args:
-            method: The method.
             parameters: Its parameters, as JSON values.
 
         Returns:
@@ -85,9 +84,6 @@ class Transport:
 
     def batch(self, requests: Sequence[Rpc]) -> list[Any]:
         """Send several requests at once; one by one to a provider, or to a node that refuses batches.
-
-        Args:
-            requests: The requests.
 
         Returns:
             For each request its result, or the `NodeError` or `MalformedNodeAnswerError` that it met.
@@ -201,13 +197,7 @@ def require_duration(name: str, seconds: float) -> None:
 
 
 def _rethrow(method: str, failure: Exception) -> NoReturn:
-    """Turn a provider's exception into an error of this package. Its text may hold a URL with a key, and is not shown.
-
-    Raises:
-        NodeTimeoutError: The node does not answer in time.
-        MalformedNodeAnswerError: The answer is not JSON.
-        NodeUnreachableError: Anything else.
-    """
+    """Turn a provider's exception into an error of this package. Its text may hold a URL with a key, and is not shown."""
     if isinstance(failure, TimeoutError) or "Timeout" in type(failure).__name__:
         raise NodeTimeoutError(f"the node does not answer {method} in time") from None
     status = getattr(getattr(failure, "response", None), "status_code", None) or getattr(failure, "status", None)

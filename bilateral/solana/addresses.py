@@ -65,7 +65,6 @@ def program_address(program: str, *seeds: bytes) -> tuple[str, int]:
     """Derive an address of a program: the first one off the curve, from bump 255 down.
 
     Args:
-        program: The program.
         *seeds: The seeds, at most 16 of at most 32 bytes, the bump included.
 
     Returns:
@@ -88,7 +87,6 @@ def token_account(owner: str, mint: str, program: str) -> str:
     """Derive the associated token account of an owner.
 
     Args:
-        owner: The owner.
         mint: The token.
         program: The token's program.
 

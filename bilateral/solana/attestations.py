@@ -60,10 +60,7 @@ class FeedbackData:
         task_ref: The hash that names the task, see `task_ref_of`.
         agent: The agent's mint.
         counterparty: The account that gives the feedback.
-        outcome: The outcome.
         data_hash: The hash of request and response that the agent signs.
-        content_type: The type of the content.
-        content: The content.
 
     Raises:
         InvalidArgumentError: A field is outside of its limits, or the agent is its own counterparty.
@@ -196,7 +193,6 @@ class Attestation:
 
     Attributes:
         schema: The address of the schema.
-        data: The data.
         signatures: One or two signatures.
     """
 
@@ -251,8 +247,6 @@ def feedback_content(value: int, decimals: int, tag1: str = "", tag2: str = "") 
     """Return a value and two tags as JSON, with the names that SATI's own client writes.
 
     Args:
-        value: The value.
-        decimals: Its decimals.
         tag1: The main tag.
         tag2: The second tag.
     """

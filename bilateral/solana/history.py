@@ -65,9 +65,7 @@ def require_unchanged(node: SolanaNode, agent: ReadAgent, slot: int) -> Operatio
     watched accounts are searched.
 
     Args:
-        node: The node.
         agent: The agent as it is.
-        slot: The slot.
 
     Raises:
         AgentRefusedError: It may have changed since, or the node does not keep everything since.
@@ -96,12 +94,7 @@ def require_unchanged(node: SolanaNode, agent: ReadAgent, slot: int) -> Operatio
 
 
 def block_at(node: SolanaNode, moment: datetime) -> Operation[int]:
-    """Return the last block that is not later than a moment, by halving. Skipped slots have no block.
-
-    Args:
-        node: The node.
-        moment: The moment.
-    """
+    """Return the last block that is not later than a moment, by halving. Skipped slots have no block."""
     yield from node.require_chain()
     commitment = {"commitment": node.commitment}
     low, high = yield from _all([Rpc("getFirstAvailableBlock"), Rpc("getSlot", (commitment,))])
@@ -167,11 +160,7 @@ def _inner(instruction: Mapping[str, Any], accounts: list[str]) -> tuple[str, tu
 
 
 def _later(entries: list[dict[str, Any]], slot: int) -> list[str]:
-    """Return the successful transactions after a slot.
-
-    Raises:
-        AgentRefusedError: There are more than a page.
-    """
+    """Return the successful transactions after a slot."""
     later = [entry for entry in entries if whole(entry.get("slot")) > slot]
     if len(later) >= _PAGE:
         raise _not_provable(f"at least {_PAGE} transactions touched the agent after slot {slot}")
@@ -181,11 +170,7 @@ def _later(entries: list[dict[str, Any]], slot: int) -> list[str]:
 
 
 def _all(requests: list[Rpc]) -> Operation[list[Any]]:
-    """Send requests as one batch, and return their answers.
-
-    Raises:
-        NodeError: The node returns an error to one of them.
-    """
+    """Send requests as one batch, and return their answers."""
     results: list[Any] = yield Batch(tuple(requests))
     for result in results:
         if isinstance(result, Exception):

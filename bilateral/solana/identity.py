@@ -91,7 +91,6 @@ class SatiIdentity(Closing):
 
         Args:
             mint: The agent's mint.
-            uri: The URI.
 
         Returns:
             The transaction's id.
@@ -142,11 +141,7 @@ class SatiIdentity(Closing):
         return self._run(self._transfer(mint, to))
 
     def _owned(self, mint: str) -> Operation[SatiAgent]:
-        """Read an agent that this owner holds and controls.
-
-        Raises:
-            SolanaWriteError: Somebody else does.
-        """
+        """Read an agent that this owner holds and controls."""
         agent = yield from read_agent(self._node, mint)
         if agent.holder != self.address:
             raise SolanaWriteError(

@@ -28,7 +28,6 @@ class Account:
     """An account that an instruction names.
 
     Attributes:
-        address: The address.
         is_signer: True if it must sign.
         is_writable: True if the instruction may change it.
     """
@@ -40,13 +39,7 @@ class Account:
 
 @dataclass(frozen=True)
 class Call:
-    """An instruction before it is part of a transaction.
-
-    Attributes:
-        program: The program.
-        accounts: The accounts.
-        data: The data.
-    """
+    """An instruction before it is part of a transaction."""
 
     program: str
     accounts: Sequence[Account]

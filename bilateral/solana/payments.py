@@ -157,7 +157,6 @@ class FoundPayment:
 
     Attributes:
         amount: The amount that arrived, in the token's smallest unit.
-        slot: The slot.
         time: The slot's time.
     """
 
@@ -172,7 +171,6 @@ def find_payment(
     """Find a payment in the chain.
 
     Args:
-        node: The node.
         expected: The payment.
         transaction: The transaction's id.
         confirmations: 1 for a confirmed transaction, more for a finalized one.
@@ -198,7 +196,6 @@ def arrived(expected: ExpectedPayment, answer: Mapping[str, Any], transaction: s
 
     Args:
         expected: The payment.
-        answer: The answer.
         transaction: The transaction's id.
 
     Raises:
@@ -277,11 +274,7 @@ def _transaction(transaction: str, commitment: Commitment) -> Operation[Any]:
 
 
 def _balance(balances: Any, place: int, mint: str) -> tuple[int, str]:
-    """Return the tokens of an account and its owner, from the balances before or after a transaction.
-
-    Raises:
-        MalformedNodeAnswerError: The balances are malformed, or name the account twice.
-    """
+    """Return the tokens of an account and its owner, from the balances before or after a transaction."""
     if balances is None:
         raise SolanaError("the node does not know the balances of the transaction")
     entries = [entry for entry in answers.records(balances) if entry.get("accountIndex") == place]

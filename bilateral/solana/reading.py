@@ -25,7 +25,6 @@ def read_agent(node: SolanaNode, mint: str, program: str = SATI) -> Operation[Sa
     """Read an agent, and check that its accounts prove it.
 
     Args:
-        node: The node.
         mint: The agent's mint.
         program: SATI's program.
 
@@ -67,22 +66,13 @@ def _read_once(node: SolanaNode, mint: str, program: str) -> Operation[SatiAgent
 
 
 def _require_same(mint: str, account: Account | None, again: Account | None, slot: int) -> None:
-    """Check that a mint has not changed between two answers.
-
-    Raises:
-        InconsistentNodeError: It has.
-    """
+    """Check that a mint has not changed between two answers."""
     if again != account:
         raise InconsistentNodeError(f"the agent {mint} changed while it was read, by slot {slot}: try again")
 
 
 def _largest_account(node: SolanaNode, mint: str, holder: str) -> Operation[str]:
-    """Ask for the account that holds an agent, if it is not the associated one of the update authority.
-
-    Raises:
-        AgentRefusedError: Nobody holds it.
-        SolanaError: The node does not say.
-    """
+    """Ask for the account that holds an agent, if it is not the associated one of the update authority."""
     try:
         answer = yield from node.ask(Rpc("getTokenLargestAccounts", (mint, {"commitment": node.commitment})))
     except NodeError as error:

@@ -54,7 +54,6 @@ def agent_registries(chain: ChainId, names: Collection[str] | None = None) -> di
     """Return the operations that read agents of a node, by the program of their registry.
 
     Args:
-        chain: The chain.
         names: The names of the registries; all of the chain by default.
 
     Raises:

@@ -55,7 +55,6 @@ class Record:
         asset: The asset, the agent's `agentId`.
         wallet: The proven wallet; None without one.
         uri: The URI of the registration file.
-        name: The name.
     """
 
     collection: str
@@ -95,10 +94,8 @@ class Agent8004:
         uri: The URI of the registration file.
         wallet: The account to which payments go.
         wallet_source: `proven`, or `owner` if the agent has no wallet of its own.
-        name: The name.
         remarks: Deviations that do not make the agent unusable; there are none.
         slot: The slot of the node's answer.
-        program: The program.
     """
 
     asset: str
@@ -123,7 +120,6 @@ def agent_address(asset: str, program: str) -> str:
 
     Args:
         asset: The agent's asset.
-        program: The program.
 
     Raises:
         MalformedIdentifierError: An address is malformed.
@@ -137,7 +133,6 @@ def agent_8004_of(asset: str, accounts: tuple[Account | None, Account | None], p
     Args:
         asset: The agent's asset.
         accounts: The account of the program, and that of the asset, of one answer.
-        program: The program.
         slot: The slot of the answer.
 
     Raises:
@@ -175,7 +170,6 @@ def read_agent_8004(node: SolanaNode, asset: str, program: str) -> Operation[Age
     """Read an agent in one request, so that its accounts belong together.
 
     Args:
-        node: The node.
         asset: The agent's asset.
         program: The program on the node's chain.
 
@@ -191,12 +185,7 @@ def read_agent_8004(node: SolanaNode, asset: str, program: str) -> Operation[Age
 
 
 def _owner_of(asset: str, account: Account | None, collection: str) -> str:
-    """Return the owner of an asset of Metaplex Core.
-
-    Raises:
-        AgentRefusedError: It was burnt, or is not an asset of the collection.
-        MalformedAccountError: Its bytes are too short.
-    """
+    """Return the owner of an asset of Metaplex Core."""
     if account is None or account.owner != CORE:
         raise _unregistered(asset, "it is not an asset of Metaplex Core")
     fields = Fields(account.content, "an asset of Metaplex Core")
@@ -210,11 +199,7 @@ def _owner_of(asset: str, account: Account | None, collection: str) -> str:
 
 
 def _optional(fields: Fields) -> str | None:
-    """Read an optional address: a byte that says whether it is there, and the address if it is.
-
-    Raises:
-        MalformedAccountError: The byte is neither 0 nor 1.
-    """
+    """Read an optional address: a byte that says whether it is there, and the address if it is."""
     is_present = fields.number(1)
     if is_present > 1:
         raise fields.malformed("an optional address is neither present nor absent")

@@ -69,7 +69,6 @@ class MintedAgent:
     """An agent as its mint shows it. Its holder is not known yet.
 
     Attributes:
-        metadata: The metadata.
         member: The membership.
         is_soulbound: True if the agent cannot be transferred.
         pointer_authority: The account that may point to other metadata; None if nobody may.
@@ -141,7 +140,6 @@ def minted_agent(mint: str, account: Account | None, registry: Registry) -> Mint
     """Judge the account of an agent's mint.
 
     Args:
-        mint: The mint.
         account: Its account; None if there is none.
         registry: SATI's registry.
 

@@ -85,7 +85,6 @@ def send(node: SolanaNode, calls: Sequence[Call], keypair: Keypair, seconds: flo
     """Simulate a transaction, send it once, and wait for it.
 
     Args:
-        node: The node.
         calls: The instructions.
         keypair: The key pair of the only signer.
         seconds: The longest wait for the transaction.
@@ -117,11 +116,7 @@ def send(node: SolanaNode, calls: Sequence[Call], keypair: Keypair, seconds: flo
 
 
 def _found(node: SolanaNode, signature: str, blockhash: str, end: float, refusal: str) -> Operation[str]:
-    """Wait for a transaction by its signature.
-
-    Raises:
-        SolanaWriteError: It failed, expired, or is not known in time.
-    """
+    """Wait for a transaction by its signature."""
     while True:
         # Validity is asked first: a transaction that is missing afterwards, though its blockhash is invalid, is lost.
         is_valid = yield from _is_valid(node, blockhash)

@@ -97,9 +97,7 @@ class TokenAccount:
 
     Attributes:
         mint: The token.
-        owner: The owner.
         amount: The number of tokens.
-        state: The state.
     """
 
     mint: str
@@ -134,10 +132,6 @@ class TokenMetadata:
 
     Attributes:
         update_authority: The account that may change them; None if nobody may.
-        mint: The mint.
-        name: The name.
-        symbol: The symbol.
-        uri: The URI.
         entries: The further texts by their keys.
     """
 

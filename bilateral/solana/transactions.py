@@ -23,7 +23,6 @@ class Instruction:
     Attributes:
         program: The program that runs it; empty if a lookup table names it.
         accounts: The places of its accounts among those of the transaction.
-        data: Its data.
     """
 
     program: str
@@ -40,7 +39,6 @@ class SignedTransaction:
         message: The bytes that every signer signs.
         signers: The number of accounts that must sign. They are the first ones of `accounts`.
         accounts: The accounts that the message names itself.
-        instructions: The instructions.
         has_lookups: True if further accounts come from lookup tables.
         blockhash: The recent blockhash.
     """
@@ -106,11 +104,7 @@ def _skip_lookups(fields: Fields) -> bool:
 
 
 def _require_known_accounts(fields: Fields, accounts: tuple[str, ...], instructions: tuple[Instruction, ...]) -> None:
-    """Check that instructions refer to accounts that the message names.
-
-    Raises:
-        MalformedAccountError: One does not.
-    """
+    """Check that instructions refer to accounts that the message names."""
     for instruction in instructions:
         if not instruction.program or any(place >= len(accounts) for place in instruction.accounts):
             raise fields.malformed("an instruction names an account that the transaction does not have")

@@ -71,11 +71,7 @@ def one_spelling(tables: dict[str, pa.Table]) -> dict[str, pa.Table]:
 
 
 def in_small_letters(texts: pa.Array) -> pa.Array:
-    """Return texts with hexadecimal addresses in small letters. Base58 stays: there, the case of a letter matters.
-
-    Args:
-        texts: The texts.
-    """
+    """Return texts with hexadecimal addresses in small letters. Base58 stays: there, the case of a letter matters."""
     return pc.if_else(pc.match_substring_regex(texts, HEXADECIMAL), pc.ascii_lower(texts), texts)
 
 
@@ -84,7 +80,6 @@ def require_addresses(name: str, table: pa.Table) -> None:
 
     Args:
         name: The name of the table.
-        table: The table.
 
     Raises:
         InvalidArgumentError: A text is not an address.
@@ -103,11 +98,7 @@ def require_addresses(name: str, table: pa.Table) -> None:
 
 
 def are_addresses(texts: pa.Array) -> bool:
-    """Return True if all texts are addresses.
-
-    Args:
-        texts: The texts.
-    """
+    """Return True if all texts are addresses."""
     return pc.all(pc.match_substring_regex(texts, _ADDRESS)).as_py() is not False
 
 

@@ -18,7 +18,6 @@ def told_money(ledger: Ledger, finding: Finding) -> str:
 
     Args:
         ledger: The coded tables.
-        finding: The finding.
     """
     paid, moved = finding.payments.astype(np.int64), finding.transfers.astype(np.int64)
     payments, transfers = (

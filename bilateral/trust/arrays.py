@@ -45,7 +45,6 @@ def unpaired(keys: Ints, size: int) -> tuple[Ints, Ints]:
     """Return the codes of pairs, as `pairs` joined them.
 
     Args:
-        keys: The keys.
         size: The number of codes on the right.
     """
     left, right = np.divmod(keys, np.int64(max(size, 1)))
@@ -159,7 +158,6 @@ class Groups:
 
         Args:
             values: One value a row.
-            prior: The prior.
         """
         out = self.sums(values)[self.of]
         out -= values
@@ -304,7 +302,6 @@ def looked_up(wanted: Ints, keys: Ints, values: Floats) -> Floats:
     Args:
         wanted: The keys that are looked up.
         keys: The keys of the values, ascending.
-        values: The values.
     """
     if not len(keys):
         return np.zeros(len(wanted))

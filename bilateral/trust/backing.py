@@ -188,7 +188,6 @@ class _Voices:
 
     Attributes:
         row: The row of each membership.
-        group: Its group.
         size: The number of groups.
     """
 
@@ -226,11 +225,7 @@ class _Voices:
         return cls(row, group, len(keys))
 
     def shared(self, weight: Floats) -> Floats:
-        """Return weights of which each group together has one at most.
-
-        Args:
-            weight: The weights.
-        """
+        """Return weights of which each group together has one at most."""
         if not self.size:
             return weight
         total = np.bincount(self.group, weights=weight[self.row], minlength=self.size)

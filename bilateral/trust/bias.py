@@ -31,13 +31,6 @@ class BiasModel:
     """
 
     def __init__(self, iterations: int = 12, prior_subject: float = 0.6, prior_rater: float = 2.0) -> None:
-        """Set the parameters.
-
-        Args:
-            iterations: The number of rounds.
-            prior_subject: The weight of the mean of all subjects, in opinions.
-            prior_rater: The weight of a bias of zero, in opinions.
-        """
         self.iterations = iterations
         self.prior_subject = prior_subject
         self.prior_rater = prior_rater

@@ -33,12 +33,6 @@ class CaseModel:
     """
 
     def __init__(self, seed: int = 0, *, neighbours: bool = True) -> None:
-        """Set the parameters.
-
-        Args:
-            seed: The seed of the model's draws.
-            neighbours: True to look at the verdicts about an account's counterparts, and not only at its transfers.
-        """
         self.seed = seed
         self.neighbours = neighbours
 

@@ -103,13 +103,6 @@ def _beyond(percent: Floats, heard: Floats, usual: Floats, step: Floats, ends: I
     """Return the weight of raters, since each place, whose last opinion lies as far off the usual as a turn does.
 
     One failed job, or one slander, then makes no turn together with usual opinions.
-
-    Args:
-        percent: The percentages.
-        heard: The weight of each rater, at its last opinion.
-        usual: The quality before each place.
-        step: The quality before less the quality since.
-        ends: The row after the last of each place's subject.
     """
     place, width = np.arange(len(percent)), _GRID[1] - _GRID[0]
     below = np.zeros((len(_GRID), len(percent) + 1))

@@ -60,16 +60,6 @@ class Checkpoints:
     """
 
     def __init__(self, folder: Path, tables: Tables, options: str) -> None:
-        """Open the checkpoints of an analysis, and remove what a lost run left half written.
-
-        Args:
-            folder: The folder of all checkpoints. It is made with the first of them.
-            tables: The tables of the analysis.
-            options: All else that its answers depend on.
-
-        Raises:
-            InvalidArgumentError: The path is not a folder.
-        """
         if folder.exists() and not folder.is_dir():
             raise InvalidArgumentError(f"{quoted(str(folder))} is not a folder: name one for checkpoints")
         self.folder = folder / _digest(tables, options)

@@ -153,11 +153,7 @@ def _own_codes(chunk: pa.Array) -> Ints:
 
 
 def location(texts: pa.Array) -> tuple[int | None, ...]:
-    """Return the place of texts in memory, by which one dictionary is told from another.
-
-    Args:
-        texts: The texts.
-    """
+    """Return the place of texts in memory, by which one dictionary is told from another."""
     return (*(None if buffer is None else buffer.address for buffer in texts.buffers()), texts.offset, len(texts))
 
 
@@ -196,7 +192,6 @@ def equal(column: pa.ChunkedArray, text: str) -> Flags:
 
     Args:
         column: A column of texts.
-        text: The text.
     """
     return np.asarray(positions(column, pa.array([text])) == 0, np.bool_)
 
@@ -231,12 +226,7 @@ def flags(column: pa.ChunkedArray, *, missing: bool = False) -> Flags:
 
 
 def at(values: Ints, places: Ints) -> Ints:
-    """Return the value at each place; -1 where the place is negative.
-
-    Args:
-        values: The values.
-        places: The places.
-    """
+    """Return the value at each place; -1 where the place is negative."""
     if not len(values):
         return np.full(len(places), -1, np.int64)
     return np.where(places >= 0, values[places], -1)

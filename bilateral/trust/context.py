@@ -192,12 +192,7 @@ def edges_of(ledger: Ledger, first: Ints) -> Edges:
 
 
 def _bought_at(ledger: Ledger, first: Ints) -> Floats:
-    """Return the time of the first usual payment from the rater to the agent, for each pair; infinity without one.
-
-    Args:
-        ledger: The coded tables.
-        first: The positions of the first opinion of each pair, ascending by subject and rater.
-    """
+    """Return the time of the first usual payment from the rater to the agent, for each pair; infinity without one."""
     subject, out = ledger.opinions.subject[first], np.full(len(first), np.inf)
     usable = np.flatnonzero((ledger.payer >= 0) & (ledger.paid_agent >= 0) & (ledger.amount > 0))
     if not len(usable) or not len(first):
@@ -222,13 +217,7 @@ def _bought_at(ledger: Ledger, first: Ints) -> Floats:
 
 
 def _exchanged(ledger: Ledger, money: Money, first: Ints) -> tuple[Floats, Floats]:
-    """Return the money from the client to the server of each pair, and what came back for no service.
-
-    Args:
-        ledger: The coded tables.
-        money: The money between accounts.
-        first: The positions of the first opinion of each pair, in whose order searches are short.
-    """
+    """Return the money from the client to the server of each pair, and what came back for no service."""
     rater, subject = ledger.opinions.rater[first], ledger.opinions.subject[first]
     rated, answers = ledger.subject_account[subject], ledger.subject_kind[subject] == Kind.CLIENT_RATING
     client, server = np.where(answers, rated, rater), np.where(answers, rater, rated)
@@ -272,7 +261,6 @@ def unpaid_odds(context: Context, rows: Ints) -> float:
     """Return the probability that so few of some opinions are paid, if they were ordinary.
 
     Args:
-        context: The context.
         rows: Positions of opinions.
     """
     base = context.paid_share
@@ -292,7 +280,6 @@ def inflation_odds(context: Context, rows: Ints) -> float:
     count only if they paid or judge several subjects: fresh accounts cannot contradict whom they want to frame.
 
     Args:
-        context: The context.
         rows: Positions of opinions.
     """
     opinions = context.ledger.opinions

@@ -44,7 +44,6 @@ def taken(texts: pa.Array, places: Ints) -> pa.ChunkedArray:
     """Return the texts at some places.
 
     Args:
-        texts: The texts.
         places: Their places.
     """
     return in_stretches(len(places), lambda part: texts.take(pa.array(places[part], pa.int64())))

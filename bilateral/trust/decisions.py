@@ -86,7 +86,6 @@ def until(tables: Tables, ts: float) -> Tables:
     """Return the rows that were there at a time.
 
     Args:
-        tables: The tables.
         ts: The time in Unix seconds; rows of this very time are there.
     """
     return Tables(**{field.name: _rows_until(getattr(tables, field.name), ts) for field in fields(tables)})
@@ -103,7 +102,6 @@ def decide(tables: Tables, asks: pa.Table, analyses: int = 1) -> pa.Table:
     and never sees later ones.
 
     Args:
-        tables: All tables.
         asks: The asks, of `read_asks`.
         analyses: The most analyses; with as many as there are times of asks, no answer ignores a row of its time.
 

@@ -104,7 +104,6 @@ class DiskArrays:
     """
 
     def __init__(self, folder: Path, memory: int) -> None:
-        """See the class."""
         if not hasattr(os, "posix_fallocate") or not Path("/proc/self/statm").exists():
             raise InvalidArgumentError("arrays on disk need Linux: leave the limit of memory out")
         try:
@@ -139,11 +138,7 @@ class DiskArrays:
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        """Put new arrays into memory again.
-
-        Raises:
-            InvalidArgumentError: The disk was full.
-        """
+        """Put new arrays into memory again."""
         self._end.set()
         self._allocator.__exit__(kind, error, trace)
         if isinstance(error, MemoryError) and self._refusal is not None:

@@ -58,12 +58,10 @@ class Engine:
     """Runs the whole analysis.
 
     Attributes:
-        detectors: The detectors.
         threshold: The suspicion from which an account is flagged.
         learned: Marks an engine that weighs weak signs. Training them does without.
         steps: Does the relational steps: on arrays, or in a database (`bilateral.trust.relational.Relational`).
         run: Tells and keeps the steps of each analysis.
-        tables_: The tables.
         context_: The coded tables and what detectors share.
         findings_: The findings of all detectors, strongest first.
         suspicion_: The suspicion of accounts and opinions.
@@ -89,7 +87,6 @@ class Engine:
         """Analyse tables.
 
         Args:
-            tables: The tables.
             reviews: Cases that people decided. They override findings.
             trusted: The addresses that the reader trusts. Trust spreads from them; without them it is not computed.
 
@@ -126,7 +123,6 @@ class Engine:
         Detectors run again as for `update`. The result equals that of `fit`.
 
         Args:
-            tables: All tables.
             reviews: As for `fit`.
             trusted: As for `fit`.
         """

@@ -40,7 +40,6 @@ class Stayed:
         payer: The accounts that paid.
         agent: The agents that they paid.
         seller: The hand of each seller.
-        amount: The amounts.
         paid_at: The times.
     """
 

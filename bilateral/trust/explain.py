@@ -21,7 +21,6 @@ def explain(results: Results, identifier: str) -> dict[str, Any]:
 
     Args:
         results: The results of an analysis.
-        identifier: The id.
 
     Returns:
         The facts as a dictionary that can be written as JSON. `summary` is a list of sentences.

@@ -67,7 +67,6 @@ def features(context: Context, judgements: Judgements) -> Iterator[tuple[str, Fl
 
     Args:
         context: The ledger and what detectors share.
-        judgements: The judgements.
     """
     by_rater, by_rated = judgements.by_rater, judgements.by_rated
     yield "opinions", np.log1p(by_rater.count)

@@ -35,11 +35,7 @@ def is_database(place: str) -> bool:
 
 
 def without_secrets(url: str) -> str:
-    """Return a URL without user, password and query.
-
-    Args:
-        url: The URL.
-    """
+    """Return a URL without user, password and query."""
     return re.sub("//.*@", "//", url.partition("?")[0])
 
 

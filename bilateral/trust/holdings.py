@@ -22,7 +22,6 @@ class Holdings:
     """Holdings as parallel arrays, sorted by agent and time.
 
     Attributes:
-        agent: The agent.
         account: The account that held it; -1 if unknown.
         since: The time from which it did.
     """
@@ -52,7 +51,6 @@ class Holdings:
 
         Args:
             agent: The agents; below 0 for anything else.
-            time: The times.
             owner: The account to return for what never changed hands.
         """
         if not len(self.agent):
@@ -69,13 +67,7 @@ class Holdings:
         return np.where(held, self.account[place], owner)
 
     def took_back(self, agent: Ints, account: Ints, time: Floats) -> Flags:
-        """Mark the accounts that held an agent before a time, and took it back later.
-
-        Args:
-            agent: The agents.
-            account: The accounts.
-            time: The times.
-        """
+        """Mark the accounts that held an agent before a time, and took it back later."""
         out = np.zeros(len(agent), bool)
         several = np.flatnonzero(np.isin(agent, self.agent[:-1][self.agent[:-1] == self.agent[1:]]))
         if not len(several):

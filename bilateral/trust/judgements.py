@@ -26,7 +26,6 @@ class Judgements:
         rows: Their positions among the opinions.
         rater: The account that judges.
         rated: The account that answers for the subject.
-        subject: The subject.
         kind: The kind of opinion.
         height: The percentage above the mean of its kind.
         praise: Marks the favourable ones.
@@ -97,15 +96,7 @@ def _clients_and_servers(ledger: Ledger) -> tuple[Ints, Ints]:
 
 
 def _traces(rater: Ints, rated: Ints, kind: Ints, paid: Ints, size: int) -> Flags:
-    """Mark the opinions with another row of the same client and server. Validations have no such rows.
-
-    Args:
-        rater: The rater of each opinion.
-        rated: The account that answers for its subject.
-        kind: Its kind.
-        paid: The pair of server and client of each payment, as `pairs` joins them.
-        size: The number of accounts.
-    """
+    """Mark the opinions with another row of the same client and server. Validations have no such rows."""
     served = distinct_keys(paid)
     feedback, answer = kind == Kind.FEEDBACK, kind == Kind.CLIENT_RATING
     server, client = np.where(answer, rater, rated), np.where(answer, rated, rater)

@@ -72,7 +72,6 @@ class Kinship:
     """All groupings of accounts.
 
     Attributes:
-        groupings: The groupings.
         root: The earliest ancestor of each account by funding, below any exchange.
         is_hub: Marks the accounts that fund or receive from so many that the tie means nothing.
         born: The time at which each account is first seen.
@@ -125,7 +124,6 @@ def joining(ledger: Ledger, kin: Kinship, grouping: Grouping, accounts: Ints) ->
     Args:
         ledger: The coded tables.
         kin: The groupings of accounts.
-        grouping: The grouping.
         accounts: Accounts that it groups.
     """
     if not grouping.is_control:

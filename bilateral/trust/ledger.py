@@ -32,7 +32,6 @@ class Ledger:
         uri: The code of each agent's URI; -1 where the URI is empty.
         tags: The text of each tag.
         constant_tags: The codes of tags that carry one value only, however often they are used.
-        opinions: All opinions.
         subject_account: The account that answers for each subject.
         subject_agent: The agent that each subject is; -1 for a client.
         subject_kind: The `Kind` of the opinions about each subject.

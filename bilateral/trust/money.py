@@ -94,7 +94,6 @@ class Money:
         """Return the money from each sender to its receiver.
 
         Args:
-            sender: The senders.
             receiver: Their receivers.
             gifts: Count only what paid for no service: partners pay each other for their work.
         """

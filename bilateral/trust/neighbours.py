@@ -24,7 +24,6 @@ def around(context: Context, judgements: Judgements, score: Floats) -> Iterator[
 
     Args:
         context: The ledger and what detectors share.
-        judgements: The judgements.
         score: A first score of each account.
     """
     ledger = context.ledger

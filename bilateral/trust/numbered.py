@@ -35,12 +35,6 @@ class NumberedTables:
     """
 
     def __init__(self, runner: Runner, names: Sequence[str]) -> None:
-        """Number the accounts, and take their addresses out.
-
-        Args:
-            runner: The database.
-            names: The names of the tables that it has.
-        """
         self._runner, self._names = runner, names
         self._numbers = self._numbered()
         ordered = self._numbers.order_by("number").select("address")

@@ -41,7 +41,6 @@ class Opinions:
     Attributes:
         rater: The account that judges.
         subject: The subject, numbered over all kinds.
-        kind: The `Kind`.
         percent: The value on the scale of its tag, from 0 to 100; nan where the tag has no known scale.
         raw: The value as it was given.
         tag: The code of the tag; -1 for other tables than the feedback.

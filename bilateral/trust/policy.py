@@ -19,7 +19,6 @@ class TrustedClients:
     """The clients whose feedback about an agent a reader should count.
 
     Attributes:
-        agent_id: The agent.
         clients: Their addresses, the most trusted first.
         left_out: The addresses that gave feedback and are left out.
         by_list: True if a reader's own list was used. Without one, the filter removes what was found out and nothing
@@ -40,7 +39,6 @@ def trusted_clients(engine: Engine, agent_id: int) -> TrustedClients:
 
     Args:
         engine: A fitted engine.
-        agent_id: The agent.
 
     Raises:
         InvalidArgumentError: The agent is not in the tables.

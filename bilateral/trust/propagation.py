@@ -28,13 +28,6 @@ class EigenTrust:
     """
 
     def __init__(self, restart: float = 0.15, tolerance: float = 1e-9, iterations: int = 200) -> None:
-        """Set the parameters.
-
-        Args:
-            restart: The share of trust that returns to the list in each round.
-            tolerance: The change at which the rounds end.
-            iterations: The largest number of rounds.
-        """
         self.restart = restart
         self.tolerance = tolerance
         self.iterations = iterations
@@ -95,12 +88,6 @@ class LabelSpreading:
     """
 
     def __init__(self, strength: float = 0.8, iterations: int = 20) -> None:
-        """Set the parameters.
-
-        Args:
-            strength: The share of a score that comes from neighbours, from 0 to 1.
-            iterations: The number of rounds.
-        """
         self.strength = strength
         self.iterations = iterations
 

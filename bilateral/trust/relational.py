@@ -53,7 +53,6 @@ class Relational(Steps):
     holds_tables = True
 
     def __init__(self, runner: Any) -> None:
-        """See the class."""
         self.runner = runner if isinstance(runner, Runner) else Runner(runner)
         self.connection = self.runner.connection
         held = set(self.connection.list_tables())

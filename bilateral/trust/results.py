@@ -97,9 +97,6 @@ class Results:
     def read(cls, folder: Path) -> Results:
         """Read what `write` wrote.
 
-        Args:
-            folder: The folder.
-
         Raises:
             InvalidArgumentError: A file is missing or not such a table.
         """
@@ -115,7 +112,6 @@ class Results:
         """Collect the results of a fitted engine.
 
         Args:
-            engine: The engine.
             places: The names of rows, by table and by id or position. Without them, ids and positions are the names,
                 and a finding gets another id where these change.
         """

@@ -43,11 +43,6 @@ class Runner:
     """
 
     def __init__(self, connection: Any) -> None:
-        """Wrap a connection.
-
-        Args:
-            connection: An Ibis connection.
-        """
         self.connection = connection
         self.scans_in_order = connection.name == "duckdb"
 
@@ -116,11 +111,6 @@ class SparkConnect(Runner):
     """
 
     def __init__(self, session: Any) -> None:
-        """Wrap a session.
-
-        Args:
-            session: A session of Spark Connect.
-        """
         import ibis  # noqa: PLC0415  # heavy, and for this path only
 
         super().__init__(ibis.pyspark.connect(session))

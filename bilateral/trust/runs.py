@@ -76,12 +76,6 @@ class Run:
     """One run of an analysis: `Engine(run=Run(folder, print)).fit(tables)`."""
 
     def __init__(self, folder: Path | None = None, tell: Callable[[Progress], None] = lambda _: None) -> None:
-        """Begin a run.
-
-        Args:
-            folder: The folder of checkpoints; None to keep none.
-            tell: Takes the state after each step.
-        """
         self._folder, self._tell = folder, tell
         self._checkpoints: Checkpoints | None = None
         self._began = self._last = time.monotonic()
@@ -124,11 +118,7 @@ class Run:
             self._checkpoints.remove()
 
     def recorded(self, steps: Steps) -> Steps:
-        """Return relational steps that are steps of this run.
-
-        Args:
-            steps: The steps.
-        """
+        """Return relational steps that are steps of this run."""
         return _Recorded(self, steps)
 
     def next_cells(self) -> str:

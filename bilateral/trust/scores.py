@@ -220,11 +220,6 @@ def _heard(pair: Ints, trust: Floats, count: int) -> Floats:
     """Return the weight of each rater at the last of its opinions about a subject; 0 at the others.
 
     So the sum since a time counts each rater once. Otherwise one rater could make a turn by repeating itself.
-
-    Args:
-        pair: The pair of rater and subject of each opinion; opinions of one are in order of time.
-        trust: Their weights, each divided by the root of the number of the rater's opinions about the subject.
-        count: The number of pairs.
     """
     last, out = np.zeros(count, np.int64), np.zeros(len(pair), np.float32)
     last[pair] = np.arange(len(pair))
@@ -236,16 +231,7 @@ def _heard(pair: Ints, trust: Floats, count: int) -> Floats:
 def _lasting(  # noqa: PLR0913, PLR0917
     subject: Ints, telling: Ints, values: Floats, trust: Floats, heard: Floats, minimum: float
 ) -> Floats:
-    """Return the probability that each opinion is of the present subject, by those that tell of a turn.
-
-    Args:
-        subject: The subject of each opinion, ascending; opinions about one are in order of time.
-        telling: The positions of the opinions that tell of a turn.
-        values: Their percentages.
-        trust: The weight of each opinion.
-        heard: The weight of each rater, at its last opinion that tells of a turn.
-        minimum: The weight that the raters need who tell of a turn.
-    """
+    """Return the probability that each opinion is of the present subject, by those that tell of a turn."""
     told = lasting(subject[telling], values, trust[telling], heard, minimum)
     out, count = np.ones(len(subject), np.float32), len(telling)
     if not count:
@@ -279,12 +265,7 @@ def _recorded(context: Context) -> float:
 
 
 def _caution(suspicion: Suspicion, rater: Ints) -> float:
-    """Return how far lower bounds are those of an attacked market, from 0 to 1, by the share of raters held back.
-
-    Args:
-        suspicion: The suspicion of accounts.
-        rater: The rater of each opinion.
-    """
+    """Return how far lower bounds are those of an attacked market, from 0 to 1, by the share of raters held back."""
     raters = np.bincount(rater, minlength=len(suspicion.flagged)) > 0
     false = (raters & suspicion.flagged).sum() + _ATTACKED * _UNKNOWN
     return float(min(false / (_ATTACKED * (raters.sum() + _UNKNOWN)), 1.0))

@@ -18,7 +18,6 @@ class Keyed:
     """Rows, or searches for rows.
 
     Attributes:
-        group: The group of each.
         key: The key of each row, or the least key that a search takes.
         value: The value of each row, or the least value that a search takes.
     """

@@ -67,13 +67,7 @@ def sharing(rater: Ints, subject: Ints, sizes: tuple[int, int], most: int) -> Sh
 
 
 def _common(rater: Ints, subject: Ints, size: int) -> tuple[Ints, Ints, Ints]:
-    """Return the pairs of raters that share several subjects, and their number.
-
-    Args:
-        rater: The raters, ascending by subject.
-        subject: Their subjects, ascending.
-        size: The number of accounts.
-    """
+    """Return the pairs of raters that share several subjects, and their number."""
     parts = []
     for stretch in stretches(subject, _ROWS):
         own, starts = rater[stretch], np.flatnonzero(first_of(subject[stretch]))

@@ -119,7 +119,6 @@ def fisher(p_values: Floats, axis: int = 0) -> Floats:
     """Combine independent p-values into one (Fisher 1925).
 
     Args:
-        p_values: The p-values.
         axis: The axis along which they are combined.
     """
     statistic = -2 * np.log(np.maximum(p_values, SMALLEST)).sum(axis=axis)

@@ -101,9 +101,6 @@ def _leaves(right: Ints) -> Ints:
     """Return the leaf of a tree that each account reaches, from the lowest level up: all nodes are compared anyway.
 
     To compare bytes in order is quicker than to follow each account from node to node.
-
-    Args:
-        right: For each inner node, from the root on, 1 for each account that goes right there.
     """
     leaf, size = right[len(right) // 2 :], 2
     while (nodes := len(leaf) // 2) > 0:
@@ -192,7 +189,6 @@ class Told:
     """The codes of the accounts that weak signs rank highest, which tell what moved their rank.
 
     Attributes:
-        accounts: The accounts.
         codes: The code of each feature, in rows, of each of them.
         usual: The median code of each feature among all accounts.
     """

@@ -61,8 +61,6 @@ class Edges:
     """The distinct pairs of rater and subject, sorted by subject.
 
     Attributes:
-        subject: The subjects.
-        rater: The raters.
         kind: The kind of each subject.
     """
 

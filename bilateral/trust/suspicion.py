@@ -171,10 +171,6 @@ def _of_company(findings: Sequence[Finding], kinds: dict[Basis, Floats]) -> None
     """Add to who gains by an act of its own the other kinds of evidence that most of its actors have.
 
     Who funds its raters answers for them. Others cannot make an account fund anybody.
-
-    Args:
-        findings: The findings of all detectors.
-        kinds: The digits of each kind of evidence, by account, which are raised.
     """
     before = {basis: digits.copy() for basis, digits in kinds.items()}
     for finding in findings:
@@ -193,12 +189,6 @@ def _evidence(
 
     At least one kind has to rest on acts of the account itself. Otherwise an attacker could buy from a rival, take the
     money back, and praise it.
-
-    Args:
-        kinds: The digits of each kind of evidence, by account.
-        own: The same by findings that nobody is drawn into by others.
-        facts: The digits of findings that are facts.
-        threshold: The digits that are needed.
     """
     digits = np.sort(np.array(list(kinds.values())), axis=0)
     total, second = digits.sum(axis=0), min(_SECOND, threshold)

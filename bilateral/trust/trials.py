@@ -74,12 +74,7 @@ def _sources(context: Context) -> Ints:
 
 
 def _ahead(source: Ints, owner: Ints) -> Ints:
-    """Return how many trials are before each agent's.
-
-    Args:
-        source: The source of funds of each agent's owner, ascending; agents of one source are in order of registration.
-        owner: The owners.
-    """
+    """Return how many trials are before each agent's."""
     _, first, place = np.unique(owner, return_index=True, return_inverse=True)
     leads = np.zeros(len(owner), np.int64)
     leads[first] = 1

@@ -79,12 +79,7 @@ class _Keepable(Action):
     signature: Annotated[Signature | None, Field(description="The account's signature of `KeptFile`.")] = None
 
     def _kept(self, client: Client, file: RegistrationFile) -> str:
-        """Store a file, and return its URI.
-
-        Raises:
-            SignatureNeededError: The account has not signed it yet.
-            InvalidArgumentError: The signature is not of the account, of another file, or too old.
-        """
+        """Store a file, and return its URI."""
         account, content = str(self.account), file.to_bytes()
         now = int(client.runner.run(wallet_deadline())[0].timestamp())
         until = now if self.deadline is None else self.deadline

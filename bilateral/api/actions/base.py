@@ -60,7 +60,6 @@ class SignatureRequest:
     """A message that an account has to sign, and what to do with the signature.
 
     Attributes:
-        account: The account.
         typed_data: The message, as `eth_signTypedData_v4` takes it; None for a message of bytes.
         message: The bytes, as `personal_sign` takes them; None for a typed message.
         path: The path of this service to which the signature goes.
@@ -78,12 +77,7 @@ class SignatureRequest:
 
 @dataclass(frozen=True, slots=True)
 class BlockMark:
-    """A block of the chain, by which a wallet shows that it is on the same chain.
-
-    Attributes:
-        number: Its number.
-        hash: Its hash.
-    """
+    """A block of the chain, by which a wallet shows that it is on the same chain."""
 
     number: int
     hash: str
@@ -94,15 +88,12 @@ class Prepared:
     """An action that is ready to be signed.
 
     Attributes:
-        action: The action.
-        chain_id: Its chain.
         account: The account that acts; None if the fields were only checked.
         summary: Sentences that say what the wallet is asked to sign.
         final: A sentence that says what cannot be undone.
         document: The file that is signed with it, whole; without an account, the fields that the form fills. None
             without a file.
         transaction: The transaction, as `eth_sendTransaction` takes it; None if a signature comes first.
-        cost: Its cost.
         signature: The signature that comes first, or that is all; None without one.
         result: The result of an action that needs no transaction, to hand on.
         block: The last indexed block of the chain.

@@ -42,10 +42,6 @@ _LOGGER: Final = logging.getLogger("bilateral.api")
 def prepare(service: Service, action: Action) -> Prepared:
     """Prepare an action.
 
-    Args:
-        service: The service.
-        action: The action.
-
     Raises:
         BilateralError: A field is invalid.
         ProblemError: The action would fail, the service has no node of the chain, or the node does not answer.
@@ -70,11 +66,7 @@ def prepare(service: Service, action: Action) -> Prepared:
 
 
 def _simulated(service: Service, action: Action, prepared: Prepared) -> Prepared:
-    """Return an action with its transaction or signature.
-
-    Raises:
-        ProblemError: It would fail, or no node answers.
-    """
+    """Return an action with its transaction or signature."""
     account, chain_id = str(action.account), prepared.chain_id
     node = service.settings.nodes.get(str(chain_id))
     if node is None:

@@ -42,7 +42,6 @@ class AggregatorCounters:
 
         Args:
             name: Its name as `Aggregator` observes it.
-            amount: The amount.
         """
         if name in self._plain:
             self._plain[name].inc(amount)
@@ -56,11 +55,7 @@ class AggregatorCounters:
 
 
 class AggregatorFigures(Collector):
-    """The state of the queue and of the budget, read from the database when somebody asks.
-
-    Args:
-        aggregator: The aggregator.
-    """
+    """The state of the queue and of the budget, read from the database when somebody asks."""
 
     def __init__(self, aggregator: Aggregator) -> None:
         self._aggregator = aggregator

@@ -75,13 +75,11 @@ class LogEntry:
 
     Attributes:
         id: Its number.
-        chain_id: The chain.
         state: `queued`, `sent`, `included`, `confirmed` or `failed`.
         agent_id: The rated agent.
         client: The reviewer.
         task_ref: The payment.
         value: The integer value.
-        value_decimals: Its decimals.
         tag1: The first tag, a stranger's text.
         tag2: The second tag, a stranger's text.
         feedback_index: The index of the feedback on chain, from 1.
@@ -339,12 +337,7 @@ def _receipt(aggregator: Aggregator, taken: Sponsored) -> Receipt:
 
 
 def _filter(agent: str | None, client: str | None, task_ref: str | None, state: State | None) -> Filter:
-    """Read the parameters of the log.
-
-    Raises:
-        MalformedIdentifierError: One is malformed.
-        InvalidArgumentError: The agent's chain is missing.
-    """
+    """Read the parameters of the log."""
     chain_id = agent_id = payment = None
     if agent is not None:
         parsed = GlobalAgentId.parse(agent).agent_id if "#" in agent else AgentId.parse(agent)

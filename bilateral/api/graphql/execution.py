@@ -69,7 +69,6 @@ class GraphqlRequest:
 
     Attributes:
         query: The text.
-        variables: The variables.
         operation: The name of the operation, if the text has several.
     """
 
@@ -82,7 +81,6 @@ class Checked:
     """A request that is valid and within the limits.
 
     Args:
-        request: The request.
         seconds: The processor time for it.
 
     Raises:
@@ -128,7 +126,6 @@ class Checked:
         """Answer the request.
 
         Args:
-            connection: The database.
             registries: The indexed registries.
             chain_id: The only chain; all chains for None.
 
@@ -238,11 +235,7 @@ class Checked:
         return not (skip and skip["if"]) and (include is None or bool(include["if"]))
 
     def _page(self, arguments: Mapping[str, Any]) -> Page:
-        """Return the part of a list that arguments ask for.
-
-        Raises:
-            GraphQLError: A number is out of range, or the filter has too many conditions.
-        """
+        """Return the part of a list that arguments ask for."""
         first, skip = arguments.get("first"), arguments.get("skip")
         first, skip = FIRST if first is None else first, 0 if skip is None else skip
         if not 1 <= first <= MAX_FIRST:
@@ -286,11 +279,7 @@ class InvalidQueryError(GraphQLError):
 
 
 def _errors(document: DocumentNode, deadline: Deadline) -> tuple[GraphQLError, ...]:
-    """Return the first errors of a document.
-
-    Raises:
-        QueryTimeoutError: To validate it takes too long.
-    """
+    """Return the first errors of a document."""
     rules = (*RULES, deadline.rule())
     return tuple(validate(graphql_schema(), document, rules, max_errors=_MAX_ERRORS, hide_suggestions=True))
 
@@ -308,11 +297,7 @@ def _known_errors(text: str, deadline: Deadline) -> tuple[GraphQLError, ...]:
 
 
 def _operation(document: DocumentNode, name: str | None) -> OperationDefinitionNode:
-    """Return the operation that is asked for.
-
-    Raises:
-        GraphQLError: There is none, there are several, or it is not a query.
-    """
+    """Return the operation that is asked for."""
     operations = [definition for definition in document.definitions if isinstance(definition, OperationDefinitionNode)]
     if name is not None:
         operations = [

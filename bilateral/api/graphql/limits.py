@@ -143,7 +143,6 @@ class SizeOfQuery:
     """Measures the operations of a document.
 
     Args:
-        document: The document.
         variables: The variables, not yet checked.
     """
 

@@ -90,7 +90,6 @@ class One(_AtBlock):
     Attributes:
         entity: Its type.
         selection: The fields that are asked for.
-        entity_id: Its id.
     """
 
     entity: str

@@ -32,7 +32,6 @@ class ChainRegistries:
     """The registries of one chain whose events the entities show.
 
     Attributes:
-        chain_id: The chain.
         identity: The identity registry.
         reputation: The registry of open feedback; None without one.
         validation: The validation registry; None without one.

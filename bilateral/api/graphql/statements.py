@@ -50,7 +50,6 @@ def read_list(
     """Return a list of entities as JSON, by one statement: each row is an entity.
 
     Args:
-        connection: The database.
         chains: The chains and their registries, see `chains_of`.
         entity: The type of the entities.
         selection: The fields.
@@ -95,11 +94,9 @@ def read_one(
     """Return one entity as JSON, by one statement; `null` if there is none.
 
     Args:
-        connection: The database.
         chains: The chains and their registries, see `chains_of`.
         entity: The type of the entity.
         selection: The fields.
-        entity_id: Its id.
     """
     scope = Scope(entity_dialect(connection), tuple(chains))
     rows = ENTITIES[entity](scope)

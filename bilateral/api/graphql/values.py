@@ -33,7 +33,6 @@ class Value:
     """The values of one field, as an expression over the rows of an entity.
 
     Args:
-        expression: The expression.
         is_nullable: True if it may be NULL.
     """
 

@@ -59,11 +59,7 @@ _EVERYTHING: Final = FeedFilter()
 
 
 class Reads:
-    """Reads of a database in threads, for a feed without a service.
-
-    Args:
-        reader: The database.
-    """
+    """Reads of a database in threads, for a feed without a service."""
 
     def __init__(self, reader: Reader) -> None:
         self._reader = reader
@@ -79,7 +75,6 @@ class Listening:
     """Serves subscriptions to agents and accounts.
 
     Args:
-        reader: The database.
         feed: The change feed. It counts the subscriptions of each address among the requests that wait.
     """
 
@@ -90,15 +85,7 @@ class Listening:
     async def __call__(
         self, context: ServerRequestContext[Any, Any], params: SubscriptionsListenRequestParams
     ) -> SubscriptionsListenResult:
-        """Tell a client which of its resources changed, until it disconnects or the subscription expires.
-
-        Args:
-            context: The request.
-            params: The resources.
-
-        Raises:
-            MCPError: A resource cannot be subscribed to, or there are too many of them or of subscriptions.
-        """
+        """Tell a client which of its resources changed, until it disconnects or the subscription expires."""
         if context.request_id is None:
             raise MCPError(INVALID_REQUEST, "subscriptions/listen requires a request id")
         uris = tuple(dict.fromkeys(params.notifications.resource_subscriptions or ()))
@@ -144,12 +131,7 @@ class Listening:
 
 
 def _names(connection: Connection, uris: tuple[str, ...]) -> Mapping[str, list[str]]:
-    """Return the resources by the agent or account that they are of, as changes name it.
-
-    Raises:
-        MCPError: A resource has another form, or there are too many.
-        BilateralError: An id or an address is malformed, or the index lacks it.
-    """
+    """Return the resources by the agent or account that they are of, as changes name it."""
     if len(uris) > MOST_RESOURCES:
         raise MCPError(
             INVALID_PARAMS, f"invalid_argument: {len(uris)} resources are given, and {MOST_RESOURCES} are allowed"

@@ -41,7 +41,6 @@ def key_of(connection: Connection, text: str) -> AgentKey:
     """Return the key of an agent.
 
     Args:
-        connection: The database.
         text: The agent's id in any published form.
 
     Raises:
@@ -55,7 +54,6 @@ def read_agent_of(reader: Reader, text: str) -> Agent:
     """Read an agent.
 
     Args:
-        reader: The database.
         text: The agent's id in any published form.
 
     Raises:

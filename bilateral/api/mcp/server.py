@@ -57,7 +57,6 @@ def make_server(
     """Make the server. Each module of `bilateral.api.mcp.tools` adds tools by its function `add_tools`.
 
     Args:
-        reader: The database of the index.
         buyer_policy: The scoring policy of buyers that counts if a model names none.
         nodes: The URL of a node of each chain, by the chain's id in digits. Services on these chains can be checked.
         network: The settings of connections to services and files. Private addresses are refused by default.
@@ -131,17 +130,7 @@ def _feedback(connection: Connection, text: str) -> tuple[Feedback, ...]:
 
 
 async def _told(kind: Any, read: Callable[..., Any], *arguments: Any) -> str:
-    """Read in a thread, and return the answer as JSON, in which the words of strangers are marked.
-
-    Args:
-        kind: The type of the answer.
-        read: Reads.
-        *arguments: Its arguments.
-
-    Raises:
-        ResourceNotFoundError: The index has no such resource.
-        ResourceError: The resource cannot be read.
-    """
+    """Read in a thread, and return the answer as JSON, in which the words of strangers are marked."""
     try:
         answer = await to_thread.run_sync(read, *arguments)
     except BilateralError as error:

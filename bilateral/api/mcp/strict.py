@@ -56,7 +56,6 @@ class StrictServer(MCPServer[Any]):
         """Call a tool.
 
         Args:
-            name: Its name.
             arguments: Its arguments by name.
             context: The request; None outside of one.
 
@@ -83,7 +82,6 @@ class StrictServer(MCPServer[Any]):
         """Read a resource.
 
         Args:
-            uri: Its URI.
             context: The request; None outside of one.
 
         Raises:
@@ -99,11 +97,7 @@ class StrictServer(MCPServer[Any]):
 
 
 def _require_known(tool: Tool, arguments: dict[str, Any]) -> None:
-    """Refuse arguments that a tool does not have.
-
-    Raises:
-        ToolError: There is one.
-    """
+    """Refuse arguments that a tool does not have."""
     known = tool.input_schema["properties"]
     for name in arguments:
         if name not in known:

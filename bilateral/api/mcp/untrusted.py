@@ -54,11 +54,7 @@ class Judged:
 
 
 def judged(check: Check) -> Judged:
-    """Return the answer of a check, with the words of strangers apart.
-
-    Args:
-        check: The check.
-    """
+    """Return the answer of a check, with the words of strangers apart."""
     kind: Any = type(check)  # for mypy, no frozen class of a package that is imported late can be hashed
     shown = visible(adapter(kind).dump_python(check, mode="json"))
     strange = shown.pop("untrusted")
@@ -76,11 +72,7 @@ def untrusted(kind: Any, value: Any) -> Untrusted:
 
 
 def visible(value: Any) -> Any:
-    """Escape the texts in a JSON value.
-
-    Args:
-        value: The value.
-    """
+    """Escape the texts in a JSON value."""
     if isinstance(value, str):
         return printable(value)
     if isinstance(value, list):

@@ -61,7 +61,6 @@ class Involvement:
     """A finding, and the part that an account has in it.
 
     Attributes:
-        finding: The finding.
         part: `actor`, `beneficiary` or `subject`. A subject gets no blame.
     """
 
@@ -74,7 +73,6 @@ class ExplainedAccount:
     """The judgement about an account, and the findings behind it.
 
     Attributes:
-        judgement: The judgement.
         findings: The findings that name it, the first 100.
         scores: Its scores as a client.
     """
@@ -179,8 +177,6 @@ def explain_account(connection: Connection, chain_id: int, identity: str, accoun
     """Read the judgement about an account with its parts, and the findings that name it.
 
     Args:
-        connection: The database.
-        chain_id: The chain.
         identity: The identity registry of the analysis.
         account: The account, in checksum form.
     """

@@ -80,11 +80,7 @@ async def lifespan(app: FastAPI) -> AsyncIterator[None]:
 
 
 def _secret(variable: str) -> bytes:
-    """Return a private key from the environment.
-
-    Raises:
-        InvalidArgumentError: The variable is not set, or has no key.
-    """
+    """Return a private key from the environment."""
     try:
         secret = bytes.fromhex(os.environ.get(variable, "").removeprefix("0x"))
     except ValueError:
@@ -141,11 +137,7 @@ async def submit_reply(request: Request) -> Response:
 
 
 async def _take(request: Request, kind: str, take: Callable[[Mapping[str, Any]], Taken]) -> Taken:
-    """Read a message and take it.
-
-    Raises:
-        ProblemError: It is refused.
-    """
+    """Read a message and take it."""
     counter: Counter = request.app.state.buyer_counter
     try:
         value = await json_body(request)

@@ -55,10 +55,7 @@ class AnchoredState:
 
     Attributes:
         registry: The registry of buyers with the root, as `eip155:8453:0x…`.
-        epoch: The epoch.
-        root: The root.
         transaction: The transaction of the root.
-        block: Its block.
         madeAt: The time up to which the ages in the score count.
         scoringPolicy: The name whose hash the state has.
         state: The fields of `BuyerState`, in their order. Numbers of 256 bits are texts.
@@ -83,12 +80,10 @@ class Credential:
     """A tier credential (EIP-712), as `verifyCredential` takes it.
 
     Attributes:
-        domain: The domain.
         primaryType: The name of the struct.
         types: The struct.
         message: Its values.
         signer: The attestor of the registry.
-        signature: The signature.
         scoringPolicy: The name whose hash the message has.
     """
 
@@ -136,11 +131,7 @@ def read_anchor(
 
 
 def _last_anchor(service: Service, connection: Connection) -> tuple[PostedAnchor, tuple[int, str]]:
-    """Return the last root of this service on any chain, and the chain and the registry that have it.
-
-    Raises:
-        ProblemError: The index knows no root of this service.
-    """
+    """Return the last root of this service on any chain, and the chain and the registry that have it."""
     for chain_id, registry in buyer_registries(service.registries(), ALL_CHAINS):
         posted = read_last_anchor(connection, chain_id, registry)
         if posted is not None:
@@ -169,13 +160,7 @@ async def issue(request: Request, address: _Buyer) -> Response:
 
 
 def _issue(request: Request, buyer: str, value: dict[str, Any]) -> Credential:
-    """Check the wish of a buyer, and sign a credential of its tier.
-
-    Raises:
-        BuyerRefusalError: The request is malformed, expired, not signed by the buyer, or of a policy by which this
-            service issues nothing; or the buyer has too many holders.
-        ProblemError: The service has no key, or its key is not the attestor's.
-    """
+    """Check the wish of a buyer, and sign a credential of its tier."""
     service, signer, now = service_of(request), signer_of(request), int(time.time())
     settings = service.settings.buyers
     body = parse_body(CredentialBody, value)
@@ -205,11 +190,7 @@ def _issue(request: Request, buyer: str, value: dict[str, Any]) -> Credential:
 
 
 def _attested_by(service: Service, connection: Connection, chain_id: int, key: str) -> str:
-    """Return the registry of buyers whose attestor is this service.
-
-    Raises:
-        ProblemError: No registry of the chain has this service as its attestor.
-    """
+    """Return the registry of buyers whose attestor is this service."""
     for _, registry in buyer_registries(service.registries(), chain_id):
         if read_attestor(connection, chain_id, registry) == key:
             return registry

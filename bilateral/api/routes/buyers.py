@@ -155,11 +155,7 @@ def consent_text(buyer_id: str, until: int) -> str:
 
 
 def _require_consent(request: Request, standing: Standing) -> None:
-    """Check that the buyer itself asks for its payments, unless the service shows them to everybody.
-
-    Raises:
-        ProblemError: Somebody else asks.
-    """
+    """Check that the buyer itself asks for its payments, unless the service shows them to everybody."""
     settings = service_of(request).settings.buyers
     if settings.shows_transactions:
         return
@@ -258,7 +254,6 @@ def seller_of(service: Service, text: str) -> AgentKey:
     """Return a seller by its global id.
 
     Args:
-        service: The service.
         text: The id. `#` begins a fragment in URLs, so clients have to send `%23`.
 
     Raises:
@@ -299,9 +294,6 @@ def read_signed(request: Request, address: _Buyer, chainId: _Chain = None, polic
 
 def signer_of(request: Request) -> ResultSigner:
     """Return what signs results.
-
-    Args:
-        request: The request.
 
     Raises:
         ProblemError: The service has no key.

@@ -227,7 +227,6 @@ class _Stream(StreamingResponse):
     """A stream that gives its place back at its end, also if its client is gone before the first part.
 
     Args:
-        parts: Its parts.
         place: Its place among the requests that wait.
     """
 

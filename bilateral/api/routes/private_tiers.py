@@ -56,7 +56,6 @@ class MemberTaken:
     """A buyer that is a member from a day on.
 
     Attributes:
-        buyer: The buyer.
         policy: The scoring policy.
         fromEpoch: The first UTC day of the commitment, in days since the beginning of Unix time.
         tier: The tier of the buyer now. The anchored one counts.
@@ -94,12 +93,7 @@ async def join(request: Request, address: _Buyer) -> Response:
 
 
 def _join(request: Request, buyer: str, value: dict[str, Any]) -> MemberTaken:
-    """Check the wish of a buyer, and store it.
-
-    Raises:
-        BuyerRefusalError: The request is malformed, not signed by the buyer, or of a policy without groups; the tier of
-            the buyer has no group; or the commitment cannot be taken.
-    """
+    """Check the wish of a buyer, and store it."""
     service, now = service_of(request), int(time.time())
     settings = service.settings.buyers
     body = parse_body(TierMemberBody, value)

@@ -19,11 +19,7 @@ router = APIRouter(tags=["actions"], default_response_class=Response)
 
 
 def _prepare(request: Request, action: Action) -> Prepared:
-    """Prepare an action, and refuse before a signature what this service would refuse after it.
-
-    Raises:
-        ProblemError: The action would fail, or be refused.
-    """
+    """Prepare an action, and refuse before a signature what this service would refuse after it."""
     prepared = prepare(service_of(request), action)
     if isinstance(action, PublishReview) and prepared.signature is not None:
         try:

@@ -87,7 +87,6 @@ class Deliverer:
     """Delivers changes until it is stopped. One process at a time does, by a lease in the database.
 
     Args:
-        engine: The database of the index.
         signer: Signs the requests.
         stop: Set to end. Attempts that are under way end first, within ten seconds.
         network: The settings of connections. Without any, private addresses are refused.

@@ -43,8 +43,6 @@ class Signer:
 
         Args:
             url: The receiver.
-            body: The body.
-            delivery: The id of the delivery.
         """
         headers = {"Content-Type": "application/json", "Webhook-Delivery": delivery}
         request = httpx.Request("POST", url, headers=headers, content=body)

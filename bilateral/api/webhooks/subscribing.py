@@ -102,7 +102,6 @@ def stored_filter(connection: Connection, text: str) -> FeedFilter:
     """Return the filter of a subscription.
 
     Args:
-        connection: The database.
         text: The filter as JSON.
     """
     return parse_filter(read_registries(connection), **json.loads(text))

@@ -87,11 +87,7 @@ class MemberList:
     members: tuple[Member, ...]
 
     def group(self, tier: BuyerTier) -> tuple[Member, ...]:
-        """Return the members with at least a tier, in the order of the tree's leaves.
-
-        Args:
-            tier: The tier.
-        """
+        """Return the members with at least a tier, in the order of the tree's leaves."""
         return tuple(member for member in self.members if member.state.tier.level >= tier.level)
 
     def commitments(self) -> list[list[int]]:
@@ -174,11 +170,7 @@ def _text(value: str | int | bytes) -> str:
 
 
 def _read(fields: Mapping[str, Any], policy: str, place: int) -> Member:
-    """Read one member.
-
-    Raises:
-        MemberListError: A field is missing or malformed.
-    """
+    """Read one member."""
     try:
         buyer, chain_id, score, tier, *counts, hashed, block = fields["state"]
         numbers = [int(count) for count in counts]

@@ -51,7 +51,6 @@ def take_member(engine: Engine, message: TierMember, policy: str, signatures: by
     `post_tiers` checks the identity: Semaphore's keys and hashes are those of its packages alone.
 
     Args:
-        engine: The database.
         message: The message, whose signature was checked.
         policy: The name of the scoring policy.
         signatures: The buyer's signature, which was checked, and then what `Prover.sign` returned.
@@ -117,7 +116,6 @@ def post_tiers(engine: Engine, client: Client, policy: str, prover: Prover, *, n
     Anchor the states of buyers first, on the same day: members have the tiers of the last anchor.
 
     Args:
-        engine: The database.
         client: A client whose signer is the attestor.
         policy: The name of the scoring policy.
         prover: Builds the trees.
@@ -162,7 +160,6 @@ def read_list_row(engine: Engine, chain_id: int, registry: str, policy: str, epo
     """Return the list of a day; None if there is none.
 
     Args:
-        engine: The database.
         chain_id: The chain of the contract of proofs.
         registry: The contract of proofs.
         policy: The name of the scoring policy.
@@ -179,7 +176,6 @@ def read_published(engine: Engine, policy: str, epoch: int) -> bytes | None:
     """Return the published list of a day; None if there is none. A service has one contract of proofs.
 
     Args:
-        engine: The database.
         policy: The name of the scoring policy.
         epoch: The UTC day.
     """
@@ -194,7 +190,6 @@ def read_last_sizes(engine: Engine, policy: str) -> tuple[int, dict[str, int]] |
     """Return the last day with a list, and the number of members of each group; None without a list.
 
     Args:
-        engine: The database.
         policy: The name of the scoring policy.
     """
     table = tier_list.c
@@ -205,11 +200,7 @@ def read_last_sizes(engine: Engine, policy: str) -> tuple[int, dict[str, int]] |
 
 
 def read_last_groups(connection: Connection) -> list[tuple[str, int, dict[str, int]]]:
-    """Return each policy with a list, the last day of one, and the number of members of each group.
-
-    Args:
-        connection: The database.
-    """
+    """Return each policy with a list, the last day of one, and the number of members of each group."""
     table = tier_list.c
     last = select(table.policy, func.max(table.epoch).label("epoch")).group_by(table.policy).subquery()
     query = select(table.policy, table.epoch, table.sizes).join(

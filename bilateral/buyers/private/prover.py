@@ -65,7 +65,6 @@ class Prover:
     """
 
     def __init__(self, folder: Path | None = None) -> None:
-        """Check the files, before any secret is given to them."""
         self._folder = default_folder() if folder is None else folder
         self._node = shutil.which("node") or ""
         if not self._node:
@@ -165,11 +164,7 @@ class Prover:
             )
 
     def _run(self, request: Mapping[str, Any]) -> dict[str, Any]:
-        """Ask a new process.
-
-        Raises:
-            ProverFailedError: It fails, or takes too long.
-        """
+        """Ask a new process."""
         try:
             ran = subprocess.run(  # noqa: S603  # the pinned script
                 [self._node, "prover.mjs"],

@@ -70,7 +70,6 @@ def private_agent_scope(chain_id: int, identity_registry: str, agent_id: int, po
 
     Args:
         chain_id: EIP-155 id of the seller's chain.
-        identity_registry: Its identity registry.
         agent_id: The seller.
         policy: The hash of the scoring policy's name.
         epoch: The UTC day.

@@ -128,7 +128,6 @@ class TierVerifier:
         """Check a proof, and note its holder.
 
         Args:
-            proof: The proof.
             holder: The account that presents it: over HTTP the payer.
             request: The hash of the request that the proof must be for.
             at: The time, in Unix time; by default now.

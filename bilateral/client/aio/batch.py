@@ -35,7 +35,6 @@ class AsyncWriteBatch(
     """Writes that are prepared together and sent at once, see `AsyncClient.batch`. It reads like its client."""
 
     def __init__(self, client: AsyncRunner) -> None:
-        """Collect writes for a client. Create it by `AsyncClient.batch`."""
         self._client = client
         self.state = replace(client.state, is_collecting=True)
         self.runner = client.runner

@@ -41,7 +41,6 @@ class AsyncBlindMethods(AsyncRunner):
 
         Args:
             vault: The file of openings.
-            client_id: The client, an agent.
             rating: 0 to 100.
             client: The account of the client, which will give the feedback.
             interaction: The id of the interaction, 32 bytes; see
@@ -176,10 +175,5 @@ class AsyncBlindMethods(AsyncRunner):
         return await self._write(operation)
 
     async def get_blind_status(self, client_id: AgentLike, server_id: AgentLike) -> BlindStatus:
-        """Return the state of a server's rating of a client: none, open, sealed or blind (`ratingStateOf`).
-
-        Args:
-            client_id: The client.
-            server_id: The server.
-        """
+        """Return the state of a server's rating of a client: none, open, sealed or blind (`ratingStateOf`)."""
         return await self._run(blind.status(self.state, client_id, server_id))

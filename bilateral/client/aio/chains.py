@@ -33,7 +33,6 @@ class AsyncClients(AsyncClosing):
     def __init__(
         self, rpcs: Mapping[int, str | AsyncProvider], *, deployments: Iterable[Deployment] = (), **settings: Any
     ) -> None:
-        """See the class. Send nothing to the nodes yet."""
         known = {deployment.chain_id: deployment for deployment in deployments}
         named = settings.pop("deployment", None)
         self._clients = {

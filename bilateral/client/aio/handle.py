@@ -24,7 +24,6 @@ class AsyncHandle(SentTransaction[T]):
     """A write of `AsyncClient`."""
 
     def __init__(self, run: AsyncRun, state: ClientState, sent: Sent[T] | None) -> None:
-        """Show a transaction, and keep what waiting needs."""
         super().__init__(sent)
         self._run = run
         self._state = state

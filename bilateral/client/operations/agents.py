@@ -233,12 +233,7 @@ def _uri_of(uri: str, file: RegistrationFile | None) -> str | Unstored:
 
 
 def naming(file: RegistrationFile, agent: GlobalAgentId) -> RegistrationFile:
-    """Return a registration file that names the agent among its registrations.
-
-    Args:
-        file: The file.
-        agent: The agent.
-    """
+    """Return a registration file that names the agent among its registrations."""
     if file.registration_of(agent) is not None:
         return file
     entry = {"agentId": int(agent.agent), "agentRegistry": str(agent.registry)}

@@ -71,17 +71,7 @@ def record_payments(
 def _require_not_settled(
     state: ClientState, chain_id: int, transactions_: Mapping[bytes, Collection[tuple[str, int]] | None]
 ) -> Operation[None]:
-    """Check that the registry did not settle and count some payments itself. A contract cannot look that up.
-
-    Args:
-        state: The client's state.
-        chain_id: The chain of the payments. The registry settles none of another chain than its own.
-        transactions_: Buyer and amount of the payments by their transaction; None for all payments of it.
-
-    Raises:
-        PaymentSettledHereError: It did.
-        MissingReceiptError: The node has no receipt of a transaction.
-    """
+    """Check that the registry did not settle and count some payments itself. A contract cannot look that up."""
     deployment = yield from registries.connect(state)
     if chain_id != deployment.chain_id:
         return
@@ -142,10 +132,6 @@ def _require_feedback(events: Sequence[Event], feedback: BuyerFeedback) -> None:
 
 
 def _require_some(records: Sequence[object]) -> None:
-    """Check that a batch is not empty: its transaction would do nothing.
-
-    Raises:
-        InvalidArgumentError: It is empty.
-    """
+    """Check that a batch is not empty: its transaction would do nothing."""
     if not records:
         raise InvalidArgumentError("name at least one record")

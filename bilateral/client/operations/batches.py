@@ -47,11 +47,7 @@ def send_all(
 
 
 def _send(state: ClientState, prepared: Sequence[Sent[Any]], note: Callable[[int, Sent[Any]], None]) -> Operation[None]:
-    """Sign and send transactions in order, with consecutive nonces.
-
-    Raises:
-        BatchInterruptedError: Sending stopped in the middle.
-    """
+    """Sign and send transactions in order, with consecutive nonces."""
     sent: list[str] = []
     nonce = (yield from transactions.next_nonce(state)) if prepared else 0
     for start in range(0, len(prepared), _AT_A_TIME):

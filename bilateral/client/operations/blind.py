@@ -249,12 +249,7 @@ def _openings_of(pair: Pair, openings: Sequence[Opening]) -> tuple[FeedbackOpeni
 
 
 def _await_seal(state: ClientState, pair: Pair, confirmations: int, timeout: float) -> Operation[None]:
-    """Wait until the seal of a pair has so many blocks, its own included.
-
-    Raises:
-        InvalidArgumentError: The number of blocks is 0 or less.
-        SealUnsettledError: It has not, in time. Nothing was opened.
-    """
+    """Wait until the seal of a pair has so many blocks, its own included."""
     if confirmations < 1:
         raise InvalidArgumentError(f"confirmations is 1 or more, not {confirmations}")
     end = time.monotonic() + timeout
@@ -271,11 +266,7 @@ def _await_seal(state: ClientState, pair: Pair, confirmations: int, timeout: flo
 
 
 def _require_turn(state: ClientState, pair: Pair) -> Operation[None]:
-    """Refuse to open a rating before the client's feedback: the client would see it first.
-
-    Raises:
-        InvalidArgumentError: The feedback is sealed, and the client has been silent for less than the patience.
-    """
+    """Refuse to open a rating before the client's feedback: the client would see it first."""
     now = int((yield from registries.block_time()).timestamp())
     ids = pair.client_id, pair.server_id
     _, is_open = yield from registries.call(state, Registry.BIDIRECTIONAL, "getSealedPair", *ids)

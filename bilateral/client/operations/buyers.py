@@ -203,11 +203,7 @@ def _time(seconds: int) -> datetime | None:
 
 
 def _tier(level: int) -> BuyerTier:
-    """Return a tier that the registry names by its number.
-
-    Raises:
-        UnexpectedAnswerError: There is no such tier.
-    """
+    """Return a tier that the registry names by its number."""
     try:
         return BuyerTier.of_level(level)
     except InvalidArgumentError as error:
@@ -215,11 +211,7 @@ def _tier(level: int) -> BuyerTier:
 
 
 def _reason(number: int) -> NotCounted:
-    """Return the reason that the registry names by its number.
-
-    Raises:
-        UnexpectedAnswerError: There is no such reason.
-    """
+    """Return the reason that the registry names by its number."""
     try:
         return NotCounted(number)
     except ValueError as error:

@@ -113,11 +113,7 @@ def outcome_of(state: ClientState, sent: Sent[T], hash_: str, receipt: Mapping[s
 
 
 def _require_ours(state: ClientState, sent: Sent[Any], hash_: str, receipt: Mapping[str, Any]) -> None:
-    """Check that a receipt is of the transaction that was sent: a proxy may return another one's.
-
-    Raises:
-        UnexpectedAnswerError: Hash, sender or recipient differ.
-    """
+    """Check that a receipt is of the transaction that was sent: a proxy may return another one's."""
     ours = {"transactionHash": hash_, "from": registries.address_of(state), "to": sent.transaction["to"]}
     for name, expected in ours.items():
         if answers.data(receipt.get(name)) != bytes.fromhex(str(expected)[2:]):

@@ -39,7 +39,6 @@ def load(
     Args:
         state: The client's.
         model: The kind of document.
-        uri: Its URI.
         expected_hash: Its hash on chain; zeros if there is none.
 
     Returns:

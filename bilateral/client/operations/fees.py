@@ -97,11 +97,7 @@ def require_cost(state: ClientState, transaction: Mapping[str, Any]) -> None:
 
 
 def _require_below(name: str, wei: int, limit: int) -> None:
-    """Check one fee.
-
-    Raises:
-        FeeLimitError: It exceeds the limit.
-    """
+    """Check one fee."""
     if wei > limit:
         raise FeeLimitError(name, wei, limit, "max_fee_per_gas")
 

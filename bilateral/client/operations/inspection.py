@@ -94,11 +94,7 @@ def _problem(deployment: Deployment, name: str, bound: str | None, *, is_identit
 
 
 def _returned(answer: Any) -> bytes:
-    """Return the bytes that a view returned; empty if it reverted.
-
-    Raises:
-        BilateralError: The node failed.
-    """
+    """Return the bytes that a view returned; empty if it reverted."""
     if isinstance(answer, NodeError) and answers.revert_of(answer) is not None:
         return b""
     if isinstance(answer, BilateralError):

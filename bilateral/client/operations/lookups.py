@@ -51,7 +51,6 @@ def has_its_nonce(state: ClientState, nonce: int, hash_: str, *, is_priced_out: 
 
     Args:
         state: The client's.
-        nonce: The nonce.
         hash_: The transaction's hash.
         is_priced_out: True if another transaction with that nonce is pending. No block shows that one yet, so that this
             one stays unknown must do.

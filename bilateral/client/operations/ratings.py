@@ -134,13 +134,7 @@ def _server(state: ClientState, expected: Expectation) -> Operation[int | None]:
 
 
 def _owners(state: ClientState, subjects: Sequence[AgentId], expected: Expectation) -> Operation[list[str]]:
-    """Return the owners of agents once these have had them for the expected number of blocks.
-
-    Raises:
-        ContractRevertError: An agent does not exist: `erc721_nonexistent_token`.
-        AgentUnsettledError: An agent has not had its owner for so many blocks in time.
-        InvalidArgumentError: The number of blocks is 0 or less.
-    """
+    """Return the owners of agents once these have had them for the expected number of blocks."""
     if expected.confirmations < 1:
         raise InvalidArgumentError(f"confirmations is 1 or more, not {expected.confirmations}")
     end = time.monotonic() + expected.timeout
@@ -185,11 +179,7 @@ def _send(  # noqa: PLR0913, PLR0917  # a call, the facts that it checks, and it
     expected: Expectation,
     decode: Callable[[Sequence[Event]], T],
 ) -> Operation[Sent[T]]:
-    """Send ratings by the function that names rater and owners, or by the specification's if the registry lacks it.
-
-    Raises:
-        InvalidArgumentError: The caller named the rater or the owner, and the registry cannot check them.
-    """
+    """Send ratings by the function that names rater and owners, or by the specification's if the registry lacks it."""
     if facts[0] is not None:
         try:
             named = f"{function}As", (*arguments, *facts)

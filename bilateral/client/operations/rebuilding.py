@@ -82,7 +82,6 @@ class _Signed:
         chain_id: The chain that it was signed for; None for one that is valid on all.
         unsigned: The encoding that was signed.
         raw: The encoding with the signature.
-        signature: The signature.
     """
 
     chain_id: int | None

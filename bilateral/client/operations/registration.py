@@ -78,8 +78,6 @@ def changed_file(state: ClientState, agent_id: AgentLike, changes: RegistrationC
 
     Args:
         state: The client.
-        agent_id: The agent.
-        changes: The changes.
 
     Raises:
         DocumentError: As of `Client.edit_registration`, like the next two.

@@ -193,9 +193,7 @@ def call(
 
     Args:
         state: The client's state.
-        registry: The registry.
         function: The function's name.
-        *arguments: Its arguments.
         block: The block at whose end it is called: a number in the form of JSON-RPC, or the latest.
 
     Raises:
@@ -329,7 +327,6 @@ def events(
 
     Args:
         state: The client's state.
-        registry: The registry.
         kind: The event's type.
         topics: The topics of its indexed fields, as `topic` writes them.
         is_wanted: Selects the logs to decode. The first such log ends the search, so that later blocks need not be

@@ -77,12 +77,7 @@ def cancel(state: ClientState, sent: Sent[Any]) -> Operation[Sent[bool]]:
 
 
 def _send(state: ClientState, prepared: Sent[T], former: str) -> Operation[Sent[T]]:
-    """Send a transaction with the nonce that it has. This client may know of later nonces; keep them.
-
-    Raises:
-        TransactionReplacedError: A block has another transaction with this nonce.
-        FeeLimitError: It may cost more than the client's limit.
-    """
+    """Send a transaction with the nonce that it has. This client may know of later nonces; keep them."""
     fees.require_cost(state, prepared.transaction)
     yield from transactions.require_balance(state, fees.most(prepared.transaction))
     if state.dry_run:

@@ -69,11 +69,7 @@ def voided_deadline(state: ClientState, client_address: str | None) -> Operation
 
 
 def _require_later_deadline(state: ClientState, client: str, deadline: int) -> Operation[None]:
-    """Refuse a deadline that the client has voided. Registries that lack the function void nothing.
-
-    Raises:
-        InvalidArgumentError: The client has voided it.
-    """
+    """Refuse a deadline that the client has voided. Registries that lack the function void nothing."""
     try:
         (voided,) = yield from registries.call(state, Registry.REPUTATION, "getVoidedDeadline", client)
     except (ContractRevertError, MissingFunctionError, UnexpectedAnswerError):

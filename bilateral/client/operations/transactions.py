@@ -80,9 +80,7 @@ def send(
 
     Args:
         state: The client's state.
-        registry: The registry.
         function: The function's name.
-        arguments: Its arguments.
         decode: Makes the result of the registry's events.
 
     Raises:
@@ -289,12 +287,7 @@ def _send_with_next_nonce(state: ClientState, prepared: Sent[T]) -> Operation[Se
 
 
 def _estimated(call: Mapping[str, Any], estimate: Any) -> Operation[int]:
-    """Read the node's estimate of a transaction's gas.
-
-    Raises:
-        ContractRevertError: The contract would revert.
-        InsufficientFundsError: The sender cannot pay.
-    """
+    """Read the node's estimate of a transaction's gas."""
     if not isinstance(estimate, NodeError):
         return _number(estimate)
     if Refusal.of(estimate) is Refusal.INSUFFICIENT_FUNDS:

@@ -88,7 +88,6 @@ class AgentUriSet:
     """The URI of an agent's registration file was replaced.
 
     Attributes:
-        agent: The agent.
         uri: The URI now.
         updated_by: Who replaced it.
     """
@@ -103,7 +102,6 @@ class AgentWalletChanged:
     """An agent's wallet was set or unset.
 
     Attributes:
-        agent: The agent.
         wallet: The wallet now; None if it has none.
     """
 
@@ -116,8 +114,6 @@ class MetadataChanged:
     """A metadata value of an agent was set.
 
     Attributes:
-        agent: The agent.
-        key: The key.
         value: The value now.
     """
 
@@ -131,7 +127,6 @@ class AgentTransferred:
     """An agent has another owner, and no wallet until that owner sets one.
 
     Attributes:
-        agent: The agent.
         former_owner: Who had it.
         owner: Who has it.
     """
@@ -146,7 +141,6 @@ class DirectoryEntry:
     """An agent as the directory (August 2025) describes it.
 
     Attributes:
-        agent: The agent.
         domain: Its domain as it was given; empty if it has none.
         address: Its wallet, or its owner if it has no wallet.
     """
@@ -161,7 +155,6 @@ class AgentProven:
     """The companion knows that an agent exists, so that batches of ratings may name it.
 
     Attributes:
-        agent: The agent.
         is_highest: True if no agent with a higher id had been proven before.
     """
 
@@ -171,12 +164,7 @@ class AgentProven:
 
 @dataclass(frozen=True)
 class PrimaryAgentChosen:
-    """An account chose the agent that it speaks as.
-
-    Attributes:
-        account: The account.
-        agent: The agent.
-    """
+    """An account chose the agent that it speaks as."""
 
     account: str
     agent: AgentId
@@ -187,7 +175,6 @@ class Rater:
     """Who an address that gave feedback is (best practices, "Agent-as-Rater").
 
     Attributes:
-        address: The address.
         agent: The agent that it speaks as; None if it speaks as none.
     """
 

@@ -18,7 +18,6 @@ class AuthorizedFeedbackEntry:
     """One feedback that the agent's owner had authorised.
 
     Attributes:
-        agent: The agent.
         client: Who gave it.
         score: 0 to 100.
         tag1: The first tag; empty if there is none.
@@ -45,7 +44,6 @@ class AuthorizedSummary:
     """The average of all authorised feedback of an agent.
 
     Attributes:
-        agent: The agent.
         count: The number of entries.
         average: The average score, cut to a whole number by the registry; None if there is none.
     """

@@ -15,8 +15,6 @@ class BlindStatus:
     """The state of a server's rating of a client.
 
     Attributes:
-        client: The client.
-        server: The server.
         state: None, open, sealed or blind.
         pair_hash: The hash of the stored pair; 0 without one.
         is_feedback_open: True if the feedback of the stored pair is open.
@@ -34,8 +32,6 @@ class SealedRatings:
     """A pair that was sealed.
 
     Attributes:
-        client: The client.
-        server: The server.
         interaction: The id of the interaction, 32 bytes.
     """
 
@@ -49,8 +45,6 @@ class OpenedRatings:
     """Blind ratings that were opened.
 
     Attributes:
-        client: The client.
-        server: The server.
         interaction: The id of the interaction, 32 bytes.
         rating: The server's rating; None if only the feedback was opened.
         feedback: The client's feedback; None if only the rating was opened.

@@ -79,7 +79,6 @@ class BuyerStanding:
 
     Attributes:
         score: 0 to 100.
-        tier: The tier.
     """
 
     score: int
@@ -128,8 +127,6 @@ class RoleHolder:
     """The holder of a role.
 
     Attributes:
-        role: The role.
-        holder: The holder.
         nominee: The nominated successor; None without one.
     """
 

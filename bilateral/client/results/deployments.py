@@ -17,7 +17,6 @@ class RegistryReport:
 
     Attributes:
         registry: Its attribute of `Deployment`, such as `identity`.
-        address: Its address.
         origin: The authors of its code, by the deployment record; None if the caller named the address.
         has_code: True if there is a contract.
         version: Its answer to `getVersion`; None without that function.
@@ -49,7 +48,6 @@ class DeploymentReport:
     """The registries of a deployment as they are on the chain.
 
     Attributes:
-        deployment: The deployment.
         registries: A report for each registry that it includes.
     """
 

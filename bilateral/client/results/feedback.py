@@ -85,7 +85,6 @@ class FeedbackResponse:
     """An answer to a feedback.
 
     Attributes:
-        feedback: The feedback.
         responder: Who answered.
         uri: The URI of the answer.
         hash: The hash of its content; zeros without one.
@@ -99,11 +98,7 @@ class FeedbackResponse:
 
 @dataclass(frozen=True)
 class FeedbackRevocation:
-    """A feedback was revoked.
-
-    Attributes:
-        feedback: The feedback.
-    """
+    """A feedback was revoked."""
 
     feedback: FeedbackId
 
@@ -113,7 +108,6 @@ class VoidedSignatures:
     """A client voided its signed feedback.
 
     Attributes:
-        client: The client.
         deadline: The latest voided deadline. New signatures need a later one.
     """
 
@@ -126,7 +120,6 @@ class ReputationSummary:
     """The average of the feedback that chosen clients gave.
 
     Attributes:
-        agent: The agent.
         count: The number of entries that count.
         value: The average as the registry computes it, times `10 ** decimals`, rounded toward zero. It fits 128 bits,
             and may exceed the 1e38 to which a single value is limited.

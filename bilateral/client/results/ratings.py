@@ -24,7 +24,6 @@ class Rating:
     Attributes:
         kind: As what the subject was rated.
         subject: The client or validator.
-        server: The server.
         rating: 0 to 100; None if the server has not rated the subject.
     """
 

@@ -35,7 +35,6 @@ class ValidationAnswered:
     """A validator answered.
 
     Attributes:
-        request_hash: The request.
         agent: The agent whose work was validated.
         validator: Who answered.
         response: 0 to 100.
@@ -58,8 +57,6 @@ class ValidationStatus:
     """A request and its last answer, as the registry stores them.
 
     Attributes:
-        request_hash: The request.
-        agent: The agent.
         validator: Who was asked.
         response: The last answer, 0 to 100; 0 while there is none.
         response_hash: The hash that came with it; zeros if none did.
@@ -86,7 +83,6 @@ class ValidationSummary:
     """The average of an agent's last answers.
 
     Attributes:
-        agent: The agent.
         count: The number of answered requests that count.
         average: The average, cut to a whole number by the registry; None if none counts.
         tag: The tag that counts; empty: any.

@@ -31,9 +31,6 @@ class Registry(StrEnum):
 def abi(registry: Registry) -> tuple[Mapping[str, Any], ...]:
     """Return the ABI of a registry.
 
-    Args:
-        registry: The registry.
-
     Returns:
         The compiler's entries: functions, events, errors, constructor. They are shared: do not change them.
     """
@@ -46,7 +43,6 @@ def selectors(registry: Registry, kind: str) -> Mapping[bytes, Mapping[str, Any]
     """Return the entries of one kind of a registry's ABI by selector or topic.
 
     Args:
-        registry: The registry.
         kind: `function`, `error` or `event`.
 
     Returns:

@@ -135,12 +135,7 @@ class AttestedPayment:
 @checked_class
 @dataclass(frozen=True)
 class PaymentRecord:
-    """One payment of a batch.
-
-    Attributes:
-        transaction_hash: The hash of its transaction.
-        payment: The payment.
-    """
+    """One payment of a batch."""
 
     transaction_hash: bytes
     payment: AttestedPayment
@@ -206,7 +201,6 @@ class SignedPayment:
         valid_before: The first second, in Unix time, after it.
         nonce: The nonce, 32 bytes.
         signature: The signature. With 65 bytes it is passed in parts, which every token with EIP-3009 takes.
-        token: The token.
     """
 
     buyer: str
@@ -243,8 +237,6 @@ class BuyerState:
     Attributes:
         buyer: The account.
         chain_id: The EIP-155 id of the chain of its payments.
-        score: Its score, 0 to 100.
-        tier: Its tier.
         payments: The number of payments.
         volume: The sum of their amounts, in millionths of a dollar.
         first_payment_at: The time of the first payment, in Unix time; 0: none.

@@ -29,9 +29,7 @@ def encode_call(registry: Registry, function: str, arguments: Sequence[Any]) -> 
     """Encode a call of a registry.
 
     Args:
-        registry: The registry.
         function: The function's name. Of overloads, the number of arguments chooses.
-        arguments: Its arguments.
 
     Returns:
         The call's data.
@@ -45,7 +43,6 @@ def decode_result(registry: Registry, function: str, data: bytes) -> tuple[Any, 
     """Decode the result of a call of a registry.
 
     Args:
-        registry: The registry.
         function: The function's name. All its overloads return the same types.
         data: The returned data.
 

@@ -195,9 +195,6 @@ class Deployment:
     def address_of(self, registry: Registry) -> str:
         """Return the address of a registry.
 
-        Args:
-            registry: The registry.
-
         Raises:
             MissingRegistryError: The deployment does not include it.
         """
@@ -216,7 +213,6 @@ class Deployment:
         """Tell whether a registry is known to lack a function. A registry that the caller named may have it.
 
         Args:
-            registry: The registry.
             function: The function's name.
         """
         facts = self.facts.get(getattr(self, _ATTRIBUTES[registry]))
@@ -226,7 +222,6 @@ class Deployment:
         """Check that a registry is in the deployment, and is not known to lack a function.
 
         Args:
-            registry: The registry.
             function: The function's name.
 
         Raises:
@@ -277,11 +272,7 @@ REGISTRY_ATTRIBUTES: Final = tuple(_NAMES)
 
 
 def _identity_below(record: DeploymentRecord) -> str | None:
-    """Return the identity registry that a record's companion belongs to; None if the record does not say it.
-
-    Raises:
-        DeploymentRecordError: The record has neither an identity registry nor a companion.
-    """
+    """Return the identity registry that a record's companion belongs to; None if the record does not say it."""
     companion = record.contracts.get(Registry.COMPANION)
     if companion is None and Registry.IDENTITY not in record.contracts:
         raise DeploymentRecordError("invalid deployment record: it has neither IdentityRegistry nor CompanionDirectory")
@@ -290,11 +281,7 @@ def _identity_below(record: DeploymentRecord) -> str | None:
 
 
 def attribute_of(registry: Registry) -> str:
-    """Return the attribute of `Deployment` that holds a registry's address.
-
-    Args:
-        registry: The registry.
-    """
+    """Return the attribute of `Deployment` that holds a registry's address."""
     return _ATTRIBUTES[registry]
 
 

@@ -21,7 +21,6 @@ class LogPosition:
 
     Attributes:
         address: The contract that emitted it, in checksum form.
-        block_number: The number of its block.
         block_hash: The hash of its block: 0x and 64 digits in lower case.
         transaction_hash: The hash of its transaction, in the same form.
         log_index: Its index among the logs of the block, from 0.
@@ -43,7 +42,6 @@ class RawLog:
     Attributes:
         position: Its place in the chain.
         topics: Its topics, 32 bytes each; at most four.
-        data: Its data.
     """
 
     position: LogPosition

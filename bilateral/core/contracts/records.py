@@ -33,7 +33,6 @@ class RegistryEntry(BaseModel):
     """One deployed registry.
 
     Attributes:
-        address: Its address.
         block: The block that created it; None if nobody recorded it.
         origin: The authors of its code.
         upgradable: True if its owner can change its code.

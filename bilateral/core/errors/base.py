@@ -127,7 +127,6 @@ def require_modules(extra: str, *names: str) -> None:
     """Check that the modules of an extra are installed. None of them is imported.
 
     Args:
-        extra: The extra.
         *names: The names by which they are imported.
 
     Raises:

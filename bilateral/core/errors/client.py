@@ -34,7 +34,6 @@ class SignerFailedError(BilateralError):
     reason = "signer_failed"
 
     def __init__(self, signer_error: Exception) -> None:
-        """Name the signer's exception without its text, which may contain a key."""
         super().__init__(f"the signer failed with {type(signer_error).__name__}; see __cause__")
 
 
@@ -42,7 +41,6 @@ class AgentUnsettledError(BilateralError, TimeoutError):
     """An agent has not had its owner for the requested number of blocks. Nothing was sent.
 
     Attributes:
-        agent: The agent.
         confirmations: The requested number of blocks.
     """
 
@@ -89,7 +87,6 @@ class IndexMismatchError(BilateralError, ValueError):
     """A node says another number of feedbacks of a client than the caller. Nothing was signed.
 
     Attributes:
-        client: The client.
         node_index: The number by the node.
         last_index: The number by the caller.
     """
@@ -189,14 +186,6 @@ class FeeLimitError(BilateralError):
     reason = "fee_limit"
 
     def __init__(self, name: str, wei: int, limit: int, setting: str) -> None:
-        """Compose the message.
-
-        Args:
-            name: The name of the amount.
-            wei: The amount.
-            limit: The limit.
-            setting: The client's setting that raises the limit.
-        """
         super().__init__(f"the {name} of {wei} wei exceeds the limit of {limit}: wait, or raise {setting}")
         self.wei = wei
         self.limit = limit
@@ -213,13 +202,6 @@ class PaymentSettledHereError(BilateralError):
     reason = "payment_settled_here"
 
     def __init__(self, transaction_hash: bytes, buyer: str, *, is_whole: bool = False) -> None:
-        """Compose the message.
-
-        Args:
-            transaction_hash: The hash.
-            buyer: The account.
-            is_whole: True if the record was of the whole transaction, which may have other payments.
-        """
         shown = f"0x{transaction_hash.hex()}"
         advice = "; record another payment of the transaction by record_payments, with its position" if is_whole else ""
         super().__init__(

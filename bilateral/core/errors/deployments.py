@@ -17,7 +17,6 @@ class UnknownDeploymentError(BilateralError):
     """The package has no deployment on a chain.
 
     Attributes:
-        chain_id: The chain.
         origin: The deployment that the caller named: `canonical` or `bilateral`; None without a name.
     """
 
@@ -38,7 +37,6 @@ class MissingRegistryError(BilateralError):
 
     Attributes:
         registry: Its attribute of `Deployment`.
-        chain_id: The chain.
         contract: The contract of this project that would be this registry.
     """
 
@@ -74,7 +72,6 @@ class MissingFunctionError(BilateralError):
     Attributes:
         registry: Its attribute of `Deployment`.
         function: The function's name in Solidity.
-        chain_id: The chain.
     """
 
     reason = "missing_function"
@@ -112,7 +109,6 @@ class WrongIdentityRegistryError(BilateralError):
 
     Attributes:
         registry: Its attribute of `Deployment`.
-        address: Its address.
         expected: The identity registry that it should belong to.
         found: The identity registry that it belongs to.
     """
@@ -134,7 +130,6 @@ class UnknownChainError(BilateralError):
     """No node of a chain was given.
 
     Attributes:
-        chain_id: The chain.
         chain_ids: The chains whose nodes were given.
     """
 

@@ -84,7 +84,6 @@ class RefusedDocumentError(UnreachableDocumentError):
     """A server answers, but with another status than success.
 
     Attributes:
-        status: The status.
         wait_seconds: The seconds that the server asks to wait before the next request; None if it does not say.
     """
 

@@ -30,7 +30,6 @@ def first_problem(error: ValidationError, *place: str) -> str:
     """Return the first problem with the name of its field, such as `api.port: …`.
 
     Args:
-        error: The error.
         *place: The names of the tables around the field.
     """
     first = error.errors(include_url=False)[0]
@@ -52,7 +51,6 @@ def refusal(error: ValidationError, ending: str = "") -> InvalidArgumentError:
     """Return the first problem of a text as an error with the text, such as `minimum "much" is not a number`.
 
     Args:
-        error: The error.
         ending: The ending of the names of fields, such as `_2`.
     """
     first = error.errors(include_url=False)[0]

@@ -31,7 +31,6 @@ class AgentStates:
     """
 
     def __init__(self) -> None:
-        """Begin before the first block."""
         self.owners: dict[int, str] = {}
         self.wallets: dict[int, str] = {}
         self.primary_agents: dict[str, int] = {}
@@ -62,7 +61,6 @@ class AgentStates:
         """Give an agent its new owner; a new agent also its wallet.
 
         Args:
-            agent_id: The agent.
             from_address: Its former owner; the zero address at registration.
             to_address: Its new owner; the zero address if it ends.
         """
@@ -86,7 +84,6 @@ class AgentStates:
         """Give an agent its new wallet. An agent that nobody owns has none: only a foreign registry names one.
 
         Args:
-            agent_id: The agent.
             value: The value under `WALLET_KEY`: the wallet's 20 bytes; anything else clears it.
         """
         self.settle()
@@ -110,10 +107,6 @@ class AgentStates:
 
         A registry with tokens names the owner or the wallet. One without tokens has no other event that says who owns
         the agent: a further address is that of its new owner.
-
-        Args:
-            agent_id: The agent.
-            address: Its address.
         """
         self.settle()
         former = self.owners.get(agent_id), self.wallets.get(agent_id)

@@ -41,7 +41,6 @@ class UndecodedLog:
     """A log from which no event can be made.
 
     Attributes:
-        log: The log.
         reason: The kind of problem, for programs.
         problem: The problem, for people.
     """

@@ -103,7 +103,6 @@ class SuccessorNominated(Event):
 
     Attributes:
         role: The number of the role, see `bilateral.core.contracts.buyer_terms.BuyerRole`.
-        holder: The holder.
         nominee: The successor; the zero address: the nomination was withdrawn.
     """
 
@@ -136,7 +135,6 @@ class Anchored(Event):
     """The anchorer posted a root.
 
     Attributes:
-        epoch: The epoch.
         root: The Merkle root of the service's state.
     """
 

@@ -120,11 +120,6 @@ class _Decoder:
     """Decodes the logs of one event."""
 
     def __init__(self, event: type[Event], entry: Mapping[str, Any]) -> None:
-        """Choose a reader for each field of the event.
-
-        Raises:
-            TypeError: The type's fields are not the event's.
-        """
         names = [field_name(part["name"]) for part in entry["inputs"]]
         declared = [field.name for field in fields(event)][1:]
         if names != declared:
@@ -159,7 +154,6 @@ def decode_log(registry: Registry, log: RawLog) -> Event | UndecodedLog:
 
     Args:
         registry: The registry that has the log's address.
-        log: The log.
 
     Returns:
         The event, of one of the types of `EVENTS[registry]`; else the log with the reason why it is not decoded.

@@ -18,7 +18,6 @@ class Transfer(Event):
     Attributes:
         from_address: The former owner; the zero address at registration.
         to_address: The new owner.
-        agent_id: The agent.
     """
 
     from_address: str
@@ -33,9 +32,7 @@ class Approval(Event):
     """An account may transfer one token and act for its agent (ERC-721).
 
     Attributes:
-        owner: The owner.
         account: The approved account; the zero address if the approval ends.
-        agent_id: The agent.
     """
 
     owner: str
@@ -50,7 +47,6 @@ class ApprovalForAll(Event):
     """An account may act for all of an owner's agents, or no longer may (ERC-721).
 
     Attributes:
-        owner: The owner.
         operator: The account.
         is_approved: True if it may.
     """
@@ -64,11 +60,7 @@ class ApprovalForAll(Event):
 
 @dataclass(frozen=True, slots=True)
 class MetadataUpdate(Event):
-    """The token's URI changed (ERC-4906). `URIUpdated` carries the new one.
-
-    Attributes:
-        agent_id: The agent.
-    """
+    """The token's URI changed (ERC-4906). `URIUpdated` carries the new one."""
 
     agent_id: int
 
@@ -80,7 +72,6 @@ class Registered(Event):
     """An agent was registered (ERC-8004).
 
     Attributes:
-        agent_id: The agent.
         agent_uri: The URI of its registration file; may be empty.
         owner: Its owner, who is its wallet too.
     """
@@ -97,7 +88,6 @@ class URIUpdated(Event):
     """The URI of an agent's registration file was replaced (ERC-8004).
 
     Attributes:
-        agent_id: The agent.
         new_uri: The new URI; may be empty.
         updated_by: The account that replaced it.
     """
@@ -114,10 +104,8 @@ class MetadataSet(Event):
     """A metadata value of an agent was set (ERC-8004).
 
     Attributes:
-        agent_id: The agent.
         indexed_metadata_key: The keccak-256 hash of the key.
         metadata_key: The key. For `agentWallet` the value is the wallet's 20 bytes, or empty if the agent has none.
-        metadata_value: The value.
     """
 
     agent_id: int
@@ -133,7 +121,6 @@ class AgentRegistered(Event):
     """An agent was registered with a domain (August 2025).
 
     Attributes:
-        agent_id: The agent.
         agent_domain: Its domain, as given.
         agent_address: Its owner and wallet.
     """
@@ -150,7 +137,6 @@ class AgentUpdated(Event):
     """An agent's domain or address changed (August 2025).
 
     Attributes:
-        agent_id: The agent.
         agent_domain: Its domain now; empty if it has none.
         agent_address: Its wallet now, or its owner if it has no wallet.
     """
@@ -177,12 +163,7 @@ class AgentCountRaised(Event):
 
 @dataclass(frozen=True, slots=True)
 class PrimaryAgentSet(Event):
-    """An account chose its primary agent: the agent that it rates as.
-
-    Attributes:
-        account: The account.
-        agent_id: The agent.
-    """
+    """An account chose its primary agent: the agent that it rates as."""
 
     account: str
     agent_id: int

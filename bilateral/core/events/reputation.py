@@ -16,8 +16,6 @@ class NewFeedback(Event):
     """A client gave feedback (ERC-8004).
 
     Attributes:
-        agent_id: The agent.
-        client_address: The client.
         feedback_index: The feedback's index among those of the client about the agent, from 1.
         value: The value, times `10 ** value_decimals`; within ±1e38.
         value_decimals: The number of decimals, 0 to 18.
@@ -49,8 +47,6 @@ class FeedbackRevoked(Event):
     """A client revoked its feedback (ERC-8004).
 
     Attributes:
-        agent_id: The agent.
-        client_address: The client.
         feedback_index: The feedback's index, from 1.
     """
 
@@ -66,11 +62,9 @@ class ResponseAppended(Event):
     """An account responded to a feedback (ERC-8004). Anyone may.
 
     Attributes:
-        agent_id: The agent.
         client_address: The client who gave the feedback.
         feedback_index: The feedback's index, from 1.
         responder: The account that responded.
-        response_uri: The URI of the response.
         response_hash: The keccak-256 hash of the file there; zeros without one.
     """
 
@@ -89,7 +83,6 @@ class SignaturesVoided(Event):
     """A client voided its signed feedback up to a deadline.
 
     Attributes:
-        client_address: The client.
         deadline: The latest voided deadline, in Unix time.
     """
 
@@ -105,7 +98,6 @@ class ClientRated(Event):
 
     Attributes:
         client_id: The client's agent.
-        server_id: The server.
         rating: 0 to 100.
     """
 
@@ -122,7 +114,6 @@ class ValidatorRated(Event):
 
     Attributes:
         validator_id: The validator's agent.
-        server_id: The server.
         rating: 0 to 100.
     """
 
@@ -139,8 +130,6 @@ class RatingsSealed(Event):
 
     Attributes:
         client_id: The client's agent.
-        server_id: The server.
-        interaction: The id of the interaction.
     """
 
     client_id: int
@@ -156,8 +145,6 @@ class RatingsOpened(Event):
 
     Attributes:
         client_id: The client's agent.
-        server_id: The server.
-        interaction: The id of the interaction.
         client: The account whose feedback belongs to the pair.
         feedback_index: The index of the opened feedback, from 1; 0 if only the rating was opened.
     """
@@ -177,7 +164,6 @@ class AuthFeedback(Event):
 
     Attributes:
         agent_client_id: The client's agent.
-        agent_server_id: The server.
         feedback_auth_id: The authorisation's id.
     """
 
@@ -193,8 +179,6 @@ class NewAuthorizedFeedback(Event):
     """A client gave feedback that the agent's owner had authorised (FeedbackAuth, event `NewFeedback`).
 
     Attributes:
-        agent_id: The agent.
-        client_address: The client.
         score: 0 to 100.
         tag1: The first tag, filled up with zeros to 32 bytes.
         tag2: The second tag, in the same form.

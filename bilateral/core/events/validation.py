@@ -16,8 +16,6 @@ class ValidationRequest(Event):
     """An agent's owner asked a validator to check its work.
 
     Attributes:
-        validator_address: The validator.
-        agent_id: The agent.
         request_uri: The URI of the request file.
         request_hash: The request's id: the keccak-256 hash of that file.
     """
@@ -35,8 +33,6 @@ class ValidationResponse(Event):
     """A validator responded.
 
     Attributes:
-        validator_address: The validator.
-        agent_id: The agent.
         request_hash: The request's id.
         response: 0 to 100.
         response_uri: The URI of the evidence; may be empty.

@@ -26,11 +26,7 @@ class Remaining(Protocol):
     """A function that returns the seconds until the deadline."""
 
     def __call__(self, at_most: float | None = None, /) -> float | None:
-        """Return the seconds that remain, `at_most` at most; None without a deadline and a limit.
-
-        Raises:
-            Exception: The deadline has passed. The class is the caller's choice.
-        """
+        """Return the seconds that remain, `at_most` at most; None without a deadline and a limit."""
 
 
 def resolve(host: str, port: int) -> list[str]:

@@ -108,7 +108,6 @@ def global_agent_id(chain_id: int, identity_registry: str, agent_id: int) -> str
     """Return the id of an agent among all registries, such as `eip155:8453:0x8004…#247`, from columns of the index.
 
     Args:
-        chain_id: Its chain.
         identity_registry: The address of its registry, which is not checked again.
         agent_id: Its token. Whole numbers of databases are of other types at times.
     """
@@ -174,7 +173,6 @@ class FeedbackId:
     The last number of the text counts from 0 (best practices, "Feedback ID Format"). The contract counts from 1.
 
     Attributes:
-        agent: The agent.
         client: The client's address, in checksum form.
         on_chain_index: The `feedbackIndex` of the contract and its events, from 1.
 

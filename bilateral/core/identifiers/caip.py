@@ -101,7 +101,6 @@ class AccountId:
     An agent registry string is one of these: the chain and address of an identity registry.
 
     Attributes:
-        chain: The chain.
         address: On EVM in checksum form (EIP-55), converted from any case; on Solana 32 bytes in base 58, which depends
             on case.
 
@@ -128,7 +127,6 @@ class AccountId:
         """Parse `namespace:reference:address`.
 
         Args:
-            text: The text.
             verify_checksum: Pass `False` to accept an EVM address with a wrong checksum, as CAIP-10 allows and some
                 files have it. Never do so with an address that receives money.
 
@@ -148,7 +146,6 @@ class TransactionRef:
     """A transaction on a chain (`taskRef` of the x402 extension): `eip155:8453:0x…`, `solana:5eykt4…:5A2CSREG…`.
 
     Attributes:
-        chain: The chain.
         transaction: On EVM the hash, converted to lower case; on Solana the 64 bytes of the first signature in base 58.
 
     Raises:

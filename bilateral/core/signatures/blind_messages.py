@@ -26,7 +26,6 @@ class SignedEnvelope:
     """An envelope and the signature of its side.
 
     Attributes:
-        envelope: The envelope.
         signature: The signature: 65 bytes of a key, or any bytes that a contract accepts (ERC-1271).
     """
 
@@ -58,7 +57,6 @@ class FeedbackOpening:
     """The opening of a client's seal. Keep it secret until the pair is sealed.
 
     Attributes:
-        feedback: The feedback.
         salt: The salt, 32 bytes.
     """
 
@@ -86,7 +84,6 @@ class RatingOpening:
     """The opening of a server's seal. Keep it secret until the client's feedback is open.
 
     Attributes:
-        rating: The rating, 0 to 100.
         salt: The salt, 32 bytes.
     """
 
@@ -156,11 +153,7 @@ def _object(text: str | bytes, name: str) -> dict[str, Any]:
 
 
 def _fields(kind: type[Any], value: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the fields of a class from plain values.
-
-    Raises:
-        InvalidArgumentError: A field is missing, unknown or of another type.
-    """
+    """Return the fields of a class from plain values."""
     names = [field.name for field in fields(kind)]
     for name in (*names, *value):
         if name not in value or name not in names:

@@ -76,12 +76,7 @@ class Envelope(TypedMessage):
     domain_name: ClassVar[str] = "ERC8004ReputationRegistry"
 
     def __post_init__(self) -> None:
-        """Refuse values that no envelope can have.
-
-        Raises:
-            InvalidArgumentError: A field is out of range, an address is not in checksum form, or a hash is not 32 bytes
-                long.
-        """
+        """Refuse values that no envelope can have."""
         for name in ("client_id", "server_id", "deadline"):
             value = getattr(self, name)
             if not is_whole(value) or not 0 < value < 1 << _WIDTH:
@@ -128,7 +123,6 @@ class BlindFeedback:
 
     Attributes:
         value: The value, times `10 ** value_decimals`; from -10**38 to 10**38.
-        value_decimals: The decimals of `value`, 0 to 18.
         tag1: The first tag; may be empty.
         tag2: The second tag; may be empty.
         endpoint: The endpoint that was used; may be empty.
@@ -145,12 +139,7 @@ class BlindFeedback:
     feedback_hash: bytes = bytes(HASH_BYTES)
 
     def __post_init__(self) -> None:
-        """Refuse feedback that could never be opened.
-
-        Raises:
-            UnrepresentableValueError: The value or its decimals are out of range.
-            InvalidArgumentError: The hash is not 32 bytes long, or a text is not valid Unicode.
-        """
+        """Refuse feedback that could never be opened."""
         FeedbackValue(self.value, self.value_decimals)
         _require_hash(self.feedback_hash, "feedback_hash")
         for name in ("tag1", "tag2", "endpoint", "feedback_uri"):
@@ -170,7 +159,6 @@ class BlindFeedback:
         Args:
             salt: 32 random bytes, of this envelope alone.
             client: The account that gives the feedback.
-            server_id: The server.
         """
         _require_hash(salt, "salt")
         types = ["bytes32", "address", "uint256", _FEEDBACK_TYPE]
@@ -183,8 +171,6 @@ def rating_seal(rating: int, salt: bytes, client_id: int, server_id: int) -> byt
     Args:
         rating: The rating, 0 to 100. The registry accepts a seal of a higher rating, but could never open it.
         salt: 32 random bytes, of this envelope alone.
-        client_id: The client.
-        server_id: The server.
 
     Raises:
         InvalidArgumentError: The rating is out of range, or the salt is not 32 bytes long.
@@ -215,9 +201,7 @@ class Pair:
 
     Attributes:
         interaction: The id of the interaction, 32 bytes.
-        client_id: The client.
         client: The account that gives the feedback.
-        server_id: The server.
         server: The account that rates the client.
         client_seal: The hash of the feedback and its salt.
         client_deadline: The deadline of the client's envelope, in Unix time.

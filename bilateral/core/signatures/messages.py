@@ -166,7 +166,6 @@ class AgentWalletSet(TypedMessage):
     """A wallet's consent to become an agent's wallet (ERC-8004, `setAgentWallet`).
 
     Attributes:
-        agent_id: The agent.
         new_wallet: The wallet that consents, and that signs.
         owner: The current owner of the agent's token.
         deadline: The last second in which the registry accepts the signature, in Unix time; at most 5 minutes ahead.
@@ -189,7 +188,6 @@ class Feedback(TypedMessage):
         client_address: The client, who signs.
         feedback_index: The feedback's future index: `registry.getLastIndex(agent_id, client_address) + 1`.
         value: The value, times `10 ** value_decimals`; from -10**38 to 10**38.
-        value_decimals: The decimals of `value`, 0 to 18.
         tag1: The first tag; may be empty.
         tag2: The second tag; may be empty.
         endpoint: The endpoint that was used; may be empty.
@@ -218,7 +216,6 @@ class FeedbackAuth(TypedMessage):
     """An agent owner's authorisation of a client to rate the agent (FeedbackAuth, FR-015; `giveFeedback`).
 
     Attributes:
-        agent_id: The agent.
         client_address: The authorised client.
         index_limit: The client's index for the agent, which counts the feedback given so far, must be below this:
             `registry.getLastIndex(agent_id, client_address) + n` allows `n` more.
@@ -235,12 +232,7 @@ class FeedbackAuth(TypedMessage):
     domain_name: ClassVar[str] = "AuthorizedReputationRegistry"
 
     def __post_init__(self) -> None:
-        """Refuse values that the registry cannot read.
-
-        Raises:
-            InvalidArgumentError: A number is out of range for its Solidity type, or the client's address is not in
-                checksum form (EIP-55).
-        """
+        """Refuse values that the registry cannot read."""
         for name, bits in {"agent_id": 256, "index_limit": 64, "expiry": 256, "chain_id": 256}.items():
             value = getattr(self, name)
             if not is_whole(value) or not 0 <= value < 1 << bits:
@@ -336,7 +328,6 @@ def recover_feedback_auth_signer(auth: FeedbackAuth, signature: bytes, domain: D
 
     Args:
         auth: The authorisation.
-        signature: The signature.
         domain: The domain of the registry.
 
     Returns:
@@ -352,7 +343,6 @@ def recover_signer(digest: bytes, signature: bytes) -> str | None:
 
     Args:
         digest: The 32 bytes that were signed.
-        signature: The signature.
 
     Returns:
         The account; None if the signature has another length than 65 bytes, is malleable (`s` too high), or gives no

@@ -82,9 +82,6 @@ def is_shallow(text: str) -> bool:
 
     The parser recurses. If a program has raised Python's recursion limit, as some libraries do, a text of nothing but
     brackets crashes it.
-
-    Args:
-        text: The text.
     """
     if text.count("[") + text.count("{") <= MAX_DEPTH:
         return True

@@ -52,7 +52,6 @@ class SeldomFilter(logging.Filter):
     It passes at most 16 texts in that time, because strangers may find a way to make texts differ.
 
     Args:
-        seconds: The seconds.
         clock: Tells the time in seconds.
     """
 

@@ -62,8 +62,6 @@ class Standing:
 
     Attributes:
         side: `server` or `client`.
-        agent_id: The agent.
-        status: The `Status`.
         rating: The rating, 0 to 100; None without a rating that counts.
         lower: The value that the rating has at least. Rank by it.
         upper: The value that it has at most.

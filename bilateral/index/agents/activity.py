@@ -66,7 +66,6 @@ class ActivityTable:
     """The table `agent_activity`, for the events of one chain.
 
     Args:
-        chain_id: The chain.
         connection: The database, in a transaction.
         rows: Its access to rows.
     """
@@ -135,12 +134,7 @@ class ActivityTable:
         self._insert(present, self._times(joined.from_iterable(map(self._last_of_all, RAISING))))
 
     def _insert(self, agents: Mapping[Row, tuple[int, int]], times: Mapping[AgentPlace, Times]) -> None:
-        """Insert the rows of agents.
-
-        Args:
-            agents: When they were registered, and last changed by events of their registry.
-            times: The times of other events.
-        """
+        """Insert the rows of agents."""
         rows = []
         for key, (registered, updated) in agents.items():
             feedback, last = times.get(key[1:], _NEVER)

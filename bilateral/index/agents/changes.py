@@ -30,10 +30,8 @@ class Change:
         kind: `registered`, `transferred`, `wallet`, `file` or `domain`.
         account: The new owner, the new wallet, or who changed the file; None for a wallet that was taken away.
         text: The new URI or domain: the word of a stranger; None for other kinds.
-        block: Its block.
         log_index: Its place in the block.
         time: The time of the block, Unix seconds.
-        transaction: Its transaction.
     """
 
     kind: str
@@ -49,7 +47,6 @@ def changes_of(connection: Connection, key: AgentKey, limit: int = 20) -> tuple[
     """Return the changes of an agent, the newest first.
 
     Args:
-        connection: The database.
         key: The agent.
         limit: The largest number of changes of each kind.
     """

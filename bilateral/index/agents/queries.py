@@ -55,7 +55,6 @@ def account(connection: Connection, address: str, chain_ids: tuple[int, ...]) ->
     """Return an account.
 
     Args:
-        connection: The database.
         address: The account, in checksum form.
         chain_ids: The chains to look at.
     """

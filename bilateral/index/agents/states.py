@@ -65,7 +65,6 @@ class AgentTables:
     """The tables `agent`, `agent_metadata` and `primary_agent`, for one batch of events of one chain.
 
     Args:
-        chain_id: The chain.
         journal: The journal of the batch.
     """
 

@@ -97,7 +97,6 @@ class Announcements:
 
         Args:
             bloom: See `are_missing`.
-            logs: The logs.
             is_thorough: True to look for all topics, and not only for the event's. It takes time for each log.
         """
         if bloom is None or len(bloom) != BLOOM_BYTES:

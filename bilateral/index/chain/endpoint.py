@@ -92,7 +92,6 @@ class Endpoint:
     """
 
     def __init__(self, url: str, timeout: float = 60.0) -> None:
-        """See the class. Nothing is sent yet."""
         self._connection = Connection(url)
         self.name = self._connection.name
         self.key = f"{self.name}#{hashlib.sha256(url.encode()).hexdigest()[:8]}"
@@ -130,7 +129,6 @@ class Endpoint:
         """Call a method several times in one request.
 
         Args:
-            method: The method.
             calls: The parameters of each call.
             kind: The type of the results.
 

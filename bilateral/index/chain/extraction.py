@@ -47,7 +47,6 @@ class Extraction:
     """Makes rows of the logs of one chain.
 
     Args:
-        chain_id: The chain.
         registries: The registry at each address, in checksum form.
     """
 
@@ -100,7 +99,6 @@ def careful_values(log: RawLog, event: Event | UndecodedLog) -> tuple[Table, Row
     """Return the table of a log, and the values of its columns behind those of its place.
 
     Args:
-        log: The log.
         event: Its event, or the reason why it is not decoded.
     """
     if isinstance(event, UndecodedLog):
@@ -167,11 +165,7 @@ _TEXT: Final = """.decode()
 
 
 def _reader(entry: Mapping[str, Any]) -> Reader:
-    """Make the function that reads the plain logs of an event.
-
-    Args:
-        entry: The event in the ABI.
-    """
+    """Make the function that reads the plain logs of an event."""
     source = _source_of_reader(entry)
     namespace: dict[str, Any] = dict(_NAMES)
     exec(source, namespace)  # noqa: S102  # the source is made of the types in our own ABIs

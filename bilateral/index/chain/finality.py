@@ -26,7 +26,6 @@ class Finality:
     """
 
     def __init__(self, store: ChainStore, *, is_trusting: bool = False) -> None:
-        """See the class. No endpoint contradicts."""
         self._store = store
         self._is_trusting = is_trusting
         self._cursor: Block | None = None

@@ -61,7 +61,6 @@ class Step:
     """One step, for progress and logs.
 
     Attributes:
-        outcome: Its outcome.
         block: The cursor after it.
         head: The head of the chain, as far as it is known.
         events: The number of logs that were stored, or removed.
@@ -189,11 +188,7 @@ class Follower:
             raise
 
     def _recheck(self, source: Source, cursor: Block, head: int) -> Step | None:
-        """Read again what an endpoint delivered alone before it gave a false answer: one range a step.
-
-        Returns:
-            The step; None if there is nothing to read again. If rows differ, the index goes back to before them.
-        """
+        """Read again what an endpoint delivered alone before it gave a false answer: one range a step."""
         suspects = [other for other in self._pool.sources if other.loses_logs and other.alone_from is not None]
         for suspect in suspects:
             first, last = suspect.alone_from or 0, self._recheck_ends.setdefault(suspect, cursor.number)
@@ -272,11 +267,7 @@ class Follower:
         return waiting.count >= self._enough or waiting.size >= _ENOUGH_BYTES
 
     def _begin(self, source: Source, head: int) -> Block:
-        """Set the cursor before the first block, and return it.
-
-        Raises:
-            FirstBlockAheadError: The chain does not have that block yet.
-        """
+        """Set the cursor before the first block, and return it."""
         if head < self._first_block - 1:
             raise FirstBlockAheadError(self._pool.chain_id, self._first_block, head)
         before = self._before_first(source)
@@ -285,11 +276,7 @@ class Follower:
         return before
 
     def _roll_back(self, source: Source, cursor: Block, head: int) -> Step:
-        """Remove the blocks that are not in the chain any more.
-
-        Raises:
-            FinalizedBlockError: Some are finalized, and no second endpoint lacks them.
-        """
+        """Remove the blocks that are not in the chain any more."""
         self._pool.require_chain(source)
         target = self._fork(source, cursor, head)
         self._finality.require_agreement(source, cursor, target)
@@ -297,11 +284,7 @@ class Follower:
         return Step(Outcome.ROLLED_BACK, target.number, head, 0, source.name, cursor.number - target.number)
 
     def _confirm_reorganization(self, source: Source, cursor: Block, head: int) -> None:
-        """Ask another endpoint before blocks are removed.
-
-        Raises:
-            EndpointLiesError: The other one still has the cursor's block, and is not behind.
-        """
+        """Ask another endpoint before blocks are removed."""
         other = self._pool.second(source)
         if other is source:
             return
@@ -316,11 +299,7 @@ class Follower:
             raise EndpointLiesError(source.name, contradiction, may_pass=True)
 
     def _is_canonical(self, source: Source, block: Block, head: int) -> bool:
-        """Check that the chain still holds a block.
-
-        Raises:
-            EndpointLiesError: The endpoint has the block, though its head is before it.
-        """
+        """Check that the chain still holds a block."""
         if block.number < 0:
             return True
         header = source.header(block.number)
@@ -355,11 +334,7 @@ class Follower:
 
     @staticmethod
     def _before(source: Source, number: int) -> Block:
-        """Return the block before another one.
-
-        Raises:
-            MalformedNodeAnswerError: The chain does not have it.
-        """
+        """Return the block before another one."""
         if number == 0:
             return Block(-1, bytes(32), 0)
         header = source.header(number - 1)

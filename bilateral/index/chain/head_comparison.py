@@ -34,7 +34,6 @@ class HeadComparison:
     """
 
     def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
-        """See the class. No head is known yet."""
         self._clock = clock
         self._before: Mapping[Source, int] = {}
         self.asked = clock()
@@ -69,14 +68,7 @@ class HeadComparison:
 
 
 def _is_old(source: Source, number: int, head: int, before: int | None) -> bool:
-    """Check that an endpoint shows a block, and that the block is not of the last seconds.
-
-    Args:
-        source: The endpoint.
-        number: The block.
-        head: The endpoint's head.
-        before: Its head at a comparison long enough ago; None if it was not asked.
-    """
+    """Check that an endpoint shows a block, and that the block is not of the last seconds."""
     try:
         block, last = (header.block for header in source.headers_of([number, head]))
     except NO_ANSWER:  # it does not have what it tells: a witness for nothing

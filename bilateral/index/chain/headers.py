@@ -35,7 +35,6 @@ class Header:
     """A block's header.
 
     Attributes:
-        block: The block.
         parent_hash: The hash of the block before it.
         bloom: Its filter of addresses and topics of logs; None if the node does not give it, or none of 256 bytes.
         receipts_root: The root of its receipts; None if the node does not give it.

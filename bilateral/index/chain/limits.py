@@ -34,16 +34,10 @@ class Limits:
     """The learnt limits of one chain's endpoints, and their losses.
 
     Args:
-        engine: The database.
-        chain_id: The chain.
         sources: The endpoints.
     """
 
     def __init__(self, engine: Engine, chain_id: int, sources: Sequence[Source]) -> None:
-        """See the class. Limits that were learnt less than a day ago are used.
-
-        Former versions stored a row a host. It is used for the only endpoint of its host.
-        """
         self._engine = engine
         self._chain_id = chain_id
         self._sources = sources

@@ -152,11 +152,7 @@ def _place_of(entry: LogEntry) -> tuple[int, int, int]:
 
 
 def _grouped(name: str, entries: list[LogEntry], wanted: Collection[str], first: int, last: int) -> list[BlockLogs]:
-    """Check logs, and group them by block.
-
-    Raises:
-        UnnumberedLogsError: They are not in order.
-    """
+    """Check logs, and group them by block."""
     blocks: list[BlockLogs] = []
     known: set[str] = set()
     block, number_text, hash_text, before, transaction_text = BlockLogs(-1, b"", None), None, "", (-1, -1), None
@@ -196,11 +192,7 @@ def _requested(name: str, entry: LogEntry, wanted: Collection[str]) -> str:
 
 
 def _index_of(entry: LogEntry, block: int) -> int:
-    """Return the index of a log of a block.
-
-    Raises:
-        ValueError: The chain does not have the log any more, or the index does not fit.
-    """
+    """Return the index of a log of a block."""
     if entry.removed not in _IN_CHAIN:
         raise ValueError(f"block {block} has a log that a reorganisation removed")
     if (index := small_quantity(entry.logIndex)) > _MAX_LOG_INDEX:

@@ -25,7 +25,6 @@ class Arrivals:
     """
 
     def __init__(self, store: ChainStore, cursor: Block) -> None:
-        """See the class. No batch waits."""
         self._store = store
         self._cursor = cursor
         self._batches: list[Batch] = []

@@ -60,7 +60,6 @@ class Pool:
     """The endpoints of one chain.
 
     Args:
-        chain_id: The chain.
         sources: The endpoints, the preferred one first.
         report: Called with an endpoint's host and its problem when it is benched.
     """

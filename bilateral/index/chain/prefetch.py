@@ -18,7 +18,6 @@ class _Job(Generic[T]):
 
     Attributes:
         key: Its name.
-        thread: The thread.
         result: Its result, once the thread has ended without an error.
         error: The error that ended it.
     """
@@ -33,7 +32,6 @@ class Ahead(Generic[T]):
     """Does one piece of work ahead of the time when its result is wanted."""
 
     def __init__(self) -> None:
-        """See the class. No work is under way."""
         self._job: _Job[T] | None = None
 
     @property

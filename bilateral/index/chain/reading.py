@@ -247,15 +247,7 @@ def _all_logs(range_: _Range) -> list[BlockLogs]:
 
 
 def _split(logs: Sequence[BlockLogs], end: int) -> Iterator[tuple[list[BlockLogs], int]]:
-    """Split a range so that one batch does not hold too many logs.
-
-    Args:
-        logs: The logs of the range.
-        end: Its last block.
-
-    Yields:
-        The logs of each part, and its last block: parts end where blocks end.
-    """
+    """Split a range so that one batch does not hold too many logs."""
     start = size = 0
     for at, block in enumerate(logs):
         if size and size + len(block.entries) > _MAX_LOGS:

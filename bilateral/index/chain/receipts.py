@@ -136,7 +136,6 @@ def read_receipts(endpoint: Endpoint, header: Header) -> BlockReceipts | None:
     """Read the receipts of a block.
 
     Args:
-        endpoint: The endpoint.
         header: The block's header. Its root, or its filter, tells that the receipts are complete.
 
     Returns:
@@ -233,12 +232,7 @@ def _root(receipts: Sequence[_Receipt]) -> bytes | None:
 
 
 def _node(leaves: Sequence[tuple[str, bytes]], depth: int) -> list[Any]:
-    """Return a node of a Merkle Patricia tree (Yellow Paper, appendix D).
-
-    Args:
-        leaves: The keys below it as nibbles, in their order, and their values. No key is the beginning of another one.
-        depth: The nibbles above it.
-    """
+    """Return a node of a Merkle Patricia tree (Yellow Paper, appendix D)."""
     if len(leaves) == 1:
         return [_path(leaves[0][0][depth:], 2), leaves[0][1]]
     ends = zip(leaves[0][0][depth:], leaves[-1][0][depth:], strict=False)

@@ -44,7 +44,6 @@ class Source:
     """A chain as one endpoint shows it.
 
     Args:
-        endpoint: The endpoint.
         addresses: The registries whose logs are wanted, in checksum form.
         wait: Waits some seconds; returns False to give up, as at the end of the process.
 
@@ -186,11 +185,7 @@ class Source:
         raise AssertionError  # `count` does not end
 
     def _react(self, error: Exception, first: int, last: int, refusals: int, waits: Iterator[float]) -> int | None:
-        """React to a refusal: shrink the range, wait, or give up.
-
-        Returns:
-            The chain's last block, if the refusal means that the range ends after it.
-        """
+        """React to a refusal: shrink the range, wait, or give up."""
         asked = last - first + 1
         if isinstance(error, MalformedNodeAnswerError):  # an answer over the limit on its size, or cut off
             if asked == 1:

@@ -44,9 +44,7 @@ class FeedChange:
 
     Attributes:
         id: Its id, unique in the feed of one index. It is also the cursor of later changes.
-        kind: Its kind.
         retracts: The id of the change that a reorganisation took back; None for a change that happened.
-        chain: Its chain.
         event: The event's name in its contract; None for what is not on the chain.
         block: Its block; for what is not on the chain, the last indexed block.
         log_index: Its place in the block; None for what is not on the chain.
@@ -80,10 +78,8 @@ class RawChange:
     """A change as rows hold it.
 
     Attributes:
-        kind: Its kind.
         agents: The ids of the agents' tokens.
         accounts: The accounts, in checksum form.
-        tags: The tags.
         details: The new values, by name.
     """
 
@@ -99,7 +95,6 @@ def raw_change(event: type[Event], row: Mapping[str, Any]) -> RawChange:
 
     Args:
         event: The event's type.
-        row: Its row.
     """
     agents, accounts, tags, details = _SHAPES[event](row)
     return RawChange(
@@ -132,8 +127,6 @@ def shown_agent(registries: Registries, chain_id: int, identity_registry: str, a
 
     Args:
         registries: The indexed registries.
-        chain_id: Its chain.
-        identity_registry: Its registry.
         agent_id: Its token.
     """
     if chain_id in registries.chains and registries.identity_of(chain_id) == identity_registry:

@@ -31,7 +31,6 @@ class Note:
     """A change that is not on the chain.
 
     Attributes:
-        kind: Its kind.
         registry: The registry of the agent, or the identity registry whose analysis flags the account.
         agent_id: The agent; None if it is about an account.
         account: The account; None if it is about an agent.
@@ -50,7 +49,6 @@ def add_notes(connection: Connection, chain_id: int, block: int, notes: Sequence
 
     Args:
         connection: The connection, in a transaction that is about to end.
-        chain_id: The chain.
         block: The last indexed block.
         notes: The changes.
     """

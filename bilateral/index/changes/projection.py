@@ -57,7 +57,6 @@ def add_blocks(connection: Connection, chain_id: int, first: int, last: int, eve
 
     Args:
         connection: The connection, in a transaction that is about to end.
-        chain_id: The chain.
         first: The first block.
         last: The last block.
         events: The number of their events.
@@ -72,7 +71,6 @@ def keep_removed(connection: Connection, chain_id: int, target: int) -> tuple[in
 
     Args:
         connection: The connection, in a transaction that holds the cursor.
-        chain_id: The chain.
         target: The block.
 
     Returns:
@@ -110,7 +108,6 @@ def add_rollback(connection: Connection, chain_id: int, blocks: tuple[int, int],
 
     Args:
         connection: The connection, in a transaction that is about to end.
-        chain_id: The chain.
         blocks: The first and the last block that were removed.
         removal: The number of the removal, of `keep_removed`.
         events: The number of events that were kept.

@@ -55,12 +55,6 @@ class FeedCursorError(InvalidArgumentError):
     reason = "invalid_cursor"
 
     def __init__(self, cursor: str, detail: str) -> None:
-        """Compose the message.
-
-        Args:
-            cursor: The cursor.
-            detail: The reason, and the way on.
-        """
         super().__init__(f"the cursor {cursor[:60]!r} {detail}")
 
 
@@ -74,12 +68,6 @@ class FeedPrunedError(FeedCursorError):
     reason = "cursor_pruned"
 
     def __init__(self, cursor: str, oldest: str) -> None:
-        """Compose the message.
-
-        Args:
-            cursor: The cursor.
-            oldest: The cursor of the oldest changes that are left.
-        """
         detail = f"is too old: the changes behind it were pruned. Read the agents again, and continue at {oldest}"
         super().__init__(cursor, detail)
         self.oldest = oldest
@@ -90,10 +78,8 @@ class FeedFilter:
     """The changes to show: those that pass each part. An empty part lets all pass.
 
     Attributes:
-        agents: The agents.
         accounts: The accounts, in checksum form.
         tags: The tags, exactly.
-        kinds: The kinds.
     """
 
     agents: tuple[AgentKey, ...] = ()
@@ -105,9 +91,7 @@ class FeedFilter:
         """Return True if a change passes.
 
         Args:
-            chain_id: Its chain.
             identity_registry: The registry of its agents.
-            change: The change.
         """
         return (
             (not self.kinds or change.kind in self.kinds)
@@ -156,11 +140,7 @@ class _Told:
 
 
 def last_cursor(connection: Connection) -> str:
-    """Return the cursor of the feed's end, for readers that want what comes from now on.
-
-    Args:
-        connection: The database.
-    """
+    """Return the cursor of the feed's end, for readers that want what comes from now on."""
     return str(last_step(connection))
 
 
@@ -170,11 +150,7 @@ def last_step(connection: Connection) -> int:
 
 
 def oldest_cursor(connection: Connection) -> str:
-    """Return the cursor of the oldest changes that were not pruned.
-
-    Args:
-        connection: The database.
-    """
+    """Return the cursor of the oldest changes that were not pruned."""
     return str(connection.execute(select(func.coalesce(func.min(change_step.c.step), 1))).scalar_one() - 1)
 
 
@@ -182,7 +158,6 @@ def read_feed(connection: Connection, since: str, wanted: FeedFilter, limit: int
     """Return the changes after a cursor.
 
     Args:
-        connection: The database.
         since: The cursor, or the id of a change: `0` for the beginning.
         wanted: The changes to show.
         limit: The largest number of changes, at most `AT_ONCE`.

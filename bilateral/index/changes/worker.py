@@ -44,8 +44,6 @@ def prune_feed(engine: Engine, limits: FeedLimits, now: float | None = None) -> 
     """Remove the steps that are beyond the limits. The last step stays, because it numbers the next one.
 
     Args:
-        engine: The database.
-        limits: The limits.
         now: The time, Unix seconds; the present if left out.
 
     Returns:
@@ -92,8 +90,6 @@ def keep_pruned(engine: Engine, limits: FeedLimits, stop: threading.Event) -> No
     """Prune the feed now and then, until the event.
 
     Args:
-        engine: The database.
-        limits: The limits.
         stop: Set to end.
     """
     while True:

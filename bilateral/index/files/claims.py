@@ -49,7 +49,6 @@ def find_payments_of_file(connection: Connection, file_id: bytes) -> None:
 
     Args:
         connection: The connection, in a transaction.
-        file_id: The file.
     """
     connection.execute(delete(payment_claim).where(payment_claim.c.file_id == file_id))
     find_payments(connection, files.file_reference.c.file_id == file_id)
@@ -60,7 +59,6 @@ def find_payments_of_blocks(connection: Connection, chain_id: int, first: int, l
 
     Args:
         connection: The connection, in a transaction.
-        chain_id: The chain.
         first: The first block.
         last: The last block.
     """
@@ -75,7 +73,6 @@ def find_payments_of_chain(connection: Connection, chain_id: int) -> None:
 
     Args:
         connection: The connection, in a transaction.
-        chain_id: The chain.
     """
     connection.execute(delete(payment_claim).where(payment_claim.c.chain_id == chain_id))
     find_payments(connection, files.file_reference.c.chain_id == chain_id)
@@ -86,7 +83,6 @@ def forget_payments(connection: Connection, chain_id: int, block: int) -> None:
 
     Args:
         connection: The connection, in the transaction of a rollback.
-        chain_id: The chain.
         block: The last block that stays.
     """
     table = payment_claim

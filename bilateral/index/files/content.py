@@ -19,13 +19,10 @@ class FileContent:
         mcp_prompt: The MCP prompt that was used.
         mcp_resource: The MCP resource that was used.
         a2a_skills: The A2A skills that were used, as a JSON list.
-        a2a_task_id: The A2A task.
         oasf_skills: The OASF skills that were used, as a JSON list.
         oasf_domains: Their domains, as a JSON list.
         payment_from: The payer, by the file's word.
         payment_to: The receiver of the payment.
-        payment_chain_id: The chain of the payment.
-        payment_transaction: The transaction of the payment.
     """
 
     state: str

@@ -45,8 +45,6 @@ def left_files_after(connection: Connection, chain_id: int, block: int) -> set[A
 
     Args:
         connection: The connection, in a transaction. The tables of events still hold the blocks.
-        chain_id: The chain.
-        block: The block.
     """
     agents: set[AgentPlace] = set()
     for table in (_UPDATED, _TRANSFERRED):
@@ -64,8 +62,6 @@ def forget_files(connection: Connection, chain_id: int, agents: Iterable[AgentPl
 
     Args:
         connection: The connection, in a transaction.
-        chain_id: The chain.
-        agents: The agents.
     """
     keys = [_parameters(chain_id, *agent) for agent in sorted(agents)]
     if keys:
@@ -77,7 +73,6 @@ def find_files(connection: Connection, chain_id: int, agents: Iterable[AgentPlac
 
     Args:
         connection: The connection, in a transaction.
-        chain_id: The chain.
         agents: The agents; all agents of the chain if left out.
     """
     if agents is None:

@@ -34,7 +34,6 @@ class OtherIdentity:
     """Another agent that a registration file names as the same one.
 
     Attributes:
-        chain_id: Its chain.
         identity_registry: The address of its identity registry.
         agent_id: The id of its token.
         is_indexed: True if the index has it.
@@ -71,7 +70,6 @@ def solana_identities(connection: Connection, key: AgentKey) -> tuple[SolanaIden
     """Return the agents on Solana that an agent's file names as the same one: the first 20.
 
     Args:
-        connection: The database.
         key: The agent.
     """
     claim = files.registration_claim.c
@@ -104,7 +102,6 @@ def solana_agent(registry: str, number: int) -> GlobalAgentId | None:
     """Return the agent on Solana that a row of `registration_claim` names; None if it is of another chain.
 
     Args:
-        registry: The registry.
         number: The number of the agent's address.
     """
     try:
@@ -127,9 +124,7 @@ def other_identities(connection: Connection, key: AgentKey, owner: str) -> tuple
     """Return the agents that an agent's file names as the same one: the first 20.
 
     Args:
-        connection: The database.
         key: The agent.
-        owner: Its owner.
     """
     claim = files.registration_claim.c
     content = _content(key.chain_id, key.identity_registry, key.agent_id)

@@ -44,7 +44,6 @@ class Loaded:
     """A file whose content was loaded.
 
     Attributes:
-        content: The content.
         content_hash: Its keccak-256 hash.
         integrity: The proof that its author published it: `inline`, `cid`, `hash`, or `variant`, if another known form
             of the same document has the hash on chain. None if there is only the server's word.
@@ -94,7 +93,6 @@ def load_file(loader: Loader, kind: Kind, uri: str, expected_hash: bytes | None,
     """Load a file.
 
     Args:
-        loader: The loader.
         kind: The kind of the file.
         uri: Its URI, as the index stores it.
         expected_hash: The hash that the chain gives; None without one.
@@ -115,9 +113,6 @@ def load_file(loader: Loader, kind: Kind, uri: str, expected_hash: bytes | None,
 
 def host_of_file(uri: str) -> str | None:
     """Return the host that a URI's file is fetched from; None for a URI that needs no host, or that has none.
-
-    Args:
-        uri: The URI.
 
     Raises:
         UnsupportedUriError: Files are not fetched by such URIs.
@@ -144,11 +139,7 @@ def failure_of(problem: BilateralError) -> Failed:
 
 
 def _read(kind: Kind, document: Document, expected_hash: bytes | None) -> Loaded:
-    """Check a document, and read it.
-
-    Raises:
-        HashMismatchError: Its hash is not the expected one.
-    """
+    """Check a document, and read it."""
     integrity: str | None = document.integrity
     try:
         if verify_hash(document.content, expected_hash or _NO_HASH):

@@ -31,7 +31,6 @@ class NamedService:
     Attributes:
         agent: The agent's short id.
         global_id: Its id among all registries.
-        owner: Its owner.
         wallet: The account that receives its payments; None if it has none.
         service: The name of the service, a text of a stranger.
         endpoint: Its URL, a text of a stranger.
@@ -66,7 +65,6 @@ def services_at(connection: Connection, url: str) -> NamedHost:
     """Return the services at the host of a URL. Of a registration file, only its first three hosts count.
 
     Args:
-        connection: The database.
         url: An https URL, or a host alone.
 
     Raises:

@@ -32,7 +32,6 @@ def note_sights(connection: Connection, file_ids: Collection[bytes]) -> None:
 
     Args:
         connection: The connection, in the transaction that stores the files and their references. It is about to end.
-        file_ids: The files.
     """
     former = None
     for part in in_parts(sorted(file_ids)):
@@ -62,7 +61,6 @@ def move_sights(connection: Connection, chain_id: int, block: int) -> None:
 
     Args:
         connection: The connection, in the transaction of a rollback. It owns the cursor (`own_cursor`).
-        chain_id: The chain.
         block: The last block that stays.
     """
     table = schema.file_sight

@@ -62,8 +62,6 @@ def forget_references(connection: Connection, chain_id: int, block: int) -> None
     """Remove the references of removed blocks, within the transaction of a rollback. `move_sights` follows at its end.
 
     Args:
-        connection: The connection.
-        chain_id: The chain.
         block: The last block that stays.
     """
     scan, table = schema.file_scan, schema.file_reference
@@ -113,7 +111,6 @@ def collect(engine: Engine, *, before: float | None = None) -> int:
     """Delete files that no event names any more, a while after a reorganisation removed their events.
 
     Args:
-        engine: The database.
         before: Only files that lost a reference before this time, in Unix seconds; an hour ago if left out.
 
     Returns:

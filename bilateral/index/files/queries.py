@@ -26,7 +26,6 @@ def names_of(connection: Connection, registries: Registries, ids: Iterable[str |
     """Return the names of agents by their short ids. One without a name is left out.
 
     Args:
-        connection: The database.
         registries: The indexed registries: an id means an agent of its chain's first one.
         ids: Short ids, such as `8453:247`; None is skipped.
     """

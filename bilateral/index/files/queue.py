@@ -62,9 +62,6 @@ class Lease:
     """A file that one worker may fetch.
 
     Attributes:
-        file_id: The file.
-        kind: Its kind.
-        uri: Its URI.
         expected_hash: The hash that the chain gives; None without one.
         host: The host that it is fetched from.
         validators: The marks of the stored version.
@@ -84,7 +81,6 @@ class FileQueue:
     """The files that are due.
 
     Args:
-        engine: The database.
         lease_seconds: The length of a lease, longer than a fetch may take.
         clock: Returns the time, in Unix seconds.
     """
@@ -115,10 +111,6 @@ class FileQueue:
     def complete(self, lease: Lease, outcome: Outcome) -> bool:
         """Store the outcome of a fetch, and say when the file is due again.
 
-        Args:
-            lease: The lease.
-            outcome: The outcome.
-
         Returns:
             True if the outcome was stored; False if the lease had ended and another worker took the file.
         """
@@ -145,11 +137,7 @@ class FileQueue:
         return True
 
     def release(self, leases: Iterable[Lease]) -> None:
-        """Return leases whose files were not fetched. They are due at once.
-
-        Args:
-            leases: The leases.
-        """
+        """Return leases whose files were not fetched. They are due at once."""
         now = self._clock()
         for lease in leases:
             with self._engine.begin() as connection:

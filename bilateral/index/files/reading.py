@@ -95,7 +95,6 @@ def read_content(kind: Kind, content_hash: bytes, content: bytes) -> ReadRows:
     Args:
         kind: The kind of the file. Responses, requests and validations have no format, and make no rows.
         content_hash: The keccak-256 hash of the content.
-        content: The content.
 
     Returns:
         The rows by table.

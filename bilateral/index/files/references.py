@@ -100,13 +100,8 @@ class ReferenceScan:
     """Finds the files that the events of a chain name.
 
     Args:
-        engine: The database.
-        chain_id: The chain.
         loader: Decodes data URIs at once, within its limits.
         clock: Returns the time, in Unix seconds.
-
-    Attributes:
-        chain_id: The chain.
     """
 
     def __init__(

@@ -67,7 +67,6 @@ def wake_hosts(connection: Connection, hosts: Iterable[str], now: float) -> None
 
     Args:
         connection: The connection, in a transaction.
-        hosts: The hosts.
         now: The time, in Unix seconds.
     """
     table = schema.file_host
@@ -87,7 +86,6 @@ def wake_files(connection: Connection, file_ids: Iterable[bytes], now: float) ->
 
     Args:
         connection: The connection, in a transaction that has woken their hosts.
-        file_ids: The files.
         now: The time, in Unix seconds.
     """
     table = schema.file

@@ -50,8 +50,6 @@ class FileWorkers:
     """Threads of one process: one finds the files of its chains, the others fetch files of any chain.
 
     Args:
-        engine: The database.
-        settings: The settings.
         stop: Set to make the threads end.
         fail: Called with an error that ends a thread.
     """
@@ -59,7 +57,6 @@ class FileWorkers:
     def __init__(
         self, engine: Engine, settings: FileSettings, *, stop: threading.Event, fail: Callable[[Exception], None]
     ) -> None:
-        """See the class. Nothing runs yet."""
         self._engine = engine
         self._loader = loader_of(settings)
         self._queue = FileQueue(engine, lease_seconds=max(60.0, 3 * settings.seconds))

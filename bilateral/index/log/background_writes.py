@@ -31,7 +31,6 @@ def pays_behind(engine: Engine, count: int) -> bool:
     """Return True if a thread should write the rows of a transaction: PostgreSQL stores many, and connections are free.
 
     Args:
-        engine: The database.
         count: The number of logs to store.
     """
     return dialect_of(engine).has_server and count >= _MANY and _has_spare(engine)
@@ -45,9 +44,7 @@ def rows_behind(engine: Engine, writer: Writer, chain_id: int, tables: Iterable[
     the same rows in both cases.
 
     Args:
-        engine: The database.
         writer: Writes on a connection whose transaction holds the chain's cursor.
-        chain_id: The chain.
         tables: The tables that may be read.
 
     Raises:
@@ -96,11 +93,7 @@ def _has_spare(engine: Engine) -> bool:
 
 
 def _refuse(*_arguments: Any, **_options: Any) -> NoReturn:
-    """Refuse what no batch needs: `Rows` would do it on the wrong connection.
-
-    Raises:
-        NotImplementedError: Always.
-    """
+    """Refuse what no batch needs: `Rows` would do it on the wrong connection."""
     raise NotImplementedError("rows that are written behind cannot do this: use those of one connection")
 
 

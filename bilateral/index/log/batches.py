@@ -33,7 +33,6 @@ class Block:
     """A block of the chain.
 
     Attributes:
-        number: Its number.
         hash: Its hash, 32 bytes.
         time: Its time, in Unix seconds.
     """

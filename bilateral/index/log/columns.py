@@ -42,7 +42,6 @@ def narrowed(rows: Sequence[tuple[Any, ...]], wide: Sequence[int]) -> Sequence[t
     """Convert the integers of rows that SQLite cannot hold.
 
     Args:
-        rows: The rows.
         wide: The positions of the columns that may hold more than 64 bits.
 
     Returns:

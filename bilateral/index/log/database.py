@@ -249,9 +249,6 @@ def parsed_url(url: str | None) -> URL:
 def require_file(url: URL) -> None:
     """Refuse a database of SQLite whose file does not exist: the driver would make an empty one.
 
-    Args:
-        url: The URL.
-
     Raises:
         DatabaseUnavailableError: The file does not exist.
     """
@@ -327,9 +324,6 @@ def named_database_errors() -> Iterator[None]:
 @contextmanager
 def snapshot(engine: Engine) -> Iterator[Connection]:
     """Open a connection that reads one state of the database, whatever is written meanwhile.
-
-    Args:
-        engine: The database.
 
     Yields:
         The connection, for reads that belong together.

@@ -40,14 +40,12 @@ class EventWrites:
     """Writes the events of one transaction, and then lets rows be derived from them.
 
     Args:
-        engine: The database.
         connection: A connection, in a transaction that holds the chain's cursor.
         is_behind: True to write in a thread.
         is_early: True if the transaction must be claimed, see `claim`.
     """
 
     def __init__(self, engine: Engine, connection: Connection, *, is_behind: bool, is_early: bool = False) -> None:
-        """See the class. Nothing is written yet."""
         self._engine = engine
         self._connection = connection
         self._rows = rows_of(connection)
@@ -95,7 +93,6 @@ class EventWrites:
         The caller must not use the connection within the context. All is written when it ends.
 
         Args:
-            chain_id: The chain.
             tables: The tables that may be read.
 
         Raises:

@@ -26,8 +26,6 @@ class HeadNotes:
     """The notes of one worker about the head of its chain.
 
     Args:
-        engine: The database.
-        chain_id: The chain.
         clock: The monotonic time, in seconds.
     """
 

@@ -34,8 +34,6 @@ def stored_batches(  # noqa: PLR0913  # three have defaults
     """Yield the stored events of a chain, some blocks at a time.
 
     Args:
-        connection: The connection.
-        chain_id: The chain.
         events: The events to read.
         first: The first block.
         columns: The columns to read; the others are None. All if left out.

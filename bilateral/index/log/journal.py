@@ -27,7 +27,6 @@ class DerivedTable:
     """
 
     def __init__(self, table: Table, journal: Journal) -> None:
-        """See the class. No row is known yet."""
         self._table = table
         self._journal = journal
         self._key_length = len(key_columns(table))
@@ -76,7 +75,6 @@ class Journal:
     """The rows as they were before each block, for blocks that a reorganisation may still remove.
 
     Args:
-        chain_id: The chain.
         first_block: The first block whose changes are recorded.
     """
 
@@ -115,7 +113,6 @@ def undo(rows: Rows, chain_id: int, block: int, tables: Iterable[Table]) -> None
 
     Args:
         rows: The access to rows, in a transaction.
-        chain_id: The chain.
         block: The block; the journal reaches back to it.
         tables: The tables whose changes the journal has.
     """

@@ -18,7 +18,6 @@ def in_parts(values: Iterable[T], size: int = AT_ONCE) -> Iterator[list[T]]:
     """Yield some values in parts, each for the list of one statement.
 
     Args:
-        values: The values.
         size: The most values of a part.
     """
     rest = iter(values)

@@ -41,7 +41,6 @@ def own_cursor(connection: Connection, chain_id: int) -> None:
 
     Args:
         connection: The connection, in a transaction that is about to end.
-        chain_id: The chain.
     """
     dialect_of(connection).lock(connection, _lock_of(chain_id))
 

@@ -25,7 +25,6 @@ def create_partitions(connection: Connection, chain_id: int, tables: Iterable[Ta
 
     Args:
         connection: The connection, in a transaction.
-        chain_id: The chain.
         tables: The tables of the index. Those that are not partitioned are left out.
     """
     dialect = dialect_of(connection)

@@ -31,7 +31,6 @@ class Patience:
     """
 
     def __init__(self, stop: threading.Event, longest: float | None, report: Callable[[str], None]) -> None:
-        """See the class. Nothing failed yet."""
         self._stop = stop
         self._longest = longest
         self._report = report

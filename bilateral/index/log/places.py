@@ -40,7 +40,6 @@ class Placed:
     """The place of a chain.
 
     Attributes:
-        chain_id: The chain.
         shard: The name of its shard.
         number: The number of the shard.
     """
@@ -68,9 +67,6 @@ def has_reachable(connection: Connection) -> bool:
 def require_unsharded(connection: Connection) -> None:
     """Refuse to migrate one server of a sharded index alone.
 
-    Args:
-        connection: The database.
-
     Raises:
         ShardError: It is one.
     """
@@ -86,7 +82,6 @@ def holds(connection: Connection, chain_id: int) -> bool:
 
     Args:
         connection: The shard.
-        chain_id: The chain.
     """
     held = text("SELECT 1 FROM served.chain WHERE chain_id = :chain")
     return connection.execute(held, {"chain": chain_id}).one_or_none() is not None
@@ -94,10 +89,6 @@ def holds(connection: Connection, chain_id: int) -> bool:
 
 def require_place(connection: Connection, chain_id: int) -> None:
     """Refuse to write a chain where readers would not see it. A database without shards holds each chain.
-
-    Args:
-        connection: The database.
-        chain_id: The chain.
 
     Raises:
         MisplacedChainError: The database is a coordinator, or a shard of other chains.

@@ -23,7 +23,6 @@ class Append:
     """A batch of blocks that is being stored, in one transaction.
 
     Attributes:
-        chain_id: The chain.
         cursor: The last block before the batch.
         batch: The blocks and the rows of their events.
         journal: Takes the former rows of derived tables.
@@ -45,12 +44,10 @@ class Removal:
     """Blocks that are being removed, in one transaction.
 
     Attributes:
-        chain_id: The chain.
         cursor: The last block before the removal.
         target: The last block that stays.
         is_journalled: True if the journal restores the derived tables; else projections rebuild theirs.
         rows: The access to rows.
-        connection: The connection.
         progress: See `Progress`.
     """
 

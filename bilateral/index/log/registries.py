@@ -42,8 +42,6 @@ def begun_block(engine: Engine, chain_id: int, wanted: int | None) -> int | None
     """Return the first block that the database has of a chain; None before its first run.
 
     Args:
-        engine: The database.
-        chain_id: The chain.
         wanted: The first block of the settings; None if they name none.
 
     Raises:
@@ -63,8 +61,6 @@ def added_registries(engine: Engine, chain_id: int, wanted: Iterable[str], *, ma
     """Return the addresses of the registries that the database lacks, of a chain that is indexed already.
 
     Args:
-        engine: The database.
-        chain_id: The chain.
         wanted: The addresses of all registries to index.
         may_add: True if the database may lack some.
 
@@ -84,8 +80,6 @@ def record_registries(engine: Engine, chain_id: int, deployments: Sequence[Deplo
     """Write down which registries are indexed, and which identity registry each belongs to.
 
     Args:
-        engine: The database.
-        chain_id: The chain.
         deployments: The deployments with the registries.
         first_block: The first block of deployments that name none.
     """

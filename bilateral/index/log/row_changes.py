@@ -15,7 +15,6 @@ class Writes:
 
     Args:
         rows: The access to rows.
-        table: The table.
     """
 
     def __init__(self, rows: Rows, table: Table) -> None:

@@ -64,7 +64,6 @@ class Rows(ABC):
 
         Args:
             table: The table, without partitions.
-            column: The column.
             key: The primary key of a row that exists.
         """
         where = " AND ".join(f'"{name}" = {value:d}' for name, value in zip(key_columns(table), key, strict=True))
@@ -78,9 +77,6 @@ class Rows(ABC):
 
         Args:
             table: The table of events.
-            columns: The columns.
-            chain_id: The chain.
-            block: The block.
         """
         where = f"chain_id = {chain_id:d} AND block_number > {block:d}"
         query = f'SELECT {self._distinct}{_names(columns)} FROM "{self._place(table, chain_id)}" WHERE {where}'
@@ -95,8 +91,6 @@ class Rows(ABC):
         """Return the rows of a table of events for a range of blocks, in the order of the chain.
 
         Args:
-            table: The table.
-            chain_id: The chain.
             first: The first block.
             last: The last block.
             columns: The columns to read; the others are None. All if left out.
@@ -147,7 +141,6 @@ class Rows(ABC):
         """Return the rows whose columns have one of several combinations of values.
 
         Args:
-            table: The table.
             columns: The columns; an index begins with them.
             keys: The combinations, each once.
 
@@ -204,11 +197,7 @@ def rows_of(connection: Connection) -> Rows:
 
 @contextmanager
 def _sqlalchemy_errors(connection: Connection, statement: str) -> Iterator[None]:
-    """Raise the errors of the driver, when it is used without SQLAlchemy, as SQLAlchemy does.
-
-    Raises:
-        DBAPIError: The driver's error.
-    """
+    """Raise the errors of the driver, when it is used without SQLAlchemy, as SQLAlchemy does."""
     base = connection.dialect.loaded_dbapi.Error
     try:
         yield
@@ -220,7 +209,6 @@ def picker(table: Table, *names: str) -> Callable[[Row], Any]:
     """Return a function that picks some columns of a table's rows.
 
     Args:
-        table: The table.
         names: The columns, at least two.
     """
     columns = list(table.c.keys())

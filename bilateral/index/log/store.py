@@ -47,13 +47,9 @@ class ChainStore:
     """The rows of one chain.
 
     Args:
-        engine: The database.
-        chain_id: The chain.
         projections: What follows from the log, in its order.
 
     Attributes:
-        engine: The database.
-        chain_id: The chain.
         head_notes: Notes of the head, while no rows are stored.
     """
 
@@ -103,7 +99,6 @@ class ChainStore:
 
         Args:
             cursor: The cursor as the caller knows it; the batch begins behind it.
-            batch: The batch.
             writes: The writes that `begin_early` began; all events of the batch were added to them.
 
         Raises:
@@ -265,22 +260,11 @@ class ChainStore:
                 projection.rebuild(connection, self.chain_id, progress)
 
     def _hold(self, connection: Connection, cursor: Block) -> None:
-        """Keep other workers from moving the cursor until the end of the transaction: they wait, and then give way.
-
-        Raises:
-            CursorMovedError: The cursor is not where the caller knows it.
-        """
+        """Keep other workers from moving the cursor until the end of the transaction: they wait, and then give way."""
         self._move(connection, cursor, {"updated_at": schema.chain.c.updated_at})
 
     def _move(self, connection: Connection, cursor: Block, values: dict[Any, Any]) -> int:
-        """Move the cursor, if it still is where the caller knows it.
-
-        Returns:
-            The number of stored logs.
-
-        Raises:
-            CursorMovedError: It is not.
-        """
+        """Move the cursor, if it still is where the caller knows it."""
         table = schema.chain
         moved = connection.execute(
             update(table)

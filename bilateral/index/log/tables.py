@@ -71,12 +71,7 @@ metadata: Final = MetaData()
 
 
 def _event_table(event: type[Event], entry: Mapping[str, Any]) -> Table:
-    """Define the table of an event.
-
-    Args:
-        event: The event's type. Its fields name the columns.
-        entry: The event in the ABI.
-    """
+    """Define the table of an event."""
     columns = [
         Column(
             field.name,

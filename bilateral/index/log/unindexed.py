@@ -15,11 +15,7 @@ if TYPE_CHECKING:
 
 
 class unindexed(FunctionElement[Any]):  # noqa: N801  # a function of SQL
-    """The value of a column: with a plus before it on SQLite, which changes nothing but the plan; itself elsewhere.
-
-    Args:
-        column: The column.
-    """
+    """The value of a column: with a plus before it on SQLite, which changes nothing but the plan; itself elsewhere."""
 
     name = "unindexed"
     inherit_cache = True

@@ -19,10 +19,8 @@ class ChainProgress:
     """The progress of one chain.
 
     Attributes:
-        chain_id: The chain.
         first_block: The first indexed block.
         block: The last indexed block: answers are of this block.
-        block_hash: Its hash.
         block_time: Its time, Unix seconds.
         head: The head of the chain when the index last looked.
         lag: The blocks between the two.
@@ -49,7 +47,6 @@ def chains(connection: Connection, chain_id: int | None = None) -> tuple[ChainPr
     """Return the progress of every chain, by chain id.
 
     Args:
-        connection: The database.
         chain_id: The only chain; None for all.
     """
     table, standings = schema.chain, standings_states(connection, chain_id)

@@ -26,7 +26,6 @@ class DerivedComparison:
     """The comparison of one derived table.
 
     Attributes:
-        table: The table.
         rows: The number of rows that follow from the events.
         missing: The number of rows that follow from the events, and that the table lacks.
         stale: The number of rows that the table has, and that do not follow from the events.
@@ -54,7 +53,6 @@ def compare_derived(
 
     Args:
         engine: The database. Its other writers of the chain wait meanwhile.
-        chain_id: The chain.
         progress: Called with the number of a block now and then.
 
     Returns:

@@ -50,7 +50,6 @@ def monitored(
     """Answer monitors meanwhile, at `/healthz`, `/readyz` and `/metrics`.
 
     Args:
-        engine: The database.
         host: The address to listen on.
         port: The port; 0 for a free one.
         shards: The shards that hold the rows of chains, which are asked instead of the database.

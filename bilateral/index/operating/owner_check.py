@@ -52,9 +52,7 @@ def compare_owners(
     """Compare the owners of agents, chosen at random, with `ownerOf` after the last indexed block.
 
     Args:
-        engine: The database.
         endpoint: A node that keeps the state after that block.
-        chain_id: The chain.
         samples: The number of agents to choose.
         seed: The seed of the choice.
 

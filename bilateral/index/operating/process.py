@@ -39,7 +39,6 @@ def follow_chains(engine: Engine, settings: IndexSettings, *, stop: threading.Ev
     """Follow chains and fetch files until the process is stopped.
 
     Args:
-        engine: The database.
         settings: The chains, and the settings of the queue of files.
         stop: Set to end the process. Steps that are under way are finished, or undone when the process ends; nothing is
             lost. A thread that waits for a node's answer is left behind after some seconds.
@@ -72,7 +71,6 @@ class _Process:
     """The threads of one process.
 
     Args:
-        engine: The database.
         settings: The chains, and the settings of the queue of files.
         stop: Set to end the threads.
 
@@ -81,7 +79,6 @@ class _Process:
     """
 
     def __init__(self, engine: Engine, settings: IndexSettings, stop: threading.Event) -> None:
-        """See the class. No thread runs yet."""
         self.failures: list[Exception] = []
         self._engine = engine
         self._settings = settings

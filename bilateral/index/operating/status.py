@@ -25,10 +25,8 @@ class ChainStatus:
     """The progress of one chain.
 
     Attributes:
-        chain_id: The chain.
         first_block: The first block that is indexed.
         block: The last block that is indexed.
-        block_time: Its time.
         head: The head of the chain when the index last looked.
         lag: The blocks between the two.
         finalized: The last finalized block, if the node says.
@@ -72,11 +70,7 @@ class ChainStatus:
 
 
 def chain_statuses(engine: Engine) -> list[ChainStatus]:
-    """Return the status of every chain, by chain id.
-
-    Args:
-        engine: The database.
-    """
+    """Return the status of every chain, by chain id."""
     table = schema.chain
     with snapshot(engine) as connection:
         rows = connection.execute(select(table).order_by(table.c.chain_id)).mappings().all()

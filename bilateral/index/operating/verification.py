@@ -56,7 +56,6 @@ class Verifier:
     """Reads ranges of blocks again, and compares them with the rows.
 
     Args:
-        engine: The database.
         source: The chain as an endpoint shows it; best another one than the index was read from.
         registries: The registry at each address.
     """

@@ -52,7 +52,6 @@ class Progress:
     """The progress of one chain.
 
     Attributes:
-        chain_id: The chain.
         step: The last step.
         rate: Blocks a second, since the worker began.
         seconds_left: The seconds to the head at this rate; None at the head, or before a rate is known.
@@ -68,16 +67,12 @@ class Worker:
     """Follows one chain.
 
     Args:
-        engine: The database.
         settings: The chain's settings.
         stop: Set to make the worker end after its step.
         poll_seconds: The seconds between two looks for a new block.
         report: Called with the progress after every step that changed something.
         enough: The logs after which a transaction ends; see `Follower`.
         max_wait: The seconds without a success after which a run to the head ends with the failure.
-
-    Attributes:
-        chain_id: The chain.
 
     Raises:
         NoEndpointError: No endpoint says which chain it is of.
@@ -175,17 +170,7 @@ class Worker:
             )
 
     def _go_back(self, added: Collection[str], deployments: Sequence[Deployment], begun: int, *, is_cut: bool) -> None:
-        """Remove the blocks that may have events of registries to add, so that they are read again.
-
-        Args:
-            added: The addresses of those registries.
-            deployments: All deployments.
-            begun: The first block that the database has.
-            is_cut: True if events before that block are to be left out.
-
-        Raises:
-            EarlierRegistryError: Some may have earlier events, which are not to be left out.
-        """
+        """Remove the blocks that may have events of registries to add, so that they are read again."""
         theirs = [deployment for deployment in deployments if not registries_of([deployment]).keys().isdisjoint(added)]
         first = min(deployment.first_block or first_block_of(self._pool, [deployment]) for deployment in theirs)
         if first < begun and not is_cut:
@@ -195,11 +180,7 @@ class Worker:
         self._follower.go_back(max(first, begun))
 
     def _try_step(self, patience: Patience, *, until_head: bool) -> Step | None:
-        """Take a step, or wait if that is not possible now. See `run` for the errors.
-
-        Returns:
-            The step; None if the chain was not followed.
-        """
+        """Take a step, or wait if that is not possible now. See `run` for the errors."""
         try:
             self._limits.store()  # of a step that failed
             step = self._follower.step()
@@ -229,11 +210,7 @@ class Worker:
         return None
 
     def _wait_for_first_block(self, problem: FirstBlockAheadError, *, until_head: bool) -> None:
-        """Wait for the chain to grow, or end if that is all of it. An endpoint that lags is benched first.
-
-        Raises:
-            FirstBlockAheadError: The worker should end at the head.
-        """
+        """Wait for the chain to grow, or end if that is all of it. An endpoint that lags is benched first."""
         if self._pool.compare_heads_now():
             return
         if until_head:
@@ -299,7 +276,6 @@ def first_block_of(pool: Pool, deployments: Sequence[Deployment]) -> int:
 
     Args:
         pool: The chain's endpoints. One of them must know the state of old blocks.
-        deployments: The deployments.
 
     Returns:
         The block; 0 if no endpoint knows old states, so that nothing is left out.
@@ -331,11 +307,7 @@ def first_block_of(pool: Pool, deployments: Sequence[Deployment]) -> int:
 
 
 def _require_code(source: Source, addresses: Sequence[str], block: int) -> None:
-    """Check that there are contracts at some addresses.
-
-    Raises:
-        UnexpectedAnswerError: There is none at one of them.
-    """
+    """Check that there are contracts at some addresses."""
     for address in addresses:
         if not source.has_code(address, block):
             raise UnexpectedAnswerError(

@@ -41,7 +41,6 @@ def store_accounts(connection: Connection, rows: Rows, chain_id: int, first: int
     Args:
         connection: The connection, in the transaction that moves the cursor of payments.
         rows: The access to rows.
-        chain_id: The chain.
         first: The first block; the changes before it are stored.
         last: The last block. The index has it.
     """
@@ -93,22 +92,12 @@ def _latest(connection: Connection, chain_id: int, agents: Collection[tuple[str,
 
 
 def wallets_until(connection: Connection, chain_id: int) -> list[str]:
-    """Return all accounts that ever were the wallet of an agent, in order.
-
-    Args:
-        connection: The connection.
-        chain_id: The chain.
-    """
+    """Return all accounts that ever were the wallet of an agent, in order."""
     return _ever(connection, chain_id, "wallet")
 
 
 def owners_until(connection: Connection, chain_id: int) -> list[str]:
-    """Return all accounts that ever owned an agent with a wallet, in order. Only such agents are paid.
-
-    Args:
-        connection: The connection.
-        chain_id: The chain.
-    """
+    """Return all accounts that ever owned an agent with a wallet, in order. Only such agents are paid."""
     return _ever(connection, chain_id, "owner")
 
 
@@ -119,13 +108,7 @@ def _ever(connection: Connection, chain_id: int, name: str) -> list[str]:
 
 
 def first_blocks(connection: Connection, chain_id: int, accounts: Collection[str]) -> dict[str, int]:
-    """Return the blocks in which accounts first were the wallet or the owner of an agent with a wallet.
-
-    Args:
-        connection: The connection.
-        chain_id: The chain.
-        accounts: The accounts.
-    """
+    """Return the blocks in which accounts first were the wallet or the owner of an agent with a wallet."""
     table = agent_account.c
     owners: dict[str, int] = {}
     for part in in_parts(sorted(accounts)):
@@ -143,16 +126,9 @@ def _payable() -> tuple[Any, ...]:
 
 
 class Wallets:
-    """The agents behind some wallets at any place of the chain.
-
-    Args:
-        connection: The connection.
-        chain_id: The chain.
-        wallets: The wallets.
-    """
+    """The agents behind some wallets at any place of the chain."""
 
     def __init__(self, connection: Connection, chain_id: int, wallets: Sequence[str]) -> None:
-        """Read all changes of the agents that ever had one of the wallets."""
         self._periods: dict[str, list[tuple[tuple[int, int], tuple[int, int], str, int, str]]] = defaultdict(list)
         table = agent_account
         agents: set[tuple[str, int]] = set()

@@ -35,7 +35,6 @@ def note_late_payments(connection: Connection, chain_id: int, blocks: Collection
 
     Args:
         connection: The connection, in the transaction that stores the payments. It is about to end.
-        chain_id: The chain.
         blocks: The blocks of the payments and returns.
     """
     if not blocks:
@@ -61,7 +60,6 @@ def forget_late_payments_after(connection: Connection, chain_id: int, block: int
 
     Args:
         connection: The connection, in the transaction of the rollback.
-        chain_id: The chain.
         block: The last block that stays.
     """
     table = late_payment
@@ -87,9 +85,7 @@ def forget_payments_after(connection: Connection, chain_id: int, block: int, has
 
     Args:
         connection: The connection, in the transaction of the rollback.
-        chain_id: The chain.
         block: The last block that stays.
-        hash_: Its hash.
     """
     table, now = payment_cursor, int(time.time())
     # First, because it locks the cursor: a worker that stores payments of these blocks ends before, or gives up.

@@ -33,7 +33,6 @@ class PaymentProgress:
     """The progress of the payments of one chain, which follow its index.
 
     Attributes:
-        chain_id: The chain.
         block: The last block whose payments are stored; before the first indexed one if none is.
         first_block: The first indexed block.
         lag: The indexed blocks with enough confirmations whose payments are not stored.
@@ -46,11 +45,7 @@ class PaymentProgress:
 
 
 def payment_progress(connection: Connection) -> tuple[PaymentProgress, ...]:
-    """Return the progress of the payments of each chain whose payments are read, by chain id.
-
-    Args:
-        connection: The database.
-    """
+    """Return the progress of the payments of each chain whose payments are read, by chain id."""
     table, cursor = schema.chain.c, payment_cursor.c
     query = select(cursor.chain_id, cursor.block_number, cursor.confirmations, table.first_block, table.block_number)
     rows = connection.execute(query.join(schema.chain, table.chain_id == cursor.chain_id).order_by(cursor.chain_id))
@@ -62,11 +57,6 @@ def payment_progress(connection: Connection) -> tuple[PaymentProgress, ...]:
 
 def payments_known_at(connection: Connection, chain_id: int, block: int) -> int | None:
     """Return the last block whose payments the index had read when a block was its last one.
-
-    Args:
-        connection: The database.
-        chain_id: The chain.
-        block: The block.
 
     Returns:
         The block itself, or an earlier one; None if payments were read again since.
@@ -100,17 +90,13 @@ class Payment:
     """A payment that the index read from the chain.
 
     Attributes:
-        chain_id: Its chain.
         payer: The account that paid.
         payee: The wallet that was paid.
         agent: The short id of the agent whose wallet it was.
-        token: The token.
         dollars: The amount in dollars, exact to millionths and rounded down.
         is_to_itself: True if the payer owns the agent, is its wallet, or may act for it.
-        block: Its block.
         log_index: Its place in the block.
         time: The time of the block, Unix seconds.
-        transaction: Its transaction.
     """
 
     chain_id: int
@@ -147,7 +133,6 @@ def proofs_of(
     """Compare the payments that feedback claims with those in the index.
 
     Args:
-        connection: The database.
         identities: The identity registry of each registry of feedback.
         chain_id: The chain of the feedback.
         entries: The feedback.
@@ -169,9 +154,7 @@ def proof_of(  # noqa: PLR0913, PLR0917  # one a part of the question
     """Compare one payment that a file claims with those in the index.
 
     Args:
-        connection: The database.
         identity: The identity registry of the rated agent; None if it is unknown.
-        chain_id: The chain.
         agent_id: The id of the agent's token.
         client: The client, in checksum form.
         claim: The transaction that the file names; None without one.
@@ -183,7 +166,6 @@ def payment_states(connection: Connection, key: AgentKey, newest: Sequence[Recen
     """Return the state of the payment of each of an agent's newest feedback.
 
     Args:
-        connection: The database.
         key: The agent.
         newest: Its newest feedback.
 
@@ -204,8 +186,6 @@ def payments_by(connection: Connection, chain_id: int, payer: str, limit: int = 
     """Return the newest payments of an account to agents.
 
     Args:
-        connection: The database.
-        chain_id: The chain.
         payer: The account, in checksum form.
         limit: The largest number of payments.
     """
@@ -216,8 +196,6 @@ def payments_to(connection: Connection, chain_id: int, payee: str, limit: int = 
     """Return the newest payments to an account that is the wallet of agents.
 
     Args:
-        connection: The database.
-        chain_id: The chain.
         payee: The account, in checksum form.
         limit: The largest number of payments.
     """

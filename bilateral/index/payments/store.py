@@ -56,8 +56,6 @@ class PaymentStore:
     """The rows of payments of one chain.
 
     Args:
-        engine: The database.
-        chain_id: The chain.
         terms: The terms on which transfers count.
     """
 
@@ -204,11 +202,7 @@ class PaymentStore:
         return before, bytes(32)
 
     def _lock(self, connection: Connection, due: PaymentRange, new: tuple[int, bytes]) -> None:
-        """Move the cursor, and keep a rollback from beginning before the end of the transaction.
-
-        Raises:
-            CursorMovedError: The cursor is elsewhere, or the index does not have the end of the range any more.
-        """
+        """Move the cursor, and keep a rollback from beginning before the end of the transaction."""
         table, (number, hash_) = payment_cursor, due.former
         moved = connection.execute(
             update(table)
@@ -225,11 +219,7 @@ class PaymentStore:
         self._require_blocks(connection, due, {})
 
     def _require_blocks(self, connection: Connection, due: PaymentRange, seen: Mapping[int, bytes]) -> None:
-        """Check that the index has the end of a range, and no other block in place of one of some blocks.
-
-        Raises:
-            CursorMovedError: It is on another branch.
-        """
+        """Check that the index has the end of a range, and no other block in place of one of some blocks."""
         table = schema.block
         query = select(table.c.block_number, table.c.block_hash).where(
             table.c.chain_id == self.chain_id, table.c.block_number.between(due.first if seen else due.last, due.last)

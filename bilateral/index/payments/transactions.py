@@ -35,7 +35,6 @@ class Logged:
 
     Attributes:
         kind: `rating`, `validation` or `registration`.
-        block: Its block.
         log_index: Its place in the block.
         name: The hash of a validation's request, or the id of a registered agent; None for ratings.
     """
@@ -65,8 +64,6 @@ def logged_in(connection: Connection, chain_id: int, transaction: bytes) -> tupl
     """Return the events of a transaction that have a page, among the newest 20,000 of each kind.
 
     Args:
-        connection: The database.
-        chain_id: The chain.
         transaction: The hash of the transaction.
     """
     named = {ValidationRequest: ("validation", "request_hash"), Registered: ("registration", "agent_id")}
@@ -92,8 +89,6 @@ def paid_in(connection: Connection, chain_id: int, transaction: bytes) -> tuple[
     """Return the payments to agents that a transaction made, of any age.
 
     Args:
-        connection: The database.
-        chain_id: The chain.
         transaction: The hash of the transaction.
     """
     columns = payment.c

@@ -47,12 +47,8 @@ class TokenTransfer:
     """A transfer of a token.
 
     Attributes:
-        block_number: Its block.
         log_index: The index of its log in the block.
-        block_hash: The hash of the block.
         block_time: The time of the block, in Unix seconds.
-        transaction_hash: Its transaction.
-        token: The token.
         sender: The account that it came from.
         receiver: The account that it went to.
         amount: The amount, in the token's smallest unit.
@@ -80,7 +76,6 @@ class TransferSource(Source):
     """The logs of tokens as one endpoint shows them.
 
     Args:
-        endpoint: The endpoint.
         tokens: The tokens, in checksum form.
         wait: Waits some seconds; returns False to give up.
     """
@@ -227,7 +222,6 @@ def with_nonces(
     """Return transfers with the nonces of their authorizations, see `paired_nonces`.
 
     Args:
-        transfers: The transfers.
         used: The authorizations, see `TransferSource.authorizations`.
         others: All transfers of the senders that `unsure_senders` returns.
     """

@@ -83,12 +83,7 @@ class PaymentFollower:
         return self._store.append(due, paid, returned)
 
     def _require_end(self, source: TransferSource, due: PaymentRange) -> None:
-        """Check that the last block of a range is still in the chain.
-
-        Raises:
-            ChainChangedError: Another block is in its place.
-            MalformedNodeAnswerError: The endpoint is behind.
-        """
+        """Check that the last block of a range is still in the chain."""
         header = source.header(due.last)
         if header is None:
             raise MalformedNodeAnswerError(f"{source.name} lacks block {due.last}")

@@ -48,12 +48,9 @@ class Registration:
         checked_at: The time of the last look, Unix seconds.
         is_confirmed: True if the file names the agent too.
         name: The agent's name.
-        description: Its description.
         image: The URI of an image.
         active: True if it says that it works.
         x402_support: True if it says that it takes payments by x402.
-        services: Its services.
-        capabilities: Its capabilities.
     """
 
     state: str
@@ -75,7 +72,6 @@ class AgentMetadata:
     """An entry of an agent's metadata on chain.
 
     Attributes:
-        key: Its key.
         value: Its bytes, `0x…`; the first 1,024 of them.
         size: The number of its bytes.
     """
@@ -92,7 +88,6 @@ class Agent:
     Attributes:
         id: The short id, such as `8453:247`.
         global_id: The id among all registries, such as `eip155:8453:0x8004…#247`.
-        chain_id: Its chain.
         identity_registry: The address of its identity registry.
         agent_id: The id of its token.
         owner: The owner's address.

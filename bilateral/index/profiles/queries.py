@@ -47,7 +47,6 @@ def agent(connection: Connection, key: AgentKey, newest: int = 0) -> Agent | Non
     """Return an agent.
 
     Args:
-        connection: The database.
         key: The agent.
         newest: The number of newest feedback to add.
 

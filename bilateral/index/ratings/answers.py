@@ -38,11 +38,7 @@ class Answer:
 
 
 def _newest(*names: str) -> Prepared:
-    """Return the statement for the newest answer to one feedback. An index has its order: other answers are not read.
-
-    Args:
-        *names: The columns with which the answer has to agree, beside those that name the feedback.
-    """
+    """Return the statement for the newest answer to one feedback. An index has its order: other answers are not read."""
     columns = schema.EVENT_TABLES[ResponseAppended].c
     known = ("chain_id", "registry", "agent_id", "client_address", "feedback_index", *names)
     query = select(
@@ -61,7 +57,6 @@ def answers_to(
     """Return the answer to each of some feedback; None for one without.
 
     Args:
-        connection: The database.
         chain_id: The chain of the feedback.
         entries: The feedback.
         of_agent: The agent's owner and wallet.

@@ -31,17 +31,14 @@ class AuthorizedFeedback:
 
     Attributes:
         agent: The agent's short id.
-        registry: The registry.
         client: The client's address.
         score: 0 to 100.
         tag1: The first tag; hexadecimal digits if it is not UTF-8.
         tag2: The second tag, likewise.
         uri: The URI of its file.
         hash: The hash of that file on chain; None without one.
-        block: Its block.
         log_index: Its place in the block.
         time: The time of the block, Unix seconds.
-        transaction: Its transaction.
     """
 
     agent: str
@@ -71,7 +68,6 @@ def authorized_feedback_of(  # noqa: PLR0913  # one a filter
     """Return the authorised feedback on an agent, the newest first.
 
     Args:
-        connection: The database.
         key: The agent.
         client: The client, in checksum form; None for any.
         tag: The first tag, as summaries name it; None for any. A tag with U+FFFD stands for several: of the agent's
@@ -106,8 +102,6 @@ def authorized_feedback_by(
     """Return the newest authorised feedback that an account gave on a chain.
 
     Args:
-        connection: The database.
-        chain_id: The chain.
         client: The account, in checksum form.
         limit: The largest number of entries.
     """

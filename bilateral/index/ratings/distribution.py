@@ -30,7 +30,6 @@ def distribution(connection: Connection, key: AgentKey, summary: RatingSummary) 
     `MAX_COUNTERPARTS` at most: the first ones in the order of their addresses, which says nothing about them.
 
     Args:
-        connection: The database.
         key: The agent.
         summary: One of the agent's summaries; its tag must have a scale.
     """

@@ -51,7 +51,6 @@ class Feedback:
         id: The textual id, whose index counts from 0: `8453:247:0x742d…:0`.
         agent: The agent's short id.
         agent_id: The id of the agent's token.
-        registry: The registry.
         client: The client's address.
         feedback_index: The index on chain, from 1.
         value: The exact value.
@@ -63,10 +62,8 @@ class Feedback:
         is_revoked: True if the client revoked it.
         revoked_block: The block of the revocation.
         is_blind: True if it was sealed before either side saw the other's rating.
-        block: Its block.
         log_index: Its place in the block.
         time: The time of the block, Unix seconds.
-        transaction: Its transaction.
         file: Its file; None if it names none.
     """
 
@@ -154,7 +151,6 @@ def feedback_of(
     """Return the feedback on an agent, the newest first.
 
     Args:
-        connection: The database.
         key: The agent.
         wanted: The feedback to show.
         limit: The largest number of entries.
@@ -182,8 +178,6 @@ def feedback_by(  # noqa: PLR0913  # one a filter
     """Return the feedback that an account gave on a chain, the newest first.
 
     Args:
-        connection: The database.
-        chain_id: The chain.
         client: The account, in checksum form.
         wanted: The feedback to show.
         limit: The largest number of entries.
@@ -252,7 +246,6 @@ def feedback(connection: Connection, key: AgentKey, client: str, feedback_index:
     """Return one feedback. Several registries of one identity registry may each have one.
 
     Args:
-        connection: The database.
         key: The agent.
         client: The client's address, in checksum form.
         feedback_index: The index on chain, from 1.
@@ -297,14 +290,11 @@ class Response:
 
     Attributes:
         feedback: The textual id of the feedback.
-        registry: The registry.
         responder: The address that responded.
         uri: The URI of the response.
         hash: The hash of that file on chain; None without one.
-        block: Its block.
         log_index: Its place in the block.
         time: The time of the block, Unix seconds.
-        transaction: Its transaction.
     """
 
     feedback: str
@@ -330,7 +320,6 @@ def responses_of(  # noqa: PLR0913  # one a filter
     """Return the responses to the feedback on an agent, the newest first.
 
     Args:
-        connection: The database.
         key: The agent.
         client: The client whose feedback was answered; None for any.
         feedback_index: The feedback's index on chain, from 1; None for any.

@@ -27,12 +27,9 @@ class LatestRating:
         agent: The short id of the rated agent.
         by_agent: The short id of the server that rated; None for feedback.
         by_account: The account that gave the feedback; None for a rating.
-        value: The value.
         tag: The tag; a rating has none.
-        block: Its block.
         log_index: Its place in the block.
         time: The time of the block, Unix seconds.
-        transaction: Its transaction.
     """
 
     side: str
@@ -53,8 +50,6 @@ def latest_ratings(
     """Return the latest feedback and ratings of clients on a chain, the newest first. Revoked feedback counts too.
 
     Args:
-        connection: The database.
-        chain_id: The chain.
         limit: The largest number of entries.
         side: Only ratings of agents as `server` or as `client`; None for both.
     """

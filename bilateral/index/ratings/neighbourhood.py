@@ -85,7 +85,6 @@ def neighbourhood(connection: Connection, key: AgentKey, *, limit: int = 100) ->
     The agent gives feedback as its owner and its wallet.
 
     Args:
-        connection: The database.
         key: The agent.
         limit: The largest number of edges of each kind.
     """

@@ -54,8 +54,6 @@ def newest_links(connection: Connection, chain_id: int, identity: str, limit: in
     to `MAX_NODES`.
 
     Args:
-        connection: The database.
-        chain_id: The chain.
         identity: The identity registry of the agents.
         limit: The largest number of ratings of each direction.
     """

@@ -131,7 +131,6 @@ class SummaryTables:
     """The tables `summary` and `counterpart`, for one batch of events of one chain.
 
     Args:
-        chain_id: The chain.
         rows: The access to rows.
     """
 

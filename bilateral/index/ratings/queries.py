@@ -63,14 +63,11 @@ class Rating:
         agent_id: The id of its token.
         server: The short id of the server that rated.
         server_id: The id of its token.
-        registry: The registry.
         rating: 0 to 100.
         is_blind: True if it was sealed before either side saw the other's rating.
         is_answer: True if it is open, and the client gave the server feedback within the day before.
-        block: Its block.
         log_index: Its place in the block.
         time: The time of the block, Unix seconds.
-        transaction: Its transaction.
     """
 
     side: str
@@ -102,7 +99,6 @@ def ratings_of(  # noqa: PLR0913  # one a filter
     """Return the ratings of an agent, or by it, the newest first.
 
     Args:
-        connection: The database.
         key: The agent.
         direction: `received` or `given`.
         side: The side as which the rated one acted; None for both.
@@ -133,7 +129,6 @@ def client_rating(connection: Connection, key: AgentKey, server_id: int, reputat
     """Return the rating that a server gave a client (EIP-8004a, `getClientRating`); None if the index has none.
 
     Args:
-        connection: The database.
         key: The client.
         server_id: The id of the server's token in the same identity registry.
         reputation: The address of the reputation registry that counts.
@@ -165,7 +160,6 @@ def rating_selection(side: RatedSide, chain: Any) -> Select[Any]:
     """Return the statement for the ratings of one side, without a condition: `rating_of_row` wants `is_answer` too.
 
     Args:
-        side: The side.
         chain: The chain, which the condition must name, too.
     """
     table, subject = SIDES[side]

@@ -30,9 +30,7 @@ class RecentFeedback:
 
     Attributes:
         tag: The measure.
-        value: The value.
         time: The time of its block, Unix seconds.
-        client: The client.
         payment_transaction: The transaction of a payment that its file names, the word of a stranger; None without one.
         is_answered: True if somebody responded.
         is_revoked: True if the client revoked it.
@@ -51,7 +49,6 @@ def recent_feedback(connection: Connection, key: AgentKey) -> tuple[RecentFeedba
     """Return the newest feedback on an agent, the newest first.
 
     Args:
-        connection: The database.
         key: The agent.
     """
     rows: list[Any] = []
@@ -69,7 +66,6 @@ def rating_times(connection: Connection, key: AgentKey) -> tuple[int, ...]:
     """Return the times at which servers rated an agent as their client, the newest first.
 
     Args:
-        connection: The database.
         key: The agent.
     """
     columns = schema.EVENT_TABLES[ClientRated].c

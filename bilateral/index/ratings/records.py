@@ -30,7 +30,6 @@ class FileEvidence:
     """A file: how it was checked, and the signatures in that of a feedback. All texts are the word of a stranger.
 
     Attributes:
-        uri: Its URI.
         state: `waiting`, `loaded`, `malformed` or `failed`.
         integrity: `inline`, `cid`, `hash` or `variant` if the hash holds; None: only the server's word.
         content_hash: The SHA-256 under which the index stores its bytes; None without any.
@@ -40,8 +39,6 @@ class FileEvidence:
         client_signature: The client's signature in the file; nobody checked it.
         payment_from: The payer, by the word of the file of a feedback.
         payment_to: The receiver of that payment.
-        payment_chain_id: The chain of that payment.
-        payment_transaction: The transaction of that payment.
     """
 
     uri: str
@@ -68,10 +65,8 @@ class ValidationAnswer:
         uri: The URI of the evidence.
         hash: The hash of the evidence on chain; None without one.
         tag: The validator's category.
-        block: Its block.
         log_index: Its place in the block.
         time: The time of the block, Unix seconds.
-        transaction: Its transaction.
     """
 
     validator: str
@@ -92,13 +87,10 @@ class ValidationRecord:
     Attributes:
         request_hash: The request's name.
         agent: The short id of the agent.
-        registry: The registry.
         validator: The address that is asked.
         uri: The URI of the validator's material.
-        block: Its block.
         log_index: Its place in the block.
         time: The time of the block, Unix seconds.
-        transaction: Its transaction.
         answers: The answers, the newest first: the first 100.
     """
 
@@ -122,8 +114,6 @@ def rating_at(connection: Connection, chain_id: int, block: int, log_index: int)
     """Return the rating at a place in the chain.
 
     Args:
-        connection: The database.
-        chain_id: The chain.
         block: The event's block.
         log_index: Its place in the block.
 
@@ -142,8 +132,6 @@ def file_evidence(connection: Connection, chain_id: int, block: int, log_index: 
     """Return the file that an event names; None if it names none.
 
     Args:
-        connection: The database.
-        chain_id: The chain.
         block: The event's block.
         log_index: Its place in the block.
     """
@@ -155,7 +143,6 @@ def registration_evidence(connection: Connection, key: AgentKey) -> FileEvidence
     """Return the registration file that an agent names now; None if it names none, or the index has not found it yet.
 
     Args:
-        connection: The database.
         key: The agent.
     """
     names = ("chain_id", "identity_registry", "agent_id")
@@ -190,8 +177,6 @@ def validation_records(connection: Connection, chain_id: int, request: bytes) ->
     """Return the validation requests with a name. Each registry may have one.
 
     Args:
-        connection: The database.
-        chain_id: The chain.
         request: The hash that names the request.
     """
     columns = schema.EVENT_TABLES[ValidationRequest].c

@@ -55,8 +55,6 @@ class SealedPair:
         client_id: The id of its token.
         server: The server's short id.
         server_id: The id of its token.
-        registry: The registry.
-        interaction: The id of the interaction.
         state: `sealed`, `withheld` or `opened`.
         missing: The sides that have not opened their ratings: `client`, `server`.
         feedback: The textual id of the client's feedback; None while it is sealed.
@@ -93,7 +91,6 @@ def sealed_pairs_of(
     An exchange seals and opens at once: its ratings are blind, and it makes no sealed pair.
 
     Args:
-        connection: The database.
         key: The agent.
         state: Only pairs in this state; None for all.
         limit: The largest number of entries.

@@ -29,7 +29,6 @@ def summaries(connection: Connection, key: AgentKey) -> tuple[RatingSummary, ...
     """Return the summaries of the values for an agent, those with the most counterparts first.
 
     Args:
-        connection: The database.
         key: The agent.
     """
     registries = {f"registry_{place}": address for place, address in enumerate(key.registries)}
@@ -69,7 +68,6 @@ class RatingSummary:
     """The summary of the values for an agent, of one side and tag. Values of different tags are never mixed.
 
     Attributes:
-        registry: The registry.
         side: `server` for feedback, `client` and `validator` for ratings by servers.
         tag: The tag; a rating has none.
         count: The number of entries that count.

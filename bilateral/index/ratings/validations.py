@@ -36,7 +36,6 @@ class Validation:
         request_hash: The request's name.
         agent: The short id of the agent.
         agent_id: The id of its token.
-        registry: The registry.
         validator: The validator's address.
         request_uri: The URI of the validator's material.
         requested_block: The block of the request.
@@ -74,7 +73,6 @@ def validations_of(
     """Return the validations of an agent, the newest request first.
 
     Args:
-        connection: The database.
         key: The agent.
         limit: The largest number of entries.
         cursor: The place in the list, from the former page.
@@ -96,8 +94,6 @@ def validations_by(
     """Return the requests to a validator on a chain, the newest first.
 
     Args:
-        connection: The database.
-        chain_id: The chain.
         validator: The validator, in checksum form.
         limit: The largest number of entries.
         cursor: The place in the list, from the former page.

@@ -131,11 +131,9 @@ class Copies:
 
     Attributes:
         primary: The primary server.
-        replicas: The replicas.
     """
 
     def __init__(self, primary: str | None, replicas: Sequence[str], max_delay: float) -> None:
-        """See the class. No thread runs yet."""
         self.primary = Copy(guarded_url(primary), is_primary=True)
         self.replicas = [Copy(guarded_url(url), is_primary=False) for url in replicas]
         self._max_delay = max_delay

@@ -35,11 +35,6 @@ class LargeAnswerError(InvalidArgumentError):
     reason = "answer_too_large"
 
     def __init__(self, most: int) -> None:
-        """Compose the message.
-
-        Args:
-            most: The largest answer, in bytes.
-        """
         super().__init__(f"the answer has more than {most} bytes: ask for fewer entries, or for fewer texts")
 
 

@@ -24,9 +24,7 @@ def has_all(
 
     Args:
         lower: Folds the case of a text on the engine, given the text to be found in it (`EntityDialect.lower`).
-        rows: The rows.
         value: The value of a row.
-        entries: The entries.
         conditions: The conditions of the rows. Other tables that they name are of the statement around it.
         folded: True if upper and lower case are the same.
     """

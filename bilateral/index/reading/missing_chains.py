@@ -65,7 +65,6 @@ class ShardLooks:
     """
 
     def __init__(self, url: URL, path: str) -> None:
-        """See the class. All shards answer until a visit fails."""
         self.down: frozenset[str] = frozenset()
         self.missing: frozenset[int] = frozenset()
         self._path = f"{REACHABLE}, {path}"
@@ -77,11 +76,7 @@ class ShardLooks:
 
     @classmethod
     def of(cls, connection: Connection) -> ShardLooks | None:
-        """Return the shards of a database; None if it has none.
-
-        Args:
-            connection: The database.
-        """
+        """Return the shards of a database; None if it has none."""
         if not has_reachable(connection):
             return None
         path = connection.execute(text("SELECT current_setting('search_path')")).scalar_one()

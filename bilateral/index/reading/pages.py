@@ -81,7 +81,6 @@ def decode_cursor(kind: str, cursor: str, *types: type) -> tuple[Any, ...]:
 
     Args:
         kind: As for `encode_cursor`.
-        cursor: The cursor.
         *types: The type of each value: `int`, `Wide`, `Small`, `float`, `str` or `bytes`.
 
     Returns:
@@ -110,7 +109,6 @@ def after(
     """Return a statement for the entries after a cursor.
 
     Args:
-        statement: The statement.
         columns: The columns by which it is sorted, all in one direction.
         key: The cursor's values.
         descending: True if the largest come first.
@@ -145,7 +143,6 @@ def newest_page(  # noqa: PLR0913  # one a part of the list
     """Return a page of events, the newest first.
 
     Args:
-        connection: The database.
         statement: The events. It selects `block_number` and `log_index`.
         place: These two columns.
         convert: Makes an entry of a row.

@@ -27,9 +27,6 @@ def plan_by_values(connection: Connection) -> None:
 
     It plans a prepared statement a few times, and then keeps a plan for all values if that looks as cheap. Searches
     differ too much for that: a word may be in three files, or in all.
-
-    Args:
-        connection: The connection.
     """
     dialect_of(connection).set_local(connection, "plan_cache_mode", "force_custom_plan")
 
@@ -55,7 +52,6 @@ def one_of(name: str, column: ColumnElement[Any], size: int) -> ColumnElement[bo
 
     Args:
         name: The name of the list.
-        column: The column.
         size: The number of parameters.
     """
     if not size:
@@ -109,7 +105,6 @@ class Prepared:
         """Return all rows, with the values that the types of the columns make.
 
         Args:
-            connection: The database.
             values: The parameters. Others than those of the statement are left out.
 
         Raises:
@@ -148,12 +143,8 @@ class Compiled:
     """A statement as the driver of one kind of database takes it.
 
     Args:
-        statement: The statement.
         dialect: The kind.
         is_literal: See `Prepared`.
-
-    Attributes:
-        text: The text.
     """
 
     def __init__(self, statement: SelectBase, dialect: Dialect, *, is_literal: bool = False) -> None:
@@ -190,7 +181,6 @@ class Compiled:
         """Run the statement. See `Prepared.all`.
 
         Args:
-            connection: The database.
             asked: The values by name.
         """
         if not connection.in_transaction():

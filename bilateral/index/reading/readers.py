@@ -202,7 +202,6 @@ class Reader:
         Args:
             query: The query. Its first argument is the connection.
             *arguments: Its further arguments.
-            **options: Its options.
         """
         return self.visit(lambda connection: query(connection, *arguments, **options))
 
@@ -210,7 +209,6 @@ class Reader:
         """Do the work of a visit, and begin again if a shard fails that it may not need.
 
         Args:
-            work: The work.
             spent: See `connect`.
 
         Raises:
@@ -235,9 +233,6 @@ class Reader:
 
 def require_patience(connection: Connection) -> None:
     """End a brief visit before work whose length strangers choose.
-
-    Args:
-        connection: The connection.
 
     Raises:
         QueryTimeoutError: The visit is brief. It begins again in a thread.

@@ -32,8 +32,6 @@ class IndexedRegistry:
     """A registry of which the index has the events.
 
     Attributes:
-        chain_id: Its chain.
-        address: Its address.
         kind: The contract's name.
         identity_registry: The identity registry that it belongs to.
         first_block: The block from which it is indexed.
@@ -51,7 +49,6 @@ class AgentKey:
     """An agent in the tables of the index.
 
     Attributes:
-        chain_id: Its chain.
         identity_registry: The address of its identity registry.
         agent_id: The id of its token.
         registries: The addresses of all registries that belong to the identity registry.
@@ -97,9 +94,6 @@ class Registries:
     def identity_of(self, chain_id: int) -> str:
         """Return the identity registry that an id without one means: the canonical one, or else the oldest.
 
-        Args:
-            chain_id: The chain.
-
         Raises:
             ChainNotIndexedError: The chain is not indexed.
         """
@@ -111,9 +105,6 @@ class Registries:
     def require_indexed(self, chains: Iterable[int]) -> None:
         """Refuse a question about a chain that is not indexed: it would look as if nothing was there.
 
-        Args:
-            chains: The chains.
-
         Raises:
             ChainNotIndexedError: One is not indexed.
         """
@@ -124,7 +115,6 @@ class Registries:
         """Return the key of an agent.
 
         Args:
-            chain_id: The chain.
             agent_id: The id of its token.
             identity_registry: The address of its registry; None for that of `identity_of`.
 
@@ -148,7 +138,6 @@ def canonical_first(chain_id: int, identities: Sequence[str]) -> list[str]:
     """Return the identity registries of a chain, beginning with that of ids without a registry.
 
     Args:
-        chain_id: The chain.
         identities: Their addresses, the oldest first.
     """
     canonical = Deployment.canonical(chain_id)
@@ -156,11 +145,7 @@ def canonical_first(chain_id: int, identities: Sequence[str]) -> list[str]:
 
 
 def read_registries(connection: Connection) -> Registries:
-    """Return the registries that are indexed.
-
-    Args:
-        connection: The database.
-    """
+    """Return the registries that are indexed."""
     columns = schema.registry.c
     rows = connection.execute(
         select(

@@ -100,7 +100,6 @@ class ReplicatedReader(Reader):
         """Do the work of a visit, once more on another server if one fails meanwhile. See `Reader.visit`.
 
         Args:
-            work: The work.
             spent: See `Reader.connect`.
         """
         try:

@@ -50,16 +50,12 @@ class DayStatistics:
     """The numbers of events of one chain on one day.
 
     Attributes:
-        chain_id: The chain.
         day: The day in UTC.
         agents: Registrations.
         feedback: Open feedback.
         revocations: Revocations of feedback.
         responses: Responses to feedback.
         authorized_feedback: Feedback that an owner authorised.
-        client_ratings: Ratings of clients.
-        validator_ratings: Ratings of validators.
-        validation_requests: Validation requests.
         validation_responses: Answers to them.
     """
 
@@ -84,8 +80,6 @@ def statistics(
     The effort grows with the number of events on these days, not with that of the whole chain.
 
     Args:
-        connection: The database.
-        chain_ids: The chains.
         first: The first day, in UTC.
         last: The last day.
 
@@ -128,10 +122,6 @@ def count_by_day(table: Table, chain_id: int) -> Select[Any]:
 
     A coordinator gives a shard the groups of a whole partition only, so the chain is part of their key. PostgreSQL
     drops a key that is equal to a constant. It keeps one that is in a list, and uses indexes as well.
-
-    Args:
-        table: The table.
-        chain_id: The chain.
     """
     day = (table.c.block_time // _DAY).label("day")
     counted = select(day, func.count()).where(table.c.chain_id.in_([chain_id, chain_id]))

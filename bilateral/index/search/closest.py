@@ -22,9 +22,7 @@ def closest_of(connection: Connection, matcher: Matcher, search: AgentSearch) ->
     """Return the table of the files that come closest to the text of a search, and their ranks; None if none does.
 
     Args:
-        connection: The database.
         matcher: Makes the conditions on words.
-        search: The search.
 
     Raises:
         InvalidArgumentError: The extra `semantic` is not installed.

@@ -66,7 +66,6 @@ def conditions_of(search: AgentSearch, *, has_words: bool, closest: Subquery | N
     """Return the conditions of a search on agents and files.
 
     Args:
-        search: The search.
         has_words: True to join the words of files.
         closest: The files that come closest to the text by their meaning; None in another order.
     """

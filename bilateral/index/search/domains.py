@@ -29,11 +29,7 @@ _CLAIMS: Final = (
 
 
 def claimed_agents(connection: Connection) -> Sequence[tuple[int, str, int]] | None:
-    """Return the agents that files from hosts name: all whose domain is verified, and others. None if they are many.
-
-    Args:
-        connection: The database.
-    """
+    """Return the agents that files from hosts name: all whose domain is verified, and others. None if they are many."""
     rows = connection.execute(_CLAIMS).all()
     if len(rows) > MOST_CLAIMS:
         return None

@@ -34,11 +34,6 @@ class Embedder:
     """The model. Its memory is 16 MB."""
 
     def __init__(self) -> None:
-        """Read the files of the model.
-
-        Raises:
-            ModuleNotFoundError: `wordllama` is not installed.
-        """
         package = find_spec("wordllama")
         if package is None or not package.submodule_search_locations:
             raise ModuleNotFoundError("No module named 'wordllama'", name="wordllama")

@@ -38,7 +38,6 @@ def feedback_behind(  # noqa: PLR0913  # one a filter
     """Return the feedback on an agent that a gate counts, the newest first, and revoked one among it.
 
     Args:
-        connection: The database.
         key: The agent.
         tag: The tag; None for any.
         clients: Only by these accounts; None for all.
@@ -72,7 +71,6 @@ def speakers(connection: Connection, key: AgentKey) -> tuple[str, ...]:
     """Return the accounts that speak as an agent: those of its owner and wallet that named it as theirs.
 
     Args:
-        connection: The database.
         key: The agent.
     """
     columns, chosen = agent.c, primary_agent.c

@@ -67,7 +67,6 @@ def count_facets(connection: Connection, agents: Sequence[AgentPlace], side: str
     """Count the facets of some agents.
 
     Args:
-        connection: The database.
         agents: The agents, at most 50.
         side: The side on which they are rated.
         has_more: True if the search finds more agents.

@@ -40,7 +40,6 @@ class FeedbackSearch:
     """A search for feedback on one chain. All conditions must hold.
 
     Attributes:
-        chain_id: The chain.
         agents: Only on these agents, all of the chain; on all if empty.
         reviewers: Only by these clients; by all if empty.
         tag1: Only with this first tag.
@@ -102,7 +101,6 @@ def search_feedback(
     """Return the feedback that fulfils all conditions of a search, the newest first.
 
     Args:
-        connection: The database.
         search: The conditions.
         limit: The largest number of entries.
         cursor: The cursor of the former page. It names a feedback, so new blocks shift nothing.

@@ -120,7 +120,6 @@ class Gate:
 
     Attributes:
         tag: The tag (`tag1`); None for any one. Ratings by servers have the tag `""`.
-        side: The side.
         minimum: The least mean.
         maximum: The greatest mean.
         lower_bound: The least lower bound, with a confidence of 95 %. Tags without a scale have none.

@@ -81,9 +81,7 @@ def ranked(gates: Sequence[Gate], order: Order, chains: Sequence[int], *, are_fe
     """Return the gates of a search as parts of its statements.
 
     Args:
-        gates: The gates.
         order: The order in which the agents are wanted.
-        chains: The chains.
         are_few: True to look the ratings of each agent up, False to collect all that pass.
     """
     by = order if order in OF_GATE else Order.LOWER_BOUND
@@ -101,9 +99,7 @@ def bounds_of(connection: Connection, gate: Gate, chains: Sequence[int], *, most
     """Return the conditions of a walk down the lower bounds of a gate; `NO_BOUNDS` if few summaries pass.
 
     Args:
-        connection: The database.
         gate: The gate. It has a tag, and is not one of few ratings.
-        chains: The chains.
         most: The summaries up to which no walk is wanted.
         within: Only so many of the tag's greatest bounds may be looked at to count them; None for all.
     """
@@ -206,7 +202,6 @@ def ratings(gate: Gate, *conditions: ColumnElement[bool]) -> Select[Any]:
     """Return the query for the ratings that fulfil a gate.
 
     Args:
-        gate: The gate.
         *conditions: Further conditions on the table that `source` returns, and on `registry`.
 
     Returns:
@@ -235,7 +230,6 @@ def limits_of(gate: Gate, count: Any, clients: Any, mean: Any, bound: Any) -> li
     """Return the conditions of a gate that it does not leave open.
 
     Args:
-        gate: The gate.
         count: The number of ratings.
         clients: The number of those who gave them.
         mean: Their mean.
@@ -299,10 +293,6 @@ def _are_rated_by_reviewers(gate: Gate, chains: Sequence[int]) -> list[ColumnEle
     """Return the conditions that counterparts are of agents that a reviewer of the gate ever rated.
 
     The key of counterparts begins with the agent. The events have indexes by which the reviewers' agents are found.
-
-    Args:
-        gate: The gate.
-        chains: The chains.
     """
     reviewers = _accounts(gate)
     raters = reviewers if gate.side is Side.SERVER else [int(reviewer.removeprefix("agent ")) for reviewer in reviewers]

@@ -43,7 +43,6 @@ class Leader:
     Attributes:
         id: The short id, such as `8453:247`.
         global_id: The id among all registries.
-        chain_id: Its chain.
         identity_registry: The address of its identity registry.
         agent_id: The id of its token.
         owner: The owner's address.
@@ -106,9 +105,7 @@ def leaderboard(  # noqa: PLR0913  # one a filter
     Nobody leads on a chain that is not analysed yet: false ratings lead any other order.
 
     Args:
-        connection: The database.
         tag: The tag; `""` for ratings by servers.
-        side: The side.
         board: The order; None for that of standings, or of lower bounds for validators.
         chains: Only on these chains; on all if empty.
         limit: The largest number of agents.

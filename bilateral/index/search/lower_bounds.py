@@ -21,7 +21,6 @@ def lower_bound(share_sum: Any, clients: Any, tag: Any) -> ColumnElement[Any]:
     Args:
         share_sum: The sum of the shares of those who gave ratings, each of `SHARES`.
         clients: Their number.
-        tag: The tag.
     """
     squared = QUANTILE**2
     share = share_sum / (clients * SHARES)

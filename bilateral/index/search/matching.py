@@ -66,20 +66,13 @@ class Term:
 
 
 class Matcher(ABC):
-    """Makes the conditions for the engine of a connection. See `matcher_of`.
-
-    Args:
-        connection: The connection.
-    """
+    """Makes the conditions for the engine of a connection. See `matcher_of`."""
 
     def __init__(self, connection: Connection) -> None:
         self._connection = connection
 
     def terms(self, words: Sequence[str]) -> list[Term] | None:
         """Return the terms of a query. A word that no file has is replaced by the similar words of names.
-
-        Args:
-            words: The words.
 
         Returns:
             The terms; None if a word is neither known nor similar to a known one, so that nothing is found.
@@ -104,7 +97,6 @@ class Matcher(ABC):
         """Return the query for the documents that have all of some terms.
 
         Args:
-            terms: The terms.
             named: Choices of terms; of one choice, the name has all. Any name will do if there are none.
         """
 
@@ -119,7 +111,6 @@ class Matcher(ABC):
         A count reads the whole list of each word, even up to a limit. SQLite counts fast.
 
         Args:
-            terms: The terms.
             count: The number of files.
         """
 
@@ -138,7 +129,6 @@ class Matcher(ABC):
         """Return the condition that words of a name begin with just so many of some terms.
 
         Args:
-            terms: The terms.
             count: Their number.
         """
         named = [self._has_in("name_words", term) for term in terms]
@@ -271,7 +261,6 @@ class Words:
     """The words of a search, resolved.
 
     Attributes:
-        connection: The database.
         matcher: Makes further conditions.
         terms: The words, or those that stand in for them.
         has: The condition that a file has all words; none without words.
@@ -329,7 +318,6 @@ def words_of_search(connection: Connection, search: AgentSearch, *, most: int | 
     """Return the words of a search; None if a word is neither known nor similar to a known one.
 
     Args:
-        connection: The database.
         search: The search. A search by meaning needs no word.
         most: The files with all words are counted up to one more than these; None to count none.
     """

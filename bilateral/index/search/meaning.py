@@ -60,11 +60,7 @@ def vector_row(
     """Return the row of `registration_vector` for a registration file.
 
     Args:
-        content_hash: The hash of its content.
-        name: Its name.
-        description: Its description.
         capabilities: The values of its capabilities.
-        words: Its words.
 
     Raises:
         MissingExtraError: The extra `semantic` is not installed.

@@ -73,7 +73,6 @@ class _State:
 
     Attributes:
         count: The number of vectors. The arrays have room for more.
-        vectors: The vectors.
         lengths: The number of words of each file.
         ids: The number of each vector in the database.
         rows: The places of these numbers in the arrays.
@@ -122,7 +121,6 @@ class Meanings:
     """The vectors of one database. Threads share them; each brings its own connection."""
 
     def __init__(self) -> None:
-        """See the class. Nothing is loaded yet."""
         self._lock = threading.Lock()
         self._state = _State()
         self._last = 0
@@ -132,10 +130,8 @@ class Meanings:
         """Return the files that come closest to a question, by both lists.
 
         Args:
-            connection: The database.
             matcher: Makes the conditions on words.
             text: The question.
-            words: Its words.
 
         Returns:
             The sums of the reciprocal ranks of the files, in millionths, by the numbers of their vectors.
@@ -153,10 +149,8 @@ class Meanings:
         """Return the rows of the files that come closest by their meaning, and by rare words; and the numbers of rows.
 
         Args:
-            connection: The database.
             matcher: Makes the conditions on words.
             text: The question.
-            words: Its words.
         """
         with self._lock:
             self._refresh(connection)

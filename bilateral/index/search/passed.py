@@ -29,7 +29,6 @@ class MatchedRating:
 
     Attributes:
         registry: The registry of ratings.
-        tag: The tag.
         count: The number of ratings.
         counterparts: The number of distinct clients, or of servers, that gave them.
         mean: Their mean.
@@ -50,8 +49,6 @@ def passed(
     """Return the best ratings of some agents for a gate.
 
     Args:
-        connection: The database.
-        gate: The gate.
         order: The order of the search, which tells the best of several.
         wanted: The agents.
     """

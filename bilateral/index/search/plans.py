@@ -99,10 +99,8 @@ class Plan:
     """The parts of the statements of a search, and the way to its first agents.
 
     Attributes:
-        connection: The database.
         search: The search, in the order that it has here.
         words: Its words; none in the order of meaning.
-        chains: The chains.
         sizes: The numbers of files for which the ways differ.
         conditions: The tables and conditions of all statements.
         gates: The gates, as parts of statements.
@@ -142,10 +140,6 @@ class Plan:
 
 def plan_of(connection: Connection, search: AgentSearch) -> Plan | None:
     """Return the plan of a search; None if it surely finds nothing.
-
-    Args:
-        connection: The database.
-        search: The search.
 
     Raises:
         InvalidArgumentError: The order is that of meaning, and the extra `semantic` is not installed.

@@ -25,7 +25,6 @@ def learn_words(connection: Connection, words: Iterable[str]) -> None:
 
     Args:
         connection: The connection, in a transaction.
-        words: The words.
     """
     wanted = sorted({word for word in words if len(word) in LEARNT_LENGTHS})
     if not wanted:

@@ -54,7 +54,6 @@ class FoundAgent:
     Attributes:
         id: The short id, such as `8453:247`.
         global_id: The id among all registries.
-        chain_id: Its chain.
         identity_registry: The address of its identity registry.
         agent_id: The id of its token.
         owner: The owner's address.
@@ -101,7 +100,6 @@ def search_agents(
     """Return the agents that fulfil all conditions of a search, in its order.
 
     Args:
-        connection: The database.
         search: The conditions.
         limit: The largest number of agents.
         cursor: The cursor of the former page. It names a rank and an agent, so new blocks shift nothing; an agent whose
@@ -173,7 +171,6 @@ def search_with_facets(
     """Return the agents as `search_agents` does, and the facets of the first ones.
 
     Args:
-        connection: The database.
         search: The conditions.
         limit: As of `search_agents`.
         cursor: As of `search_agents`. Facets are those of the agents from there on.

@@ -53,7 +53,6 @@ class Snippet:
     Attributes:
         place: `description`, `service`, or the kind of a capability, such as `mcp_tool`.
         before: The text before the word.
-        word: The word.
         after: The text behind it.
     """
 
@@ -86,9 +85,7 @@ def row_details(
     """Return the words and figures beside agents of a search, by their short ids.
 
     Args:
-        connection: The database.
         registries: The indexed registries.
-        agents: The agents.
         text: The words of the search.
         side: The side whose ratings are shown.
     """

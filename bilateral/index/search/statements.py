@@ -54,7 +54,6 @@ class _Statement:
     """One statement of a search: its tables, and the conditions that every statement of the search has.
 
     Args:
-        plan: The plan.
         walks: True if the statement begins with the summaries of the first gate.
         stands: True if conditions on the standing of the agent are added later. Without, an order by standings takes
             agents with and without one.

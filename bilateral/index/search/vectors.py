@@ -25,7 +25,6 @@ def fill_vectors(engine: Engine, stop: threading.Event | None = None) -> int:
     """Compute the vectors that are missing or of another model.
 
     Args:
-        engine: The database.
         stop: Set to end before all are computed.
 
     Returns:

@@ -217,8 +217,6 @@ def connect_shard(connection: Connection, name: str, number: int, url: str) -> N
     Args:
         connection: The coordinator, in a transaction.
         name: The name of the shard, which PostgreSQL says when it does not answer.
-        number: Its number.
-        url: Its URL.
     """
     server, parsed = f'"{name}"', parsed_url(url)
     place = {**_OPTIONS, "host": parsed.host, "port": parsed.port, "dbname": parsed.database, **parsed.query}
@@ -262,7 +260,6 @@ def reads(connection: Connection, chain_id: int) -> bool:
 
     Args:
         connection: The coordinator.
-        chain_id: The chain.
     """
     table = text("SELECT to_regclass(:name) IS NOT NULL")
     return bool(connection.execute(table, {"name": f"sharded.chain_{chain_id:d}"}).scalar_one())

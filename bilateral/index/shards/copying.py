@@ -59,7 +59,6 @@ def copy_chain(source: Connection, target: Connection, chain_id: int, note: Call
     Args:
         source: The shard that has it, in a transaction that reads one state.
         target: The other one, in a transaction. It serves the chain, and has no rows of it.
-        chain_id: The chain.
         note: Called with the name of each table.
 
     Returns:
@@ -96,7 +95,6 @@ def forget_chain(connection: Connection, chain_id: int) -> None:
 
     Args:
         connection: The shard, in a transaction.
-        chain_id: The chain.
     """
     views = connection.execute(
         text("SELECT viewname FROM pg_views WHERE schemaname = :served AND viewname LIKE :name"),

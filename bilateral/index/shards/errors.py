@@ -15,31 +15,15 @@ class ShardError(BilateralError):
     reason = "wrong_shard"
 
     def __init__(self, shard: str, problem: str) -> None:
-        """Compose the message.
-
-        Args:
-            shard: The name of the shard; empty for the coordinator.
-            problem: The problem, and the way on.
-        """
         super().__init__(f"shard {shard}: {problem}" if shard else f"the coordinator: {problem}")
         self.shard = shard or "coordinator"
 
 
 class MisplacedChainError(BilateralError):
-    """A worker would write a chain into a database that does not hold it. Nothing was changed.
-
-    Attributes:
-        chain_id: The chain.
-    """
+    """A worker would write a chain into a database that does not hold it. Nothing was changed."""
 
     reason = "misplaced_chain"
 
     def __init__(self, chain_id: int, problem: str) -> None:
-        """Compose the message.
-
-        Args:
-            chain_id: The chain.
-            problem: The problem, and the way on.
-        """
         super().__init__(f"chain {chain_id} {problem}")
         self.chain_id = chain_id

@@ -53,7 +53,6 @@ def move_chain(
     Args:
         url: The URL of the coordinator.
         shards: The shards of the settings.
-        chain_id: The chain.
         note: Called with the name of each table that is copied.
 
     Returns:

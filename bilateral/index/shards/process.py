@@ -40,9 +40,6 @@ _RETRY_SECONDS: Final = 1.0
 def settings_of_shards(settings: IndexSettings) -> dict[str, IndexSettings]:
     """Return the settings of each shard that has chains to follow.
 
-    Args:
-        settings: The settings of all.
-
     Raises:
         MisplacedChainError: No shard has a chain.
         NoEndpointError: No endpoint says which chain it is of, and no deployment either.
@@ -65,10 +62,6 @@ def chain_of(chain: ChainSettings) -> int:
 def shard_of(shards: Mapping[str, Shard], chain_id: int) -> str:
     """Return the name of the shard that has a chain.
 
-    Args:
-        shards: The shards.
-        chain_id: The chain.
-
     Raises:
         MisplacedChainError: None has it.
     """
@@ -80,10 +73,6 @@ def shard_of(shards: Mapping[str, Shard], chain_id: int) -> str:
 
 def require_coordinator(engine: Engine, settings: IndexSettings) -> str:
     """Refuse a database that does not read the shards of the settings.
-
-    Args:
-        engine: The database.
-        settings: The settings.
 
     Returns:
         The id of the coordinator.
@@ -101,9 +90,6 @@ def require_coordinator(engine: Engine, settings: IndexSettings) -> str:
 def require_rows(engine: Engine) -> None:
     """Refuse a coordinator where a command writes the tables of chains.
 
-    Args:
-        engine: The database.
-
     Raises:
         ShardError: It is a coordinator.
     """
@@ -116,7 +102,6 @@ class _Openings:
     """Opens shards, and may wait for those that do not answer while another one does.
 
     Args:
-        shards: The shards.
         waits: True to wait.
     """
 
@@ -153,7 +138,6 @@ def on_each_shard(
         stop: Set to end the process.
         work: The work: `follow_chains`, or `fill_chains` of helpers.
         waits: True to wait for shards that do not answer at the start, while another one does.
-        **options: Its options.
 
     Returns:
         True if it was done everywhere; False if the process was stopped before.

@@ -89,7 +89,6 @@ def shared_view(table: Table, place: str, rows: str) -> str:
     """Return the statement that makes the view of a shared table: of rows with one key, that of the first shard counts.
 
     Args:
-        table: The table.
         place: The name of the view, as SQL.
         rows: The name of the table or view that has the rows of all shards with their `shard`, as SQL.
     """

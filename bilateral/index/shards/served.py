@@ -29,7 +29,6 @@ def claim(connection: Connection, coordinator: str, shard: tuple[str, int], *, a
 
     Args:
         connection: The shard, in a transaction.
-        coordinator: The id of the coordinator.
         shard: The name of the shard, and its number there.
         adopts: True to take it from another coordinator.
 
@@ -68,7 +67,6 @@ def require_claim(connection: Connection, coordinator: str, name: str) -> None:
 
     Args:
         connection: The shard.
-        coordinator: The id of the coordinator.
         name: The name of the shard.
 
     Raises:
@@ -108,7 +106,6 @@ def require_no_others(connection: Connection, name: str, chains: Collection[int]
 
     Args:
         connection: The shard.
-        name: Its name.
         chains: The chains of the settings.
 
     Raises:
@@ -124,7 +121,6 @@ def serve(connection: Connection, chains: Iterable[int]) -> None:
 
     Args:
         connection: The shard, in a transaction.
-        chains: The chains.
     """
     tables = (*CHAIN_TABLES, registry, change_step, removed_change)
     for chain_id in chains:

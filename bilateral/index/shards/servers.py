@@ -67,9 +67,6 @@ def opened_shards(shards: Mapping[str, Shard], *, creates: bool = False) -> Iter
 def of_shard(name: str) -> Iterator[None]:
     """Name a shard in the errors of its database.
 
-    Args:
-        name: Its name.
-
     Raises:
         DatabaseUnavailableError: It does not answer.
         ShardError: It has tables of another version.

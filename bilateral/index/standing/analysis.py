@@ -45,7 +45,6 @@ class AnalysisSummary:
     """The figures of one analysis.
 
     Attributes:
-        chain_id: The chain.
         identity_registry: The identity registry whose agents were analysed.
         block: The last block that it saw.
         agents: The number of agents.
@@ -185,11 +184,7 @@ class _State:
 
 
 def _state(connection: Connection, key: AnalysisKey) -> _State:
-    """Return the state of the index.
-
-    Raises:
-        InvalidArgumentError: The index does not hold the identity registry.
-    """
+    """Return the state of the index."""
     if key not in identity_registries(connection):
         raise InvalidArgumentError(
             f"the index has no agents of {quoted(key.identity_registry)} on chain {key.chain_id}: "

@@ -30,7 +30,6 @@ class AnalysisRun:
     """An analysis.
 
     Attributes:
-        chain_id: The chain.
         identity_registry: The identity registry whose agents were analysed.
         block_number: The last block that it saw.
         made_at: The time at which it was made, Unix seconds.
@@ -60,7 +59,6 @@ class Finding:
         id: Its name.
         detector: The detector that made it.
         q_value: The false discovery rate at which it holds.
-        strength: Its strength.
         statistic: The statistic behind it.
         sentence: The finding in words.
         members: The number of accounts in it.
@@ -80,7 +78,6 @@ class Member:
     """An account of a finding.
 
     Attributes:
-        account: The account.
         part: `actor`, `beneficiary` or `subject`.
     """
 
@@ -94,7 +91,6 @@ class EvidenceRow:
 
     Attributes:
         table: The kind of the row.
-        block: Its block.
         log_index: Its place in the block; None for a transfer of funds.
         transaction: Its transaction; None if unknown.
     """
@@ -129,7 +125,6 @@ class TrustScore:
     Attributes:
         side: `server`, `client` or `validator`.
         score: The score; None without opinions that count.
-        lower_bound: Its lower bound.
         raters: The number of raters.
         effective: The number of independent raters that these are worth.
         status: `ok`, `thin evidence`, `contested` or `flagged`.
@@ -147,8 +142,6 @@ def analysis_run(connection: Connection, chain_id: int, identity: str) -> Analys
     """Return the stored analysis of an identity registry; None if there is none.
 
     Args:
-        connection: The database.
-        chain_id: The chain.
         identity: The identity registry.
     """
     made, marked, finding = schema.analysis, schema.suspicion, schema.finding
@@ -171,8 +164,6 @@ def findings(
     """Return the findings of an analysis, the strongest first: the first 100.
 
     Args:
-        connection: The database.
-        chain_id: The chain.
         identity: The identity registry.
         finding_id: Only this one.
     """
@@ -187,8 +178,6 @@ def findings_about(
     """Return the findings that name one of some accounts, each with the account's part in it.
 
     Args:
-        connection: The database.
-        chain_id: The chain.
         identity: The identity registry.
         accounts: The accounts, in checksum form.
     """
@@ -212,10 +201,7 @@ def members_of(
     """Return the accounts of findings, by the finding: the first 200 of each.
 
     Args:
-        connection: The database.
-        chain_id: The chain.
         identity: The identity registry.
-        finding_ids: The findings.
     """
     rows = _first_rows(connection, schema.finding_member, (chain_id, identity), finding_ids, ("part", "account"))
     return {id_: tuple(Member(row.account, row.part) for row in of_finding) for id_, of_finding in rows.items()}
@@ -258,8 +244,6 @@ def trust_scores(
     """Return the scores of an agent, without false ratings.
 
     Args:
-        connection: The database.
-        chain_id: The chain.
         identity: The identity registry.
         subjects: The agent's number, and its accounts.
     """

@@ -115,7 +115,6 @@ def read_tables(connection: Connection, chain_id: int, identity_registry: str) -
 
     Args:
         connection: The index's database, in a transaction that sees one state of it.
-        chain_id: The chain.
         identity_registry: The identity registry, in checksum form.
     """
     return TableReader(chain_id, identity_registry).read(connection)
@@ -125,7 +124,6 @@ class TableReader:
     """Reads the tables of an identity registry's agents again and again. It keeps opinions, and reads those to come.
 
     Args:
-        chain_id: The chain.
         identity_registry: The identity registry, in checksum form.
     """
 

@@ -36,7 +36,6 @@ def forget_blocks(connection: Connection, chain_id: int, block: int) -> None:
 
     Args:
         connection: The index's database.
-        chain_id: The chain.
         block: The last block that remains.
     """
     analysis, rows = schema.analysis, schema.finding_row

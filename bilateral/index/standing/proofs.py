@@ -128,9 +128,6 @@ class Proofs:
 
         Args:
             block: The block of the feedback.
-            log: Its log.
-            client: The client.
-            agent_id: The agent.
         """
         claimed = self._claims.get((block, log), "")
         payments = self._payments.get(claimed, [])

@@ -28,10 +28,7 @@ def stored_standing(
     """Return the standing of an agent on one side, with its block and time; None before the first analysis.
 
     Args:
-        connection: The database.
-        chain_id: The chain.
         identity: The identity registry.
-        agent_id: The agent.
         side: `server` or `client`.
     """
     same = [standing_refresh.c[name] == standing.c[name] for name in ("chain_id", "identity_registry")]
@@ -52,7 +49,6 @@ def standings_of(connection: Connection, key: AgentKey) -> tuple[Standing, ...]:
     """Return the standing of an agent as a server, and as a client if it was rated as one; none before an analysis.
 
     Args:
-        connection: The database.
         key: The agent.
     """
     of_sides = (stored_standing(connection, key.chain_id, key.identity_registry, key.agent_id, side) for side in Side)
@@ -80,7 +76,6 @@ def doubts_of(connection: Connection, registries: Registries, ids: Iterable[str 
     An agent that is so on both sides has the doubt of the server; and held back comes before contested.
 
     Args:
-        connection: The database.
         registries: The indexed registries: an id means an agent of its chain's first one.
         ids: Short ids, such as `8453:247`; None is skipped.
     """
@@ -104,8 +99,6 @@ def chains_with_standings(connection: Connection, chains: Sequence[int], side: s
     """Return the chains on which agents have standings on a side.
 
     Args:
-        connection: The database.
-        chains: The chains.
         side: The side. Validators have no standings.
     """
     columns = standing.c
@@ -117,12 +110,7 @@ def chains_with_standings(connection: Connection, chains: Sequence[int], side: s
 
 
 def analysed_chains(connection: Connection, chains: Sequence[int]) -> list[int]:
-    """Return the chains of some that have been analysed.
-
-    Args:
-        connection: The database.
-        chains: The chains.
-    """
+    """Return the chains of some that have been analysed."""
     made = standing_refresh.c
     query = select(made.chain_id).where(made.chain_id.in_(chains), made.block_number.is_not(None)).distinct()
     analysed = set(connection.execute(query).scalars())
@@ -135,7 +123,6 @@ def statuses(
     """Return status, lower bound, first reason and rating of some agents' standings, by chain, registry and id.
 
     Args:
-        connection: The database.
         keys: The agents.
         side: `server` or `client`.
     """

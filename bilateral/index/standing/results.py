@@ -47,7 +47,6 @@ def replace_results(
         connection: The index's database.
         key: The analysis.
         head: The further columns of its row in `analysis`.
-        results: Its results.
         places: The events that the rows of its tables were made from.
 
     Returns:

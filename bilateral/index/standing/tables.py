@@ -172,7 +172,6 @@ class AnalysisKey:
     """The name of an analysis.
 
     Attributes:
-        chain_id: The chain.
         identity_registry: The identity registry whose agents were analysed, in checksum form.
     """
 

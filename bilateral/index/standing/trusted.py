@@ -40,7 +40,6 @@ class Suspect:
     """The judgement about an account. It is a reason to look, not a verdict.
 
     Attributes:
-        account: The account.
         suspicion: Its rank. If it is flagged, the sum of its parts, 2 or more: digits by which findings lie below a
             false discovery rate of 1, and weak signs. Else from 0 to 1.9, by weak signs alone, which see the other
             parts. 0 if it never acted, or if people found it innocent; 99 if they found it guilty.
@@ -68,7 +67,6 @@ class TrustedClients:
     """The clients whose feedback about an agent should count, as `getSummary` takes them (ERC-8004).
 
     Attributes:
-        agent: The agent.
         block_number: The block of the analysis. Clients of later feedback are not judged, and left out.
         clients: The accounts that count, the most trusted first.
         left_out: The accounts that gave feedback and do not count.
@@ -89,8 +87,6 @@ def suspect(connection: Connection, chain_id: int, identity: str, account: str) 
     """Return the judgement about an account. An account that never acted has no suspicion.
 
     Args:
-        connection: The database.
-        chain_id: The chain.
         identity: The identity registry.
         account: The account, in checksum form.
     """
@@ -104,8 +100,6 @@ def flagged_among(connection: Connection, chain_id: int, identity: str, accounts
     """Return those of some accounts that the analysis flags.
 
     Args:
-        connection: The database.
-        chain_id: The chain.
         identity: The identity registry.
         accounts: The accounts, in checksum form: a few hundred.
     """
@@ -122,8 +116,6 @@ def cluster_accounts(connection: Connection, chain_id: int, identity: str, clust
     """Return the accounts of a cluster, the most suspicious first: the first 200.
 
     Args:
-        connection: The database.
-        chain_id: The chain.
         identity: The identity registry.
         cluster: The number of the cluster.
     """
@@ -142,7 +134,6 @@ def trusted_clients(connection: Connection, key: AgentKey) -> TrustedClients | N
     feedback about this agent is probably false, or if it owns the agent; with a list, also if no trust reaches it.
 
     Args:
-        connection: The database.
         key: The agent.
     """
     of = (key.chain_id, key.identity_registry)

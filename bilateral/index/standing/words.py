@@ -50,11 +50,7 @@ _OTHER: Final = "{accounts} stand in a finding of the analysis"
 
 
 def sentence_of(reason: StandingReason) -> str:
-    """Return a reason as part of a sentence, without a full stop.
-
-    Args:
-        reason: The reason.
-    """
+    """Return a reason as part of a sentence, without a full stop."""
     figures = reason.figures
     if reason.code == "false_raters":
         return f"{100 * figures['share']:.0f} % of the weight of its ratings came from false raters"
@@ -79,7 +75,6 @@ def why(status: str, reasons: Iterable[StandingReason]) -> str:
     """Return in one sentence why an agent is held back or contested.
 
     Args:
-        status: Its status.
         reasons: The reasons for its standing.
     """
     parts = [sentence_of(reason) for reason in reasons if reason.code not in _NOT_AGAINST][:1]
@@ -89,11 +84,7 @@ def why(status: str, reasons: Iterable[StandingReason]) -> str:
 
 
 def verdict_of(standing: Standing) -> str:
-    """Return the answer to whether one should deal with an agent, in a sentence.
-
-    Args:
-        standing: Its standing.
-    """
+    """Return the answer to whether one should deal with an agent, in a sentence."""
     rating, cost = standing.rating or 0.0, standing.evidence_cost
     if not standing.raters and standing.status == Status.THIN:
         return "Nobody whose word counts has rated it. If you try it, begin with a small amount."
@@ -109,11 +100,7 @@ def verdict_of(standing: Standing) -> str:
 
 
 def reasons_of(standing: Standing) -> list[str]:
-    """Return what counts for and against an agent, in sentences without full stops, what counts most first.
-
-    Args:
-        standing: Its standing.
-    """
+    """Return what counts for and against an agent, in sentences without full stops, what counts most first."""
     is_rated = standing.status == Status.OK
     told = [_worth_of(standing.raters, standing.effective_raters)] if is_rated else []
     first = {reason.code: reason for reason in reversed(standing.reasons)}  # a detector may have several findings

@@ -53,7 +53,6 @@ class Background:
     """
 
     def __init__(self, engine: Engine, rpc_urls: Sequence[Sequence[str]]) -> None:
-        """See the class. Nothing runs yet."""
         self._engine = engine
         self._url = engine.url.render_as_string(hide_password=False)
         self._rpc_urls = tuple(tuple(urls) for urls in rpc_urls)
@@ -117,7 +116,6 @@ def note_everywhere(engine: Engine, problem: str) -> None:
 
     Args:
         engine: The index's database.
-        problem: The problem.
     """
     try:
         with engine.begin() as connection:

@@ -71,8 +71,6 @@ class BackfillRanges:
     """The ranges of one chain.
 
     Args:
-        engine: The database.
-        chain_id: The chain.
         registries: The registry at each address. Ranges that were read for others are not used.
     """
 
@@ -170,7 +168,6 @@ class BackfillRanges:
         """Return what follows the cursor. Ranges that cannot be used are deleted.
 
         Args:
-            cursor: The cursor.
             head: The number of the chain's last block.
             finalized: The number of its last finalized block; None if the node does not say.
         """
@@ -225,11 +222,7 @@ class BackfillRanges:
         return and_(self._of_chain, is_claim, columns.content.is_(None))
 
     def _change(self, connection: Connection, condition: ColumnElement[bool], values: Mapping[str, Any]) -> None:
-        """Change a range.
-
-        Raises:
-            RangeLostError: Another process took the range.
-        """
+        """Change a range."""
         if not connection.execute(update(backfill_range).where(condition).values(values)).rowcount:
             raise RangeLostError
 

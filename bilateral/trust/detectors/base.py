@@ -67,7 +67,6 @@ class Trial:
     """One of a detector's tests that may lead to a finding.
 
     Attributes:
-        p_value: Its p-value.
         level: The false discovery rate below which there is a finding.
         finding: Makes the finding, given the corrected p-value.
     """

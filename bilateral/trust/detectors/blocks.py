@@ -42,13 +42,6 @@ class Blocks(Detector):
     reads = frozenset({"agents", "feedback", "ratings", "validations", "payments", "transfers"})
 
     def __init__(self, level: float = 0.01, clustering: float = 6.0, limit: int = 2000) -> None:
-        """Set the parameters.
-
-        Args:
-            level: The false discovery rate.
-            clustering: The factor by which honest accounts of one community meet more often than at random.
-            limit: The largest number of findings.
-        """
         self.level = level
         self.clustering = clustering
         self.limit = limit

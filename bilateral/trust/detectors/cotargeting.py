@@ -75,13 +75,6 @@ class CoTargeting(Detector):
     reads = frozenset({"agents", "feedback", "ratings", "validations", "payments", "transfers"})
 
     def __init__(self, level: float = 0.01, clustering: float = 4.0, limit: int = 5000) -> None:
-        """Set the parameters.
-
-        Args:
-            level: The false discovery rate.
-            clustering: The factor by which honest accounts of one community meet more often than at random.
-            limit: The largest number of findings.
-        """
         self.level = level
         self.clustering = clustering
         self.limit = limit
@@ -172,10 +165,6 @@ def _oddness(context: Context, rows: Ints) -> float:
 
     A company pays its staff from one purse, and they use the same tools. They pay, and say what others say. The fewer
     payments are recorded, the less tells them from an attack, so the more the group counts.
-
-    Args:
-        context: The ledger and what detectors share.
-        rows: The positions of the group's opinions.
     """
     if not (context.ledger.opinions.kind[rows] == Kind.FEEDBACK).any():
         return 1.0
@@ -192,12 +181,7 @@ def _without_exchanges(context: Context, grouping: Grouping) -> Ints:
 
 
 def _limits(context: Context, edges: Edges) -> _Limits:
-    """Return how far the distinct pairs of each rater count, with a limit on those of a subject and of a rater.
-
-    Args:
-        context: The ledger and what detectors share.
-        edges: The distinct pairs.
-    """
+    """Return how far the distinct pairs of each rater count, with a limit on those of a subject and of a rater."""
     of_subject, of_rater = (
         np.minimum(1.0, _CROWD / np.maximum(count, 1)) for count in (context.judged, context.activity)
     )
@@ -210,16 +194,7 @@ def _limits(context: Context, edges: Edges) -> _Limits:
 
 
 def _limited(limits: _Limits, group: Ints, size: int) -> Floats:
-    """Return the share of each group in the opinions of each kind, with a limit on the opinions about each subject.
-
-    Args:
-        limits: The opinions of each account and kind, and all of each kind.
-        group: The group of each account; -1 for none.
-        size: The number of groups.
-
-    Returns:
-        The shares by group and kind, as one array.
-    """
+    """Return the share of each group in the opinions of each kind, with a limit on the opinions about each subject."""
     (limited, total), inside = limits, np.flatnonzero(group >= 0)
     keys = group[inside][:, None] * KINDS + np.arange(KINDS)
     written = group_sums(limited.reshape(-1, KINDS)[inside].ravel(), keys.ravel(), size * KINDS)

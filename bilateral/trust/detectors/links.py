@@ -110,12 +110,6 @@ class Links(Detector):
     reads = frozenset({"agents", "feedback", "ratings", "validations", "payments", "transfers"})
 
     def __init__(self, level: float = 0.01, limit: int = 5000) -> None:
-        """Set the parameters.
-
-        Args:
-            level: The false discovery rate.
-            limit: The largest number of findings.
-        """
         self.level = level
         self.limit = limit
 
@@ -154,14 +148,7 @@ class Links(Detector):
         return sorted(findings, key=lambda finding: -finding.strength)[: self.limit]
 
     def _links(self, context: Context, stretch: slice, account: Ints, gifts: Ints) -> list[_Link]:
-        """Return each kind of link in a stretch of opinions.
-
-        Args:
-            context: The ledger and what detectors share.
-            stretch: The opinions.
-            account: The account that answers for the rated of each.
-            gifts: The pairs of sender and receiver of money that founds nothing, ascending.
-        """
+        """Return each kind of link in a stretch of opinions."""
         ledger, kin = context.ledger, context.kin
         rater, subject = ledger.opinions.rater[stretch].astype(np.int64), ledger.opinions.subject[stretch]
         agent = ledger.subject_agent[subject]
@@ -298,14 +285,7 @@ def _tests(context: Context, link: _Found, account: Ints) -> tuple[list[Ints], l
 
 
 def _by_funds(context: Context, link: _Found, counts: Ints, *, rated: bool = False) -> Ints:
-    """Return the sum of counts over the accounts with the first funds of each group; 0 if the link rests on no such.
-
-    Args:
-        context: The ledger and what detectors share.
-        link: The link, whose groups are accounts.
-        counts: A count of each account.
-        rated: Sum over the accounts that are rated, not over raters.
-    """
+    """Return the sum of counts over the accounts with the first funds of each group; 0 if the link rests on no such."""
     if not link.funds >= (_RATER | _RATED if rated else _RATER):
         return np.zeros_like(counts)
     source = context.kin.root if link.sentence == _SOURCE else context.ledger.funder
@@ -318,10 +298,6 @@ def _corrected(tested: Sequence[tuple[_Found, Floats]], number: int) -> Floats:
 
     A link that falls short of the threshold among all tied accounts still ranks, below it, by what it is among those
     that judged each other: to judge a tied account is rare, and rarely honest.
-
-    Args:
-        tested: The links, each with the p-values of its groups.
-        number: The number of groups in which accounts with a link could judge each other.
     """
     q_values = np.concatenate([p_values for _, p_values in tested])
     uncertain = np.repeat([not link.certain for link, _ in tested], [len(p_values) for _, p_values in tested])
@@ -331,13 +307,7 @@ def _corrected(tested: Sequence[tuple[_Found, Floats]], number: int) -> Floats:
 
 
 def _tied(context: Context, account: Ints, gifts: Ints) -> int:
-    """Return the number of groups in which a rater and a rated have a link, whether or not the one judged the other.
-
-    Args:
-        context: The ledger and what detectors share.
-        account: The account that answers for the rated of each opinion.
-        gifts: The pairs of sender and receiver of money that founds nothing.
-    """
+    """Return the number of groups in which a rater and a rated have a link, whether or not the one judged the other."""
     ledger, kin, size = context.ledger, context.kin, context.ledger.accounts
     rates, rated = np.zeros(size, bool), np.zeros(size, bool)
     rates[ledger.opinions.rater] = rated[account] = True

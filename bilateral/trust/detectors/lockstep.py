@@ -56,12 +56,6 @@ class Lockstep(Detector):
     reads = frozenset({"agents", "feedback", "ratings", "validations", "payments", "transfers"})
 
     def __init__(self, level: float = 0.01, limit: int = 5000) -> None:
-        """Set the parameters.
-
-        Args:
-            level: The false discovery rate.
-            limit: The largest number of findings.
-        """
         self.level = level
         self.limit = limit
 
@@ -235,14 +229,6 @@ def _densest(  # noqa: PLR0913, PLR0917
     """Return the least probable window of each subject: its first place, its number of opinions, and its p-value.
 
     Windows that cannot be as improbable as is needed are left out: to compute a p-value takes long.
-
-    Args:
-        subject: The subject of each opinion, ascending.
-        times: Its time, ascending within a subject.
-        stretch: The opinions to look at: all of some subjects.
-        judged: The number of raters of each subject.
-        length: The time in which each subject could be judged.
-        most: The p-value that is needed.
     """
     own, at = subject[stretch], times[stretch]
     numbers, within = np.unique(own, return_inverse=True)

@@ -38,11 +38,6 @@ class Retaliation(Detector):
     reads = frozenset({"agents", "feedback", "ratings"})
 
     def __init__(self, level: float = 0.01) -> None:
-        """Set the parameter.
-
-        Args:
-            level: The false discovery rate.
-        """
         self.level = level
 
     def _find(self, context: Context) -> list[Finding]:
@@ -110,12 +105,7 @@ class Retaliation(Detector):
 
 
 def _any(marked: Flags, pair: Ints) -> Flags:
-    """Mark the pairs of server and client of which a rating is marked.
-
-    Args:
-        marked: Marks ratings.
-        pair: The pair of each rating; each pair has one.
-    """
+    """Mark the pairs of server and client of which a rating is marked."""
     return np.asarray(np.bincount(pair, weights=marked) > 0, np.bool_)
 
 
@@ -123,12 +113,6 @@ def _others(pair: Ints, rated: Ints, percent: Floats, size: int) -> Floats:
     """Return, for each pair of server and client, the mean of the client's ratings by other servers; nan without one.
 
     Agents of one owner are one server here. Otherwise an owner could rate a critic down twice, and so make it look bad.
-
-    Args:
-        pair: The pair of each rating.
-        rated: The client of each pair.
-        percent: The ratings.
-        size: The number of accounts.
     """
     count = np.bincount(pair)
     total = group_sums(percent, pair, len(count))

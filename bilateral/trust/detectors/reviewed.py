@@ -39,12 +39,6 @@ class ReviewedKin(Detector):
     reads = frozenset({"agents", "feedback", "ratings", "validations", "payments", "transfers"})
 
     def __init__(self, verdicts: dict[int, bool] | None = None, largest: int = 500) -> None:
-        """Set the parameters.
-
-        Args:
-            verdicts: The reviewed accounts by number; true for guilty.
-            largest: The largest group that a case says something about.
-        """
         self.verdicts = verdicts or {}
         self.largest = largest
 

@@ -38,12 +38,6 @@ class Values(Detector):
     reads = frozenset({"agents", "feedback", "payments"})
 
     def __init__(self, level: float = 0.01, limit: int = 2000) -> None:
-        """Set the parameters.
-
-        Args:
-            level: The false discovery rate.
-            limit: The largest number of findings.
-        """
         self.level = level
         self.limit = limit
 

@@ -86,13 +86,6 @@ class WashPayments(Detector):
     reads = frozenset({"agents", "feedback", "ratings", "payments", "transfers"})
 
     def __init__(self, level: float = 0.01, within: float = 30 * DAY, limit: int = 2000) -> None:
-        """Set the parameters.
-
-        Args:
-            level: The false discovery rate.
-            within: The longest time from a payment to its return, in seconds.
-            limit: The largest number of findings.
-        """
         self.level = level
         self.within = within
         self.limit = limit
@@ -228,10 +221,6 @@ def _refunded(ledger: Ledger, returned: Flags) -> Flags:
     """Mark the returned payments that are refunds: for each payer, as many as it complained about.
 
     A payer complains by low feedback about the agent, unless it ever praised the agent, or its owner rated it well.
-
-    Args:
-        ledger: The coded tables.
-        returned: Marks the payments whose money returns.
     """
     opinions, size = ledger.opinions, ledger.accounts
     pays = np.zeros(size, bool)
@@ -285,11 +274,7 @@ def _two_steps(context: Context, within: float) -> _Moves:
 
 
 def _affordable(steps: Floats | Ints) -> Flags:
-    """Mark the accounts whose pairs of a transfer in and one out are looked at: those with few pairs first.
-
-    Args:
-        steps: The number of pairs of each account.
-    """
+    """Mark the accounts whose pairs of a transfer in and one out are looked at: those with few pairs first."""
     order = np.argsort(steps, kind="stable")
     out = np.zeros(len(steps), bool)
     out[order] = np.cumsum(steps[order]) <= _STEPS

@@ -30,7 +30,6 @@ class Acceptance:
     """Takes feedback into the queue. Any process may do so.
 
     Args:
-        engine: The database.
         clock: Returns the time, in Unix seconds.
     """
 
@@ -59,7 +58,6 @@ class Acceptance:
         """Store a feedback that passed all checks.
 
         Args:
-            chain: The chain.
             submission: The message.
             evidence: The result of the checks.
             cost: The largest cost, in wei.
@@ -144,11 +142,7 @@ def _of_payment(submission: Submission) -> Select[Any]:
 
 
 def _refuse_used_proof(connection: Connection, submission: Submission) -> None:
-    """Refuse a proof that was given for another payment: the signed hash contains the payment's transaction.
-
-    Raises:
-        FeedbackRefusedError: It was.
-    """
+    """Refuse a proof that was given for another payment: the signed hash contains the payment's transaction."""
     table = sponsored_feedback
     query = select(table.c.task_ref).where(table.c.interaction_hash == submission.interaction_hash).limit(1)
     used = connection.execute(query).scalar_one_or_none()
@@ -157,11 +151,7 @@ def _refuse_used_proof(connection: Connection, submission: Submission) -> None:
 
 
 def _refuse_second_at_once(connection: Connection, chain: SponsoredChain, submission: Submission) -> None:
-    """Refuse feedback while another one of the reviewer for the agent is on its way: its index is not known yet.
-
-    Raises:
-        FeedbackRefusedError: Another one is.
-    """
+    """Refuse feedback while another one of the reviewer for the agent is on its way: its index is not known yet."""
     table = sponsored_feedback
     query = select(table.c.feedback_id).where(
         table.c.chain_id == chain.chain_id,

@@ -59,8 +59,6 @@ class BlindRelay:
     """Relays the blind ratings of one chain.
 
     Args:
-        engine: The database.
-        chain: The chain.
         client: A client of the chain with the sponsor's signer. The worker's one sends; requests have one of their own.
         charge: Called with the cost of each transaction, in wei.
         clock: Returns the time, in Unix seconds.
@@ -201,11 +199,7 @@ class BlindRelay:
         self._charge(int(receipt["gasUsed"], 16) * int(receipt.get("effectiveGasPrice", "0x0"), 16))
 
     def _check(self, message: BlindMessage) -> Operation[None]:
-        """Check an envelope on chain, and the payment that it names.
-
-        Raises:
-            FeedbackRefusedError: A check did not pass.
-        """
+        """Check an envelope on chain, and the payment that it names."""
         state, envelope = self._client.state, message.signed.envelope
         try:
             yield from blind.verify(state, message.signed)
@@ -251,11 +245,7 @@ def _failed(problem: str) -> dict[str, Any]:
 
 
 def _holds(row: Row[Any], side: str, envelope: Envelope) -> bool:
-    """Return True if a row has this envelope of a side; False if that side is missing.
-
-    Raises:
-        FeedbackRefusedError: It has another one.
-    """
+    """Return True if a row has this envelope of a side; False if that side is missing."""
     held = row._mapping[f"{side}_envelope"]
     if held is None:
         return False

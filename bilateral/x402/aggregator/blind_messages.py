@@ -29,7 +29,6 @@ class BlindMessage:
     Attributes:
         network: The chain of the registry.
         signed: The envelope.
-        opening: The opening.
     """
 
     network: ChainId
@@ -76,10 +75,6 @@ class RelayedPair:
 
     Attributes:
         id: Its number.
-        chain_id: The chain.
-        client_id: The client.
-        server_id: The server.
-        interaction: The id of the interaction.
         state: `waiting`, `queued`, `sealed`, `opened` or `failed`.
         missing: The sides that the relay waits for.
         problem: The reason of a failure or delay.

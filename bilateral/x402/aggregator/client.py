@@ -201,11 +201,7 @@ def _place(signed: SignedFeedback) -> tuple[int, str, int]:
 
 
 def _pause(sponsored: SponsoredFeedback, end: float, seconds: float) -> float:
-    """Return the seconds until the next look at the registry.
-
-    Raises:
-        UnconfirmedFeedbackError: The time is over.
-    """
+    """Return the seconds until the next look at the registry."""
     left = end - time.monotonic()
     if left <= 0:
         raise UnconfirmedFeedbackError(sponsored, f"the registry does not have the feedback after {seconds} s")
@@ -213,11 +209,7 @@ def _pause(sponsored: SponsoredFeedback, end: float, seconds: float) -> float:
 
 
 def _confirmed(sponsored: SponsoredFeedback, entry: FeedbackEntry) -> SponsoredFeedback:
-    """Return an answer with the feedback on chain.
-
-    Raises:
-        UnconfirmedFeedbackError: It is another feedback of this client.
-    """
+    """Return an answer with the feedback on chain."""
     wanted = sponsored.signed.feedback
     signed = (wanted.value, wanted.value_decimals, wanted.tag1, wanted.tag2)
     is_same = signed == (entry.stored.value, entry.stored.decimals, entry.tag1, entry.tag2)
@@ -257,11 +249,7 @@ def submission_of(
 
 
 def _bodies_of(verification: Verification) -> Bodies:
-    """Return the bodies of a paid request.
-
-    Raises:
-        InvalidArgumentError: They are not known, or too large.
-    """
+    """Return the bodies of a paid request."""
     paid = verification.paid
     if paid is None or paid.response is None or paid.is_body_lost:
         raise InvalidArgumentError("the bodies of the paid request are not known: leave send_bodies out")
@@ -297,12 +285,7 @@ def require_https(url: str) -> str:
 
 
 def _read(response: httpx.Response, signed: SignedFeedback) -> SponsoredFeedback:
-    """Read an answer.
-
-    Raises:
-        FeedbackRefusedError: The aggregator refuses the feedback.
-        AggregatorFailedError: The answer is not that of an aggregator.
-    """
+    """Read an answer."""
 
     def taken(decoded: dict[str, Any]) -> SponsoredFeedback:
         reference = decoded["txRef"]
@@ -353,11 +336,7 @@ def known_word(word: Any, words: frozenset[str]) -> str:
 
 
 def _transaction(reference: Any) -> str:
-    """Return the hash of a transaction reference.
-
-    Raises:
-        ValueError: It has none.
-    """
+    """Return the hash of a transaction reference."""
     transaction = str(reference).rpartition(":")[2]
     if not _HASH.fullmatch(transaction):
         raise ValueError(f"{quoted(str(reference))} is not a transaction")

@@ -84,14 +84,7 @@ def check(
 
 
 def _binding(submission: Submission) -> bool:
-    """Compute the signed hash again: from the bodies, or in the profile `reputation` from their hash.
-
-    Returns:
-        True if the signed hash is of this payment; False if the client sends neither.
-
-    Raises:
-        FeedbackRefusedError: It is another hash.
-    """
+    """Compute the signed hash again: from the bodies, or in the profile `reputation` from their hash."""
     task_ref, bodies, data = submission.task_ref, submission.bodies, submission.data_hash
     if data is not None:
         if bodies is not None and draft_data_hash(bodies.request, bodies.response) != data:
@@ -112,11 +105,7 @@ def _other_hash(field: str, problem: str) -> FeedbackRefusedError:
 
 
 def _reviewer(state: ClientState, submission: Submission) -> Operation[None]:
-    """Check both signatures of the reviewer: by its key, or as its contract does (ERC-1271).
-
-    Raises:
-        FeedbackRefusedError: One is not the reviewer's.
-    """
+    """Check both signatures of the reviewer: by its key, or as its contract does (ERC-1271)."""
     deployment = yield from registries.connect(state)
     registry = deployment.address_of(Registry.REPUTATION)
     feedback, account = submission.feedback, submission.reviewer.address
@@ -147,9 +136,6 @@ def _agent(state: ClientState, files: FileCache, submission: Submission, payment
     """Check the agent's signature: by its file of now, or by its file and keys of the payment's time.
 
     Keys are rotated. A signature that was valid when the agent made it stays valid, if the file proves itself.
-
-    Raises:
-        FeedbackRefusedError: No key of the agent made it, or its file cannot be loaded.
     """
     token = submission.agent.agent_id.token_id
     try:
@@ -189,12 +175,7 @@ def _may_change(uri: str) -> bool:
 def _registration(
     files: FileCache, uri: str, agent: GlobalAgentId, *, is_past: bool = False, is_fresh: bool = False
 ) -> Operation[RegistrationFile]:
-    """Load a registration file that proves itself, and names the agent.
-
-    Raises:
-        FeedbackRefusedError: It does not.
-        DocumentError: It cannot be loaded.
-    """
+    """Load a registration file that proves itself, and names the agent."""
     document: Document = yield Blocking(lambda: files.load(uri, is_fresh=is_fresh))
     if document.integrity is None and (is_past or not _may_change(uri)):
         problem = "the registration file is not provable for the past" if is_past else "the file proves nothing"
@@ -216,14 +197,7 @@ def _is_signed(file: RegistrationFile, submission: Submission, moment: datetime)
 
 
 def _feedback_file(loader: Loader, submission: Submission) -> Operation[bool]:
-    """Load the feedback file, and compare its hash and fields.
-
-    Returns:
-        True if they fit; False if the file cannot be loaded, or there is none. The reviewer signed for it, not we.
-
-    Raises:
-        FeedbackRefusedError: The file has another hash, or is of another feedback.
-    """
+    """Load the feedback file, and compare its hash and fields."""
     feedback = submission.feedback
     if not feedback.feedback_uri:
         return False

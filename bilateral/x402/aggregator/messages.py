@@ -131,11 +131,7 @@ class Submission:
 
     @classmethod
     def _of(cls, value: Any) -> Self:
-        """Read a message.
-
-        Raises:
-            InvalidMessageError: A field is missing or invalid.
-        """
+        """Read a message."""
         fields = read.record(value, "body")
         data = read.record(fields.get("interactionData"), "interactionData")
         review = read.record(fields.get("review"), "review")

@@ -33,7 +33,6 @@ class Payment:
         asset: The token.
         amount: The amount, in the token's smallest unit.
         log_index: The transfer's log in its block. With chain and transaction, it identifies the payment.
-        block: The block.
         time: The block's time.
     """
 
@@ -107,11 +106,7 @@ def _is_enough(chain: SponsoredChain, log: ReceiptLog) -> bool:
 
 
 def _wallet_at(state: ClientState, agent: GlobalAgentId, block: int) -> Operation[str]:
-    """Return the agent's wallet at the end of a block.
-
-    Raises:
-        FeedbackRefusedError: The agent did not exist, or had no wallet.
-    """
+    """Return the agent's wallet at the end of a block."""
     token = agent.agent_id.token_id
     try:
         (wallet,) = yield from registries.call(state, Registry.IDENTITY, "getAgentWallet", token, block=hex(block))

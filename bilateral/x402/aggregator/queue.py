@@ -37,9 +37,7 @@ class Signed:
     """A signed transaction of a sponsored feedback.
 
     Attributes:
-        hash: Its hash.
         raw: Its raw form.
-        nonce: Its nonce.
         fees: Its gas limit and fees.
         is_empty: True if it only uses up the nonce.
         signed_at: The time at which it was signed.
@@ -57,8 +55,6 @@ class WorkQueue:
     """The queue of one account on one chain, under a lease.
 
     Args:
-        engine: The database.
-        chain: The chain.
         lease_seconds: The length of the lease.
         clock: Returns the time, in Unix seconds.
     """
@@ -265,11 +261,7 @@ class WorkQueue:
             self._set(connection, row, **values)
 
     def _charge(self, connection: Connection, row: Row[Any], cost: int, *, is_paid: bool = False) -> None:
-        """Replace a feedback's cost. A cost that was paid counts for its day, any other for today.
-
-        Raises:
-            BudgetSpentError: The budget does not allow it.
-        """
+        """Replace a feedback's cost. A cost that was paid counts for its day, any other for today."""
         table = sponsored_feedback
         known = connection.execute(
             select(table.c.day, table.c.cost).where(table.c.feedback_id == row.feedback_id)
@@ -292,11 +284,7 @@ class WorkQueue:
         connection.execute(changed.values(**values, changed_at=int(self._clock())))
 
     def _require_lease(self, connection: Connection) -> None:
-        """Check that this process has the lease, and keep others from taking it during this transaction.
-
-        Raises:
-            LeaseLostError: Another process has it.
-        """
+        """Check that this process has the lease, and keep others from taking it during this transaction."""
         if lock_account(connection, self._chain).lease != self._token:
             raise LeaseLostError
 

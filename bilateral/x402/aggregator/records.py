@@ -22,14 +22,11 @@ class Sponsored:
 
     Attributes:
         id: Its number.
-        chain_id: The chain.
-        state: Its state.
         agent_id: The rated agent.
         client: The reviewer.
         task_ref: The payment.
         payment_log_index: The payment's log.
         value: The integer value.
-        value_decimals: Its decimals.
         tag1: The first tag.
         tag2: The second tag.
         feedback_index: The index of the feedback on chain, from 1.
@@ -110,11 +107,9 @@ class Filter:
     """A choice of sponsored feedback. None chooses all.
 
     Attributes:
-        chain_id: The chain.
         agent_id: The rated agent.
         client: The reviewer, in checksum form.
         payment_transaction: The hash of the payment's transaction.
-        state: The state.
     """
 
     chain_id: int | None = None
@@ -137,7 +132,6 @@ def list_feedback(
     """Return sponsored feedback, the newest first. Numbers only grow, so new feedback moves no page.
 
     Args:
-        connection: A connection.
         chosen: The choice.
         before: The number below which to begin; None to begin with the newest.
         limit: The most to return.

@@ -105,6 +105,5 @@ def invalid(field: str, problem: str) -> FeedbackRefusedError:
 
     Args:
         field: The field's path.
-        problem: The problem.
     """
     return FeedbackRefusedError.of_field(InvalidMessageError(field, "malformed", problem))

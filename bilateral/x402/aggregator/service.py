@@ -75,8 +75,6 @@ class Aggregator(Closing):
     """Takes signed feedback. Threads may share it.
 
     Args:
-        engine: The database of the index.
-        settings: The settings.
         clock: Returns the time, in Unix seconds.
         observe: Called with the name and the amount of each event that counts: `accepted`, `submitted`, `confirmed`,
             `failed`, `gas_wei` and `refused <code>`.
@@ -90,7 +88,6 @@ class Aggregator(Closing):
         clock: Callable[[], float] = time.time,
         observe: Callable[[str, int], None] = lambda *_: None,
     ) -> None:
-        """See the class. Nothing is sent before `start`."""
         self.settings = settings
         self._observe = observe
         self._engine = engine
@@ -265,12 +262,7 @@ class Aggregator(Closing):
     def _check(
         self, client: Client, chain: SponsoredChain, submission: Submission
     ) -> Operation[tuple[evidence.Evidence, int]]:
-        """Check a feedback, and simulate it.
-
-        Raises:
-            FeedbackRefusedError: It is refused.
-            BilateralError: The node fails.
-        """
+        """Check a feedback, and simulate it."""
         state = client.state
         now = yield from registries.block_time()
         if submission.feedback.deadline < int(now.timestamp()) + _MIN_SECONDS_LEFT:

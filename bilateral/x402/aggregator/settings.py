@@ -51,13 +51,7 @@ class SponsoredChain:
     private_mempool: bool | None = None
 
     def __post_init__(self) -> None:
-        """Refuse settings under which anybody could spend the budget.
-
-        Raises:
-            InvalidArgumentError: A setting is missing or out of range.
-            MissingRegistryError: The deployment has no reputation registry.
-            MissingFunctionError: Its reputation registry takes no signed feedback, like the canonical one.
-        """
+        """Refuse settings under which anybody could spend the budget."""
         self.deployment.require_function(Registry.REPUTATION, "giveFeedbackBySig")
         if not self.tokens:
             raise InvalidArgumentError("name the tokens whose payments count: anybody can make a token")
@@ -111,11 +105,7 @@ class AggregatorSettings:
     allow_private: bool = False
 
     def __post_init__(self) -> None:
-        """Refuse settings without a chain, or with one twice.
-
-        Raises:
-            InvalidArgumentError: They are so.
-        """
+        """Refuse settings without a chain, or with one twice."""
         if not self.chains:
             raise InvalidArgumentError("an aggregator needs at least one chain")
         if len({chain.chain_id for chain in self.chains}) < len(self.chains):

@@ -39,7 +39,6 @@ class SignedMessage:
 
     Attributes:
         agent_id: The rated agent.
-        client: The client.
         arguments: The arguments of the function.
     """
 

@@ -58,8 +58,6 @@ class Submitter:
     """Sends the queue of one account.
 
     Args:
-        engine: The database.
-        chain: The chain.
         settings: The settings of the aggregator.
         client: A client of the chain with the sponsor's signer. No other thread uses it.
         clock: Returns the time, in Unix seconds.
@@ -249,11 +247,7 @@ class Submitter:
         return f"{reason}: it is tried again"
 
     def _replacement(self, row: Row[Any], former: Signed | None) -> tuple[Sent[Any], bool]:
-        """Prepare a feedback again; or an empty transaction, and True, if the registry refuses it for good.
-
-        Raises:
-            BilateralError: The node fails, or the registry refuses it for now.
-        """
+        """Prepare a feedback again; or an empty transaction, and True, if the registry refuses it for good."""
         if former is None or not former.is_empty:
             try:
                 message = SignedMessage.of_row(row)

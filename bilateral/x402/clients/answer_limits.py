@@ -32,11 +32,7 @@ class AnswerLimits:
     seconds: float = 120.0
 
     def __post_init__(self) -> None:
-        """Check the limits.
-
-        Raises:
-            InvalidArgumentError: A limit is not above zero.
-        """
+        """Check the limits."""
         if self.bytes <= 0 or self.seconds <= 0:
             raise InvalidArgumentError(f"the limits are {self.bytes} bytes and {self.seconds} s: both must be above 0")
 
@@ -91,8 +87,6 @@ def within(limits: AnswerLimits, function: Callable[[], T], discard: Callable[[T
     by byte. The thread of such an answer is left behind, and ends with the connection.
 
     Args:
-        limits: The limits.
-        function: The function.
         discard: Frees a result that comes too late.
 
     Raises:

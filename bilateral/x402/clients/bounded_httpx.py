@@ -33,7 +33,6 @@ class BoundedTransport(httpx.BaseTransport):
 
     Args:
         inner: The other transport.
-        limits: The limits.
     """
 
     def __init__(self, inner: httpx.BaseTransport, limits: AnswerLimits) -> None:
@@ -154,11 +153,7 @@ def _is_read_at_once(request: httpx.Request, response: httpx.Response) -> bool:
 
 
 def _read(response: httpx.Response, raw: bytes, limits: AnswerLimits) -> httpx.Response:
-    """Return an answer that was read, and that httpx can decode within the limit. A damaged body stays as it was sent.
-
-    Raises:
-        AnswerLimitError: The decoded body is too large.
-    """
+    """Return an answer that was read, and that httpx can decode within the limit. A damaged body stays as it was sent."""
     encoding = response.headers.get("content-encoding", "")
     try:
         decode_body(raw, encoding, limits.bytes)

@@ -188,12 +188,7 @@ class _VerifyingSync(httpx.BaseTransport):
         self._transport.close()
 
     def _pay(self, request: httpx.Request, sent: list[dict[str, str]]) -> Reply:
-        """Send a request, and once more with a payment if it must be paid.
-
-        Args:
-            request: The request.
-            sent: Takes the payment before it is sent.
-        """
+        """Send a request, and once more with a payment if it must be paid."""
         response = self._transport.handle_request(request)
         problem = price_problem(response.status_code, response.headers)
         if problem is not None:

@@ -21,9 +21,7 @@ class PaidCall:
 
     Attributes:
         method: The request's method.
-        url: Its URL.
         headers: Its headers without the payment.
-        body: Its body.
         payment: The header that pays, by its name; empty before a payment is signed.
     """
 

@@ -88,11 +88,7 @@ class Preflight:
     on_problem: Literal["fail", "warn"] = "fail"
 
     def __post_init__(self) -> None:
-        """Check the setting.
-
-        Raises:
-            InvalidArgumentError: It is unknown.
-        """
+        """Check the setting."""
         if self.on_problem not in {"fail", "warn"}:
             raise InvalidArgumentError(f"on_problem is {self.on_problem!r}: it must be 'fail' or 'warn'")
 
@@ -208,12 +204,7 @@ def _outcome(check: Callable[[], object]) -> tuple[str, str]:
 
 
 def _check_keys(verifier: Verifier, declaration: Any, network: str, profile: Profile, key: str) -> None:
-    """Check that an agent's file lists a valid key, and the key that signs if it is known.
-
-    Raises:
-        InvalidMessageError: The declaration is malformed.
-        PaymentRefusedError: The file does not list the key, or any valid one.
-    """
+    """Check that an agent's file lists a valid key, and the key that signs if it is known."""
     listed = verifier.listed_keys(profile.info_of(declaration), network)
     if key and not any(listed_key.public_key.lower() == key.lower() for listed_key in listed):
         problem = f"the registration file does not list {key} as valid: add it by `bilateral x402 signers add`"
@@ -276,11 +267,7 @@ def ask_price(
 
 
 def _ask(url: str, method: str, content: bytes, http: httpx.Client | None) -> tuple[int, httpx.Headers]:
-    """Ask a server that the user names, and return status and headers.
-
-    Raises:
-        UnreachableDocumentError: It cannot be reached.
-    """
+    """Ask a server that the user names, and return status and headers."""
     try:
         if http is not None:
             response = http.request(method, url, content=content)

@@ -179,11 +179,7 @@ def _reply(response: requests.Response) -> Reply:
 
 
 def _read(response: requests.Response, limits: AnswerLimits) -> requests.Response:
-    """Read the whole body of an answer. A damaged body stays as it was sent.
-
-    Raises:
-        AnswerLimitError: The answer is too large, or takes too long.
-    """
+    """Read the whole body of an answer. A damaged body stays as it was sent."""
     meter = Meter(limits)
     try:
         raw = b"".join(meter.count(piece) for piece in response.raw.stream(CHUNK, decode_content=False))

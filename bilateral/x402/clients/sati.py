@@ -63,7 +63,6 @@ class ReadAttestation:
     """An attestation, and what its signatures prove.
 
     Attributes:
-        attestation: The attestation.
         proof: `blind` if holder and counterparty signed, the holder before it knew the outcome; `public` if one
             of them signed; `unverifiable` if a signature is not that of its signer.
         problem: The reason why it is unverifiable; empty otherwise.

@@ -55,7 +55,6 @@ class ServiceCheck:
 
     Attributes:
         verdict: The answer in one word, the gravest of findings and agents.
-        url: The URL.
         price: The options of payment, at most ten, as the server names them: texts of strangers. `text` has each in
             words, such as "0.01 TUSD to 0x7099…". The symbol is the word of the token's contract: `asset` is certain.
         findings: The checks of the declaration, as of `check_url`.

@@ -39,7 +39,6 @@ class KeptAnswer:
         request: The hash of the request: method, target and body.
         status: The HTTP status.
         headers: The headers, with the proof among them.
-        body: The body.
     """
 
     request: bytes

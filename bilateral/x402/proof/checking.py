@@ -55,7 +55,6 @@ class FileCache:
         """Return a file.
 
         Args:
-            uri: Its URI.
             is_fresh: True to ask again for a file whose URI does not commit to it.
 
         Raises:
@@ -107,7 +106,6 @@ def check_before_payment(
         files: The registration files.
         info: The server's declaration.
         payee: The chain of the payment, and `payTo`.
-        terms: The terms.
 
     Raises:
         PaymentRefusedError: The agent is not registered, its registries are not on the allow-list or do not belong
@@ -181,11 +179,7 @@ def listed_keys(reader: RegistryReader, files: FileCache, registration: AgentReg
 def _named_wallet(
     reader: RegistryReader, files: FileCache, registration: AgentRegistration, chain: ChainId
 ) -> Operation[str]:
-    """Load an agent's registration file, and return the wallet that it names on a chain.
-
-    Raises:
-        PaymentRefusedError: The file cannot be loaded or is not the agent's.
-    """
+    """Load an agent's registration file, and return the wallet that it names on a chain."""
     uri = yield from reader.uri(registration.agent)
     if not uri:
         return ""

@@ -24,8 +24,6 @@ class VerifiedClient:
     """A client agent whose claim was checked.
 
     Attributes:
-        agent: The agent.
-        owner: Its owner.
         payer: The account that pays: the agent's wallet or its owner.
         rating: The rating that the server gave it, 0 to 100; None without one.
         check: The answer of an index about the client, with its reasons; None if no index was asked.
@@ -45,7 +43,6 @@ def check_client(
 
     Args:
         state: The state of the chain's client.
-        claim: The claim.
         payer: The account that pays.
         server_agent: The server's agent.
         known_rating: The rating, if it is known already; it is final.

@@ -104,11 +104,7 @@ def declaration_of(
 
 
 def _info(registrations: tuple[AgentRegistration, ...], **options: Any) -> ReputationInfo:
-    """Return a declaration.
-
-    Raises:
-        InvalidArgumentError: Two registrations are on one chain.
-    """
+    """Return a declaration."""
     if len({registration.chain for registration in registrations}) < len(registrations):
         raise InvalidArgumentError("two registrations are on one chain: declare one a chain")
     return ReputationInfo(registrations, **options)

@@ -125,9 +125,7 @@ class LostAnswerError(ReputationExtensionError):
 
     Attributes:
         method: The request's method.
-        url: Its URL.
         headers: Its headers, with the payment.
-        body: Its body.
         outcome: The outcome of the payment: `settled`, `pending`, `unknown` or `refused`. See docs/x402.md.
         transaction: The transaction that settles it; None if none was found, and the server names none.
         status: The HTTP status of the server's error; None if nothing came back.
@@ -197,11 +195,7 @@ class RedirectedPaymentError(LostAnswerError):
 
 
 class StreamingRouteError(ReputationExtensionError, ValueError):
-    """A route that streams its responses declares the extension. A stream cannot be signed as a whole before it ends.
-
-    Attributes:
-        route: The route.
-    """
+    """A route that streams its responses declares the extension. A stream cannot be signed as a whole before it ends."""
 
     reason = "streaming_route"
 
@@ -225,11 +219,7 @@ class PreflightError(ReputationExtensionError):
 
 
 class TooManyPaymentsError(ReputationExtensionError):
-    """A server has as many payments in progress as its limit allows.
-
-    Attributes:
-        limit: The limit.
-    """
+    """A server has as many payments in progress as its limit allows."""
 
     reason = "too_many_payments"
 

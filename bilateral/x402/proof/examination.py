@@ -69,7 +69,6 @@ class Examination:
         reader: Reads the chain of the agent's identity.
         files: The registration files.
         paid: The paid request.
-        terms: The terms.
     """
 
     def __init__(self, reader: RegistryReader, files: FileCache, paid: PaidRequest, terms: Terms) -> None:
@@ -381,11 +380,7 @@ def _invalid(error: InvalidMessageError) -> _Stopped:
 
 
 def _needed(value: Any, problem: str) -> Any:
-    """Return the result of an earlier check.
-
-    Raises:
-        _Stopped: That check did not give it.
-    """
+    """Return the result of an earlier check."""
     if value is None:
         raise _unchecked(problem, "earlier_check_failed")
     return value

@@ -47,7 +47,6 @@ def specified_file(
     """Return the fields of a feedback file in the specification's form, signed by the client.
 
     Args:
-        agent: The agent.
         interaction: The agent's statement.
         value: The value on chain.
         tags: Both tags.
@@ -108,7 +107,6 @@ class Claim:
     """The statement of a feedback file that an account signed it.
 
     Attributes:
-        account: The account.
         chain_id: Its chain; None if that is no EVM chain.
         digests: The signed hash: bare, and with the prefix of EIP-191.
         signature: The signature; a key's ends with 27 or 28.

@@ -123,7 +123,6 @@ def tool_request(name: str, arguments: Mapping[str, Any], limit: int = MAX_BODY)
 
     Args:
         name: The tool's name.
-        arguments: Its arguments.
         limit: The most bytes.
 
     Raises:

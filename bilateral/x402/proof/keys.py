@@ -67,11 +67,7 @@ class Secp256k1Key:
     algorithm: Algorithm = field(default="secp256k1", init=False)
 
     def __post_init__(self) -> None:
-        """Refuse bytes that are not a private key.
-
-        Raises:
-            InvalidKeyError: They are not.
-        """
+        """Refuse bytes that are not a private key."""
         if len(self.secret) != KEY_BYTES or not 0 < int.from_bytes(self.secret) < SECPK1_N:
             raise InvalidKeyError("a secp256k1 key is 32 bytes: a number from 1 to the order of the curve")
 
@@ -98,11 +94,7 @@ class Ed25519Key:
     algorithm: Algorithm = field(default="ed25519", init=False)
 
     def __post_init__(self) -> None:
-        """Refuse bytes that are not a seed.
-
-        Raises:
-            InvalidKeyError: They are not.
-        """
+        """Refuse bytes that are not a seed."""
         if len(self.secret) != KEY_BYTES:
             raise InvalidKeyError("an ed25519 key is a seed of 32 bytes")
 
@@ -181,7 +173,6 @@ def key_from_keystore(path: Path, passphrase: str, algorithm: Algorithm = "secp2
 
     Args:
         path: The file, such as `~/.ape/accounts/agent.json`.
-        passphrase: Its passphrase.
         algorithm: The algorithm that the 32 decrypted bytes are for.
 
     Raises:
@@ -215,7 +206,6 @@ def is_signature_of(digest: bytes, signature: bytes, public_key: str, algorithm:
 
     Args:
         digest: The 32 bytes that were signed.
-        signature: The signature.
         public_key: The public key in hexadecimal digits.
         algorithm: `secp256k1` or `ed25519`; any other verifies nothing.
     """
@@ -233,7 +223,6 @@ def find_signer(digest: bytes, signature: bytes, signers: Iterable[Signer]) -> S
 
     Args:
         digest: The 32 bytes that were signed.
-        signature: The signature.
         signers: The candidates.
 
     Returns:
@@ -262,7 +251,6 @@ def is_signature_of_account(digest: bytes, signature: bytes, chain: ChainId, add
 
     Args:
         digest: The 32 bytes that were signed.
-        signature: The signature.
         chain: The account's chain.
         address: The account's address.
     """

@@ -54,7 +54,6 @@ class PaymentProblemError(Exception):
     """
 
     def __init__(self, problem: str, code: str = "payment_mismatch", *, is_final: bool | None = None) -> None:
-        """Compose the message from the problem. A mismatch is final, and other problems are not."""
         super().__init__(problem)
         self.code = code
         self.is_final = code == "payment_mismatch" if is_final is None else is_final
@@ -223,11 +222,7 @@ class ReceiptLog:
 
 
 def _transfers(expected: ExpectedPayment, logs: list[ReceiptLog]) -> list[ReceiptLog]:
-    """Return the transfers that may be a payment, whatever their payees and amounts: with a nonce, at most one.
-
-    Raises:
-        PaymentProblemError: The transaction does not use the authorization.
-    """
+    """Return the transfers that may be a payment, whatever their payees and amounts: with a nonce, at most one."""
     payer = address_topic(expected.payer)
     ours = [
         log for log in logs if log.address == expected.asset and len(log.topics) == _TOPICS and log.topics[1] == payer

@@ -65,7 +65,6 @@ class RegistryReader(Protocol):
         """Return the account to which payments for an agent go; empty if there is none.
 
         Args:
-            agent: The agent.
             block: The block at whose end it is read; the latest by default.
         """
 
@@ -80,7 +79,6 @@ class RegistryReader(Protocol):
         Args:
             accepted: The terms that the client accepted.
             payload: `payload` of the payment payload that it sent.
-            transaction: The transaction.
             confirmations: The number of blocks that must hold or follow it.
 
         Raises:
@@ -165,11 +163,7 @@ def _guarded_operation(start: Callable[[], Operation[T]], expected: type[T]) -> 
 
 
 def _guarded(function: Callable[[], T], expected: type[T]) -> T:
-    """Call a function of a plug-in.
-
-    Raises:
-        PaymentRefusedError: It raised an exception of its own kind, or returned a value of another type.
-    """
+    """Call a function of a plug-in."""
     try:
         result = function()
     except BilateralError:

@@ -62,11 +62,7 @@ def check_token(terms: Mapping[str, Any]) -> Operation[None]:
 
 
 def _check_domain(token: str, network: str, extra: Mapping[str, Any]) -> Operation[None]:
-    """Compare the EIP-712 domain that clients sign with the token's own.
-
-    Raises:
-        PaymentRefusedError: They differ, or one of them cannot be read.
-    """
+    """Compare the EIP-712 domain that clients sign with the token's own."""
     name, version = _signed_domain(token, network, extra)
     chain = int(network.rpartition(":")[2])
     parts = (_DOMAIN_TYPE, keccak(text=name), keccak(text=version), chain, token)
@@ -87,11 +83,7 @@ def _check_domain(token: str, network: str, extra: Mapping[str, Any]) -> Operati
 
 
 def _signed_domain(token: str, network: str, extra: Mapping[str, Any]) -> tuple[str, str]:
-    """Return name and version that the SDK's client signs: those of the terms, or of a token that it knows.
-
-    Raises:
-        PaymentRefusedError: There are none.
-    """
+    """Return name and version that the SDK's client signs: those of the terms, or of a token that it knows."""
     name, version = extra.get("name"), extra.get("version", "1")
     if name is None:
         try:

@@ -46,11 +46,7 @@ class AgentRegistration:
     reputation_registry: AccountId | None
 
     def __post_init__(self) -> None:
-        """Refuse registries on different chains.
-
-        Raises:
-            InvalidMessageError: The registries are on different chains.
-        """
+        """Refuse registries on different chains."""
         if self.reputation_registry is not None and self.reputation_registry.chain != self.agent.registry.chain:
             problem = f"{self.reputation_registry} is not on the chain of {self.agent.registry}"
             raise InvalidMessageError("reputationRegistry", "wrong_chain", problem)
@@ -106,11 +102,7 @@ class BlindTerms:
     lifetime: int = MAX_SERVER_LIFETIME
 
     def __post_init__(self) -> None:
-        """Refuse terms out of range.
-
-        Raises:
-            InvalidMessageError: A number is out of range.
-        """
+        """Refuse terms out of range."""
         for name, most in (("after", read.MAX_SECONDS - 1), ("lifetime", MAX_SERVER_LIFETIME)):
             if not 1 <= getattr(self, name) <= most:
                 raise InvalidMessageError(f"blind.{name}", "malformed", f"the number is out of range 1..{most}")

@@ -92,7 +92,6 @@ class Reply:
     Attributes:
         status: The HTTP status.
         headers: The headers for the verification, by their names in lower case.
-        body: The body.
         response: The answer as the HTTP library has it.
     """
 

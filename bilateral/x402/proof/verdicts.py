@@ -77,7 +77,6 @@ class Check:
 
     Attributes:
         name: The check.
-        outcome: Its outcome.
         problem: The reason why it did not pass; empty if it passed.
         code: The reason for programs, such as `hash_mismatch`; empty if it passed. See `docs/x402.md`.
         field: The path of the field that is missing or invalid, such as `interactionHash`; empty for other reasons.

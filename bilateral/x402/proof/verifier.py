@@ -221,7 +221,6 @@ class Verifier(_Connected[Provider, Transport, StepRunner], Closing):
         """Check a client's claim to be an agent, and read the rating that a server gave it.
 
         Args:
-            claim: The claim.
             payer: The account that pays, as the facilitator verified it.
             server_agent: The server's agent on the same chain.
             known_rating: The rating, if an index has it; it is final. Without it, the chain is asked.

@@ -68,7 +68,6 @@ class HttpAdapter:
         answers: KeptAnswers,
         preflight: Preflight | None = None,
     ) -> None:
-        """Find the extension and the routes that declare it."""
         self.limit, self.answers = limit, answers
         self._preflight, self._all_routes, self._server = preflight, routes, server
         declared = {pattern: PROFILES.keys() & (route.extensions or {}).keys() for pattern, route in routes.items()}
@@ -185,7 +184,6 @@ class HttpAdapter:
         """Return a response's body as its client will see it.
 
         Args:
-            body: The body.
             headers: The headers, by their names in lower case.
             is_too_large: True if the body was given up because of its size.
 
@@ -239,7 +237,6 @@ class HttpAdapter:
 
         Args:
             payment: The hash of the payment; None if the answer cannot be fetched again.
-            exchange: The exchange.
             response: Status, headers and body.
         """
         if payment is None:
@@ -285,11 +282,7 @@ class HttpAdapter:
 
 
 def _refuse_unsupported(pattern: str, route: RouteConfig) -> None:
-    """Refuse a route that asks for payments whose settlement cannot be checked.
-
-    Raises:
-        InvalidArgumentError: It does.
-    """
+    """Refuse a route that asks for payments whose settlement cannot be checked."""
     for option in route.accepts if isinstance(route.accepts, list) else [route.accepts]:
         price: Any = option.price  # an amount of money, a function, or an amount of a token with its terms
         of_token = price.get("extra") if isinstance(price, dict) else getattr(price, "extra", None)

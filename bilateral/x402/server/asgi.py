@@ -149,11 +149,7 @@ class ReputationMiddleware:
             await asyncio.shield(asyncio.wrap_future(work))
 
     async def _live(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Check the start, and run the application's lifespan.
-
-        Raises:
-            BilateralError: A check did not pass. The server was told that the start failed, so that it ends.
-        """
+        """Check the start, and run the application's lifespan."""
         problem = await self._start_problem(scope)
         if problem is not None:
             await receive()
@@ -262,11 +258,7 @@ class _Buffered:
             await self.refuse(refusal)
 
     async def _pass_on(self, start: Message) -> None:
-        """Send the whole response.
-
-        Raises:
-            Refusal: It cannot be signed.
-        """
+        """Send the whole response."""
         body = self._body.joined
         seen = self._adapter.response_body(body, _texts(start["headers"]), is_too_large=False)
         self._exchange.response = b"" if self._is_head else seen

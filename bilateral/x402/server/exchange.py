@@ -115,7 +115,6 @@ class Afterwards:
     """Does the work for the time after paid answers, in a few threads of its own: a rating waits for its receipt."""
 
     def __init__(self) -> None:
-        """Start no thread before there is work."""
         self._lock = threading.Lock()
         self._executor: ThreadPoolExecutor | None = None
 

@@ -126,11 +126,7 @@ class _IndexedCheck:
         )
 
     def __call__(self, client: GlobalAgentId) -> tuple[Check | None, int | None]:
-        """Return the check of a client, and the server's own rating of it; None each if the index has none.
-
-        Raises:
-            PaymentRefusedError: The client cannot be checked, and the operator's policy requires it.
-        """
+        """Return the check of a client, and the server's own rating of it; None each if the index has none."""
         deployment = self._verifier.deployment_on(str(client.registry.chain))
         if deployment is None or deployment.reputation is None or client.registry != deployment.agent_registry:
             return None, None  # the verifier refuses it

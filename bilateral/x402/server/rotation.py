@@ -55,7 +55,6 @@ def add_signer(  # noqa: PLR0913  # the fields of a signer
 
     Args:
         client: The SDK's client of the agent's owner.
-        agent_id: The agent.
         key: The key. It signs a test message, so that no wrong public key is listed.
         role: The holder of the key.
         valid_from: The time from which the key counts; a minute ago by default.
@@ -95,7 +94,6 @@ def add_public_key(  # noqa: PLR0913  # the fields of a signer
 
     Args:
         client: The SDK's client of the agent's owner.
-        agent_id: The agent.
         public_key: The public key in hexadecimal digits without 0x.
         algorithm: `secp256k1` or `ed25519`.
         role: As `add_signer`, as are the following.
@@ -135,7 +133,6 @@ def retire_signer(
 
     Args:
         client: The SDK's client of the agent's owner.
-        agent_id: The agent.
         public_key: The key, in hexadecimal digits.
         overlap: The time for which the key still counts. Pass `timedelta(0)` for a key that was stolen.
 
@@ -162,11 +159,7 @@ def _objects(signers: list[Signer]) -> list[dict[str, Any]]:
 
 
 def _seconds(moment: datetime) -> int:
-    """Return a moment in Unix time.
-
-    Raises:
-        InvalidArgumentError: It has no time zone.
-    """
+    """Return a moment in Unix time."""
     if moment.tzinfo is None:
         raise InvalidArgumentError("the time has no time zone: give a datetime with tzinfo")
     return int(moment.timestamp())

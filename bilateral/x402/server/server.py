@@ -254,7 +254,6 @@ class Reputation8004ResourceServerExtension:
 
         Args:
             declaration: The declaration that the client got.
-            settlement: The settlement.
             exchange: The exchange, with both bodies.
 
         Returns:

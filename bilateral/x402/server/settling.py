@@ -68,7 +68,6 @@ class SettlingSigner(FacilitatorWeb3Signer):
         searched_blocks: int = SEARCHED_BLOCKS,
         **options: Any,
     ) -> None:
-        """Connect to the node, and ask the registry for its tokens."""
         super().__init__(private_key, rpc_url, **options)
         self._registry = checksummed(registry)
         self._own = frozenset({checksummed(self.address), *map(checksummed, own_accounts)})
@@ -84,7 +83,6 @@ class SettlingSigner(FacilitatorWeb3Signer):
 
         Args:
             address: The contract that the SDK would call.
-            abi: Its ABI.
             function_name: The function that the SDK would call.
             *args: Its arguments.
             data_suffix: Bytes that follow the calldata, in hexadecimal digits.

@@ -243,11 +243,7 @@ class _TakenError(Exception):
 
 
 def _insert(connection: Any, values: dict[str, Any]) -> None:
-    """Insert a reservation.
-
-    Raises:
-        _TakenError: There is one.
-    """
+    """Insert a reservation."""
     try:
         connection.execute(insert(_RESERVATION).values(values))
     except IntegrityError:

@@ -78,7 +78,6 @@ class ProofDiscounts:
         """Check the proof of a request for its payer. The payer's later requests of the day need no verification.
 
         Args:
-            request: The request.
             payer: The account that will pay, in checksum form.
 
         Raises:
@@ -95,7 +94,6 @@ class ProofDiscounts:
         """Return the valid proof of a request; None costs the full price.
 
         Args:
-            request: The request.
             payer: The account that will pay; None if the request names none.
         """
         if payer is None or not isinstance(request.adapter.get_header(HEADER), str):

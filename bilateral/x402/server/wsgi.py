@@ -242,11 +242,7 @@ class _Outer:
 
 
 def _request_body(environ: dict[str, Any], adapter: HttpAdapter) -> bytes:
-    """Read the request's body, and leave it to the application in its decoded form.
-
-    Raises:
-        Refusal: It is too large, or cannot be decoded.
-    """
+    """Read the request's body, and leave it to the application in its decoded form."""
     source, limit = environ["wsgi.input"], adapter.limit
     length = environ.get("CONTENT_LENGTH") or ""
     left = int(length) if length.isdigit() else limit + 1 if environ.get("wsgi.input_terminated") else 0

@@ -35,7 +35,6 @@ class RegistrationFileRows(Rows):
     entity: ClassVar = "AgentRegistrationFile"
 
     def __init__(self, scope: Scope, agent: FromClause | None = None) -> None:
-        """Begin with all agents, or with the agent of a row around, which need not be read again."""
         super().__init__(scope)
         is_of_row = agent is not None
         self.agent = agent = agent_tables.agent.alias() if agent is None else agent

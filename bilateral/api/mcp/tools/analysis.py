@@ -24,12 +24,7 @@ if TYPE_CHECKING:
 
 
 def add_tools(server: MCPServer[Any], reader: Reader) -> None:
-    """Add the tools.
-
-    Args:
-        server: The server.
-        reader: The database of the index.
-    """
+    """Add the tools."""
 
     @server.tool(title="Explain account", annotations=READS)
     async def explain_account(

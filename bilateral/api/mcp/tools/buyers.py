@@ -32,8 +32,6 @@ def add_tools(server: MCPServer[Any], reader: Reader, default_policy: str) -> No
     """Add the tools.
 
     Args:
-        server: The server.
-        reader: The database of the index.
         default_policy: The scoring policy that counts if a model names none.
     """
 
@@ -69,11 +67,7 @@ def add_tools(server: MCPServer[Any], reader: Reader, default_policy: str) -> No
 
 
 def _read_buyer(connection: Connection, address: str, chain_id: int | None, policy: str) -> Any:
-    """Read a buyer.
-
-    Raises:
-        ToolError: The service reads no payments of the chain.
-    """
+    """Read a buyer."""
     try:
         return read_buyer(connection, address, chain_id, policy)
     except ProblemError as problem:

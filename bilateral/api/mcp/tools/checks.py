@@ -51,12 +51,7 @@ _CLIENT: Final = brief(_AboutClient, {"client": "0x… or 8453:247.", "chain": "
 
 
 def add_tools(server: MCPServer[Any], reader: Reader) -> None:
-    """Add the tools.
-
-    Args:
-        server: The server.
-        reader: The database of the index.
-    """
+    """Add the tools."""
 
     @server.tool(name="check_server", title="Check server", annotations=READS)
     @asks(_SERVER)
@@ -84,11 +79,7 @@ def add_tools(server: MCPServer[Any], reader: Reader) -> None:
 async def _judged(
     reader: Reader, question: Any, policy: str | dict[str, Any], reviewers: list[str], **options: Any
 ) -> Judged:
-    """Answer a question.
-
-    Raises:
-        InvalidArgumentError: The policy is invalid, or its tag is not a text that databases hold.
-    """
+    """Answer a question."""
     accounts = [reviewer for reviewer in reviewers if is_account(reviewer)]
     agents = [reviewer for reviewer in reviewers if not is_account(reviewer)]
     chosen = policy_of(with_reviewers(policy, accounts, agents))

@@ -58,12 +58,7 @@ _Search: Final = brief(
 
 
 def add_tools(server: MCPServer[Any], reader: Reader) -> None:
-    """Add the tool.
-
-    Args:
-        server: The server.
-        reader: The database of the index.
-    """
+    """Add the tool."""
 
     @server.tool(title="Search agents", annotations=READS)
     @asks(_Search)

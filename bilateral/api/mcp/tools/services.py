@@ -48,8 +48,6 @@ def add_tools(server: MCPServer[Any], reader: Reader, nodes: Mapping[str, str], 
     """Add the tools.
 
     Args:
-        server: The server.
-        reader: The database of the index.
         nodes: The URL of a node of each chain, by the chain's id in digits.
         network: The settings of connections to services and files. Private addresses are refused by default.
     """
@@ -90,13 +88,7 @@ def _deployments(connection: Connection, nodes: Mapping[str, str]) -> dict[str, 
 
 
 def _check(url: str, nodes: Mapping[str, str], deployments: Mapping[str, Deployment], network: Network) -> ServiceCheck:
-    """Ask the service for its price, and a node of one of its chains for the rest.
-
-    Raises:
-        ToolError: The service cannot be reached, or no node can answer.
-        InvalidArgumentError: The service asks for no payment.
-        MissingExtraError: The extra `x402` is missing.
-    """
+    """Ask the service for its price, and a node of one of its chains for the rest."""
     try:
         from bilateral.x402.clients.preflight import ask_price  # noqa: PLC0415  # another extra
         from bilateral.x402.clients.service_check import judge_service, networks_of  # noqa: PLC0415
