@@ -66,13 +66,14 @@ test: compile ## Run the test suite, or all tests of the files TESTS. What takes
 test-all: compile spark ## Run every test, as CI does each night.
 	@$(BIN)/ape test --numprocesses auto --maxprocesses 6 --dist worksteal
 
-lint: setup ## Check style, types, format and plain words.
+lint: setup ## Check style, types, format, sizes and plain words.
 	@$(BIN)/ruff check $(PYTHON_SOURCES)
 	@$(BIN)/ruff format --check --quiet $(PYTHON_SOURCES)
 	@$(BIN)/mypy
 	@node_modules/.bin/solhint --disc --noPoster --max-warnings 0 $(SOLIDITY)
 	@node_modules/.bin/prettier --check --log-level warn $(SOLIDITY)
 	@$(BIN)/python -m scripts.addresses --check
+	@$(BIN)/python -m scripts.packages --check
 	@$(BIN)/python -m scripts.install_lines --check
 	@$(BIN)/python -m scripts.openapi --check
 	@$(BIN)/python -m scripts.plain_words
@@ -191,7 +192,7 @@ market: setup ## Play markets whose buyers follow each policy, with attackers wh
 docs: setup ## Build the documentation site into .cache/site-html/, and fail at a dead link or anchor.
 	@./toolchain/site/build.sh
 
-packages: setup ## Print the size of each Python package, its longest file and the rooms that it imports.
+packages: setup ## Print the size of each Python package, its limit and the rooms that it imports.
 	@$(BIN)/python -m scripts.packages
 
 ##@ For maintainers

@@ -1,46 +1,186 @@
-"""`make packages`: prints the size of each package of `bilateral/` and the rooms that it imports."""
+"""`make packages`: prints the size of each package of `bilateral/` against its limit in `toolchain/budget.toml`.
+
+A code line holds code: no blank line, comment or docstring. `bilateral/client/sync` is generated and not counted.
+"""
 
 from __future__ import annotations
 
-from collections import defaultdict
+import argparse
+import ast
+import io
+import sys
+import tokenize
+import tomllib
+from collections import Counter, defaultdict
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Final
 
 from rich.console import Console
 from rich.table import Table
 
+from scripts._build import ROOT
 from scripts._imports import PACKAGE, imports, modules, room
 
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping
+    from pathlib import Path
 
-def table() -> Table:
-    """Measure the packages.
+BUDGET: Final = ROOT / "toolchain" / "budget.toml"
+_GENERATED: Final = PACKAGE / "client" / "sync"
+_OUTSIDE: Final = ("bench", "scripts")
+_FUNCTIONS: Final = (ast.FunctionDef, ast.AsyncFunctionDef)
+_SCOPES: Final = (ast.Module, ast.ClassDef, *_FUNCTIONS)
+_NO_CODE: Final = frozenset(
+    {tokenize.COMMENT, tokenize.NL, tokenize.NEWLINE, tokenize.INDENT, tokenize.DEDENT, tokenize.ENDMARKER}
+)
+
+
+@dataclass
+class Size:
+    """The size of some modules, in lines.
+
+    Attributes:
+        files: The number of modules.
+        physical: Their lines, blank ones included.
+        code: Lines with code.
+        docstrings: Lines of docstrings.
+        private: Lines of docstrings of private functions.
+        imports: Lines of imports.
+    """
+
+    files: int = 0
+    physical: int = 0
+    code: int = 0
+    docstrings: int = 0
+    private: int = 0
+    imports: int = 0
+
+    def add(self, text: str) -> None:
+        """Add the source of a module."""
+        tree = ast.parse(text)
+        documented = dict(_documented(tree))
+        readable = io.StringIO(text).readline
+        code = {
+            line
+            for token in tokenize.generate_tokens(readable)
+            if token.type not in _NO_CODE
+            for line in range(token.start[0], token.end[0] + 1)
+        }
+        lines = text.split("\n")
+        self.files += 1
+        self.physical += len(lines)
+        self.code += sum(bool(line <= len(lines) and lines[line - 1].strip()) for line in code - documented.keys())
+        self.docstrings += len(documented)
+        self.private += sum(documented.values())
+        imported = (node for node in ast.walk(tree) if isinstance(node, ast.Import | ast.ImportFrom))
+        self.imports += sum((node.end_lineno or node.lineno) - node.lineno + 1 for node in imported)
+
+
+@dataclass
+class Sizes:
+    """The sizes of the project.
+
+    Attributes:
+        whole: That of `bilateral/`.
+        packages: Those of its packages, and of the folders outside it with a limit.
+    """
+
+    whole: Size = field(default_factory=Size)
+    packages: dict[str, Size] = field(default_factory=lambda: defaultdict(Size))
+
+
+def measure() -> Sizes:
+    """Measure the sources of the project."""
+    sizes = Sizes()
+    for path in _sources(PACKAGE):
+        text = path.read_text(encoding="utf-8")
+        parts = path.relative_to(ROOT).parts
+        sizes.packages["/".join(parts[:2]) if len(parts) > 2 else parts[0]].add(text)  # noqa: PLR2004  # a package's
+        sizes.whole.add(text)
+    for folder in _OUTSIDE:
+        for path in _sources(ROOT / folder):
+            sizes.packages[folder].add(path.read_text(encoding="utf-8"))
+    return sizes
+
+
+def _sources(folder: Path) -> Iterator[Path]:
+    return (path for path in sorted(folder.rglob("*.py")) if not path.is_relative_to(_GENERATED))
+
+
+def _documented(tree: ast.Module) -> Iterator[tuple[int, bool]]:
+    """Yield the lines of docstrings, those of constants included, and True for those of a private function."""
+    for scope in ast.walk(tree):
+        for statement in scope.body if isinstance(scope, _SCOPES) else ():
+            if (
+                isinstance(statement, ast.Expr)
+                and isinstance(statement.value, ast.Constant)
+                and isinstance(statement.value.value, str)
+            ):
+                is_private = isinstance(scope, _FUNCTIONS) and scope.name.startswith("_")
+                for line in range(statement.lineno, (statement.end_lineno or statement.lineno) + 1):
+                    yield line, is_private
+
+
+def excesses(sizes: Sizes, budget: Mapping[str, Mapping[str, int]]) -> list[str]:
+    """Compare sizes with the budget.
+
+    Args:
+        sizes: The sizes.
+        budget: The tables of `toolchain/budget.toml`.
 
     Returns:
-        A row for each package: its modules, its lines, its longest file with the number of lines, and its rooms' names.
+        A sentence for each limit that is exceeded, and for each package without one.
     """
-    paths = modules(PACKAGE)
-    packages = defaultdict(list)
-    for name, path in paths.items():
-        packages[path.parent.relative_to(PACKAGE.parent).as_posix()].append(name)
-    imported = defaultdict(set)
-    for arrow in imports(paths):
-        if room(arrow.importer) != room(arrow.imported):
-            imported[paths[arrow.importer].parent.relative_to(PACKAGE.parent).as_posix()].add(room(arrow.imported))
+    whole, limits = sizes.whole, budget["rooms"] | budget["outside"]
+    figures = {
+        "code": whole.code,
+        "physical": whole.physical,
+        "files": whole.files,
+        "doc": round(100 * whole.docstrings / whole.code),
+        "private": whole.private,
+        "imports": round(100 * whole.imports / whole.code),
+    }
+    over = [
+        f"bilateral/ has {figures[name]:,} for {name!r}, and its limit is {limit:,}"
+        for name, limit in budget["whole"].items()
+        if figures[name] > limit
+    ]
+    for name, size in sizes.packages.items():
+        if name not in limits:
+            over.append(f"{name} has no limit")
+        elif size.code > limits[name]:
+            over.append(f"{name} has {size.code:,} lines of code, and its limit is {limits[name]:,}")
+    return over
 
+
+def table(sizes: Sizes, limits: Mapping[str, int]) -> Table:
+    """Return a row for each package: its files, code lines, limit, docstrings, and the rooms that it imports."""
+    imported: dict[str, Counter[str]] = defaultdict(Counter)
+    for arrow in imports(modules(PACKAGE)):
+        if room(arrow.importer) != room(arrow.imported):
+            imported[f"bilateral/{room(arrow.importer)}"][room(arrow.imported)] += 1
     result = Table(box=None, pad_edge=False)
-    for title, side in (("package", "left"), ("modules", "right"), ("lines", "right"), ("longest file", "left")):
-        result.add_column(title, justify=side)  # type: ignore[arg-type]
+    result.add_column("package")
+    for title in ("files", "code", "limit", "docstrings"):
+        result.add_column(title, justify="right")
     result.add_column("imports")
-    for package, names in sorted(packages.items()):
-        lines = {name: len(paths[name].read_text(encoding="utf-8").splitlines()) for name in names}
-        longest = max(lines, key=lambda name: lines[name])
-        result.add_row(
-            package,
-            str(len(names)),
-            str(sum(lines.values())),
-            f"{paths[longest].name} ({lines[longest]})",
-            ", ".join(sorted(imported[package])) or "-",
-        )
+    for name, size in sorted(sizes.packages.items(), key=lambda item: -item[1].code):
+        counts = [str(size.files), f"{size.code:,}", f"{limits.get(name, 0):,}", f"{size.docstrings:,}"]
+        result.add_row(name, *counts, ", ".join(sorted(imported[name])) or "-")
     return result
 
 
+def main() -> None:
+    """Print the table, and what exceeds the budget."""
+    parser = argparse.ArgumentParser(prog="python -m scripts.packages", description=__doc__)
+    parser.add_argument("--check", action="store_true", help="Print no table, and fail if a limit is exceeded.")
+    is_check = parser.parse_args().check
+    sizes, budget = measure(), tomllib.loads(BUDGET.read_text(encoding="utf-8"))
+    if not is_check:
+        Console(width=180).print(table(sizes, budget["rooms"] | budget["outside"]))
+    if over := excesses(sizes, budget):
+        sys.exit("\n".join([*over, "Make it smaller, or raise the limit in toolchain/budget.toml and say why."]))
+
+
 if __name__ == "__main__":
-    Console(width=180).print(table())
+    main()

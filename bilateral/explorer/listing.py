@@ -244,7 +244,7 @@ def _wanted(
 
 
 def _reviewers(connection: Connection, registries: Registries, chain_id: int, side: str, text: str) -> tuple[str, ...]:
-    """Return the accounts of a list, or the ids of servers. An agent gives feedback by the accounts that speak as it."""
+    """Return the accounts of a list, or the ids of servers. Agents give feedback by the accounts that speak as them."""
     entries = tuple(text.replace(",", " ").split())
     require_short("reviewers", entries)
     if side in set(RatedSide):

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import subprocess
 import sys
+import tomllib
 from collections import defaultdict
 
 import pytest
 
 from scripts._build import ROOT
 from scripts._imports import LEVELS, PACKAGE, Import, circle, imports, modules, room, violation
+from scripts.packages import BUDGET, Size, Sizes, excesses, measure
 
 
 def broken_rule(importer, imported):
@@ -151,16 +153,31 @@ def test_circle_is_found_with_its_modules():
     assert circle({"a": {"b", "c"}, "b": {"c"}}) is None
 
 
+def test_every_package_keeps_within_its_budget():
+    assert excesses(measure(), tomllib.loads(BUDGET.read_text(encoding="utf-8"))) == []
+
+
+def test_what_exceeds_the_budget_is_named_with_its_limit():
+    size = Size()
+    size.add(
+        '"""A module."""\n\nimport os\n\n\ndef _home():\n    """Read\n\n    it."""\n    return os.environ  # a comment\n'
+    )
+    assert (size.physical, size.code, size.docstrings, size.private, size.imports) == (11, 3, 4, 3, 1)
+    sizes = Sizes(size, {"bilateral/node": size, "bench": size})
+    budget = {"whole": {"code": 3, "imports": 32}, "rooms": {}, "outside": {"bench": 2}}
+    assert excesses(sizes, budget) == [
+        "bilateral/ has 33 for 'imports', and its limit is 32",
+        "bilateral/node has no limit",
+        "bench has 3 lines of code, and its limit is 2",
+    ]
+
+
 def test_command_prints_a_row_for_each_package():
     run = subprocess.run(  # the project's own command
         [sys.executable, "-m", "scripts.packages"], cwd=ROOT, capture_output=True, text=True, check=True
     )
     head, *rows = run.stdout.splitlines()
-    assert head.split() == ["package", "modules", "lines", "longest", "file", "imports"]
-    packages = {path.parent.relative_to(ROOT).as_posix() for path in PACKAGE.rglob("*.py")}
-    assert {row.split()[0] for row in rows} == packages
+    assert head.split() == ["package", "files", "code", "limit", "docstrings", "imports"]
     node = next(row.split() for row in rows if row.startswith("bilateral/node "))
-    files = {path.name: len(path.read_text().splitlines()) for path in (PACKAGE / "node").glob("*.py")}
-    longest = max(files, key=files.get)
-    assert node[1:5] == [str(len(files)), str(sum(files.values())), longest, f"({files[longest]})"]
+    assert node[1] == str(len(list((PACKAGE / "node").glob("*.py"))))
     assert node[5:] == ["core"]

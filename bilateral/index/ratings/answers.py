@@ -38,7 +38,7 @@ class Answer:
 
 
 def _newest(*names: str) -> Prepared:
-    """Return the statement for the newest answer to one feedback. An index has its order: other answers are not read."""
+    """Return the statement for the newest answer to one feedback, read in the order of an index."""
     columns = schema.EVENT_TABLES[ResponseAppended].c
     known = ("chain_id", "registry", "agent_id", "client_address", "feedback_index", *names)
     query = select(
