@@ -121,7 +121,7 @@ def fill(url: str, sizes: list[int], server: psutil.Process) -> Iterator[Cost]:
     columns = schema.registry.c.keys()
     with engine.begin() as connection:
         row = (_CHAIN, registry, Registry.BIDIRECTIONAL.value, ADDRESSES[Registry.IDENTITY], 0)
-        rows_of(connection).insert_unless_known(schema.registry, dict(zip(columns, row, strict=True)))
+        rows_of(connection).insert_if_absent(schema.registry, dict(zip(columns, row, strict=True)))
     store = ChainStore(engine, _CHAIN, PROJECTIONS)
     store.begin(Block(0, bytes(32), 0))
     cursor, stored, random = Block(0, bytes(32), 0), 0, np.random.default_rng(1)

@@ -15,7 +15,6 @@ from bilateral.index.log.columns import WideInteger
 from bilateral.index.log.database import open_database
 from bilateral.index.payments import tables as payments
 from bilateral.index.projections import DERIVED_TABLES
-from bilateral.index.tables.backfill import backfill_range
 from scripts._build import ROOT
 
 if TYPE_CHECKING:
@@ -34,7 +33,6 @@ _STATE: Final = (
     schema.block,
     schema.endpoint_limit,
     schema.journal,
-    backfill_range,
 )
 _HEAD: Final = """# Columns of the index's tables
 

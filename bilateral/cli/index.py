@@ -5,14 +5,13 @@ from __future__ import annotations
 from collections import Counter
 from dataclasses import asdict
 from importlib import import_module
-from typing import Annotated, Any
+from typing import Annotated, Any, Final
 
 import typer
 
-from bilateral.cli.errors import unknown_chain
-from bilateral.cli.index_backfill import backfill
+from bilateral.cli.errors import UsageProblemError, unknown_chain
+from bilateral.cli.help import ExampleGroup
 from bilateral.cli.index_options import ChainOptions, Database, MonitorOptions, RunOptions, SettingsFile, settings_of
-from bilateral.cli.index_plan import plan
 from bilateral.cli.index_processes import (
     SIGNAL_EXIT,
     ended_by_signals,
@@ -27,7 +26,28 @@ from bilateral.cli.options import command, make_group
 from bilateral.cli.review_options import ReviewOptions
 from bilateral.index.projections import PROJECTIONS
 
-app = make_group("index")
+_REMOVED: Final = {
+    "backfill": "bilateral index backfill is gone: one worker per chain fills its past, bilateral index run",
+    "plan": "bilateral index plan is gone: docs/scale.md has the figures to compute a size with",
+}
+"""The sentence about each command that this group had: it names the new way."""
+
+
+class IndexGroup(ExampleGroup):
+    """The commands of an index. Those that were removed are refused with the new way."""
+
+    def resolve_command(self, ctx: Any, args: list[str]) -> Any:
+        """Return the command that the arguments name.
+
+        Raises:
+            UsageProblemError: It was removed.
+        """
+        if args and args[0] in _REMOVED:
+            raise UsageProblemError(_REMOVED[args[0]])
+        return super().resolve_command(ctx, args)
+
+
+app = make_group("index", cls=IndexGroup)
 
 
 @command(
@@ -210,13 +230,5 @@ def migrate(invocation: Invocation, database: Database = None, settings_file: Se
     invocation.output.result({"before": before, "version": after}, title="Schema")
 
 
-command(app, "plan", "bilateral index plan --agents 100000000 --ratings 10000000000 --chains 20", is_local=True)(plan)
-command(
-    app,
-    "backfill",
-    "bilateral index backfill --rpc-url https://base.example --database postgresql://index@db/bilateral",
-    "bilateral index backfill --settings index.toml --database postgresql://index@db/bilateral",
-    is_local=True,
-)(backfill)
 command(app, "shards", "bilateral index shards --settings index.toml", is_local=True)(shards)
 command(app, "move", "bilateral index move --settings index.toml --chain-id 8453", is_local=True)(move)

@@ -85,8 +85,6 @@ def show_statuses(invocation: Invocation, statuses: Sequence[ChainStatus]) -> No
     files = ("files_waiting", "files_loaded", "files_malformed", "files_failed")
     columns = {name.replace("_", " "): column(name) for name in (*names, *files)}
     columns["standings"] = lambda value: value.standings.lack or f"of block {value.standings.block}"
-    for name in ("ranges_claimed", "ranges_filled"):  # most chains have no helpers, and empty columns are left out
-        columns[name.replace("_", " ")] = lambda value, name=name: getattr(value, name) or None
     invocation.output.results(statuses, columns)
 
 

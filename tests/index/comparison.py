@@ -26,7 +26,7 @@ def know_registries(engine):
     with engine.begin() as connection:
         for kind, address in ADDRESSES.items():
             row = (31337, address, kind.value, ADDRESSES[Registry.IDENTITY], 0)
-            rows_of(connection).insert_unless_known(schema.registry, dict(zip(columns, row, strict=True)))
+            rows_of(connection).insert_if_absent(schema.registry, dict(zip(columns, row, strict=True)))
 
 
 def chain_keys(event_chain, first_block=0):

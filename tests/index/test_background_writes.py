@@ -21,11 +21,11 @@ from bilateral.index.chain.pool import Pool
 from bilateral.index.chain.source import Source
 from bilateral.index.log import background_writes as behind
 from bilateral.index.log import tables as schema
+from bilateral.index.log.background_writes import Writer
 from bilateral.index.log.batches import Block
 from bilateral.index.log.database import connect_engine
 from bilateral.index.log.rows import PostgresRows, Rows
 from bilateral.index.log.store import ChainStore
-from bilateral.index.log.writer_thread import Writer
 from bilateral.index.projections import PROJECTIONS
 from bilateral.index.ratings.projection import SummaryTables
 from simulation.events import encoded
@@ -42,13 +42,13 @@ def made(monkeypatch):
     """Let few logs suffice for a second connection, and return the accesses to rows that write behind."""
     made = []
 
-    class Recorded(behind._RowsBehind):
+    class Recorded(behind._BackgroundRows):
         def __init__(self, *arguments):
             made.append(self)
             super().__init__(*arguments)
 
     monkeypatch.setattr(behind, "_MANY", 1)
-    monkeypatch.setattr(behind, "_RowsBehind", Recorded)
+    monkeypatch.setattr(behind, "_BackgroundRows", Recorded)
     return made
 
 

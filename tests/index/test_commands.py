@@ -245,3 +245,10 @@ def test_a_newer_schema_is_refused(run, grown, database, command):
     code, _, told = run(*command)
     assert code == 11
     assert f"the tables have version 9999, and this package knows {schema.REVISION}: upgrade the package" in told
+
+
+@pytest.mark.parametrize(("command", "way"), [("backfill", "bilateral index run"), ("plan", "docs/scale.md")])
+def test_a_removed_command_is_refused_with_the_new_way(command, way):
+    code, output, told = bilateral(command, "--rpc-url", "http://127.0.0.1:9")
+    assert (code, output, told.count("\n")) == (2, "", 1)
+    assert way in told

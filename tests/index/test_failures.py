@@ -258,13 +258,16 @@ def test_a_failure_that_waiting_does_not_mend_is_raised(postgres_url):
     engine.dispose()
 
 
-def test_a_database_from_before_the_first_release_is_to_be_built_anew(run, database):  # noqa: F811  # a fixture
+@pytest.mark.parametrize("version", ["0028", "1", "4"])
+def test_a_database_from_before_the_first_release_is_to_be_built_anew(run, database, version):  # noqa: F811  # a fixture
     engine = connect_engine(database)
     with engine.begin() as connection:
         upgrade_within(connection)
-        connection.execute(text("UPDATE alembic_version SET version_num = '0028'"))
+        connection.execute(text("UPDATE alembic_version SET version_num = :version"), {"version": version})
     engine.dispose()
-    expected = f"the tables have version 0028, and this package needs {schema.REVISION}: they are from before the first"
+    expected = (
+        f"the tables have version {version}, and this package needs {schema.REVISION}: they are from before the first"
+    )
     code, _, error = bilateral("schema", "--database", database)
     for status, message in (run(), (code, error)):
         assert status == 11

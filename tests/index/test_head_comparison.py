@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from concurrent.futures import wait
 from types import SimpleNamespace
 
 import pytest
@@ -61,7 +62,7 @@ def step(follower, pool):
     """Take a step, and wait until a comparison of heads that it began has ended."""
     taken = follower.step()
     if pool._comparison.is_under_way:
-        pool._comparison._job.thread.join(timeout=300)
+        wait([pool._comparison._job[1]], timeout=300)
         assert pool._comparison.is_done, "the comparison of heads hangs"
     return taken
 

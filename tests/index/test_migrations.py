@@ -20,7 +20,6 @@ from bilateral.index.ratings import tables as ratings
 from bilateral.index.search import tables as search
 from bilateral.index.standing import standing_tables as standings
 from bilateral.index.standing import tables as analysis
-from bilateral.index.tables import backfill
 from bilateral.x402.aggregator import tables as aggregator
 from scripts._build import ROOT
 
@@ -36,7 +35,6 @@ MODULES = (
     standings,
     changes,
     webhooks,
-    backfill,
 )
 
 

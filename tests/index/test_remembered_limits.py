@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 
 import pytest
-from sqlalchemy import insert, select, update
+from sqlalchemy import select, update
 
 from bilateral.index.chain.endpoint import Endpoint
 from bilateral.index.chain.follow import Follower, Outcome
@@ -146,12 +146,3 @@ def test_two_keys_at_one_provider_are_remembered_apart_and_not_shown(engine, pro
     for name in names:
         host, _, digest = name.partition("#")
         assert (host, len(digest)) == (sources[0].name, 8)
-
-
-def test_row_of_a_host_from_a_former_version_counts_for_its_only_endpoint(engine, proxy):
-    row = {"endpoint": proxy.name, "blocks": 70, "learnt_at": int(time.time()), "lost_logs_at": int(time.time())}
-    with engine.begin() as connection:
-        connection.execute(insert(schema.endpoint_limit).values(chain_id=CHAIN_ID, **row))
-    source, _ = lossy(engine, proxy)
-    assert (source.size.blocks, source.loses_logs) == (70, True)
-    assert [entry.loses_logs for entry in two_keys(engine, proxy)[0]] == [False, False]

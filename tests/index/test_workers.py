@@ -111,7 +111,7 @@ def test_forty_steps_of_chaos_leave_no_row_missing_stale_or_double(event_chain, 
     monkeypatch.setattr("bilateral.index.chain.pool._BENCH_SECONDS", (0.05,))
     monkeypatch.setattr(behind, "_MANY", MANY_LOGS)
     monkeypatch.setattr(event_writes, "_ROWS_AT_ONCE", ROWS_AT_ONCE)
-    monkeypatch.setattr(behind, "_RowsBehind", made := Mock(wraps=behind._RowsBehind))
+    monkeypatch.setattr(behind, "_BackgroundRows", made := Mock(wraps=behind._BackgroundRows))
     monkeypatch.setattr(event_writes, "Writer", writers := Mock(wraps=event_writes.Writer))
     with Proxy(event_chain.url) as proxy:
         played = Round(seed, database_url, event_chain, proxy)

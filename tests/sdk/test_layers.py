@@ -159,9 +159,8 @@ def test_every_package_keeps_within_its_budget():
 
 def test_what_exceeds_the_budget_is_named_with_its_limit():
     size = Size()
-    size.add(
-        '"""A module."""\n\nimport os\n\n\ndef _home():\n    """Read\n\n    it."""\n    return os.environ  # a comment\n'
-    )
+    function = 'def _home():\n    """Read\n\n    it."""\n    return os.environ  # a comment\n'
+    size.add(f'"""A module."""\n\nimport os\n\n\n{function}')
     assert (size.physical, size.code, size.docstrings, size.private, size.imports) == (11, 3, 4, 3, 1)
     sizes = Sizes(size, {"bilateral/node": size, "bench": size})
     budget = {"whole": {"code": 3, "imports": 32}, "rooms": {}, "outside": {"bench": 2}}

@@ -14,7 +14,7 @@ require_modules("index", "platformdirs", "sqlalchemy")
 from sqlalchemy import BigInteger, Column, Index, LargeBinary, MetaData, String, Table, delete, select  # noqa: E402  # after the check
 
 from bilateral.index.log.database import connect_engine, named_database_errors, snapshot  # noqa: E402
-from bilateral.index.log.inserts import insert_new  # noqa: E402
+from bilateral.index.log.dialects import insert_new  # noqa: E402
 
 _METADATA: Final = MetaData()
 

@@ -19,7 +19,7 @@ from bilateral.index.agents import tables as agent_tables
 from bilateral.index.agents.states import IDENTITY_EVENTS
 from bilateral.index.agents.tables import agent_activity
 from bilateral.index.log import tables as schema
-from bilateral.index.log.row_changes import Writes
+from bilateral.index.log.journal import Writes
 from bilateral.index.log.rows import key_columns, picker
 
 if TYPE_CHECKING:

@@ -135,10 +135,8 @@ class Checks:
         return whole
 
     def _require_plausible(self, source: Source, header: Header, logs: BlockLogs | None) -> None:
-        """Refuse logs that contradict their header, where no receipts tell which of them is right.
-
-        A filter counts if the header's hash proves it: else the node may have filled it with anything.
-        """
+        """Refuse logs that contradict their header, where no receipts tell which of them is right."""
+        # A filter counts if the header's hash proves it: else the node may have filled it with anything.
         if logs is None:
             return
         is_hidden = self._announcements.are_hidden(header.bloom, logs, is_thorough=True)
@@ -192,10 +190,8 @@ class Checks:
         raise self._liar_of(source, second, min(log[0] for log in before ^ after), before)
 
     def _liar_of(self, source: Source, second: Source, number: int, before: set[Any]) -> EndpointLiesError:
-        """Return the error of that of two endpoints whose logs of a block its receipts contradict; distrust it.
-
-        Without such receipts both are distrusted, because a retry would pass by chance.
-        """
+        """Return the error of that of two endpoints whose logs of a block its receipts contradict; distrust it."""
+        # Without such receipts both are distrusted, because a retry would pass by chance.
         header = source.headers_of([number])[0]
         for witness in dict.fromkeys((source, second)):
             receipts = read_receipts(witness.endpoint, header)

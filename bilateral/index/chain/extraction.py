@@ -153,7 +153,7 @@ _PARTS: Final = {
     "bytes": ("24sQ", 24, "tail{0}"),
 }
 _TAIL: Final = """
-    start = w{0} + {behind}
+    start = w{0} + {topic_bytes}
     end = start + number(raw[start - 32 : start])
     padded = end + (start - end) % 32
     if w{0} < {head} or padded > len(raw) or raw[end:padded] != ZEROS[padded - end]:
@@ -179,7 +179,7 @@ def _source_of_reader(entry: Mapping[str, Any]) -> str:
     values: dict[int, str] = {}
     indexed = [at for at, part in enumerate(entry["inputs"]) if part["indexed"]]
     plain = [at for at, part in enumerate(entry["inputs"]) if not part["indexed"]]
-    behind, head = _WORD * (len(indexed) + 1), _WORD * len(plain)
+    topic_bytes, head = _WORD * (len(indexed) + 1), _WORD * len(plain)
     layout = ""
     for at in (*indexed, *plain):
         kind = entry["inputs"][at]["type"]
@@ -194,7 +194,7 @@ def _source_of_reader(entry: Mapping[str, Any]) -> str:
         words.insert(-1, f"z{at}")
         zeros.append((f"z{at}", length))
         if kind in ("string", "bytes"):
-            tails.append((_TAIL + _TEXT * (kind == "string")).format(at, behind=behind, head=head))
+            tails.append((_TAIL + _TEXT * (kind == "string")).format(at, topic_bytes=topic_bytes, head=head))
     topics = "".join(f", t{number}" for number in range(len(indexed)))
     joined = " + ".join([*(f"t{number}[2:]" for number in range(len(indexed))), "data[2:]"])
     has_text = any(part["type"] == "string" for part in entry["inputs"])

@@ -47,8 +47,8 @@ class Finality:
             return
         if cursor != self._cursor:
             self._cursor, self._claims = cursor, {}
-        others = [claimed for key, claimed in self._claims.items() if key != source.key]
-        if any(claimed <= target.number for claimed in others):
+        other_claims = [claimed for key, claimed in self._claims.items() if key != source.key]
+        if any(claimed <= target.number for claimed in other_claims):
             return
         self._claims[source.key] = target.number
         raise FinalizedBlockError(source.name, target.number, finalized)

@@ -14,20 +14,19 @@ from bilateral.core.errors import MalformedNodeAnswerError
 from bilateral.core.interpreter import tuned_interpreter
 from bilateral.index.chain.checks import ENDPOINT_FAILURES
 from bilateral.index.chain.finality import Finality
-from bilateral.index.chain.pending_batches import Arrivals
 from bilateral.index.chain.reading import Reader
 from bilateral.index.errors import ChainChangedError, CursorMovedError, EndpointLiesError, FirstBlockAheadError
 from bilateral.index.log.batches import Batch, Block
-from bilateral.index.log.store import JOURNAL_BLOCKS, ChainStore
 from bilateral.index.operating.verification import counted, stored_events
-from bilateral.index.store.backfill_ranges import BackfillRanges
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Mapping
 
     from bilateral.core.contracts import Registry
     from bilateral.index.chain.pool import Pool
     from bilateral.index.chain.source import Source
+    from bilateral.index.log.event_writes import EventWrites
+    from bilateral.index.log.store import ChainStore
 
 _MOST_CHANGES: Final = 3
 """Changes of the chain under one batch after which the endpoint that shows them is left alone."""
@@ -38,9 +37,6 @@ _ENOUGH_BYTES: Final = 40 * 1024**2
 
 _MOST_SECONDS: Final = 2.0
 """Seconds of reading after which logs are stored, however few they are."""
-
-_HELPER_SECONDS: Final = 0.05
-"""Seconds between two looks for the range that a helper still reads."""
 
 
 class Outcome(StrEnum):
@@ -103,7 +99,6 @@ class Follower:
         self._finality = Finality(store, is_trusting=trusts_reorganisation)
         self._pool = pool
         self._reader = Reader(pool, registries)
-        self._ranges = BackfillRanges(store.engine, store.chain_id, registries)
         self._first_block = first_block
         self._enough = enough
         self._recheck_ends: dict[Source, int] = {}
@@ -153,20 +148,20 @@ class Follower:
         while (cursor := self._store.cursor()) is not None and cursor.number >= first:
             source = self._pool.choose()
             try:
-                target = self._known_before(source, first)
+                target = self._checkpoint_before(source, first)
                 self._store.roll_back(cursor, target, is_reorganization=False)
             except CursorMovedError:
                 continue  # another worker was faster
             except ENDPOINT_FAILURES as problem:
                 self._pool.bench(source, problem)
 
-    def _known_before(self, source: Source, first: int) -> Block:
+    def _checkpoint_before(self, source: Source, first: int) -> Block:
         """Return the latest block with a known hash before a block; without one, that before the first to index."""
-        known = next(iter(self._store.checkpoints(first)), None)
-        if known is None:
+        checkpoint = next(iter(self._store.checkpoints(first)), None)
+        if checkpoint is None:
             return self._before_first(source)
-        header = source.header(known.number) if known.number >= 0 else None
-        return known if header is None or header.block.hash != known.hash else header.block
+        header = source.header(checkpoint.number) if checkpoint.number >= 0 else None
+        return checkpoint if header is None or header.block.hash != checkpoint.hash else header.block
 
     def _step(self, source: Source) -> Step:
         """Take one step with one endpoint."""
@@ -188,7 +183,9 @@ class Follower:
             raise
 
     def _recheck(self, source: Source, cursor: Block, head: int) -> Step | None:
-        """Read again what an endpoint delivered alone before it gave a false answer: one range a step."""
+        """Read again, one range a step, what an endpoint delivered alone before a false answer; None without any."""
+        # If rows differ, the index goes back to before them.
+        # If rows differ, the index goes back to before them.
         suspects = [other for other in self._pool.sources if other.loses_logs and other.alone_from is not None]
         for suspect in suspects:
             first, last = suspect.alone_from or 0, self._recheck_ends.setdefault(suspect, cursor.number)
@@ -211,26 +208,20 @@ class Follower:
         return None
 
     def _advance(self, source: Source, cursor: Block, head: int) -> Step:
-        """Read ranges of blocks, and store them by one transaction, so that each page that changes is written once.
-
-        A range that cannot be read does not lose those before it, unless a reorganisation replaced them too. Batches
-        whose transaction fails do not wait any more, so it is not tried again.
-        """
+        """Read ranges of blocks, and store them by one transaction, so that each page that changes is written once."""
+        # A range that cannot be read does not lose those before it, unless a reorganisation replaced them too. Batches
+        # whose transaction fails do not wait any more, so it is not tried again.
         until, end, events = time.monotonic() + _MOST_SECONDS, cursor, 0
-        is_helped = cursor.number < head - JOURNAL_BLOCKS and self._ranges.exist()
-        waiting = Arrivals(self._store, cursor)
+        waiting = _PendingBatches(self._store, cursor)
         try:
             while end.number < head and time.monotonic() < until and not self._is_enough(waiting):
-                begun = end
                 source.deliver(end.number + 1)  # before it may prove false: earlier ranges of this step count too
-                for batch in self._batches(source, end, head, is_helped=is_helped):
+                for batch in self._reader.read(source, end, head):
                     if self._is_enough(waiting):
                         events += waiting.store()
-                        waiting = Arrivals(self._store, end)
+                        waiting = _PendingBatches(self._store, end)
                     waiting.add(batch)
                     end = batch.end
-                if end is begun and waiting:
-                    break
             if waiting:
                 events += waiting.store()
         except Exception as problem:
@@ -241,28 +232,9 @@ class Follower:
             raise
         finally:
             waiting.drop()
-        if is_helped:
-            self._ranges.forget(end.number)
         return Step(Outcome.ADVANCED, end.number, head, events, source.name)
 
-    def _batches(self, source: Source, cursor: Block, head: int, *, is_helped: bool) -> Iterator[Batch]:
-        """Yield the batches behind a block: a helper's, or else those of the next range. None while a helper reads."""
-        last = None
-        while is_helped and cursor.number < head - JOURNAL_BLOCKS:
-            following = self._ranges.next(cursor, head, self._pool.finalized(source))
-            last = following.last
-            if following.batch is None:
-                break
-            if self._is_canonical(source, following.batch.end, head):
-                yield following.batch
-                return
-            self._ranges.drop(cursor.number + 1)
-        if last == cursor.number:
-            time.sleep(_HELPER_SECONDS)
-            return
-        yield from self._reader.read(source, cursor, head, last)
-
-    def _is_enough(self, waiting: Arrivals) -> bool:
+    def _is_enough(self, waiting: _PendingBatches) -> bool:
         """Return True if batches are enough for one transaction."""
         return waiting.count >= self._enough or waiting.size >= _ENOUGH_BYTES
 
@@ -312,21 +284,24 @@ class Follower:
 
     def _fork(self, source: Source, cursor: Block, head: int) -> Block:
         """Return the latest block with a known hash that is still in the chain; without one, that before the first."""
-        known = self._store.checkpoints(cursor.number)
-
-        gone, step = -1, 1  # known[gone] is not in the chain; blocks before a canonical one are canonical too
-        while (at := min(gone + step, len(known) - 1)) > gone:
-            if self._is_canonical(source, known[at], head):
+        checkpoints = self._store.checkpoints(cursor.number)
+        # The index `removed` is of a block that is not in the chain; blocks before a canonical one are canonical too.
+        removed, step = -1, 1
+        while (at := min(removed + step, len(checkpoints) - 1)) > removed:
+            if self._is_canonical(source, checkpoints[at], head):
                 break
-            gone, step = at, 2 * step
+            removed, step = at, 2 * step
         else:
             return self._before_first(source)
-        kept = at
-        while kept - gone > 1:
-            middle = (kept + gone) // 2
-            gone, kept = (gone, middle) if self._is_canonical(source, known[middle], head) else (middle, kept)
-        header = source.header(known[kept].number) if known[kept].number >= 0 else None
-        return known[kept] if header is None else header.block
+        canonical = at
+        while canonical - removed > 1:
+            middle = (canonical + removed) // 2
+            if self._is_canonical(source, checkpoints[middle], head):
+                canonical = middle
+            else:
+                removed = middle
+        header = source.header(checkpoints[canonical].number) if checkpoints[canonical].number >= 0 else None
+        return checkpoints[canonical] if header is None else header.block
 
     def _before_first(self, source: Source) -> Block:
         """Return the block before the first one to index, as the chain has it now. See `_before`."""
@@ -341,3 +316,70 @@ class Follower:
         if header is None:
             raise MalformedNodeAnswerError(f"{source.name} lacks block {number - 1}")
         return header.block
+
+
+class _PendingBatches:
+    """Batches that wait for one transaction. PostgreSQL begins to store the events of many while others are read.
+
+    Args:
+        store: The chain's rows.
+        cursor: The cursor; the first batch begins behind it.
+
+    Attributes:
+        count: The number of logs that wait.
+        size: The bytes that their data takes in memory, about.
+    """
+
+    def __init__(self, store: ChainStore, cursor: Block) -> None:
+        self._store = store
+        self._cursor = cursor
+        self._batches: list[Batch] = []
+        self._writes: EventWrites | None = None
+        self.count = 0
+        self.size = 0
+
+    def __bool__(self) -> bool:
+        return bool(self._batches)
+
+    def add(self, batch: Batch) -> None:
+        """Add the next batch.
+
+        Raises:
+            CursorMovedError: Another worker moved the cursor. No batch waits any more.
+            DBAPIError: The database failed. No batch waits any more, because a transaction is not tried again.
+        """
+        self._batches.append(batch)
+        self.count += batch.count
+        self.size += batch.size
+        if self._writes is not None:
+            self._writes.add(batch.rows)
+            return
+        try:
+            self._writes = self._store.begin_early(self._cursor, self.count)
+        except BaseException:
+            self._batches = []
+            raise
+        if self._writes is not None:
+            for pending in self._batches:
+                self._writes.add(pending.rows)
+
+    def store(self) -> int:
+        """Store the batches, and return the number of their logs.
+
+        Raises:
+            CursorMovedError, DBAPIError: Nothing was stored.
+        """
+        batch = Batch.joined(self._batches)
+        self._batches = []
+        try:
+            self._store.append(self._cursor, batch, self._writes)
+        finally:
+            self.drop()
+        return batch.count
+
+    def drop(self) -> None:
+        """Store no batch that still waits, and leave no thread."""
+        self._batches = []
+        if self._writes is not None:
+            self._writes.close()
+            self._writes = None

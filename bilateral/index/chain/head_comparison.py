@@ -30,13 +30,13 @@ class HeadComparison:
         clock: The monotonic time, in seconds.
 
     Attributes:
-        asked: The time of the comparison whose heads are kept. Those of one that follows too soon are not.
+        compared_at: The time of the comparison whose heads are kept. Those of one that follows too soon are not.
     """
 
     def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
         self._clock = clock
         self._before: Mapping[Source, int] = {}
-        self.asked = clock()
+        self.compared_at = clock()
 
     def problems(self, sources: Sequence[Source]) -> dict[Source, Exception]:
         """Ask endpoints for their heads, and compare them.
@@ -49,7 +49,7 @@ class HeadComparison:
         """
         heads: dict[Source, int] = {}
         exceptions: dict[Source, Exception] = {}
-        is_old = self._clock() - self.asked >= LONGEST_LAG
+        is_old = self._clock() - self.compared_at >= LONGEST_LAG
         for source in sources:
             try:
                 heads[source] = source.head()
@@ -57,7 +57,7 @@ class HeadComparison:
                 exceptions[source] = problem
         before = self._before if is_old else {}
         if is_old or not self._before:  # heads that others replace at once would never become old
-            self._before, self.asked = heads, self._clock()
+            self._before, self.compared_at = heads, self._clock()
         latest = sorted(heads, key=lambda head: heads[head], reverse=True)
         for source in latest:
             for other in latest:
@@ -69,6 +69,8 @@ class HeadComparison:
 
 def _is_old(source: Source, number: int, head: int, before: int | None) -> bool:
     """Check that an endpoint shows a block, and that the block is not of the last seconds."""
+    # `before` is the endpoint's head at a comparison long enough ago.
+    # `before` is the endpoint's head at a comparison long enough ago.
     try:
         block, last = (header.block for header in source.headers_of([number, head]))
     except NO_ANSWER:  # it does not have what it tells: a witness for nothing

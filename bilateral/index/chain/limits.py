@@ -7,7 +7,6 @@ each delivered what no other one confirmed.
 from __future__ import annotations
 
 import time
-from collections import Counter
 from typing import TYPE_CHECKING, Final
 
 from sqlalchemy import select
@@ -22,7 +21,7 @@ if TYPE_CHECKING:
 
     from bilateral.index.chain.source import Source
 
-_SECONDS_KEPT: Final = 24 * 3600
+_FRESH_SECONDS: Final = 24 * 3600
 """Seconds after which a limit is learnt again: providers change them, by plan and by month."""
 
 
@@ -46,15 +45,14 @@ class Limits:
         now, table = int(time.time()), schema.endpoint_limit
         with engine.connect() as connection:
             rows = connection.execute(select(table).where(table.c.chain_id == chain_id))
-            known = {row.endpoint: row for row in rows}
-        hosts = Counter(source.name for source in sources)
+            by_key = {row.endpoint: row for row in rows}
         for source in sources:
-            alone = known.get(_UNCONFIRMED + source.key)
+            alone = by_key.get(_UNCONFIRMED + source.key)
             source.alone_from = self._alone[source.key] = None if alone is None else alone.blocks
-            row = known.get(source.key) or (known.get(source.name) if hosts[source.name] == 1 else None)
+            row = by_key.get(source.key)
             if row is None:
                 continue
-            is_fresh = row.learnt_at > now - _SECONDS_KEPT
+            is_fresh = row.learnt_at > now - _FRESH_SECONDS
             if is_fresh:
                 source.size.resume(row.blocks, row.ceiling)
             source.lost_logs_at = row.lost_logs_at
@@ -66,11 +64,11 @@ class Limits:
         now = int(time.time())
         new: dict[str, Row] = {}
         for source in self._sources:
-            blocks, ceiling, learnt_at, _ = former = self._stored.get(source.key, (0, None, 0, None))
+            blocks, ceiling, learnt_at, _ = stored = self._stored.get(source.key, (0, None, 0, None))
             if source.size.was_refused and (blocks, ceiling) != (source.size.blocks, source.size.ceiling):
                 blocks, ceiling, learnt_at = source.size.blocks, source.size.ceiling, now
             lost_at = source.lost_logs_at
-            if (blocks, ceiling, learnt_at, lost_at) != former:
+            if (blocks, ceiling, learnt_at, lost_at) != stored:
                 new[source.key] = blocks, ceiling, learnt_at, lost_at
         alone = {source.key: source.alone_from for source in self._sources}
         moved = {key: block for key, block in alone.items() if block != self._alone.get(key)}
@@ -82,9 +80,9 @@ class Limits:
             for key, block in moved.items()
             if block is not None
         ]
-        gone = [(self._chain_id, _UNCONFIRMED + key) for key, block in moved.items() if block is None]
+        removed = [(self._chain_id, _UNCONFIRMED + key) for key, block in moved.items() if block is None]
         with self._engine.begin() as connection:
             rows_of(connection).replace(schema.endpoint_limit, rows)
-            rows_of(connection).delete(schema.endpoint_limit, gone)
+            rows_of(connection).delete(schema.endpoint_limit, removed)
         self._stored |= new
         self._alone |= moved

@@ -30,7 +30,7 @@ _MAX_LOG_INDEX: Final = 2**31 - 1  # the greatest number of an INTEGER of Postgr
 _IN_CHAIN: Final = (False, None, 0, "", "false", "0x0")
 """Values of `removed` that nodes write for a log that the chain holds."""
 
-_MAX_KNOWN: Final = 1024
+_MAX_CACHED: Final = 1024
 """The spellings of addresses to remember: a foreign endpoint must not fill the memory."""
 
 
@@ -96,13 +96,13 @@ class BlockLogs:
             yield self.number, self.hash, index, *origin, topics, entry.data.lower()
 
 
-def grouped(name: str, entries: list[LogEntry], wanted: Collection[str], first: int, last: int) -> list[BlockLogs]:
+def grouped(name: str, entries: list[LogEntry], contracts: Collection[str], first: int, last: int) -> list[BlockLogs]:
     """Check the logs of an answer, and group them by block.
 
     Args:
         name: The endpoint's name, for messages.
         entries: The logs; they are sorted if they are in another order than the chain's.
-        wanted: The contracts whose logs were asked for, in checksum form.
+        contracts: The contracts whose logs were asked for, in checksum form.
         first: The first block that was asked for.
         last: The last block that was asked for.
 
@@ -116,10 +116,10 @@ def grouped(name: str, entries: list[LogEntry], wanted: Collection[str], first: 
     """
     try:
         try:
-            return _grouped(name, entries, wanted, first, last)
+            return _grouped(name, entries, contracts, first, last)
         except UnnumberedLogsError:
             entries.sort(key=_place_of)
-            return _grouped(name, entries, wanted, first, last)
+            return _grouped(name, entries, contracts, first, last)
     except UnnumberedLogsError as problem:
         places = Counter(
             (small_quantity(entry.blockNumber), small_quantity(entry.logIndex), entry.transactionHash.lower())
@@ -151,14 +151,14 @@ def _place_of(entry: LogEntry) -> tuple[int, int, int]:
     return small_quantity(entry.blockNumber), transaction, small_quantity(entry.logIndex)
 
 
-def _grouped(name: str, entries: list[LogEntry], wanted: Collection[str], first: int, last: int) -> list[BlockLogs]:
+def _grouped(name: str, entries: list[LogEntry], contracts: Collection[str], first: int, last: int) -> list[BlockLogs]:
     """Check logs, and group them by block."""
     blocks: list[BlockLogs] = []
-    known: set[str] = set()
+    checked: set[str] = set()
     block, number_text, hash_text, before, transaction_text = BlockLogs(-1, b"", None), None, "", (-1, -1), None
     for entry in entries:
-        if entry.address not in known:
-            known.add(_requested(name, entry, wanted))
+        if entry.address not in checked:
+            checked.add(_requested(name, entry, contracts))
         if entry.blockNumber != number_text:
             number, number_text = small_quantity(entry.blockNumber), entry.blockNumber
             if not first <= number <= last:
@@ -184,9 +184,9 @@ def _grouped(name: str, entries: list[LogEntry], wanted: Collection[str], first:
     return blocks
 
 
-def _requested(name: str, entry: LogEntry, wanted: Collection[str]) -> str:
+def _requested(name: str, entry: LogEntry, contracts: Collection[str]) -> str:
     """Return the address of a log as the node writes it, if the logs of that contract were asked for."""
-    if address_of(entry.address) not in wanted:
+    if address_of(entry.address) not in contracts:
         raise EndpointLiesError(name, f"it gives a log of {entry.address[:80]} in block {entry.blockNumber}")
     return entry.address
 
@@ -218,12 +218,12 @@ def address_of(text: str) -> str:
     Raises:
         ValueError: The text is not an address.
     """
-    known = _ADDRESSES.get(text)
-    if known is None:
-        known = checksummed(text)
-        if len(_ADDRESSES) < _MAX_KNOWN:
-            _ADDRESSES[text] = known
-    return known
+    address = _ADDRESSES.get(text)
+    if address is None:
+        address = checksummed(text)
+        if len(_ADDRESSES) < _MAX_CACHED:
+            _ADDRESSES[text] = address
+    return address
 
 
 def bytes_of(text: str) -> bytes:

@@ -106,13 +106,13 @@ class Pool:
             last: A block that the other one must have: one that lags would seem to leave out its logs.
         """
         now = time.monotonic()
-        others = [
+        candidates = [
             place
             for place in self._places
             if place.source is not source and place.until <= now and self._is_of_chain(place)
         ]
-        others.sort(key=lambda place: place.source.loses_logs)
-        return next((place.source for place in others if self._reaches(place, last)), source)
+        candidates.sort(key=lambda place: place.source.loses_logs)
+        return next((place.source for place in candidates if self._reaches(place, last)), source)
 
     def bench(self, source: Source, problem: Exception) -> None:
         """Keep an endpoint from being used for a while, longer each time.
@@ -150,7 +150,7 @@ class Pool:
         if self._comparison.is_done:
             self._bench_all(self._comparison.take(None))
         now = time.monotonic()
-        if now - max(self._compared, self._heads.asked) >= LONGEST_LAG and not self._comparison.is_under_way:
+        if now - max(self._compared, self._heads.compared_at) >= LONGEST_LAG and not self._comparison.is_under_way:
             self._compared = now
             usable = self.usable()
             if len(usable) > 1:
@@ -194,9 +194,9 @@ class Pool:
 
     def finalized(self, source: Source) -> int | None:
         """Return the number of the last finalized block; None if the endpoint does not say. Asked twice a minute."""
-        asked, known = self._finalized
-        if time.monotonic() - asked < _FINALIZED_EVERY:
-            return known
+        read_at, number = self._finalized
+        if time.monotonic() - read_at < _FINALIZED_EVERY:
+            return number
         try:
             header = source.header("finalized")
         except Exception:  # noqa: BLE001  # many nodes do not know the tag: it only informs

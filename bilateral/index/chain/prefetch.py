@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import threading
-from dataclasses import dataclass
+from concurrent.futures import Future, wait
 from typing import TYPE_CHECKING, Generic, TypeVar
 
 if TYPE_CHECKING:
@@ -12,27 +12,11 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 
 
-@dataclass
-class _Job(Generic[T]):
-    """Work that a thread does.
-
-    Attributes:
-        key: Its name.
-        result: Its result, once the thread has ended without an error.
-        error: The error that ended it.
-    """
-
-    key: object
-    thread: threading.Thread | None = None
-    result: T | None = None
-    error: Exception | None = None
-
-
 class Ahead(Generic[T]):
-    """Does one piece of work ahead of the time when its result is wanted."""
+    """Does one piece of work before its result is needed."""
 
     def __init__(self) -> None:
-        self._job: _Job[T] | None = None
+        self._job: tuple[object, Future[T]] | None = None
 
     @property
     def is_under_way(self) -> bool:
@@ -42,46 +26,36 @@ class Ahead(Generic[T]):
     @property
     def is_done(self) -> bool:
         """True once `take` would not wait."""
-        return self._job is not None and self._job.thread is not None and not self._job.thread.is_alive()
+        return self._job is not None and self._job[1].done()
 
     def start(self, key: object, work: Callable[[], T]) -> None:
         """Start some work. None may be under way: `take` was called since the last start.
 
         Args:
-            key: Its name.
+            key: The name under which `take` finds it.
             work: The work. It shares nothing with its caller until `take` returns.
         """
-        job: _Job[T] = _Job(key)
+        result: Future[T] = Future()
 
         def run() -> None:
             try:
-                job.result = work()
-            except Exception as error:  # noqa: BLE001  # `take` raises it
-                job.error = error
+                result.set_result(work())
+            except BaseException as error:  # noqa: BLE001  # `take` raises it
+                result.set_exception(error)
 
-        # A process that ends does not wait for a node's answer.
-        job.thread = threading.Thread(target=run, name="index-ahead", daemon=True)
-        job.thread.start()
-        self._job = job
+        # A process that ends does not wait for a node's answer, as it would for a thread of an executor.
+        threading.Thread(target=run, name="index-ahead", daemon=True).start()
+        self._job = key, result
 
     def take(self, key: object) -> T | None:
-        """Wait for the work that is under way.
-
-        Args:
-            key: The name of the wanted work. The result of other work is dropped.
-
-        Returns:
-            The result; None if the work was not started.
+        """Wait for the work that is under way, and return its result; None if it has another key, or there is none.
 
         Raises:
-            Exception: The error that the wanted work met.
+            Exception: The error of the work.
         """
         job, self._job = self._job, None
-        if job is None or job.thread is None:
+        if job is None:
             return None
-        job.thread.join()
-        if job.key != key:
-            return None
-        if job.error is not None:
-            raise job.error
-        return job.result
+        started, result = job
+        wait([result])
+        return result.result() if started == key else None

@@ -46,62 +46,62 @@ class RangeSize:
         self._fitting: int | None = None
         self._last = 0
 
-    def accepted(self, asked: int, logs: int) -> None:
+    def accepted(self, requested: int, logs: int) -> None:
         """Take note of an answer.
 
         Args:
-            asked: The number of blocks it is about.
+            requested: The number of blocks it is about.
             logs: The number of logs it holds. An answer with very many costs memory, so the next range is shorter.
         """
         if logs > _MANY_LOGS:
-            self.blocks = max(1, min(self.blocks, asked * _MANY_LOGS // logs))
+            self.blocks = max(1, min(self.blocks, requested * _MANY_LOGS // logs))
             self._answers = 0
             return
-        if asked < self.blocks:  # the end of the chain came first: nothing was learnt
+        if requested < self.blocks:  # the end of the chain came first: nothing was learnt
             return
         if self._is_first:
             self._is_first = False
-            self._ask_for(max(asked, asked * _GOOD_LOGS // max(logs, 1)))
+            self._ask_for(max(requested, requested * _GOOD_LOGS // max(logs, 1)))
             return
-        self._accepted, self._last = asked, logs
+        self._accepted, self._last = requested, logs
         self._answers += 1
         if 2 * logs >= _MANY_LOGS:
             return
-        if self._fitting is not None and self._is_sparse(asked, logs):
+        if self._fitting is not None and self._is_sparse(requested, logs):
             return
-        if self._refused is not None and self._refused - asked > max(1, asked // self._EXACT_ENOUGH):
-            self._ask_for((asked + self._refused) // 2)
+        if self._refused is not None and self._refused - requested > max(1, requested // self._EXACT_ENOUGH):
+            self._ask_for((requested + self._refused) // 2)
         elif self._answers >= self._GROW_AFTER:
             self._answers, self._refused = 0, None
-            self._ask_for(asked + max(1, asked // 4))
+            self._ask_for(requested + max(1, requested // 4))
 
-    def _is_sparse(self, asked: int, logs: int) -> bool:
+    def _is_sparse(self, requested: int, logs: int) -> bool:
         """Ask for many more blocks after an answer with far fewer logs than the endpoint gives at once."""
         self._fitting = max(self._fitting or 0, logs)
         if 2 * logs > self._fitting or self._fitting == 0:
             return False
         self._answers, self._refused = 0, None
-        self._ask_for(asked * min(self._fitting // max(logs, 1), self._FASTEST_GROWTH))
+        self._ask_for(requested * min(self._fitting // max(logs, 1), self._FASTEST_GROWTH))
         return True
 
-    def refused(self, asked: int, named: int | None, *, limits_blocks: bool = True) -> None:
+    def refused(self, requested: int, limit: int | None, *, limits_blocks: bool = True) -> None:
         """Take note of a refusal.
 
         Args:
-            asked: The number of blocks that were asked for; more than 1.
-            named: The number of blocks that the refusal names; None if it names no number.
+            requested: The number of blocks that were asked for; more than 1.
+            limit: The number of blocks that the refusal names; None if it names no number.
             limits_blocks: False if it limits logs, bytes or time. Then a number sets a size, not a ceiling.
         """
         if not limits_blocks:
             self._fitting = self._last  # an earlier answer may have had more by chance
         self._answers, self._is_first, self.was_refused = 0, False, True
-        if named is not None and named < asked:
-            self.blocks = max(1, named)
+        if limit is not None and limit < requested:
+            self.blocks = max(1, limit)
             self.ceiling = self.blocks if limits_blocks else self.ceiling
             self._refused = None
             return
-        self._refused = asked
-        self.blocks = self._accepted if asked // 2 < self._accepted < asked else max(1, asked // 2)
+        self._refused = requested
+        self.blocks = self._accepted if requested // 2 < self._accepted < requested else max(1, requested // 2)
         self._accepted = 0
 
     def resume(self, blocks: int, ceiling: int | None) -> None:

@@ -61,7 +61,7 @@ class _Range:
         parts: The blocks with logs, in parts that can be stored at once, with the last block of each.
         later: A later block, as it was before the logs were read; None if all headers are read.
         headers: The headers of all blocks of a range near the head; empty deep in the chain.
-        others: The numbers of blocks whose logs are of another block.
+        mismatched: The numbers of blocks whose logs are of another block.
         doubtful: The numbers of blocks deep in the chain whose logs contradict other fields of the header.
     """
 
@@ -70,7 +70,7 @@ class _Range:
     parts: Sequence[tuple[list[BlockLogs], int]]
     later: Block | None = None
     headers: Sequence[Header] = ()
-    others: list[int] = field(default_factory=list)
+    mismatched: list[int] = field(default_factory=list)
     doubtful: list[int] = field(default_factory=list)
 
     def replace(self, block: BlockLogs | None) -> None:
@@ -78,7 +78,10 @@ class _Range:
         if block is None:
             return
         part = next(logs for logs, last in self.parts if block.number <= last)
-        blocks = [*(former for former in part if former.number != block.number), *([block] if block.entries else [])]
+        blocks = [
+            *(other for other in part if other.number != block.number),
+            *([block] if block.entries else []),
+        ]
         part[:] = sorted(blocks, key=lambda of: of.number)
 
 
@@ -97,20 +100,19 @@ class Reader:
         self._ranges = 0
         self._ahead: Ahead[_Range] = Ahead()
 
-    def start(self, source: Source, cursor: Block, head: int, last: int | None = None) -> None:
+    def start(self, source: Source, cursor: Block, head: int) -> None:
         """Begin to read the next range of blocks in a thread, unless that was begun. See `read`."""
         first = cursor.number + 1
-        if first <= (head if last is None else last) and not self._ahead.is_under_way:
-            self._ahead.start((source, first), lambda: self._fetch(source, first, head, last))
+        if first <= head and not self._ahead.is_under_way:
+            self._ahead.start((source, first), lambda: self._fetch(source, first, head))
 
-    def read(self, source: Source, cursor: Block, head: int, last: int | None = None) -> Iterator[Batch]:
+    def read(self, source: Source, cursor: Block, head: int) -> Iterator[Batch]:
         """Read the next range of blocks, check it, and yield it in batches.
 
         Args:
             source: The endpoint.
             cursor: The block before the range.
             head: The chain's last block.
-            last: A block deep in the chain at which to end; None to read as far as the endpoint gives.
 
         Yields:
             Batches that follow each other.
@@ -128,33 +130,31 @@ class Reader:
             self._pool.note_lie(source, problem)
             prepared = None
         if prepared is None or not (prepared.headers or (prepared.later is not None and prepared.later.number <= deep)):
-            prepared = self._fetch(source, first, head, last)
-        known = (
+            prepared = self._fetch(source, first, head)
+        blocks = (
             self._check_dense(source, cursor, prepared)
             if prepared.headers
             else self._check_sparse(source, cursor, prepared)
         )
-        self.start(source, known[prepared.end], head, last)
+        self.start(source, blocks[prepared.end], head)
         finalized = self._pool.finalized(source)
         for logs, end in prepared.parts:  # the thread waits for the node meanwhile
-            kept = [block for number, block in known.items() if first <= number <= end]
+            checkpoints = [block for number, block in blocks.items() if first <= number <= end]
             # A log with malformed bytes fails here, and no second read tells: a reorganisation is not its cause.
             rows, size = self._extraction.rows(logs), _size(logs)
             for block in logs:
                 block.entries.clear()  # the rows hold all of them: a transaction needs the memory
-            yield Batch(known[end], rows, kept, head, finalized, size)
+            yield Batch(blocks[end], rows, checkpoints, head, finalized, size)
             first = end + 1
 
-    def _fetch(self, source: Source, first: int, head: int, last: int | None) -> _Range:
+    def _fetch(self, source: Source, first: int, head: int) -> _Range:
         """Read the logs of blocks, as many as the endpoint gives at once."""
-        deep = head - JOURNAL_BLOCKS if last is None else min(last, head - JOURNAL_BLOCKS)
+        deep = head - JOURNAL_BLOCKS
         return self._fetch_sparse(source, first, deep) if first <= deep else self._fetch_dense(source, first, head)
 
     def _fetch_sparse(self, source: Source, first: int, last: int) -> _Range:
-        """Read the logs of blocks deep in the chain, their headers, and before them the header of a later block.
-
-        Of the headers only what follows from them is kept: they list all transactions of their blocks.
-        """
+        """Read the logs of blocks deep in the chain, their headers, and before them the header of a later block."""
+        # Of the headers only what follows from them is kept: they list all transactions of their blocks.
         later = source.headers_of([last])[0].block
         logs, end = source.logs(first, last)
         range_ = _Range(logs, end, list(_split(logs, end)), later)
@@ -162,7 +162,7 @@ class Reader:
             blocks = logs[start : start + HEADERS_AT_ONCE]
             for block, header in zip(blocks, source.headers_of([block.number for block in blocks]), strict=True):
                 if block.hash != header.block.hash:
-                    range_.others.append(block.number)
+                    range_.mismatched.append(block.number)
                 else:
                     take_time(source, header, block)
                     if self._checks.is_doubtful(header, block, is_thorough=False):
@@ -170,22 +170,20 @@ class Reader:
         return range_
 
     def _check_sparse(self, source: Source, cursor: Block, range_: _Range) -> dict[int, Block]:
-        """Check a range deep in the chain, and return the blocks that become checkpoints.
-
-        A later block has the same hash before and after, so no block of the range was replaced while it was read. One
-        range in sixteen is read from a second endpoint too, and one of its blocks is compared with its receipts. All
-        is checked if the endpoint gave false answers.
-        """
+        """Check a range deep in the chain, and return the blocks that become checkpoints."""
+        # A later block has the same hash before and after, so no block of the range was replaced while it was read. One
+        # range in sixteen is read from a second endpoint too, and one of its blocks is compared with its receipts. All
+        # is checked if the endpoint gave false answers.
         first = cursor.number + 1
         by_number = {block.number: block for block in range_.logs}
         ends = {end for _, end in range_.parts}
-        known = [block for block in (range_.later, cursor) if block is not None and block.number >= 0]
-        headers = source.headers_of(sorted({*ends, *(block.number for block in known)}))
+        anchors = [block for block in (range_.later, cursor) if block is not None and block.number >= 0]
+        headers = source.headers_of(sorted({*ends, *(block.number for block in anchors)}))
         hashes = {header.block.number: header.block for header in headers}
-        for block in known:
+        for block in anchors:
             if hashes[block.number].hash != block.hash:
                 raise ChainChangedError(source.name, f"block {block.number} was replaced")
-        for number in range_.others:
+        for number in range_.mismatched:
             raise of_another_block(source, number)
         self._ranges += 1
         is_sample, second = self._ranges % _ONE_OF == 1, self._pool.second(source)
@@ -194,8 +192,8 @@ class Reader:
         if not source.loses_logs:
             self._check_blocks(source, range_, chosen, proven)
         if source.loses_logs:  # before, or since one of these
-            nobody_else_tells = second is source or second.loses_logs
-            self._check_blocks(source, range_, range(first, range_.end + 1), by_number if nobody_else_tells else ())
+            has_no_witness = second is source or second.loses_logs
+            self._check_blocks(source, range_, range(first, range_.end + 1), by_number if has_no_witness else ())
         logs = range_.logs if second is source else _all_logs(range_)
         looks_twice = source.loses_logs or (is_sample and second is not source)
         if looks_twice and self._checks.look_twice(source, logs, first, range_.end):
@@ -247,7 +245,7 @@ def _all_logs(range_: _Range) -> list[BlockLogs]:
 
 
 def _split(logs: Sequence[BlockLogs], end: int) -> Iterator[tuple[list[BlockLogs], int]]:
-    """Split a range so that one batch does not hold too many logs."""
+    """Split a range into parts that end where blocks end, so that no batch holds too many logs."""
     start = size = 0
     for at, block in enumerate(logs):
         if size and size + len(block.entries) > _MAX_LOGS:
@@ -258,10 +256,8 @@ def _split(logs: Sequence[BlockLogs], end: int) -> Iterator[tuple[list[BlockLogs
 
 
 def _size(logs: Sequence[BlockLogs]) -> int:
-    """Return the bytes that the data of logs takes in memory, about.
-
-    A short log counts as the endpoint writes it. The decoded texts of a long one, and their raw bytes if they are
-    invalid, are held until the end of the transaction.
-    """
+    """Return the bytes that the data of logs takes in memory, about."""
+    # A short log counts as the endpoint writes it. The decoded texts of a long one, and their raw bytes if they are
+    # invalid, are held until the end of the transaction.
     sizes = [len(entry.data) for block in logs for entry in block.entries]
     return sum(sizes) + (_TIMES_IN_MEMORY - 1) * sum([size for size in sizes if size > _LONG_DATA])

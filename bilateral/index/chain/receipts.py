@@ -232,7 +232,9 @@ def _root(receipts: Sequence[_Receipt]) -> bytes | None:
 
 
 def _node(leaves: Sequence[tuple[str, bytes]], depth: int) -> list[Any]:
-    """Return a node of a Merkle Patricia tree (Yellow Paper, appendix D)."""
+    """Return a node of a Merkle Patricia tree (Yellow Paper, appendix D) with `depth` nibbles above it."""
+    # The keys are nibbles in their order, and none is the beginning of another one.
+    # The keys are nibbles in their order, and none is the beginning of another one.
     if len(leaves) == 1:
         return [_path(leaves[0][0][depth:], 2), leaves[0][1]]
     ends = zip(leaves[0][0][depth:], leaves[-1][0][depth:], strict=False)

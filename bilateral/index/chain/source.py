@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import time
 from itertools import count, pairwise
 from typing import TYPE_CHECKING, Final
@@ -13,7 +14,6 @@ from bilateral.index.chain.logs import BlockLogs, LogEntry, UnnumberedLogsError,
 from bilateral.index.chain.quantities import quantity, small_quantity
 from bilateral.index.chain.ranges import RangeSize
 from bilateral.index.chain.receipts import read_receipts
-from bilateral.index.chain.refusals import advice_on
 from bilateral.index.errors import EndpointLiesError, EndpointRefusesError
 from bilateral.node.ranges import Reaction, judge
 
@@ -32,7 +32,7 @@ HEADERS_AT_ONCE: Final = 100
 _USUAL_DATA: Final = 1_000
 """The characters of a usual log's data, as endpoints write them."""
 
-_LOSS_SECONDS_KEPT: Final = 30 * 24 * 3600
+_LOSS_SECONDS: Final = 30 * 24 * 3600
 """Seconds for which an endpoint that left out logs is read twice."""
 
 _WAITS: Final = (0.5, 1.0, 2.0, 4.0, 8.0)  # 15.5 s in all; then the pool turns to another endpoint
@@ -79,7 +79,7 @@ class Source:
     @property
     def loses_logs(self) -> bool:
         """True if the endpoint gave false answers in the last 30 days. Then no sample is enough: all is checked."""
-        return self.lost_logs_at is not None and time.time() - self.lost_logs_at < _LOSS_SECONDS_KEPT
+        return self.lost_logs_at is not None and time.time() - self.lost_logs_at < _LOSS_SECONDS
 
     def distrust(self) -> None:
         """Take note that the endpoint gave a false answer: until then, a sample of its answers was checked."""
@@ -185,33 +185,33 @@ class Source:
         raise AssertionError  # `count` does not end
 
     def _react(self, error: Exception, first: int, last: int, refusals: int, waits: Iterator[float]) -> int | None:
-        """React to a refusal: shrink the range, wait, or give up."""
-        asked = last - first + 1
+        """React to a refusal: shrink the range, wait, or give up. Return the last block if the range is beyond it."""
+        requested = last - first + 1
         if isinstance(error, MalformedNodeAnswerError):  # an answer over the limit on its size, or cut off
-            if asked == 1:
+            if requested == 1:
                 raise error
-            self.size.refused(asked, None)
+            self.size.refused(requested, None)
             return None
         assert isinstance(error, NodeError | NodeTimeoutError)  # noqa: S101  # as the caller catches
         verdict = judge(error, first, last)
         reaction = verdict.reaction
         if verdict.repeats is not None and refusals >= verdict.repeats:
             reaction = verdict.otherwise
-        if reaction is Reaction.SPLIT and asked > 1:
-            self.size.refused(asked, verdict.blocks, limits_blocks=verdict.limits_blocks)
+        if reaction is Reaction.SPLIT and requested > 1:
+            self.size.refused(requested, verdict.blocks, limits_blocks=verdict.limits_blocks)
             return None
         if reaction is Reaction.HEAD and refusals < len(_WAITS) and first <= (head := self.head()):
             return head
         seconds = next(waits, None) if reaction in (Reaction.WAIT, Reaction.SPLIT) else None
-        asked_for = error.wait_seconds if isinstance(error, NodeError) else None
-        if seconds is not None and (asked_for or 0) <= _LONGEST_WAIT and self._wait(max(seconds, asked_for or 0)):
+        retry_after = error.wait_seconds if isinstance(error, NodeError) else None
+        if seconds is not None and (retry_after or 0) <= _LONGEST_WAIT and self._wait(max(seconds, retry_after or 0)):
             return None
-        is_rate = reaction is Reaction.WAIT or asked_for is not None
+        is_rate = reaction is Reaction.WAIT or retry_after is not None
         words = str(error).removesuffix(".")
-        advice = advice_on(words, is_rate=is_rate, is_one_block=reaction is Reaction.SPLIT)
+        advice = _advice_on(words, is_rate=is_rate, is_one_block=reaction is Reaction.SPLIT)
         is_final = not is_rate and isinstance(error, NodeError)
         raise EndpointRefusesError(
-            self.name, first, last, words, advice, wait_seconds=asked_for, is_final=is_final
+            self.name, first, last, words, advice, wait_seconds=retry_after, is_final=is_final
         ) from error
 
     def _logs_at_once(self, first: int, last: int) -> list[BlockLogs]:
@@ -258,3 +258,45 @@ def _weight(logs: Sequence[BlockLogs]) -> int:
 def _sleep(seconds: float) -> bool:
     time.sleep(seconds)
     return True
+
+
+_ONE_BLOCK: Final = (
+    "This one block is too much for it: add another --rpc-url, or use a plan of the provider that allows it"
+)
+_TOO_OFTEN: Final = "It allows fewer requests: wait, add another --rpc-url, or use a larger plan of the provider"
+_UNKNOWN: Final = "These words are new to this program: add another --rpc-url, and report the words"
+_ADVICE: Final = tuple(
+    (re.compile(words, re.IGNORECASE), advice)
+    for words, advice in (
+        (
+            "specify an address",
+            "It gives logs on a dedicated plan only: add another --rpc-url, or the URL of such a plan",
+        ),
+        (
+            "archive requests require",
+            "It gives old blocks with a token only: put the token into --rpc-url, or add another --rpc-url",
+        ),
+        (
+            r"filters\. the current limit",
+            "It allows fewer addresses: name fewer --deployment, or add another --rpc-url",
+        ),
+        (
+            r"error code: 1010|forbidden|http status 403",
+            "The provider's front keeps this program out: add another --rpc-url, or ask the provider to let it in",
+        ),
+        (
+            r"unauthorized|api.?key|must be authenticated|http status 40[12]",
+            "It wants a key: put the provider's key into --rpc-url, or add another --rpc-url",
+        ),
+        ("method not found", "It gives no logs at all: add another --rpc-url"),
+    )
+)
+"""Advice on a refusal that no smaller range and no wait avoids, by the words of the endpoint."""
+
+
+def _advice_on(text: str, *, is_rate: bool, is_one_block: bool) -> str:
+    """Return a sentence that says what to change."""
+    if is_rate:
+        return _TOO_OFTEN
+    advice = next((advice for words, advice in _ADVICE if words.search(text)), None)
+    return advice or (_ONE_BLOCK if is_one_block else _UNKNOWN)

@@ -54,14 +54,13 @@ class WebhookFigures:
     failing_seconds: int
 
 
-def add_webhook(connection: Connection, owner: str, url: str, wanted: str, since: str) -> str:
+def add_webhook(connection: Connection, owner: str, url: str, filter_json: str, since: str) -> str:
     """Store a subscription.
 
     Args:
         connection: The connection, in a transaction.
         owner: The name of its owner, at most 64 characters.
         url: The receiver.
-        wanted: The filter, as JSON.
         since: The cursor at which it begins.
 
     Returns:
@@ -81,7 +80,7 @@ def add_webhook(connection: Connection, owner: str, url: str, wanted: str, since
     if total >= MOST:
         raise InvalidArgumentError(f"the index has {total} webhooks, and {MOST} are allowed: remove one")
     webhook_id, now = f"wh_{secrets.token_hex(16)}", int(time.time())
-    values = {"id": webhook_id, "owner": owner, "url": url, "wanted": wanted, "since": since}
+    values = {"id": webhook_id, "owner": owner, "url": url, "wanted": filter_json, "since": since}
     counts = {"created_at": now, "next_at": now, "failures": 0, "delivered": 0, "failed": 0}
     connection.execute(insert(webhook).values(**values, **counts))
     return webhook_id
@@ -119,11 +118,11 @@ def take_lease(connection: Connection, holder: str, now: int) -> bool:
         now: The time, Unix seconds.
     """
     lease, until = webhook_lease.c, now + LEASE_SECONDS
-    if rows_of(connection).insert_unless_known(webhook_lease, {"id": 1, "holder": holder, "until": until}):
+    if rows_of(connection).insert_if_absent(webhook_lease, {"id": 1, "holder": holder, "until": until}):
         return True
     is_free = or_(lease.holder == holder, lease.until < now)
-    taken = update(webhook_lease).where(is_free).values(holder=holder, until=until)
-    return connection.execute(taken).rowcount > 0
+    renewal = update(webhook_lease).where(is_free).values(holder=holder, until=until)
+    return connection.execute(renewal).rowcount > 0
 
 
 def give_lease_back(connection: Connection, holder: str) -> None:

@@ -75,10 +75,8 @@ def _prune_some(connection: Connection, horizon: float, most: int) -> int:
 
 
 def _remove(connection: Connection, until: int) -> None:
-    """Remove the steps up to a number.
-
-    An event that a later rollback removed stays for its retraction. It goes with the step of the rollback.
-    """
+    """Remove the steps up to a number."""
+    # An event that a later rollback removed stays for its retraction. It goes with the step of the rollback.
     step, removed = change_step.c, removed_change.c
     rollbacks = select(step.chain_id, step.removal).where(step.step <= until, step.removal.is_not(None))
     connection.execute(delete(removed_change).where(tuple_(removed.chain_id, removed.removal).in_(rollbacks)))

@@ -31,7 +31,7 @@ from bilateral.index.files.rows import (
 from bilateral.index.files.schedule import host_seconds, refresh_seconds, retry_seconds, spread, waited
 from bilateral.index.files.tables import Kind, State
 from bilateral.index.log.database import snapshot
-from bilateral.index.log.inserts import insert_new
+from bilateral.index.log.dialects import insert_new
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable

@@ -41,7 +41,7 @@ from bilateral.index.files.rows import (
     wake_hosts,
 )
 from bilateral.index.files.tables import Kind, State
-from bilateral.index.log.inserts import insert_new
+from bilateral.index.log.dialects import insert_new
 from bilateral.index.log.tables import EVENT_TABLES, chain
 
 if TYPE_CHECKING:

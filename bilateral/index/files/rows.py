@@ -9,7 +9,7 @@ from sqlalchemy import String, bindparam, case, delete, exists, literal_column, 
 from bilateral.index.files import tables as schema
 from bilateral.index.files.loading import Failed, Loaded
 from bilateral.index.files.tables import Kind, State
-from bilateral.index.log.inserts import insert_into, insert_new
+from bilateral.index.log.dialects import dialect_of, insert_new
 from bilateral.index.search.projection import learn_words
 from bilateral.index.search.tables import registration_words
 
@@ -26,7 +26,7 @@ def store_content(connection: Connection, loaded: Loaded) -> None:
     """Store a content and the rows that it makes, unless they are stored already. Others wait before they delete it."""
     table = schema.file_content
     row = {"content_hash": loaded.content_hash, "size": len(loaded.content), "content": loaded.content}
-    statement = insert_into(connection, table).values(row)
+    statement = dialect_of(connection).insert(table).values(row)
     # An update that changes nothing locks the row.
     connection.execute(
         statement.on_conflict_do_update(index_elements=["content_hash"], set_={"size": statement.excluded.size})
@@ -72,8 +72,12 @@ def wake_hosts(connection: Connection, hosts: Iterable[str], now: float) -> None
     table = schema.file_host
     opens = case((table.c.closed_until > now, table.c.closed_until), else_=now)
     is_earlier = or_(table.c.next_at.is_(None), table.c.next_at > opens)
-    statement = insert_into(connection, table).on_conflict_do_update(
-        index_elements=["host"], set_={"next_at": case((is_earlier, opens), else_=table.c.next_at)}
+    statement = (
+        dialect_of(connection)
+        .insert(table)
+        .on_conflict_do_update(
+            index_elements=["host"], set_={"next_at": case((is_earlier, opens), else_=table.c.next_at)}
+        )
     )
     # In one order, so that two transactions do not wait for each other in a circle.
     rows = [{"host": host, "next_at": now, "closed_until": 0, "failures": 0} for host in sorted(hosts)]

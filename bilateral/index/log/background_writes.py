@@ -7,7 +7,10 @@ writing one did before its first write.
 
 from __future__ import annotations
 
-from contextlib import contextmanager
+import threading
+from contextlib import contextmanager, suppress
+from functools import partial
+from queue import Empty, SimpleQueue
 from typing import TYPE_CHECKING, Any, Final, NoReturn
 
 from sqlalchemy import QueuePool
@@ -17,17 +20,15 @@ from bilateral.index.log.dialects import dialect_of
 from bilateral.index.log.rows import Row, Rows, place_in_postgres, rows_of
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Sequence
+    from collections.abc import Callable, Iterable, Iterator, Sequence
 
     from sqlalchemy import Connection, Engine, Table
-
-    from bilateral.index.log.writer_thread import Writer
 
 _MANY: Final = 2_000
 """Logs of a transaction from which on a thread that writes pays."""
 
 
-def pays_behind(engine: Engine, count: int) -> bool:
+def pays_in_thread(engine: Engine, count: int) -> bool:
     """Return True if a thread should write the rows of a transaction: PostgreSQL stores many, and connections are free.
 
     Args:
@@ -37,7 +38,7 @@ def pays_behind(engine: Engine, count: int) -> bool:
 
 
 @contextmanager
-def rows_behind(engine: Engine, writer: Writer, chain_id: int, tables: Iterable[Table]) -> Iterator[Rows]:
+def background_rows(engine: Engine, writer: Writer, chain_id: int, tables: Iterable[Table]) -> Iterator[Rows]:
     """Give an access to rows that writes behind the caller's back, if a second connection can read meanwhile.
 
     All is written when the context ends, and the writer has ended. Reads may see the writes or not; callers must get
@@ -57,7 +58,7 @@ def rows_behind(engine: Engine, writer: Writer, chain_id: int, tables: Iterable[
         return
     with reading:
         try:
-            yield _RowsBehind(rows_of(reading), writer)
+            yield _BackgroundRows(rows_of(reading), writer)
             reading.commit()  # before the end: a migration that waits for these locks may keep the writes waiting
         except BaseException:
             writer.end(is_cancelled=True)
@@ -66,10 +67,8 @@ def rows_behind(engine: Engine, writer: Writer, chain_id: int, tables: Iterable[
 
 
 def _locked(engine: Engine, names: Iterable[str]) -> Connection | None:
-    """Return a further connection that holds locks on some tables; None if the server refuses it or a lock at once.
-
-    Without all locks at once the two connections could wait for a third program, and it for them.
-    """
+    """Return a further connection that holds locks on some tables; None if the server refuses it or a lock at once."""
+    # Without all locks at once the two connections could wait for a third program, and it for them.
     try:
         reading = engine.connect()
     except (DBAPIError, TimeoutError):  # the server, or the pool, gives no more
@@ -97,7 +96,105 @@ def _refuse(*_arguments: Any, **_options: Any) -> NoReturn:
     raise NotImplementedError("rows that are written behind cannot do this: use those of one connection")
 
 
-class _RowsBehind(Rows):
+class Writer:
+    """Writes rows on one connection, in a thread. Nobody else uses the connection until `end`.
+
+    Args:
+        rows: The access to rows of the connection, which is in a transaction.
+        idle_seconds: The seconds without a further write after which the thread undoes the transaction, unless it was
+            claimed; None to wait for ever.
+
+    Attributes:
+        rows: The access to rows.
+    """
+
+    def __init__(self, rows: Rows, idle_seconds: float | None = None) -> None:
+        self.rows = rows
+        self._idle_seconds = idle_seconds
+        self._claiming = threading.Lock()
+        self._is_undone = False
+        self._is_cancelled = False
+        self._failure: BaseException | None = None
+        self._ended = threading.Event()
+        self._waiting: SimpleQueue[Callable[[], None] | None] = SimpleQueue()
+        self._thread = threading.Thread(target=self._write_all, name="index-behind", daemon=True)
+        self._thread.start()
+
+    def insert(self, table: Table, rows: Sequence[Row]) -> None:
+        """Insert rows behind the caller's back. See `Rows.insert`."""
+        self._waiting.put(partial(self.rows.insert, table, rows))
+
+    def replace(self, table: Table, rows: Sequence[Row]) -> None:
+        """Replace rows behind the caller's back. See `Rows.replace`."""
+        self._waiting.put(partial(self.rows.replace, table, rows))
+
+    def delete(self, table: Table, keys: Sequence[Row]) -> None:
+        """Delete rows behind the caller's back. See `Rows.delete`."""
+        self._waiting.put(partial(self.rows.delete, table, keys))
+
+    def claim(self) -> bool:
+        """Let the thread wait for ever from now on.
+
+        Returns:
+            False if its patience has ended already, and nothing is stored.
+        """
+        with self._claiming:
+            self._idle_seconds = None
+            return not self._is_undone
+
+    def end(self, *, is_cancelled: bool = False) -> None:
+        """Wait until the thread has ended, whatever interrupts the wait: nobody else may use its connection before.
+
+        Args:
+            is_cancelled: True to leave out what is not written yet, and to raise no failure.
+
+        Raises:
+            DBAPIError: A write failed. Nothing was written after it.
+            BaseException: The wait was interrupted, by this. The thread has ended, and left out what was not written.
+        """
+        interruption = None
+        while True:
+            try:
+                self._is_cancelled = is_cancelled or interruption is not None
+                self._waiting.put(None)
+                self._ended.wait()  # after an interrupted `join`, Python 3.11 takes a thread that runs for a dead one
+                break
+            except BaseException as problem:  # noqa: BLE001  # it is raised below
+                interruption = problem
+        self._thread.join()
+        if interruption is not None:
+            raise interruption
+        if self._failure is not None and not is_cancelled:
+            raise self._failure
+
+    def _write_all(self) -> None:
+        """Do the writes in their order, until one fails."""
+        try:
+            while (write := self._next()) is not None:
+                if self._failure is None and not self._is_cancelled:
+                    try:
+                        write()
+                    except BaseException as problem:  # noqa: BLE001  # `end` raises it
+                        self._failure = problem
+        finally:
+            self._ended.set()
+
+    def _next(self) -> Callable[[], None] | None:
+        """Wait for the next write. Return None at the end, and after the transaction was undone."""
+        while True:
+            try:
+                return self._waiting.get(timeout=self._idle_seconds)
+            except Empty:
+                with self._claiming:
+                    if self._idle_seconds is None:
+                        continue
+                    self._is_undone = True
+                with suppress(DBAPIError):  # the server undoes the transaction of a connection that is lost
+                    self.rows.connection.rollback()
+                return None
+
+
+class _BackgroundRows(Rows):
     """Reads by one connection, and writes by another one in a thread. It does what deriving rows needs, and no more.
 
     Args:
@@ -125,7 +222,7 @@ class _RowsBehind(Rows):
     def last_times(self, table: Table, columns: Sequence[str], keys: Iterable[Row]) -> list[Row]:
         return self._reading.last_times(table, columns, keys)
 
-    values_after = of_blocks = bytes_of = delete_after = insert_unless_known = learn = _refuse
+    values_after = of_blocks = delete_after = insert_if_absent = analyze = _refuse
 
-    def _wanted(self, table: Table, columns: tuple[str, ...], keys: Sequence[Row]) -> str:
-        return self._reading._wanted(table, columns, keys)  # noqa: SLF001  # its own class
+    def _fill_keys(self, table: Table, columns: tuple[str, ...], keys: Sequence[Row]) -> str:
+        return self._reading._fill_keys(table, columns, keys)  # noqa: SLF001  # its own class

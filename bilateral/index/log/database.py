@@ -254,8 +254,8 @@ def require_file(url: URL) -> None:
     """
     path = _file_of(url)
     if path is not None and not path.exists():
-        named = quoted(str(path))
-        raise DatabaseUnavailableError(f"the database {named} does not exist: bilateral index run makes it")
+        quoted_path = quoted(str(path))
+        raise DatabaseUnavailableError(f"the database {quoted_path} does not exist: bilateral index run makes it")
 
 
 def _file_of(url: URL) -> Path | None:
@@ -353,10 +353,8 @@ def _prepare_postgresql(engine: Engine) -> None:
 
 
 def _prepare_sqlite(engine: Engine) -> None:
-    """Let readers go on while one connection writes, and let SQLAlchemy decide where transactions begin.
-
-    The URL may say how long to wait for another program's lock (`?timeout=`).
-    """
+    """Let readers go on while one connection writes, and let SQLAlchemy decide where transactions begin."""
+    # The URL may say how long to wait for another program's lock (`?timeout=`).
     busy_seconds = None if "timeout" in engine.url.query else _BUSY_SECONDS
 
     @event.listens_for(engine, "connect")

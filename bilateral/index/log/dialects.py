@@ -5,15 +5,16 @@ from __future__ import annotations
 import math
 import sqlite3
 from abc import ABC, abstractmethod
+from functools import cache
 from typing import TYPE_CHECKING, Any, ClassVar, Final
 
-from sqlalchemy import BigInteger, and_, cast, extract, func, or_, text
+from sqlalchemy import and_, func, or_, text
 from sqlalchemy.dialects import postgresql, sqlite
 
 from bilateral.index.log.columns import sqlite_integer
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Mapping, Sequence
 
     from sqlalchemy import ColumnElement, Connection, Engine, Table
 
@@ -43,10 +44,6 @@ class Dialect(ABC):
     @abstractmethod
     def insert(self, table: Table) -> Any:
         """Return an insert that knows what to do with keys that the table has."""
-
-    @abstractmethod
-    def now(self) -> ColumnElement[int]:
-        """Return the Unix seconds by the clock of the database, which processes on several machines share."""
 
     @abstractmethod
     def quotient(self, dividend: ColumnElement[Any], divisor: ColumnElement[Any]) -> ColumnElement[Any]:
@@ -82,9 +79,6 @@ class Sqlite(Dialect):
 
     def insert(self, table: Table) -> Any:
         return sqlite.insert(table)
-
-    def now(self) -> ColumnElement[int]:
-        return cast(func.strftime("%s", "now"), BigInteger)
 
     def quotient(self, dividend: ColumnElement[Any], divisor: ColumnElement[Any]) -> ColumnElement[Any]:
         return dividend / divisor
@@ -129,9 +123,6 @@ class Postgres(Dialect):
     def insert(self, table: Table) -> Any:
         return postgresql.insert(table)
 
-    def now(self) -> ColumnElement[int]:
-        return cast(extract("epoch", func.clock_timestamp()), BigInteger)
-
     def quotient(self, dividend: ColumnElement[Any], divisor: ColumnElement[Any]) -> ColumnElement[Any]:
         return func.floor(dividend / divisor)
 
@@ -155,3 +146,15 @@ def dialect_of(database: Connection | Engine) -> Dialect:
 def dialect_named(name: str) -> Dialect:
     """Return the side of an engine by the name that SQLAlchemy gives it."""
     return _DIALECTS[name]
+
+
+def insert_new(connection: Connection, table: Table, rows: Sequence[dict[str, Any]]) -> None:
+    """Insert rows, but for those whose keys the table has already."""
+    if rows:
+        connection.execute(_insert_new(connection.dialect.name, table), list(rows))
+
+
+@cache
+def _insert_new(engine: str, table: Table) -> Any:
+    """Return the insert of `insert_new`. Making it takes as long as inserting a row."""
+    return dialect_named(engine).insert(table).on_conflict_do_nothing()

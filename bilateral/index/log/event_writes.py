@@ -8,9 +8,8 @@ from typing import TYPE_CHECKING, Final
 
 from bilateral.core.events import NewFeedback, ResponseAppended
 from bilateral.index.log import tables as schema
-from bilateral.index.log.background_writes import rows_behind
+from bilateral.index.log.background_writes import Writer, background_rows
 from bilateral.index.log.rows import picker, rows_of
-from bilateral.index.log.writer_thread import Writer
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
@@ -23,7 +22,7 @@ if TYPE_CHECKING:
 _ROWS_AT_ONCE: Final = 4_000
 """Rows of a table that a thread begins to write. Fewer wait for others: each call of the server has its price."""
 
-_PATIENCE: Final = 5.0
+_IDLE_SECONDS: Final = 5.0
 """Seconds without a further write after which a transaction is undone, so that a slow endpoint keeps no lock."""
 
 _IDLE_LIMIT: Final = "SELECT extract(epoch FROM current_setting('idle_in_transaction_session_timeout')::interval)"
@@ -41,16 +40,16 @@ class EventWrites:
 
     Args:
         connection: A connection, in a transaction that holds the chain's cursor.
-        is_behind: True to write in a thread.
+        in_thread: True to write in a thread.
         is_early: True if the transaction must be claimed, see `claim`.
     """
 
-    def __init__(self, engine: Engine, connection: Connection, *, is_behind: bool, is_early: bool = False) -> None:
+    def __init__(self, engine: Engine, connection: Connection, *, in_thread: bool, is_early: bool = False) -> None:
         self._engine = engine
         self._connection = connection
         self._rows = rows_of(connection)
         self._waiting: dict[Table, list[Row]] = defaultdict(list)
-        self._writer = Writer(self._rows, _patience(connection) if is_early else None) if is_behind else None
+        self._writer = Writer(self._rows, _idle_seconds(connection) if is_early else None) if in_thread else None
 
     def add(self, events: EventRows) -> None:
         """Add the events of further blocks."""
@@ -66,10 +65,10 @@ class EventWrites:
         Returns:
             False if the last write was too long ago: the transaction is undone, and the connection closed.
         """
-        is_kept = self._writer is None or self._writer.claim()
-        if not is_kept:
+        is_claimed = self._writer is None or self._writer.claim()
+        if not is_claimed:
             self.close()  # the server may give no second connection
-        return is_kept
+        return is_claimed
 
     def close(self) -> None:
         """Undo what is not committed, and close the connection. No thread is left."""
@@ -105,7 +104,7 @@ class EventWrites:
         if self._writer is None:
             yield self._rows
             return
-        with rows_behind(self._engine, self._writer, chain_id, tables) as rows:
+        with background_rows(self._engine, self._writer, chain_id, tables) as rows:
             yield rows
 
 
@@ -114,7 +113,7 @@ def _ordered(table: Table, rows: list[Row]) -> list[Row]:
     return sorted(rows, key=_BY_AGENT[table]) if table in _BY_AGENT else rows
 
 
-def _patience(connection: Connection) -> float:
+def _idle_seconds(connection: Connection) -> float:
     """Return the seconds to wait for a further write. The server must not end the connection before."""
     limit = float(connection.exec_driver_sql(_IDLE_LIMIT).scalar_one())
-    return min(_PATIENCE, limit / 2) if limit else _PATIENCE
+    return min(_IDLE_SECONDS, limit / 2) if limit else _IDLE_SECONDS

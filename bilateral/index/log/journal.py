@@ -9,7 +9,6 @@ from sqlalchemy import Table, delete, select
 
 from bilateral.index.log import tables as schema
 from bilateral.index.log.packed_rows import packed, unpacked
-from bilateral.index.log.row_changes import Writes
 from bilateral.index.log.rows import Row, Rows, key_columns
 
 if TYPE_CHECKING:
@@ -140,3 +139,40 @@ def undo(rows: Rows, chain_id: int, block: int, tables: Iterable[Table]) -> None
 def forget(connection: Connection, chain_id: int) -> None:
     """Delete the journal of a chain, whose derived tables are rebuilt."""
     connection.execute(delete(schema.journal).where(schema.journal.c.chain_id == chain_id))
+
+
+class Writes:
+    """Changes of rows whose former values are known: what is new is inserted, which costs half of replacing.
+
+    Args:
+        rows: The access to rows.
+    """
+
+    def __init__(self, rows: Rows, table: Table) -> None:
+        self._rows = rows
+        self._table = table
+        self._new: list[Row] = []
+        self._changed: list[Row] = []
+        self._gone: list[Row] = []
+
+    def add(self, key: Row, former: Row | None, row: Row | None) -> None:
+        """Add a change.
+
+        Args:
+            key: The primary key.
+            former: The row as the table holds it; None if it holds no such row.
+            row: The new row; None to delete it.
+        """
+        if row is None:
+            if former is not None:
+                self._gone.append(key)
+        elif former is None:
+            self._new.append(row)
+        elif row != former:
+            self._changed.append(row)
+
+    def write(self) -> None:
+        """Write the changes."""
+        self._rows.delete(self._table, self._gone)
+        self._rows.insert(self._table, self._new)
+        self._rows.replace(self._table, self._changed)

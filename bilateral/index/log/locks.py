@@ -70,13 +70,18 @@ def hold_cursors(connection: Connection) -> None:
         connection: The connection, in a transaction that is about to end.
     """
     if dialect_of(connection).has_server:  # one statement for all chains: each would be a way to the server and back
-        held = text("SELECT pg_advisory_xact_lock_shared(:first + chain_id % :chains) FROM chain ORDER BY chain_id")
-        connection.execute(held, {"first": _FIRST, "chains": _CHAINS}).all()
+        locks = text("SELECT pg_advisory_xact_lock_shared(:first + chain_id % :chains) FROM chain ORDER BY chain_id")
+        connection.execute(locks, {"first": _FIRST, "chains": _CHAINS}).all()
 
 
 def hold_cursor(connection: Connection, chain_id: int) -> None:
     """Keep the cursor of one chain where it is until the end of the transaction. See `hold_cursors`."""
     dialect_of(connection).lock(connection, _lock_of(chain_id), is_shared=True)
+
+
+def wait_for_locks(connection: Connection) -> None:
+    """Wait without a limit for the locks of a transaction: other workers of the index hold some for minutes."""
+    dialect_of(connection).set_local(connection, "lock_timeout", "0")
 
 
 def _lock_of(chain_id: int) -> int:

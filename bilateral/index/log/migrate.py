@@ -9,8 +9,8 @@ from alembic import command
 from alembic.config import Config
 
 from bilateral.index.log.dialects import dialect_of
-from bilateral.index.log.lock_waits import wait_for_locks
-from bilateral.index.log.revisions import require_known_revision, stored_revision
+from bilateral.index.log.locks import wait_for_locks
+from bilateral.index.log.revisions import require_supported_revision, stored_revision
 
 if TYPE_CHECKING:
     from sqlalchemy import Connection
@@ -33,7 +33,7 @@ def upgrade_within(connection: Connection, revision: str = "head") -> str | None
     wait_for_locks(connection)  # another process may migrate for minutes
     dialect_of(connection).lock(connection, _ADVISORY_LOCK)
     before = stored_revision(connection)
-    require_known_revision(before)
+    require_supported_revision(before)
     config = Config()
     config.set_main_option("script_location", str(_MIGRATIONS).replace("%", "%%"))
     config.attributes["connection"] = connection

@@ -13,8 +13,8 @@ from bilateral.index.log import tables as schema
 if TYPE_CHECKING:
     from sqlalchemy import Connection
 
-_UNRELEASED: Final = re.compile(r"0\d{3}")
-"""The versions of the tables before the first release: 0001 and on. Those of releases have no zero in front."""
+_UNRELEASED: Final = re.compile(r"0\d{3}|[1-4]")
+"""The versions of the tables before the first release. Those of releases have a dot."""
 
 _REBUILD: Final = "they are from before the first release, so delete the database or name another, and index again"
 
@@ -26,7 +26,7 @@ def stored_revision(connection: Connection) -> str | None:
     return connection.execute(text("SELECT version_num FROM alembic_version")).scalar_one_or_none()
 
 
-def require_known_revision(revision: str | None) -> None:
+def require_supported_revision(revision: str | None) -> None:
     """Check that this package knows a version of the tables.
 
     Raises:
@@ -47,6 +47,6 @@ def require_current_revision(revision: str | None) -> None:
         OlderSchemaError: They wait for `bilateral index schema`, or there are none.
         NewerSchemaError: A newer version of this package made them.
     """
-    require_known_revision(revision)
+    require_supported_revision(revision)
     if revision != schema.REVISION:
         raise OlderSchemaError(revision or "none", schema.REVISION)

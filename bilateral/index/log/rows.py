@@ -12,7 +12,7 @@ from abc import ABC, abstractmethod
 from contextlib import contextmanager
 from functools import cache
 from operator import itemgetter
-from typing import TYPE_CHECKING, Any, ClassVar, Final, TypeAlias, cast
+from typing import TYPE_CHECKING, Any, Final, TypeAlias, cast
 
 from sqlalchemy.dialects import postgresql
 from sqlalchemy.exc import DBAPIError
@@ -44,7 +44,6 @@ class Rows(ABC):
     """
 
     _distinct = ""
-    _of_bytes: ClassVar[Mapping[str, bool]] = {}
 
     def __init__(self, connection: Connection) -> None:
         self.connection = connection
@@ -55,22 +54,9 @@ class Rows(ABC):
             rows: list[Row] = self._cursor().execute(query).fetchall()
         return rows
 
-    def _cursor(self, **options: bool) -> Any:
+    def _cursor(self) -> Any:
         """Return a new cursor of the driver."""
-        return cast("Any", self.connection.connection.driver_connection).cursor(**options)
-
-    def bytes_of(self, table: Table, column: str, key: Sequence[int]) -> bytes | None:
-        """Return the bytes in a row. PostgreSQL gives them in binary form: reading text takes six times as long.
-
-        Args:
-            table: The table, without partitions.
-            key: The primary key of a row that exists.
-        """
-        where = " AND ".join(f'"{name}" = {value:d}' for name, value in zip(key_columns(table), key, strict=True))
-        query = f'SELECT "{column}" FROM "{table.name}" WHERE {where}'
-        with _sqlalchemy_errors(self.connection, query):
-            (content,) = self._cursor(**self._of_bytes).execute(query).fetchone()
-        return cast("bytes | None", content)
+        return cast("Any", self.connection.connection.driver_connection).cursor()
 
     def values_after(self, table: Table, columns: Sequence[str], chain_id: int, block: int) -> set[Row]:
         """Return the combinations of values of some columns in the rows of a chain's later blocks.
@@ -85,7 +71,7 @@ class Rows(ABC):
             cursor = self._cursor().execute(query)
             while some := cursor.fetchmany(_ROWS_AT_ONCE):
                 existing.update(some)
-        return set(widened(list(existing), wide_positions(table, tuple(columns))))
+        return set(widened(list(existing), _wide_positions(table, tuple(columns))))
 
     def of_blocks(self, table: Table, chain_id: int, first: int, last: int, columns: Collection[str] = ()) -> list[Row]:
         """Return the rows of a table of events for a range of blocks, in the order of the chain.
@@ -101,7 +87,7 @@ class Rows(ABC):
         )
         where = f"chain_id = {chain_id:d} AND block_number BETWEEN {first:d} AND {last:d}"
         query = f'SELECT {names} FROM "{self._place(table, chain_id)}" WHERE {where} ORDER BY block_number, log_index'
-        return widened(self._fetched(query), [at for at in wide_positions(table) if read[at]])
+        return widened(self._fetched(query), [at for at in _wide_positions(table) if read[at]])
 
     def delete_after(self, table: Table, chain_id: int, block: int) -> int:
         """Delete the rows of a chain's later blocks, and return their number."""
@@ -117,7 +103,7 @@ class Rows(ABC):
     def insert(self, table: Table, rows: Sequence[Row]) -> None:
         """Insert rows with keys that the table does not have."""
 
-    def insert_unless_known(self, table: Table, values: Mapping[str, Any]) -> bool:
+    def insert_if_absent(self, table: Table, values: Mapping[str, Any]) -> bool:
         """Insert a row, unless the table has one with its key.
 
         Returns:
@@ -134,7 +120,7 @@ class Rows(ABC):
     def delete(self, table: Table, keys: Sequence[Row]) -> None:
         """Delete the rows with these primary keys; keys that the table does not have are ignored."""
 
-    def learn(self, chain_id: int, tables: Iterable[Table]) -> None:  # noqa: B027  # SQLite looks keys up without it
+    def analyze(self, chain_id: int, tables: Iterable[Table]) -> None:  # noqa: B027  # SQLite looks keys up without it
         """Let the engine learn how many rows of a chain tables have, so that it looks keys up in the right index."""
 
     def select(self, table: Table, columns: Sequence[str], keys: Iterable[Row]) -> list[Row]:
@@ -147,15 +133,15 @@ class Rows(ABC):
         Returns:
             Whole rows, in no order.
         """
-        wanted = list(keys)
-        if not wanted:
+        key_rows = list(keys)
+        if not key_rows:
             return []
-        name = self._wanted(table, tuple(columns), wanted)
+        name = self._fill_keys(table, tuple(columns), key_rows)
         # CROSS JOIN makes SQLite go through the wanted keys, and look each up in the other table's index.
         on = " AND ".join(f'found."{column}" = wanted."{column}"' for column in columns)
-        place = self._place(table, wanted[0][0])
+        place = self._place(table, key_rows[0][0])
         query = f'SELECT found.* FROM {name} wanted CROSS JOIN "{place}" found WHERE {on}'
-        return widened(self._fetched(query), wide_positions(table))
+        return widened(self._fetched(query), _wide_positions(table))
 
     def last_times(self, table: Table, columns: Sequence[str], keys: Iterable[Row]) -> list[Row]:
         """Return the block time of the last event with each of several combinations of values.
@@ -168,20 +154,20 @@ class Rows(ABC):
         Returns:
             The combinations that have events, each with the time behind it.
         """
-        wanted, columns = list(keys), tuple(columns)
-        if not wanted:
+        key_rows, columns = list(keys), tuple(columns)
+        if not key_rows:
             return []
-        name = self._wanted(table, columns, wanted)
+        name = self._fill_keys(table, columns, key_rows)
         on = " AND ".join(f'found."{column}" = wanted."{column}"' for column in columns)
         key = ", ".join(f'wanted."{column}"' for column in columns)
         query = (
             f"SELECT {key}, max(found.block_time) FROM {name} wanted "
-            f'CROSS JOIN "{self._place(table, wanted[0][0])}" found WHERE {on} GROUP BY {key}'
+            f'CROSS JOIN "{self._place(table, key_rows[0][0])}" found WHERE {on} GROUP BY {key}'
         )
-        return widened(self._fetched(query), wide_positions(table, columns))
+        return widened(self._fetched(query), _wide_positions(table, columns))
 
     @abstractmethod
-    def _wanted(self, table: Table, columns: tuple[str, ...], keys: Sequence[Row]) -> str:
+    def _fill_keys(self, table: Table, columns: tuple[str, ...], keys: Sequence[Row]) -> str:
         """Fill a temporary table with combinations of values, and return its name."""
 
 
@@ -221,7 +207,7 @@ def key_columns(table: Table) -> tuple[str, ...]:
 
 
 @cache
-def wide_positions(table: Table, columns: tuple[str, ...] | None = None) -> tuple[int, ...]:
+def _wide_positions(table: Table, columns: tuple[str, ...] | None = None) -> tuple[int, ...]:
     """Return the positions of the columns that may hold more than 64 bits."""
     names = columns or tuple(table.c.keys())
     return tuple(at for at, name in enumerate(names) if isinstance(table.c[name].type, WideInteger))
@@ -256,18 +242,18 @@ class SqliteRows(Rows):
         if keys:
             names = key_columns(table)
             where = " AND ".join(f'"{name}" = ?' for name in names)
-            self._execute(f'DELETE FROM "{table.name}" WHERE {where}', narrowed(keys, wide_positions(table, names)))
+            self._execute(f'DELETE FROM "{table.name}" WHERE {where}', narrowed(keys, _wide_positions(table, names)))
 
-    def _wanted(self, table: Table, columns: tuple[str, ...], keys: Sequence[Row]) -> str:
+    def _fill_keys(self, table: Table, columns: tuple[str, ...], keys: Sequence[Row]) -> str:
         name, create = _temporary_table(table, columns, self.connection.dialect, "wanted")
         self.connection.exec_driver_sql(create)
         self.connection.exec_driver_sql(f"DELETE FROM {name}")
-        self._fill("INSERT", name, narrowed(keys, wide_positions(table, columns)))
+        self._fill("INSERT", name, narrowed(keys, _wide_positions(table, columns)))
         return name
 
     def _write(self, verb: str, table: Table, rows: Sequence[Row]) -> None:
         if rows:
-            self._fill(verb, table.name, narrowed(rows, wide_positions(table)))
+            self._fill(verb, table.name, narrowed(rows, _wide_positions(table)))
 
     def _fill(self, verb: str, name: str, rows: Sequence[Row]) -> None:
         """Write whole rows."""
@@ -280,7 +266,6 @@ class SqliteRows(Rows):
 class PostgresRows(Rows):
     """Rows of PostgreSQL, by COPY. All rows and keys of one call are of one chain, which comes first in them."""
 
-    _of_bytes: ClassVar[Mapping[str, bool]] = {"binary": True}
     _distinct = "DISTINCT "  # SQLite would read a whole index for it, and its cursor needs no memory without it
 
     def __init__(self, connection: Connection) -> None:
@@ -294,12 +279,12 @@ class PostgresRows(Rows):
     def _place(self, table: Table, chain_id: int) -> str:
         return place_in_postgres(table, chain_id)
 
-    def _cursor(self, **options: bool) -> Any:
+    def _cursor(self) -> Any:
         """See `Rows._cursor`. Its numbers are integers: a Decimal for each would cost more than to read it."""
-        from bilateral.index.log.loaders import IntegerLoader  # noqa: PLC0415  # as above
+        from psycopg.types.numeric import IntLoader  # noqa: PLC0415  # as above
 
-        cursor = super()._cursor(**options)
-        cursor.adapters.register_loader("numeric", IntegerLoader)
+        cursor = super()._cursor()
+        cursor.adapters.register_loader("numeric", IntLoader)
         return cursor
 
     def insert(self, table: Table, rows: Sequence[Row]) -> None:
@@ -311,11 +296,11 @@ class PostgresRows(Rows):
             return
         columns, key = tuple(table.c.keys()), key_columns(table)
         name = self._fill(table, columns, rows, "new")
-        others = [column for column in columns if column not in key]
-        action = ", ".join(f'"{column}" = EXCLUDED."{column}"' for column in others)
+        rest = [column for column in columns if column not in key]
+        action = ", ".join(f'"{column}" = EXCLUDED."{column}"' for column in rest)
         self.connection.exec_driver_sql(
             f'INSERT INTO "{self._place(table, rows[0][0])}" SELECT * FROM {name} ON CONFLICT ({_names(key)}) '
-            + (f"DO UPDATE SET {action}" if others else "DO NOTHING")
+            + (f"DO UPDATE SET {action}" if rest else "DO NOTHING")
         )
 
     def delete(self, table: Table, keys: Sequence[Row]) -> None:
@@ -327,12 +312,12 @@ class PostgresRows(Rows):
                 f'DELETE FROM "{self._place(table, keys[0][0])}" kept USING {name} gone WHERE {on}'
             )
 
-    def learn(self, chain_id: int, tables: Iterable[Table]) -> None:
+    def analyze(self, chain_id: int, tables: Iterable[Table]) -> None:
         """See `Rows.learn`. A small sample suffices: the tables' indexes differ by orders of magnitude."""
         self.connection.exec_driver_sql("SET LOCAL default_statistics_target = 10")
         self.connection.exec_driver_sql("ANALYZE " + _names(self._place(table, chain_id) for table in tables))
 
-    def _wanted(self, table: Table, columns: tuple[str, ...], keys: Sequence[Row]) -> str:
+    def _fill_keys(self, table: Table, columns: tuple[str, ...], keys: Sequence[Row]) -> str:
         return self._fill(table, columns, keys, "wanted")
 
     def _fill(self, table: Table, columns: tuple[str, ...], rows: Sequence[Row], suffix: str) -> str:

@@ -14,13 +14,12 @@ from sqlalchemy import delete, select, update
 
 from bilateral.index.errors import CursorMovedError
 from bilateral.index.log import tables as schema
-from bilateral.index.log.background_writes import pays_behind
+from bilateral.index.log.background_writes import pays_in_thread
 from bilateral.index.log.batches import Block
 from bilateral.index.log.event_writes import EventWrites
 from bilateral.index.log.head import HeadNotes
 from bilateral.index.log.journal import Journal, forget, undo
-from bilateral.index.log.lock_waits import wait_for_locks
-from bilateral.index.log.locks import own_cursor
+from bilateral.index.log.locks import own_cursor, wait_for_locks
 from bilateral.index.log.partitions import create_partitions
 from bilateral.index.log.places import require_place
 from bilateral.index.log.projection import Append, Progress, Projection, Removal
@@ -36,7 +35,7 @@ if TYPE_CHECKING:
 JOURNAL_BLOCKS: Final = 128
 """Blocks below the head for which a rollback needs no rebuilding of derived tables."""
 
-_LEARN_AT: Final = tuple(2_000 * 4**power for power in range(12))
+_ANALYZE_AT: Final = tuple(2_000 * 4**power for power in range(12))
 """Stored logs at which the engine learns the sizes of tables anew."""
 
 _CHECKPOINT_BLOCKS: Final = 256
@@ -91,7 +90,7 @@ class ChainStore:
             of_projections = (table for projection in self._projections for table in projection.tables)
             create_partitions(connection, self.chain_id, (*schema.LOG_TABLES, *of_projections))
             rows = rows_of(connection)
-            if rows.insert_unless_known(table, values):
+            if rows.insert_if_absent(table, values):
                 rows.insert(schema.block, [(self.chain_id, block.number, block.hash)])
 
     def append(self, cursor: Block, batch: Batch, writes: EventWrites | None = None) -> None:
@@ -105,7 +104,7 @@ class ChainStore:
             CursorMovedError: Another worker moved the cursor. Nothing was stored.
         """
         if writes is None or not writes.claim():
-            writes = self._begin_writes(cursor, is_behind=pays_behind(self.engine, batch.count))
+            writes = self._begin_writes(cursor, in_thread=pays_in_thread(self.engine, batch.count))
             writes.add(batch.rows)
         journal_from = max(cursor.number + 1, batch.head - JOURNAL_BLOCKS + 1)
         with writes.transaction() as connection:
@@ -132,9 +131,9 @@ class ChainStore:
             stored = self._move(connection, cursor, values)
             for projection in self._projections:
                 projection.finish(step)
-            if any(stored - batch.count < size <= stored for size in _LEARN_AT):
+            if any(stored - batch.count < size <= stored for size in _ANALYZE_AT):
                 # Partitions alone: tables that chains share are not this worker's.
-                step.rows.learn(self.chain_id, [table for table in self._reads if schema.is_partitioned(table)])
+                step.rows.analyze(self.chain_id, [table for table in self._reads if schema.is_partitioned(table)])
             self._prune(connection, batch.end.number - JOURNAL_BLOCKS)
             self._thin(connection, cursor.number - JOURNAL_BLOCKS, batch.end.number - JOURNAL_BLOCKS)
             own_cursor(connection, self.chain_id)
@@ -155,8 +154,8 @@ class ChainStore:
         Raises:
             CursorMovedError: Another worker moved the cursor.
         """
-        pays = pays_behind(self.engine, count)
-        return self._begin_writes(cursor, is_behind=True, is_early=True) if pays else None
+        pays = pays_in_thread(self.engine, count)
+        return self._begin_writes(cursor, in_thread=True, is_early=True) if pays else None
 
     def _begin_writes(self, cursor: Block, **options: bool) -> EventWrites:
         """Begin a transaction that holds the cursor. See `_hold`."""
@@ -264,7 +263,7 @@ class ChainStore:
         self._move(connection, cursor, {"updated_at": schema.chain.c.updated_at})
 
     def _move(self, connection: Connection, cursor: Block, values: dict[Any, Any]) -> int:
-        """Move the cursor, if it still is where the caller knows it."""
+        """Move the cursor, if it still is where the caller knows it, and return the number of stored logs."""
         table = schema.chain
         moved = connection.execute(
             update(table)
@@ -294,11 +293,15 @@ class ChainStore:
     def _thin(self, connection: Connection, first: int, before: int) -> None:
         """Forget most checkpoints among blocks that have become deep: one of each `_CHECKPOINT_BLOCKS` stays."""
         table, start = schema.block, max(first - first % _CHECKPOINT_BLOCKS, 0)
-        known = (table.c.chain_id == self.chain_id) & (table.c.block_number >= start) & (table.c.block_number < before)
-        numbers = sorted(connection.execute(select(table.c.block_number).where(known)).scalars())
-        kept = {number // _CHECKPOINT_BLOCKS: number for number in numbers}  # the last one of each
-        gone = [(self.chain_id, number) for number in numbers if kept[number // _CHECKPOINT_BLOCKS] != number]
-        rows_of(connection).delete(table, gone)
+        is_deep = (
+            (table.c.chain_id == self.chain_id) & (table.c.block_number >= start) & (table.c.block_number < before)
+        )
+        numbers = sorted(connection.execute(select(table.c.block_number).where(is_deep)).scalars())
+        last_of_span = {number // _CHECKPOINT_BLOCKS: number for number in numbers}  # the last one of each
+        thinned = [
+            (self.chain_id, number) for number in numbers if last_of_span[number // _CHECKPOINT_BLOCKS] != number
+        ]
+        rows_of(connection).delete(table, thinned)
 
 
 def _cursor_columns(block: Block) -> dict[Any, Any]:

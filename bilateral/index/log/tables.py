@@ -61,8 +61,11 @@ if TYPE_CHECKING:
 
     from bilateral.core.events import Event
 
-REVISIONS: Final = ("1", "2", "3", "4")
-"""The versions of the tables that this package knows, the oldest first. Each has a migration."""
+REVISIONS: Final = ("1.0",)
+"""The versions of the tables that this package can migrate, the oldest first. Each has a migration.
+
+They have a dot, as no version before the first release had: those were 0001 to 0028, and 1 to 4.
+"""
 
 REVISION: Final = REVISIONS[-1]
 """The version of the tables that this package reads and writes."""

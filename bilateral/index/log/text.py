@@ -13,7 +13,7 @@ _REPLACEMENT: Final = "\N{REPLACEMENT CHARACTER}"
 MAX_KEY_BYTES: Final = 400
 """The longest text in a key of a derived table. An index of PostgreSQL refuses keys of more than 2,704 bytes."""
 
-_KEPT_CHARACTERS: Final = 64  # enough to tell texts apart by eye; with the hash, 323 bytes at most
+_PREFIX_CHARACTERS: Final = 64  # enough to tell texts apart by eye; with the hash, 323 bytes at most
 
 
 def storable(text: ChainText) -> str:
@@ -37,7 +37,7 @@ def key_text(text: str) -> str:
     """
     if 4 * len(text) <= MAX_KEY_BYTES or len(raw := text.encode()) <= MAX_KEY_BYTES:
         return text
-    return f"{text[:_KEPT_CHARACTERS]}…{sha256(raw).hexdigest()}"
+    return f"{text[:_PREFIX_CHARACTERS]}…{sha256(raw).hexdigest()}"
 
 
 def padded_text(tag: bytes) -> str:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Final
 from sqlalchemy import Column, MetaData, Table, except_, func, insert, intersect, select
 
 from bilateral.index.log import tables as schema
-from bilateral.index.log.lock_waits import wait_for_locks
+from bilateral.index.log.locks import wait_for_locks
 from bilateral.index.log.rows import key_columns
 from bilateral.index.projections import DERIVED_TABLES, PROJECTIONS
 

@@ -5,19 +5,18 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from sqlalchemy import func, select
+from sqlalchemy import select
 
 from bilateral.core.values.times import moment
 from bilateral.index.files.projection import count_files
 from bilateral.index.log import tables as schema
 from bilateral.index.log.database import snapshot
 from bilateral.index.standing.notes import StandingsState, standings_states
-from bilateral.index.tables.backfill import backfill_range
 
 if TYPE_CHECKING:
     from datetime import datetime
 
-    from sqlalchemy import Connection, Engine
+    from sqlalchemy import Engine
 
 
 @dataclass(frozen=True)
@@ -41,8 +40,6 @@ class ChainStatus:
         files_loaded: The number of those that are stored and read.
         files_malformed: The number of those that are stored, but are not of their format.
         files_failed: The number of those that no fetch could load.
-        ranges_claimed: The number of ranges that helpers of a backfill read now.
-        ranges_filled: The number of those that wait for the worker.
         standings: The state of its standings: their block, age, and why the last analysis failed.
     """
 
@@ -64,8 +61,6 @@ class ChainStatus:
     files_loaded: int
     files_malformed: int
     files_failed: int
-    ranges_claimed: int
-    ranges_filled: int
     standings: StandingsState
 
 
@@ -75,7 +70,6 @@ def chain_statuses(engine: Engine) -> list[ChainStatus]:
     with snapshot(engine) as connection:
         rows = connection.execute(select(table).order_by(table.c.chain_id)).mappings().all()
         standings = standings_states(connection)
-        ranges = _ranges(connection)
         files = {row["chain_id"]: count_files(connection, row["chain_id"]) for row in rows}
     return [
         ChainStatus(
@@ -95,17 +89,8 @@ def chain_statuses(engine: Engine) -> list[ChainStatus]:
             ),
             last_reorganization_depth=row["last_reorganization_depth"],
             problem=row["problem"],
-            ranges_claimed=ranges.get((row["chain_id"], False), 0),
-            ranges_filled=ranges.get((row["chain_id"], True), 0),
             standings=standings.get(row["chain_id"], StandingsState()),
             **{f"files_{state}": count for state, count in files[row["chain_id"]].items()},
         )
         for row in rows
     ]
-
-
-def _ranges(connection: Connection) -> dict[tuple[int, bool], int]:
-    """Return the number of ranges of helpers by chain, and by whether they are filled."""
-    is_filled = backfill_range.c.content.is_not(None)
-    query = select(backfill_range.c.chain_id, is_filled, func.count()).group_by(backfill_range.c.chain_id, is_filled)
-    return {(chain_id, bool(filled)): count for chain_id, filled, count in connection.execute(query)}

@@ -75,9 +75,7 @@ def _head(connection: Connection, chain_id: int) -> int:
 
 
 def _note(connection: Connection, chain_id: int, first: int, seen: int) -> None:
-    rows_of(connection).insert_unless_known(
-        late_payment, {"chain_id": chain_id, "first_block": first, "seen_block": seen}
-    )
+    rows_of(connection).insert_if_absent(late_payment, {"chain_id": chain_id, "first_block": first, "seen_block": seen})
 
 
 def forget_payments_after(connection: Connection, chain_id: int, block: int, hash_: bytes) -> None:

@@ -191,7 +191,7 @@ class PaymentStore:
         start["confirmations"] = self.terms.confirmations
         values = {**start, "changed_at": int(time.time())}
         if row is None:
-            rows_of(connection).insert_unless_known(table, {"chain_id": self.chain_id, **values})
+            rows_of(connection).insert_if_absent(table, {"chain_id": self.chain_id, **values})
         else:
             is_former = (table.c.chain_id == self.chain_id) & (table.c.terms == row.terms)
             if not connection.execute(update(table).where(is_former).values(values)).rowcount:

@@ -28,8 +28,8 @@ from bilateral.core.values.bounds import lower_bound, scale_of_tag, share_of_sca
 from bilateral.core.values.units import units_of
 from bilateral.index.log import tables as schema
 from bilateral.index.log.history import stored_batches
+from bilateral.index.log.journal import Writes
 from bilateral.index.log.projection import Append, Progress, Projection, Removal
-from bilateral.index.log.row_changes import Writes
 from bilateral.index.log.rows import key_columns, picker, rows_of
 from bilateral.index.log.text import key_text, padded_text
 from bilateral.index.ratings import tables as rating_tables

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 from sqlalchemy import select
 
-from bilateral.index.log.inserts import insert_new
+from bilateral.index.log.dialects import insert_new
 from bilateral.index.search.tables import known_word, word_trigram
 from bilateral.index.search.words import LEARNT_LENGTHS, trigrams
 

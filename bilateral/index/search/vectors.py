@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Final
 from sqlalchemy import delete, or_, select
 
 from bilateral.index.files import tables as files
-from bilateral.index.log.inserts import insert_new
+from bilateral.index.log.dialects import insert_new
 from bilateral.index.search.meaning import MODEL, has_model, vector_row
 from bilateral.index.search.tables import registration_vector, registration_words
 

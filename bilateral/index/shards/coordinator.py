@@ -12,7 +12,7 @@ from sqlalchemy.exc import DBAPIError
 from bilateral.index.changes.tables import TABLES as FEED_TABLES
 from bilateral.index.log.database import parsed_url
 from bilateral.index.log.dialects import dialect_of
-from bilateral.index.log.lock_waits import wait_for_locks
+from bilateral.index.log.locks import wait_for_locks
 from bilateral.index.log.places import PARTS, PLAIN, SERVED, Placed, has_schema
 from bilateral.index.log.tables import registry
 from bilateral.index.shards.errors import ShardError

@@ -17,7 +17,6 @@ from bilateral.index.projections import PARTITIONED_TABLES
 from bilateral.index.search import tables as search
 from bilateral.index.standing import standing_tables as standings
 from bilateral.index.standing import tables as analysis
-from bilateral.index.tables import backfill
 
 if TYPE_CHECKING:
     from sqlalchemy import Table
@@ -30,7 +29,6 @@ CHAIN_TABLES: Final[tuple[Table, ...]] = (
     *standings.metadata.tables.values(),
     *(payments.payment_cursor, *payments.CHAIN_TABLES, payments.late_payment),
     agent_activity,
-    *backfill.metadata.tables.values(),
 )
 """Tables whose rows are of one chain, but for those of the change feed.
 

@@ -7,11 +7,11 @@ from typing import TYPE_CHECKING
 
 from sqlalchemy import text
 
+from bilateral.index.log import tables as schema
 from bilateral.index.log.database import connect_engine
 from bilateral.index.log.migrate import upgrade_within
 from bilateral.index.log.places import PARTS, SERVED, has_schema
 from bilateral.index.log.revisions import stored_revision
-from bilateral.index.log.tables import REVISION
 from bilateral.index.shards.coordinator import hold_places, join, number_of, split
 from bilateral.index.shards.served import serve, serve_shared
 from bilateral.index.shards.servers import of_shard, opened_shards, read_shards, update_shards
@@ -63,9 +63,9 @@ def upgrade_shards(url: str | None, shards: Mapping[str, Shard]) -> list[Migrate
             for name, shard in shards.items():
                 number = number_of(connection, name) if is_split else None
                 with of_shard(name):
-                    migrated.append(Migrated(name, _upgrade_shard(shard.url, number), REVISION))
+                    migrated.append(Migrated(name, _upgrade_shard(shard.url, number), schema.REVISION))
             before = stored_revision(connection)
-            is_older = is_split and before != REVISION
+            is_older = is_split and before != schema.REVISION
             if is_older:
                 join(connection)
             upgrade_within(connection)
@@ -75,7 +75,7 @@ def upgrade_shards(url: str | None, shards: Mapping[str, Shard]) -> list[Migrate
                     read_shards(connection, engines, shards)  # readers see the tables of before until the commit
         if not is_older:
             update_shards(url, shards)
-        return [*migrated, Migrated("coordinator", before, REVISION)]
+        return [*migrated, Migrated("coordinator", before, schema.REVISION)]
     finally:
         coordinator.dispose()
 
@@ -86,7 +86,7 @@ def _upgrade_shard(url: str, number: int | None) -> str | None:
     try:
         with engine.begin() as connection:
             before = stored_revision(connection)
-            if before == REVISION:
+            if before == schema.REVISION:
                 return before
             is_served = number is not None and has_schema(connection, SERVED)
             if is_served:

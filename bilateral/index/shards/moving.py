@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Final
 from sqlalchemy import text
 
 from bilateral.index.log.database import open_database, snapshot
-from bilateral.index.log.lock_waits import wait_for_locks
+from bilateral.index.log.locks import wait_for_locks
 from bilateral.index.log.places import Placed
 from bilateral.index.shards.coordinator import (
     connect_shard,

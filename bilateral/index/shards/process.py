@@ -128,23 +128,13 @@ class _Openings:
         self._down.add(name)
 
 
-def on_each_shard(
-    settings: IndexSettings, stop: threading.Event, work: Callable[..., bool], *, waits: bool = False, **options: Any
+def _on_each_shard(
+    settings: IndexSettings, stop: threading.Event, work: Callable[..., bool], *, until_head: bool
 ) -> bool:
-    """Do the work of a process on each shard at once, and wait for all.
-
-    Args:
-        settings: The settings of all shards.
-        stop: Set to end the process.
-        work: The work: `follow_chains`, or `fill_chains` of helpers.
-        waits: True to wait for shards that do not answer at the start, while another one does.
-
-    Returns:
-        True if it was done everywhere; False if the process was stopped before.
-    """
+    """Do some work on each shard at once, and return True once it is done everywhere."""
     by_shard = settings_of_shards(settings)
     ends = {name: threading.Event() for name in by_shard}  # the end of one shard's work is not that of the others
-    openings = _Openings({name: settings.shards[name] for name in by_shard}, waits=waits)
+    openings = _Openings({name: settings.shards[name] for name in by_shard}, waits=not until_head)
     is_done: dict[str, bool] = dict.fromkeys(by_shard, False)
     failures: list[Exception] = []
 
@@ -152,10 +142,10 @@ def on_each_shard(
         try:
             with ExitStack() as stack:
                 if (engine := openings.open(stack, name, ends[name])) is not None:
-                    is_done[name] = work(engine, by_shard[name], stop=ends[name], **options)
+                    is_done[name] = work(engine, by_shard[name], stop=ends[name], until_head=until_head)
         except Exception as failure:  # noqa: BLE001  # it is raised when all have ended
             failures.append(failure)
-            if not options.get("until_head"):
+            if not until_head:
                 stop.set()
 
     threads = [threading.Thread(target=partial(run, name), daemon=True) for name in by_shard]
@@ -215,7 +205,7 @@ def follow_shards(engine: Engine, settings: IndexSettings, *, stop: threading.Ev
     numbering = threading.Thread(target=keep_numbered, args=(engine, over), name="numbering", daemon=True)
     numbering.start()
     try:
-        return on_each_shard(settings, stop, work, waits=not until_head, until_head=until_head)
+        return _on_each_shard(settings, stop, work, until_head=until_head)
     finally:
         over.set()
         numbering.join()

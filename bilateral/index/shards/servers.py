@@ -10,7 +10,7 @@ from sqlalchemy.exc import DBAPIError
 
 from bilateral.index.errors import DatabaseUnavailableError, OlderSchemaError
 from bilateral.index.log.database import open_database, unavailable
-from bilateral.index.log.lock_waits import wait_for_locks
+from bilateral.index.log.locks import wait_for_locks
 from bilateral.index.log.places import Placed, holds
 from bilateral.index.shards.coordinator import (
     connect_shard,
@@ -78,7 +78,8 @@ def of_shard(name: str) -> Iterator[None]:
     except DatabaseUnavailableError as problem:
         raise DatabaseUnavailableError(f"shard {name}: {problem}") from None
     except OlderSchemaError as problem:
-        raise ShardError(name, f"{problem} --settings") from None
+        command = "bilateral index schema"
+        raise ShardError(name, str(problem).replace(command, f"{command} --settings")) from None
 
 
 def update_shards(url: str | None, shards: Mapping[str, Shard], *, adopts: bool = False) -> list[Placed]:

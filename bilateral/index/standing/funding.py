@@ -15,7 +15,7 @@ from bilateral.core.identifiers import checksummed
 from bilateral.index.chain.checks import ENDPOINT_FAILURES
 from bilateral.index.chain.quantities import amount, quantity, word
 from bilateral.index.log import tables as schema
-from bilateral.index.log.inserts import insert_new
+from bilateral.index.log.dialects import insert_new
 from bilateral.index.standing.accounts import accounts_without_funding
 from bilateral.index.standing.tables import FundingState, funding
 

@@ -1,4 +1,4 @@
-"""Create the tables and views of version 1, as their modules describe them today.
+"""Create the tables and views of version 1.0, as their modules describe them today.
 
 A change of these tables is a further migration, which does nothing in new databases: this one has made the change.
 """
@@ -9,6 +9,7 @@ from alembic import op
 
 from bilateral.index.agents import tables as agents
 from bilateral.index.changes import tables as changes
+from bilateral.index.changes import webhook_tables as webhooks
 from bilateral.index.files import tables as files
 from bilateral.index.log import tables as schema
 from bilateral.index.payments import tables as payments
@@ -18,14 +19,26 @@ from bilateral.index.standing import standing_tables as standings
 from bilateral.index.standing import tables as analysis
 from bilateral.x402.aggregator import tables as aggregator
 
-revision = "1"
+revision = "1.0"
 down_revision = None
 
 
 def upgrade() -> None:
     """Create the tables and views."""
     connection = op.get_bind()
-    for tables in (schema, agents, ratings, files, analysis, aggregator, search, payments, standings, changes):
+    for tables in (
+        schema,
+        agents,
+        ratings,
+        files,
+        analysis,
+        aggregator,
+        search,
+        payments,
+        standings,
+        changes,
+        webhooks,
+    ):
         tables.metadata.create_all(connection, checkfirst=False)
     for name, query in {**schema.VIEWS, **files.VIEWS}.items():
         op.execute(f'CREATE VIEW "{name}" AS {query}')

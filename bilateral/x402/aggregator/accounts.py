@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from sqlalchemy import select, update
 
-from bilateral.index.log.inserts import insert_into, insert_new
+from bilateral.index.log.dialects import dialect_of, insert_new
 from bilateral.x402.aggregator.tables import sponsor, sponsor_day
 
 if TYPE_CHECKING:
@@ -46,5 +46,5 @@ def spend(connection: Connection, chain: SponsoredChain, day: int, wei: int, *, 
 
 def add_count(connection: Connection, table: Table, key: Mapping[str, Any], name: str, count: int) -> None:
     """Add to a counter."""
-    insert = insert_into(connection, table).values(**key, **{name: count})
+    insert = dialect_of(connection).insert(table).values(**key, **{name: count})
     connection.execute(insert.on_conflict_do_update(index_elements=list(key), set_={name: table.c[name] + count}))

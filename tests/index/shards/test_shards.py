@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import re
+import shutil
 import signal
 import threading
 from contextlib import ExitStack, contextmanager
@@ -18,6 +19,7 @@ from sqlalchemy.exc import DBAPIError
 from bilateral.core.errors import InvalidArgumentError
 from bilateral.core.events import NewFeedback
 from bilateral.index.errors import DatabaseUnavailableError, OlderSchemaError
+from bilateral.index.log import migrate
 from bilateral.index.log import tables as schema
 from bilateral.index.log.batches import Block
 from bilateral.index.log.database import named_database_errors, upgrade
@@ -305,29 +307,50 @@ def test_server_without_postgres_fdw_cannot_be_a_coordinator(settings, fresh_pos
     assert str(caught.value).startswith("the server of the coordinator lacks postgres_fdw: install the contrib package")
 
 
-def test_shard_of_another_schema_is_refused_until_all_servers_are_migrated(apis, settings):
-    """The steps from version 2 on are undone on each server, and done again."""
-    client, (a, b) = apis[0], (shard.url for shard in settings.shards.values())
-    before = client.get("/v1/agents/31338:1").content
-    for url in (a, b, settings.database):
-        administer(url, "DROP TABLE backfill_range CASCADE")
-        administer(url, "DROP INDEX IF EXISTS file_from_host")
-        administer(url, "UPDATE alembic_version SET version_num = '2'")
-    administer(settings.database, "DROP TABLE plain.backfill_range")
-    administer(settings.database, "DROP INDEX plain.file_from_host")
+STAMP = "UPDATE alembic_version SET version_num = '{}'"
+
+NEXT_MIGRATION = """
+from alembic import op
+
+revision, down_revision = "9.9", "{}"
+
+
+def upgrade():
+    op.create_index("chain_by_head", "chain", ["head_number"])
+"""
+
+
+@pytest.fixture
+def next_version(apis, settings, monkeypatch, tmp_path):  # services open the tables before
+    """The present version and that of a later package, whose migration adds an index. It is undone in the end."""
+    old = schema.REVISION
+    migrations = shutil.copytree(migrate._MIGRATIONS, tmp_path / "migrations")
+    (migrations / "versions" / "9999_next.py").write_text(NEXT_MIGRATION.format(schema.REVISION))
+    monkeypatch.setattr(migrate, "_MIGRATIONS", migrations)
+    monkeypatch.setattr(schema, "REVISIONS", (*schema.REVISIONS, "9.9"))
+    monkeypatch.setattr(schema, "REVISION", "9.9")
+    yield old, "9.9"
+    for url in (settings.database, *(shard.url for shard in settings.shards.values())):
+        administer(url, "DROP INDEX IF EXISTS chain_by_head, plain.chain_by_head")
+        administer(url, STAMP.format(old))
+
+
+def test_shard_of_another_schema_is_refused_until_all_servers_are_migrated(apis, settings, next_version):
+    client, b = apis[0], settings.shards["b"].url
+    before, (old, new) = client.get("/v1/agents/31338:1").content, next_version
     with pytest.raises(OlderSchemaError):
         update_shards(settings.database, settings.shards)
-    administer(settings.database, "UPDATE alembic_version SET version_num = '4'")
+    administer(settings.database, STAMP.format(new))
     assert refused(settings) == (
-        "shard a: the tables have version 2, and this package needs 4: run bilateral index schema --settings"
+        f"shard a: the tables have version {old}, and this package needs {new}: run bilateral index schema --settings"
     )
-    administer(settings.database, "UPDATE alembic_version SET version_num = '2'")
+    administer(settings.database, STAMP.format(old))
     with pytest.raises(ShardError, match="shard b: all servers are migrated together"):
         upgrade(b)
     with asking(client, "/v1/agents/31338:1") as answers:
         migrated = upgrade_shards(settings.database, settings.shards)
     assert [(server.server, server.before, server.version) for server in migrated] == [
-        (name, "2", "4") for name in ("a", "b", "coordinator")
+        (name, old, new) for name in ("a", "b", "coordinator")
     ]
     assert client.get("/v1/agents/31338:1").content == before
     told = {(answer.status_code, answer.content) for answer in answers if answer.status_code != 503}
@@ -343,7 +366,7 @@ def test_commands_work_on_each_shard(settings, servers, tmp_path):
         return json.loads(out)
 
     assert [(row["chain_id"], row["shard"]) for row in rows_of("shards")] == [(31337, "a"), (31338, "b")]
-    for command in (["status"], ["run", "--until-head", "--no-files"], ["backfill"], ["analyse"]):
+    for command in (["status"], ["run", "--until-head", "--no-files"], ["analyse"]):
         assert [row["chain_id"] for row in rows_of(*command)] == [31337, 31338]
     verified = rows_of("verify")
     assert verified["is_equal"]

@@ -1,1 +1,0 @@
-"""Store rows of events: the database, bulk writes, locks, history and rollback."""

@@ -1,1 +1,0 @@
-"""The tables of the index: schemas, column types, views and partitions."""
