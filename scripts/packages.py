@@ -121,7 +121,7 @@ def _documented(tree: ast.Module) -> Iterator[tuple[int, bool]]:
                     yield line, is_private
 
 
-def excesses(sizes: Sizes, budget: Mapping[str, Mapping[str, int]]) -> list[str]:
+def excesses(sizes: Sizes, budget: Mapping[str, dict[str, int]]) -> list[str]:
     """Compare sizes with the budget.
 
     Args:
