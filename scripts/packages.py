@@ -81,8 +81,8 @@ class Sizes:
     """The sizes of the project.
 
     Attributes:
-        whole: That of `bilateral/`.
-        packages: Those of its packages, and of the folders outside it with a limit.
+        whole: The size of `bilateral/`.
+        packages: The sizes of its packages, and of the folders beside it with a limit.
     """
 
     whole: Size = field(default_factory=Size)

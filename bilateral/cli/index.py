@@ -24,7 +24,6 @@ from bilateral.cli.index_shards import indexes_with_rows, migrate_all, move, sha
 from bilateral.cli.invocation import Invocation
 from bilateral.cli.options import command, make_group
 from bilateral.cli.review_options import ReviewOptions
-from bilateral.index.projections import PROJECTIONS
 
 _REMOVED: Final = {
     "backfill": "bilateral index backfill is gone: one worker per chain fills its past, bilateral index run",
@@ -152,6 +151,7 @@ def rebuild(
     require_extra()
     from bilateral.index.log.store import ChainStore  # noqa: PLC0415
     from bilateral.index.operating.status import chain_statuses  # noqa: PLC0415  # slow to import
+    from bilateral.index.projections import PROJECTIONS  # noqa: PLC0415
 
     with open_index(database or url_of_chain(settings_of(settings_file), chain_id)) as engine:
         if chain_id not in (status.chain_id for status in chain_statuses(engine)):

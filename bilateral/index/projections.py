@@ -1,6 +1,6 @@
 """The projections of the log, in their order. A new kind of fact is a new folder and one line here.
 
-A projection imports only those before it. Search is no projection: it indexes the contents of files.
+A projection imports only those before it. Search indexes the contents of files instead of the log.
 """
 
 from __future__ import annotations

@@ -157,7 +157,7 @@ def test_every_package_keeps_within_its_budget():
     assert excesses(measure(), tomllib.loads(BUDGET.read_text(encoding="utf-8"))) == []
 
 
-def test_what_exceeds_the_budget_is_named_with_its_limit():
+def test_size_over_the_budget_is_named_with_its_limit():
     size = Size()
     function = 'def _home():\n    """Read\n\n    it."""\n    return os.environ  # a comment\n'
     size.add(f'"""A module."""\n\nimport os\n\n\n{function}')

@@ -46,7 +46,7 @@ class ChainStore:
     """The rows of one chain.
 
     Args:
-        projections: What follows from the log, in its order.
+        projections: The projections of the log, in their order.
 
     Attributes:
         head_notes: Notes of the head, while no rows are stored.

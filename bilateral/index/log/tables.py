@@ -185,7 +185,7 @@ journal: Final = Table(
 
 
 LOG_TABLES: Final = (*EVENT_TABLES.values(), undecodable_log)
-"""Tables that hold what chains say, and nothing that follows from it."""
+"""The tables of the log itself: what chains say."""
 
 
 def is_partitioned(table: Table) -> bool:

@@ -1,4 +1,4 @@
-"""What an analysis found goes with the blocks that a reorganisation removes."""
+"""Standings follow the log: findings go with the blocks that a reorganisation removes."""
 
 from __future__ import annotations
 
