@@ -30,7 +30,7 @@ SEED := 1
 ONLY := contracts/
 
 .DEFAULT_GOAL := help
-.PHONY: help demo play setup compile prover spark clean test test-all lint format test-interop ways prove-quickly abi bytecode-lock sync-client openapi index-tables addresses install-lines bench audit prove mutate compare-searches fuzz-api fuzz-graphql bench-search bench-search-large bench-semantic bench-explorer bench-speed bench-prover bench-retaliation bench-scale market evaluate docs packages dist licences vulnerabilities lock pictures deployed-registries
+.PHONY: help demo play setup compile prover clean test test-all lint format test-interop ways prove-quickly abi bytecode-lock sync-client openapi index-tables addresses install-lines bench audit prove mutate compare-searches fuzz-api fuzz-graphql bench-search bench-search-large bench-semantic bench-explorer bench-speed bench-prover bench-retaliation bench-scale market evaluate docs packages dist licences vulnerabilities lock pictures deployed-registries
 
 ##@ Try it
 
@@ -52,9 +52,6 @@ compile: setup ## Compile the contracts.
 prover: setup ## Install the prover of private tiers into .cache/prover. Does nothing if it is there.
 	@$(BIN)/bilateral buyer install-prover --folder .cache/prover > /dev/null
 
-spark: setup ## Install Apache Spark and Java into .cache/spark, for the tests of each night. Does nothing if they are there.
-	@./toolchain/spark/setup.sh
-
 clean: ## Remove everything that was installed, compiled or cached.
 	@rm -rf .venv node_modules .build .cache .mutants .user-projects contracts/.cache .pytest_cache .mypy_cache .ruff_cache .hypothesis
 
@@ -63,7 +60,7 @@ clean: ## Remove everything that was installed, compiled or cached.
 test: compile ## Run the test suite, or all tests of the files TESTS. What takes long is left to test-all.
 	@$(BIN)/ape test --numprocesses auto --maxprocesses 6 --dist worksteal $(or $(TESTS),-m "not nightly")
 
-test-all: compile spark ## Run every test, as CI does each night.
+test-all: compile ## Run every test, as CI does each night.
 	@$(BIN)/ape test --numprocesses auto --maxprocesses 6 --dist worksteal
 
 lint: setup ## Check style, types, format, sizes and plain words.
@@ -174,8 +171,8 @@ bench-speed: compile ## Measure writes and reads of the SDK, the index beside a 
 	@$(BIN)/python -m bench.buyers_service
 	@$(BIN)/python -m bench.buyers_anchors
 
-bench-scale: setup $(if $(SPARK),spark) ## Measure the cost of a rating for index and analysis at 1 and 10 million: by arrays, DuckDB, Sail and, with SPARK=1, Spark. Takes up to an hour.
-	@$(BIN)/python -m bench.scale $(or $(SIZES),1000000 10000000) $(if $(SPARK),--spark)
+bench-scale: setup ## Measure the cost of a rating for index and analysis at 1 and 10 million. Takes up to an hour.
+	@$(BIN)/python -m bench.scale $(or $(SIZES),1000000 10000000)
 
 bench-prover: prover ## Measure processor time and memory of a private proof, and write docs/private-tiers.md.
 	@$(BIN)/python -m bench.prover
@@ -218,7 +215,7 @@ lock: ## Resolve the *.in files of toolchain/, assurance/ and interop/ into hash
 	@npm install --package-lock-only --ignore-scripts --prefix npm --omit-lockfile-registry-resolved
 	@npm install --package-lock-only --ignore-scripts --prefix toolchain/site --omit-lockfile-registry-resolved
 	@./toolchain/setup.sh # fails if package-lock.json and package.json differ
-	@for name in toolchain/uv toolchain/requirements assurance/requirements assurance/fuzz assurance/provenance interop/requirements toolchain/site/requirements toolchain/spark/requirements; do $(BIN)/uv pip compile --quiet --universal --python-version 3.11 --generate-hashes \
+	@for name in toolchain/uv toolchain/requirements assurance/requirements assurance/fuzz assurance/provenance interop/requirements toolchain/site/requirements; do $(BIN)/uv pip compile --quiet --universal --python-version 3.11 --generate-hashes \
 	  --no-annotate --no-header --override toolchain/overrides.in $$name.in --output-file $$name.lock \
 	  > /dev/null || exit 1; done
 

@@ -22,7 +22,7 @@ case "$1" in
     "$PROVENANCE/bin/cyclonedx-py" environment --output-reproducible --output-format JSON --output-file "$2" .venv/bin/python
     ;;
   audit)
-    for lock in toolchain toolchain/spark assurance interop; do
+    for lock in toolchain assurance interop; do
       "$PROVENANCE/bin/pip-audit" --disable-pip --requirement "$lock/requirements.lock"
     done
     npm audit

@@ -5,8 +5,7 @@
 
 It stores synthetic feedback in a PostgreSQL of its own, by the worker's own store. At each named size it tells the
 processor time of worker and server for a row since the size before, and the bytes of a row. The analysis runs on tables
-of the same sizes, by arrays, DuckDB and Sail one after another (`bench.trust.engines`), and with `--spark` by Apache
-Spark. The exponent says how a cost grows: 0 is a cost that stays.
+of the same sizes (`bench.trust.speed`). The exponent says how a cost grows: 0 is a cost that stays.
 A size for which the disk or the memory is too small is left out, and the output says so.
 """
 
@@ -28,8 +27,7 @@ from rich.table import Table
 from sqlalchemy import text
 
 from bench.index.measurement import tuned_server
-from bench.trust.engines import Analysis, compare, shown
-from bench.trust.servers import processor
+from bench.trust.speed import speed
 from bilateral.core.contracts import Registry
 from bilateral.core.events import NewFeedback
 from bilateral.core.identifiers import checksummed
@@ -60,7 +58,7 @@ _BYTES_OF_ROW: Final = 1_500
 """The disk of a row that a run asks for before it begins: the tables, and the log of PostgreSQL beside them."""
 
 _GB_OF_MILLION: Final = 0.8
-"""The memory of an analysis of a million ratings by client and server together, with room."""
+"""The memory of an analysis of a million ratings, with room."""
 
 _TAG: Final = bytes(31) + b"\1"
 
@@ -144,6 +142,22 @@ def fill(url: str, sizes: list[int], server: psutil.Process) -> Iterator[Cost]:
     engine.dispose()
 
 
+def processor(server: psutil.Process) -> float:
+    """Return the processor seconds of a server: those of its processes that ended, too.
+
+    Args:
+        server: Its process.
+    """
+    spent = 0.0
+    for process in (server, *server.children(recursive=True)):
+        try:
+            times = process.cpu_times()
+        except psutil.NoSuchProcess:
+            continue
+        spent += times.user + times.system + (times.children_user + times.children_system) * (process == server)
+    return spent
+
+
 def exponent(first: float, last: float, times: float) -> float:
     """Return the exponent of a cost's growth: 0 if the cost of a row stays, 1 if it grows as the rows do.
 
@@ -159,14 +173,13 @@ def _hash(number: int) -> bytes:
     return number.to_bytes(32, "big")
 
 
-def _table(costs: list[Cost], analyses: list[Analysis]) -> Table:
+def _table(costs: list[Cost], analyses: dict[str, dict[str, float]]) -> Table:
     """Return the table of all costs, with the exponents."""
     table = Table("ratings", "worker µs/row", "server µs/row", "disk B/row", "analysis µs/row", "analysis B/row")
     cells_of: dict[int, list[float | None]] = {cost.rows: [cost.worker, cost.server, cost.size] for cost in costs}
-    for analysis in analyses:
-        if analysis.engine == "arrays":
-            figures = (analysis.client / analysis.rows * 1e6, analysis.client_memory / analysis.rows)
-            cells_of.setdefault(analysis.rows, [None] * 3).extend(figures)
+    for rows, analysis in ((int(size), analysis) for size, analysis in analyses.items()):
+        figures = (analysis["processor"] / rows * 1e6, analysis["gigabytes"] * 2**30 / rows)
+        cells_of.setdefault(rows, [None] * 3).extend(figures)
     for rows, values in sorted(cells_of.items()):
         cells = [*values, *[None] * (5 - len(values))]
         table.add_row(f"{rows:,}", *("not measured" if cell is None else f"{cell:,.1f}" for cell in cells))
@@ -182,7 +195,6 @@ def main() -> None:
     """Measure, and print the table."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("sizes", type=int, nargs="+", help="The numbers of ratings.")
-    parser.add_argument("--spark", action="store_true", help="Analyse on Apache Spark, too: make spark installs it.")
     parser.add_argument("--no-analysis", action="store_true", help="Measure the index alone.")
     options = parser.parse_args()
     console = Console(width=110)
@@ -199,9 +211,7 @@ def main() -> None:
                 console.print(f"index: {cost}")
     memory = psutil.virtual_memory().available
     possible = [size for size in sizes if size / 1e6 * _GB_OF_MILLION * 1e9 < memory]
-    analyses = list(compare([] if options.no_analysis else possible, spark=options.spark))
-    console.print(shown(analyses))
-    console.print(_table(costs, analyses))
+    console.print(_table(costs, speed([] if options.no_analysis else possible)))
 
 
 if __name__ == "__main__":

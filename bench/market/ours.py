@@ -14,9 +14,8 @@ import bilateral.trust as analysis
 from bench.market.play import Answers
 from bilateral.core.values import decision
 from bilateral.core.values.decision import TRIAL, Ground, limit_of
+from bilateral.core.values.standing import Side, Standing, Status
 from bilateral.trust.engine import Engine, all_detectors
-from bilateral.trust.standing import Side, Standing, Status
-from bilateral.trust.standings import standings
 
 if TYPE_CHECKING:
     from bench.market.people import Array
@@ -76,7 +75,7 @@ def held(engine: Engine) -> Array:
     Args:
         engine: A fitted engine.
     """
-    table = standings(engine)
+    table = engine.standings()
     servers = np.array(table["side"].to_pylist()) == Side.SERVER
     marked: Array = np.array(table["status"].to_pylist())[servers] == Status.HELD_BACK
     return marked
@@ -100,7 +99,7 @@ class Standings:
 
     def answer(self, market: Market) -> Answers:
         """See `Policy`."""
-        table = standings(fitted(market.log, self.without))
+        table = fitted(market.log, self.without).standings()
         table = table.filter(np.array(table["side"].to_pylist()) == Side.SERVER)
         lower = table["lower"].to_numpy()
         limits = [limit_of(Standing.of(row)) for row in table.to_pylist()]

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Final
 import numpy as np
 import pyarrow as pa
 
-from bilateral.trust.tables import Tables
+from bilateral.trust.tables.schema import Tables
 
 if TYPE_CHECKING:
     from collections.abc import Iterable

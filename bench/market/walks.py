@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from scipy import sparse
 
-from bilateral.trust.propagation import EigenTrust
+from bilateral.trust.tables.propagation import EigenTrust
 
 if TYPE_CHECKING:
     from bench.market.people import Array

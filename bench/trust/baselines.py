@@ -10,12 +10,12 @@ from scipy import sparse
 from scipy.sparse.csgraph import connected_components
 
 from bench.trust.sybil_baselines import supervised, sybil_rank, sybil_scar
-from bilateral.trust.arrays import Floats, Ints, group_sums
-from bilateral.trust.opinions import Kind
-from bilateral.trust.propagation import EigenTrust
+from bilateral.trust.tables.arrays import Floats, Ints, group_sums
+from bilateral.trust.tables.opinions import Kind
+from bilateral.trust.tables.propagation import EigenTrust
 
 if TYPE_CHECKING:
-    from bilateral.trust.context import Context
+    from bilateral.trust.features.context import Context
 
 
 def baselines(context: Context, honest: Ints) -> dict[str, Floats]:

@@ -15,7 +15,7 @@ from scipy.stats import rankdata
 from sklearn.metrics import roc_auc_score
 
 from bench.trust.otc import Otc, balance, fairness, span, standing
-from bilateral.trust.arrays import Flags, Floats, group_sums
+from bilateral.trust.tables.arrays import Flags, Floats, group_sums
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -16,8 +16,8 @@ import pyarrow.compute as pc
 
 from bench.trust.worlds.world import DAY, HOUR, START
 from bilateral.trust.engine import Engine
-from bilateral.trust.opinions import Kind
-from bilateral.trust.tables import OPTIONAL, Tables
+from bilateral.trust.tables.opinions import Kind
+from bilateral.trust.tables.schema import OPTIONAL, Tables
 
 if TYPE_CHECKING:
     from bench.trust.worlds.world import Account, Agent, World

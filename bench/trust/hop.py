@@ -14,12 +14,12 @@ from scipy import sparse
 from scipy.sparse.csgraph import connected_components
 from sklearn.model_selection import GroupKFold
 
-from bilateral.trust.cases import CaseModel, conduct
+from bilateral.trust.detectors.cases import CaseModel, conduct
 
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from bilateral.trust.arrays import Flags, Floats, Ints
+    from bilateral.trust.tables.arrays import Flags, Floats, Ints
 
 
 @dataclass(frozen=True)

@@ -8,13 +8,13 @@ from typing import TYPE_CHECKING
 import numpy as np
 from sklearn.metrics import roc_auc_score
 
-from bilateral.trust.opinions import Kind
+from bilateral.trust.tables.opinions import Kind
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
-    from bilateral.trust.arrays import Flags, Floats, Ints
     from bilateral.trust.engine import Engine
+    from bilateral.trust.tables.arrays import Flags, Floats, Ints
 
 
 _CLAIMED = 0.5

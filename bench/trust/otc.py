@@ -17,8 +17,8 @@ from sklearn.model_selection import StratifiedKFold
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import QuantileTransformer
 
-from bilateral.trust.arrays import Flags, Floats, Ints, group_sums
-from bilateral.trust.propagation import EigenTrust
+from bilateral.trust.tables.arrays import Flags, Floats, Ints, group_sums
+from bilateral.trust.tables.propagation import EigenTrust
 
 if TYPE_CHECKING:
     from pathlib import Path

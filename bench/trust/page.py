@@ -69,7 +69,6 @@ def section(figures: dict[str, Any]) -> str:
                 lines.append(f"| `{name[7:]}` | {told} | {cells} |")
     lines += ["", "![Ours and the baselines on worlds](trust-methods.svg)"]
     lines += ["", "## Honest look-alikes", "", *_look_alikes(worlds), "", *_claims(worlds), *_evasion()]
-    lines += _paths(figures.get("paths", {}))
     lines += _real(figures.get("real", {}))
     return "\n".join(lines) + "\n"
 
@@ -277,33 +276,6 @@ def _claims(worlds: dict[str, Any]) -> list[str]:
         "",
     ]
     return lines
-
-
-def _paths(paths: dict[str, Any]) -> list[str]:
-    """Return the table of the two paths of the relational steps."""
-    if not paths:
-        return []
-    better = [int(size) for size, row in paths.items() if _seconds(row, "database") < _seconds(row, "arrays")]
-    lines = [
-        "## Arrays or a database",
-        "",
-        "Seconds of a processor for a whole analysis of tables in a file of DuckDB, with the reading and with a list",
-        "of one trusted account; in brackets, the relational steps alone. The threads of DuckDB count, too.",
-        "`python -m bench.trust --paths`.",
-        "",
-        "| feedbacks | steps on arrays | steps in DuckDB by Ibis |",
-        "|---:|---:|---:|",
-    ]
-    for size, row in paths.items():
-        cells = " | ".join(f"{_seconds(row, name):.1f} ({row[name]['steps']:.1f})" for name in ("arrays", "database"))
-        lines.append(f"| {int(size):,} | {cells} |")
-    verdict = f"From {min(better):,} feedbacks on, DuckDB" if better else "At each of these sizes, the steps on arrays"
-    return [*lines, "", f"{verdict} took less.", ""]
-
-
-def _seconds(row: dict[str, Any], path: str) -> float:
-    """Return the seconds of a processor of one path."""
-    return float(row[path]["processor"])
 
 
 def _real(real: dict[str, Any]) -> list[str]:

@@ -10,7 +10,7 @@ from sklearn.metrics import roc_auc_score
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-    from bilateral.trust.arrays import Floats, Ints
+    from bilateral.trust.tables.arrays import Floats, Ints
 
 Triple = tuple[float, float, float]
 """A figure, and the limits of its interval."""

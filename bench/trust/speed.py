@@ -13,7 +13,7 @@ import numpy as np
 import pyarrow as pa
 
 from bilateral.trust.engine import Engine
-from bilateral.trust.tables import Tables
+from bilateral.trust.tables.schema import Tables
 
 
 def feedback(ids: np.ndarray, clients: pa.Array, agents: np.ndarray, values: np.ndarray, ts: np.ndarray) -> pa.Table:

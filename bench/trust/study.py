@@ -8,8 +8,8 @@ from bench.trust.baselines import baselines
 from bench.trust.measures import Truth, ranking, scoring, threshold
 from bench.trust.worlds.honest import honest_world
 from bench.trust.worlds.kinds import KINDS
-from bilateral.trust.arrays import Floats, Ints
 from bilateral.trust.engine import Engine
+from bilateral.trust.tables.arrays import Floats, Ints
 
 Row = dict[str, float]
 

@@ -12,13 +12,13 @@ import numpy as np
 from sklearn.ensemble import HistGradientBoostingClassifier
 
 from bench.market.walks import both_ways, short_walk
-from bilateral.trust.arrays import Floats, Ints, group_sums
-from bilateral.trust.opinions import Kind
+from bilateral.trust.tables.arrays import Floats, Ints, group_sums
+from bilateral.trust.tables.opinions import Kind
 
 if TYPE_CHECKING:
     from scipy import sparse
 
-    from bilateral.trust.context import Context
+    from bilateral.trust.features.context import Context
 
 _PRIOR: Final = 0.1
 """The distance of a seed's prior from one half, as the authors of SybilSCAR chose it."""

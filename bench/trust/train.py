@@ -19,16 +19,16 @@ from sklearn.ensemble import HistGradientBoostingClassifier
 from bench.trust.measures import Truth
 from bench.trust.worlds.drawn import drawn_world
 from bilateral.trust.engine import Engine
-from bilateral.trust.features import features
-from bilateral.trust.judgements import Judgements
-from bilateral.trust.neighbours import around
-from bilateral.trust.signs import LARGEST, MODEL, Model, known
+from bilateral.trust.features.features import features
+from bilateral.trust.features.judgements import Judgements
+from bilateral.trust.features.neighbours import around
+from bilateral.trust.features.signs import LARGEST, MODEL, Model, known
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from bilateral.trust.arrays import Flags, Floats
-    from bilateral.trust.context import Context
+    from bilateral.trust.features.context import Context
+    from bilateral.trust.tables.arrays import Flags, Floats
 
 SEEDS: Final = range(5101, 5201)
 _DEPTH: Final = 4

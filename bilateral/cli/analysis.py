@@ -17,7 +17,7 @@ from bilateral.index.standing.funding import FundingCollector
 from bilateral.index.standing.inputs import read_tables
 from bilateral.index.standing.notes import identity_registries
 from bilateral.index.standing.stored import stored_results
-from bilateral.trust.reviews import told_absent
+from bilateral.trust.features.reviews import absent_message
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from bilateral.cli.review_options import ReviewOptions
     from bilateral.index.standing.tables import AnalysisKey
     from bilateral.trust.results import Results
-    from bilateral.trust.tables import Tables
+    from bilateral.trust.tables.schema import Tables
 
 
 def analyse(
@@ -65,7 +65,7 @@ def analyse(
         summaries.append(analyse_registry(engine, key, cases, accounts))
     unknown = frozenset.intersection(*(frozenset(summary.unknown_cases) for summary in summaries))
     if unknown:
-        invocation.output.note(told_absent(unknown))
+        invocation.output.note(absent_message(unknown))
     names = ("chain_id", "identity_registry", "block", "agents", "opinions", "left_out", "accounts_without_funding")
     shown = (*names, "findings", "flagged", "trusted_accounts")
     invocation.output.results(summaries, {name.replace("_", " "): attrgetter(name) for name in shown})

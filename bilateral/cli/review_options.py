@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 if TYPE_CHECKING:
-    from bilateral.trust.reviews import Reviews
+    from bilateral.trust.features.reviews import Reviews
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -25,6 +25,6 @@ class ReviewOptions:
 
     def cases(self) -> Reviews | None:
         """Return the reviewed cases; None without a file."""
-        from bilateral.trust.reviews import Reviews  # noqa: PLC0415  # pyarrow is heavy, and an extra
+        from bilateral.trust.features.reviews import Reviews  # noqa: PLC0415  # pyarrow is heavy, and an extra
 
         return None if self.reviews is None else Reviews.read(self.reviews)

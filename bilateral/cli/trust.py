@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import re
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from dataclasses import asdict
 from functools import cache
 from pathlib import Path
-from tempfile import TemporaryDirectory
-from typing import TYPE_CHECKING, Annotated, Final
+from typing import TYPE_CHECKING, Annotated, Any, Final
 
 import typer
 
@@ -16,25 +15,51 @@ from bilateral.cli.errors import UsageProblemError
 from bilateral.cli.invocation import Invocation
 from bilateral.cli.options import command, make_group
 from bilateral.cli.review_options import ReviewOptions
-from bilateral.core.errors import InvalidArgumentError
-from bilateral.core.text import quoted
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
-    from bilateral.trust.disk import Budget
     from bilateral.trust.results import Results
     from bilateral.trust.runs import Progress
-    from bilateral.trust.steps import Steps
-    from bilateral.trust.tables import Tables
+    from bilateral.trust.tables.schema import Tables
 
-    _Source = tuple[Steps, Callable[[], Tables], Callable[[Results], Results]]
-    """The relational steps of an analysis, the reading of its tables, and the form of its results."""
+    _Source = tuple[Callable[[], Tables], Callable[[Results], Results]]
+    """The reading of an analysis's tables, and the form of its results."""
 
 app = make_group("trust")
 
+_DATABASE: Final = re.compile("([0-9]+=)?(duckdb|postgres|postgresql|sc)://")
+
+
+def _refuse_databases(tables: Any) -> Any:
+    """Refuse URLs of databases: an analysis reads Parquet alone."""
+    if any(_DATABASE.match(place) for place in ([tables] if isinstance(tables, str) else tables or ())):
+        raise UsageProblemError(
+            "--tables takes Parquet, not a database: export its tables to a folder by COPY … TO, and name the folder"
+        )
+    return tables
+
+
+def _refuse_limit(limit: str | None) -> None:
+    if limit is not None:
+        raise UsageProblemError(
+            "--memory is no longer an option: an analysis holds all arrays in memory, 0.8 GB for a million opinions"
+        )
+
+
+def _refuse_checkpoints(folder: str | None) -> None:
+    if folder is not None:
+        raise UsageProblemError("--checkpoints is no longer an option: run the whole analysis again")
+
+
 _Tables = Annotated[
-    str, typer.Option("--tables", metavar="DIR|URL", help="The folder of the tables, as Parquet, or its URL.")
+    str,
+    typer.Option(
+        "--tables",
+        metavar="DIR|URL",
+        help="The folder of the tables, as Parquet, or its URL.",
+        callback=_refuse_databases,
+    ),
 ]
 _Out = Annotated[Path, typer.Option("--out", metavar="DIR", help="The folder of the results.", show_default=False)]
 
@@ -44,8 +69,7 @@ _Out = Annotated[Path, typer.Option("--out", metavar="DIR", help="The folder of 
     "analyse",
     "bilateral trust analyse --tables tables --out results",
     "bilateral trust analyse --tables tables --out results --reviews cases.json",
-    "bilateral trust analyse --tables duckdb://tables.duckdb --out results",
-    "bilateral trust analyse --tables tables --out results --memory 4",
+    "bilateral trust analyse --tables s3://bucket/tables --out results",
     "bilateral trust analyse --tables 1=ethereum --tables 8453=base --out results",
     "bilateral trust analyse --database postgresql://index@db/bilateral --out results",
     is_local=True,
@@ -59,8 +83,9 @@ def analyse(  # noqa: PLR0913, PLR0917  # one a setting
         typer.Option(
             "--tables",
             metavar="[CHAIN=]DIR|URL",
-            help="The folder of the tables, as Parquet, or its URL, or that of a database that has them. "
+            help="The folder of the tables, as Parquet, or its URL. "
             "Repeat it with the id of each chain to analyse several together.",
+            callback=_refuse_databases,
         ),
     ] = None,
     database: Annotated[
@@ -69,45 +94,31 @@ def analyse(  # noqa: PLR0913, PLR0917  # one a setting
             "--database", metavar="URL", help="The database of an index instead: analyse all of its chains together."
         ),
     ] = None,
-    checkpoints: Annotated[
-        Path | None,
-        typer.Option(metavar="DIR", help="Keep finished steps here until the end, and continue a lost run."),
-    ] = None,
-    memory: Annotated[
-        float | None,
-        typer.Option(
-            min=0.5,
-            metavar="GB",
-            help="The memory that it may take. Larger arrays are then on disk, beside the results.",
-        ),
-    ] = None,
+    checkpoints: Annotated[str | None, typer.Option(hidden=True, callback=_refuse_checkpoints)] = None,  # noqa: ARG001
+    memory: Annotated[str | None, typer.Option(hidden=True, callback=_refuse_limit)] = None,  # noqa: ARG001
 ) -> None:
-    """Analyse tables, and write the results as Parquet. A database does the relational steps itself."""
-    from bilateral.trust.accounts import told_apart  # noqa: PLC0415  # pyarrow is heavy, and an extra
+    """Analyse tables, and write the results as Parquet."""
     from bilateral.trust.engine import Engine  # noqa: PLC0415
+    from bilateral.trust.features.reviews import absent_message  # noqa: PLC0415
     from bilateral.trust.results import Results  # noqa: PLC0415
-    from bilateral.trust.reviews import told_absent  # noqa: PLC0415
     from bilateral.trust.runs import Run  # noqa: PLC0415
-    from bilateral.trust.tables import COLUMNS  # noqa: PLC0415
+    from bilateral.trust.tables.accounts import unrelated_columns  # noqa: PLC0415  # pyarrow is heavy, and an extra
+    from bilateral.trust.tables.schema import COLUMNS  # noqa: PLC0415
 
     cases, trusted = judged.cases(), judged.trusted or []
-    run = Run(checkpoints, _Pace(invocation.output.note))
+    run = Run(_Pace(invocation.output.note))
     if bool(tables) == (database is not None):
         raise UsageProblemError("give either --tables or the --database of an index")
-    with (
-        _limited(memory, out) as budget,
-        _opened(tables, budget) if tables else _indexed(database, budget) as (steps, read, by_chain),
-    ):
-        engine = Engine(steps=steps, run=run).fit(run.step("tables", read, keep=False), cases, trusted)
-        run.step("results", lambda: by_chain(Results.of(engine)).write(out), keep=False)
-        apart = told_apart({name: getattr(engine.tables_, name) for name in COLUMNS})
+    with nullcontext(_folders(tables)) if tables else _indexed(database) as (read, by_chain):
+        engine = Engine(run=run).fit(run.step("tables", read), cases, trusted)
+        run.step("results", lambda: by_chain(Results.of(engine)).write(out))
+        apart = unrelated_columns({name: getattr(engine.tables_, name) for name in COLUMNS})
         absent = engine.absent_cases()
-    run.close()
     ledger = engine.context_.ledger
     for sentence in apart:
         invocation.output.note(sentence)
     if absent:
-        invocation.output.note(told_absent(absent))
+        invocation.output.note(absent_message(absent))
     strong = [finding for finding in engine.findings_ if finding.strength >= engine.threshold]
     invocation.output.result(
         {
@@ -137,61 +148,18 @@ class _Pace:
 
     def __call__(self, progress: Progress) -> None:
         """Tell the state of a run."""
-        if progress.is_kept or progress.spent - self._told >= self._PAUSE:
+        if progress.spent - self._told >= self._PAUSE:
             self._tell(str(progress))
             self._told = progress.spent
 
 
-@contextmanager
-def _limited(memory: float | None, out: Path) -> Iterator[Budget | None]:
-    """Keep large arrays on disk if the memory has a limit."""
-    if memory is None:
-        yield None
-        return
-    from bilateral.trust.disk import Budget, DiskArrays  # noqa: PLC0415  # NumPy is heavy, and an extra
-
-    try:
-        out.mkdir(parents=True, exist_ok=True)
-        scratch = TemporaryDirectory(dir=out, prefix=".", ignore_cleanup_errors=True)
-    except OSError as error:
-        raise InvalidArgumentError(f"no arrays can be kept in {quoted(str(out))}: {error}") from None
-    with scratch as folder:
-        budget = Budget.of(memory, Path(folder))
-        with DiskArrays(budget.scratch, budget.arrays):
-            yield budget
-
-
-@contextmanager
-def _opened(tables: list[str], budget: Budget | None) -> Iterator[_Source]:
-    """Open folders of tables or a database."""
-    from bilateral.trust.folders import is_database  # noqa: PLC0415  # pyarrow is heavy, and an extra
-    from bilateral.trust.steps import ARRAYS  # noqa: PLC0415
-    from bilateral.trust.tables import Tables  # noqa: PLC0415
+def _folders(tables: list[str]) -> _Source:
+    """Return the source of an analysis of one folder, or of one for each chain."""
+    from bilateral.trust.tables.schema import Tables  # noqa: PLC0415  # pyarrow is heavy, and an extra
 
     if (chains := _chains(tables)) is not None:
-        _require_no(budget)
-        yield _together(lambda: {chain_id: Tables.read(folder) for chain_id, folder in chains.items()})
-    elif not is_database(tables[0]):
-        yield ARRAYS, lambda: _read(tables[0], budget), lambda results: results
-    else:
-        from bilateral.trust.relational import Relational  # noqa: PLC0415  # Ibis is heavy
-
-        database = Relational.open(tables[0], budget)
-        try:
-            yield database, database.tables, lambda results: results
-        finally:
-            database.runner.close()
-
-
-def _read(folder: str, budget: Budget | None) -> Tables:
-    """Read a folder of tables, within the memory if it has a limit."""
-    if budget is None:
-        from bilateral.trust.tables import Tables  # noqa: PLC0415  # pyarrow is heavy, and an extra
-
-        return Tables.read(folder)
-    from bilateral.trust.relational import Relational  # noqa: PLC0415  # Ibis is heavy
-
-    return Relational.read_files(folder, budget)
+        return _together(lambda: {chain_id: Tables.read(folder) for chain_id, folder in chains.items()})
+    return lambda: Tables.read(tables[0]), lambda results: results
 
 
 def _chains(tables: list[str]) -> dict[int, str] | None:
@@ -205,18 +173,9 @@ def _chains(tables: list[str]) -> dict[int, str] | None:
     return chains
 
 
-def _require_no(budget: Budget | None) -> None:
-    """Refuse a limit of memory for tables that this process joins itself."""
-    if budget is not None:
-        raise UsageProblemError(
-            "--memory limits the analysis of one --tables: of a folder, DuckDB, PostgreSQL or Spark"
-        )
-
-
 @contextmanager
-def _indexed(database: str | None, budget: Budget | None) -> Iterator[_Source]:
+def _indexed(database: str | None) -> Iterator[_Source]:
     """Open an index, to analyse its chains together."""
-    _require_no(budget)
     from bilateral.cli.analysis import tables_of_index  # noqa: PLC0415  # slow to import
     from bilateral.cli.index_processes import open_index  # noqa: PLC0415
 
@@ -227,13 +186,12 @@ def _indexed(database: str | None, budget: Budget | None) -> Iterator[_Source]:
 def _together(read: Callable[[], dict[int, Tables]]) -> _Source:
     """Return the source of an analysis of several chains."""
     from bilateral.trust.chains import Chains  # noqa: PLC0415  # pyarrow is heavy, and an extra
-    from bilateral.trust.steps import ARRAYS  # noqa: PLC0415
 
     @cache
     def joined() -> Chains:
         return Chains.of(read())
 
-    return ARRAYS, lambda: joined().tables, lambda results: joined().apart(results)
+    return lambda: joined().tables, lambda results: joined().apart(results)
 
 
 @command(
@@ -259,7 +217,7 @@ def decide(
 
     from bilateral.trust.decisions import decide as decided  # noqa: PLC0415
     from bilateral.trust.decisions import read_asks  # noqa: PLC0415
-    from bilateral.trust.tables import Tables  # noqa: PLC0415
+    from bilateral.trust.tables.schema import Tables  # noqa: PLC0415
 
     answers = decided(Tables.read(tables), read_asks(asks), analyses)
     out.parent.mkdir(parents=True, exist_ok=True)
@@ -284,7 +242,7 @@ def propose_seeds(
     """Propose accounts to trust, with their figures. Confirm those that you know, and pass them to --trust."""
     from bilateral.trust.engine import Engine  # noqa: PLC0415  # pyarrow is heavy, and an extra
     from bilateral.trust.seeds import seeds  # noqa: PLC0415
-    from bilateral.trust.tables import Tables  # noqa: PLC0415
+    from bilateral.trust.tables.schema import Tables  # noqa: PLC0415
 
     proposals = seeds(Engine().fit(Tables.read(tables)), count)
     if not proposals:

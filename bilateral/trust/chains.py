@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping
 from dataclasses import dataclass, fields, replace
-from functools import reduce
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 import numpy as np
 import pyarrow as pa
@@ -13,12 +13,8 @@ import pyarrow.compute as pc
 
 from bilateral.core.errors import InvalidArgumentError
 from bilateral.trust.results import Results
-from bilateral.trust.tables import Tables
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
-
-    from bilateral.trust.arrays import Ints
+from bilateral.trust.tables.arrays import Ints
+from bilateral.trust.tables.schema import Tables, plain_texts
 
 _IDS: Final = {
     "agents": ("agent_id",),
@@ -63,11 +59,11 @@ class Chains:
         for chain_id in tables:
             if not 0 < chain_id < _CHAINS:
                 raise InvalidArgumentError(f"chain id {chain_id} is not a number from 1 to {_CHAINS - 1}")
-        joined = reduce(Tables.appended, (_numbered(own, chain_id) for chain_id, own in tables.items()))
+        numbered = [_numbered(own, chain_id) for chain_id, own in tables.items()]
         names = [field.name for field in fields(Tables)]
         rows = {name: [getattr(own, name).num_rows for own in tables.values()] for name in names}
         return cls(
-            tables=Tables.of(**{name: getattr(joined, name) for name in names}),
+            tables=Tables.of(**{name: _joined([getattr(own, name) for own in numbered]) for name in names}),
             starts={name: np.cumsum([0, *counts[:-1]]) for name, counts in rows.items()},
             ids=np.array(list(tables)),
         )
@@ -115,9 +111,9 @@ def of_chain(results: Results, chain_id: int | None) -> Results:
     """
     if "chain_id" not in results.agents.column_names:
         return results
-    known = sorted(pc.unique(results.agents["chain_id"]).to_pylist())
-    if chain_id not in known:
-        raise InvalidArgumentError(f"these results are of chains {', '.join(map(str, known))}: give one as --chain-id")
+    chains = sorted(pc.unique(results.agents["chain_id"]).to_pylist())
+    if chain_id not in chains:
+        raise InvalidArgumentError(f"these results are of chains {', '.join(map(str, chains))}: give one as --chain-id")
     return replace(
         results,
         **{
@@ -129,21 +125,28 @@ def of_chain(results: Results, chain_id: int | None) -> Results:
 
 def _numbered(tables: Tables, chain_id: int) -> Tables:
     """Return the tables of a chain with ids that tell it."""
-    made: dict[str, pa.Table] = {}
+    numbered: dict[str, pa.Table] = {}
     for name, columns in _IDS.items():
-        made[name] = getattr(tables, name)
+        numbered[name] = getattr(tables, name)
         for column in columns:
-            ids = made[name][column]
+            ids = numbered[name][column]
             bounds = pc.min_max(ids).as_py()
             if len(ids) > ids.null_count and not 0 <= bounds["min"] <= bounds["max"] < _SIZE:
                 raise InvalidArgumentError(
                     f"{name}.{column} of chain {chain_id} has {bounds['min']} to {bounds['max']}: several chains are "
                     f"analysed together by numbers from 0 to {_SIZE - 1}"
                 )
-            made[name] = made[name].set_column(
-                made[name].column_names.index(column), column, pc.add(ids, pa.scalar(chain_id * _SIZE))
+            numbered[name] = numbered[name].set_column(
+                numbered[name].column_names.index(column), column, pc.add(ids, pa.scalar(chain_id * _SIZE))
             )
-    return replace(tables, **made)
+    return replace(tables, **numbered)
+
+
+def _joined(tables: list[pa.Table]) -> pa.Table:
+    """Return the rows of all tables. Texts that some have as codes and others not become plain."""
+    if any(not table.schema.equals(tables[0].schema) for table in tables):
+        tables = [plain_texts(table) for table in tables]
+    return pa.concat_tables(tables, promote_options="default")
 
 
 def _split(table: pa.Table, column: str) -> pa.Table:

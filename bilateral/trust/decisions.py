@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from dataclasses import fields
-from typing import TYPE_CHECKING, Any, Final
+from pathlib import Path
+from typing import Any, Final
 
 import numpy as np
 import pyarrow as pa
@@ -12,17 +13,10 @@ import pyarrow.parquet as pq
 
 from bilateral.core.errors import InvalidArgumentError
 from bilateral.core.text import quoted
-from bilateral.core.values.decision import TRIAL, Ground, limit_of
+from bilateral.core.values.decision import TRIAL, Ground, Limit, limit_of
+from bilateral.core.values.standing import Side, Standing
 from bilateral.trust.engine import Engine
-from bilateral.trust.reading import cast
-from bilateral.trust.standing import Side, Standing
-from bilateral.trust.standings import standings
-from bilateral.trust.tables import Tables
-
-if TYPE_CHECKING:
-    from pathlib import Path
-
-    from bilateral.core.values.decision import Limit
+from bilateral.trust.tables.schema import Tables, cast
 
 ASKS: Final = pa.schema(
     [
@@ -124,7 +118,7 @@ def decide(tables: Tables, asks: pa.Table, analyses: int = 1) -> pa.Table:
     for number, start in enumerate(starts.tolist()):
         chosen = np.flatnonzero(group == number)
         engine = Engine().fit(until(tables, start))
-        parts.append(_answered(standings(engine), asks.take(pa.array(chosen))))
+        parts.append(_answered(engine.standings(), asks.take(pa.array(chosen))))
         places.append(chosen)
     order = np.argsort(np.concatenate(places))
     return pa.concat_tables(parts).take(pa.array(order)).combine_chunks()
@@ -132,12 +126,12 @@ def decide(tables: Tables, asks: pa.Table, analyses: int = 1) -> pa.Table:
 
 def _answered(table: pa.Table, asks: pa.Table) -> pa.Table:
     """Return the answers to asks by the standings of one time."""
-    asked = asks.column("agent_id")
+    agent_ids = asks.column("agent_id")
     servers = table.filter(pc.equal(table.column("side"), str(Side.SERVER)))
-    wanted = servers.filter(pc.is_in(servers.column("agent_id"), pc.unique(asked)))
-    known = {row["agent_id"]: Standing.of(row) for row in wanted.to_pylist()}
-    stakes = zip(asked.to_pylist(), asks.column("amount").to_pylist(), strict=True)
-    rows = [_answer(agent_id, known.get(agent_id), amount) for agent_id, amount in stakes]
+    rows_of_agents = servers.filter(pc.is_in(servers.column("agent_id"), pc.unique(agent_ids)))
+    standing_of = {row["agent_id"]: Standing.of(row) for row in rows_of_agents.to_pylist()}
+    stakes = zip(agent_ids.to_pylist(), asks.column("amount").to_pylist(), strict=True)
+    rows = [_answer(agent_id, standing_of.get(agent_id), amount) for agent_id, amount in stakes]
     answers = {name: [row[name] for row in rows] for name in ANSWERS.names if name != "ask_id"}
     return pa.table({"ask_id": asks.column("ask_id"), **answers}).cast(ANSWERS)
 

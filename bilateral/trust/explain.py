@@ -3,17 +3,15 @@
 from __future__ import annotations
 
 from decimal import Decimal
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
 import pyarrow as pa
 import pyarrow.compute as pc
 
 from bilateral.core.errors import InvalidArgumentError
 from bilateral.core.text import quoted
-from bilateral.trust.suspicion import GUILTY, RANKING
-
-if TYPE_CHECKING:
-    from bilateral.trust.results import Results
+from bilateral.trust.results import Results
+from bilateral.trust.scores.suspicion import GUILTY, RANKING
 
 
 def explain(results: Results, identifier: str) -> dict[str, Any]:
@@ -37,7 +35,7 @@ _UNLISTED = (
 )
 _LISTED = "Trust was spread from a list of accounts, as the best practices ask for. The score itself does not use it."
 
-_SHOWN: Final = 0.05
+_VISIBLE: Final = 0.05
 """The smallest part of a suspicion that is shown. Smaller ones would read 0.0."""
 
 _ONLY_RANK: Final = frozenset(name.replace(" ", "_") for name in RANKING)
@@ -94,8 +92,8 @@ def _finding(results: Results, finding: dict[str, Any]) -> dict[str, Any]:
 
 def _account(results: Results, account: dict[str, Any]) -> dict[str, Any]:
     address = account["address"]
-    known = {"address", "suspicion", "cluster", "threshold_flag"}
-    parts = {name: value for name, value in account.items() if name not in known and value >= _SHOWN}
+    own_columns = {"address", "suspicion", "cluster", "threshold_flag"}
+    parts = {name: value for name, value in account.items() if name not in own_columns and value >= _VISIBLE}
     trust = dict(zip(results.trust["address"].to_pylist(), results.trust["trust"].to_pylist(), strict=True))
     findings = [
         finding
@@ -120,8 +118,8 @@ def _account(results: Results, account: dict[str, Any]) -> dict[str, Any]:
     if signs and not verdict:
         listed = ", ".join(f"{row['sign']} {row['weight']:.1f}" for row in signs)
         summary.append(f"The signs that moved its rank most, in logarithms of odds: {listed}.")
-    for side, named in (("client", results.clients), ("buyer", results.buyers)):
-        own = named.filter(pc.equal(pc.cast(named["address"], pa.string()), address)).to_pylist()
+    for side, scored in (("client", results.clients), ("buyer", results.buyers)):
+        own = scored.filter(pc.equal(pc.cast(scored["address"], pa.string()), address)).to_pylist()
         summary += [_scored(side, row) for row in own]
     if not trust:
         summary.append(_UNLISTED)

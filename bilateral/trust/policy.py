@@ -3,15 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 import numpy as np
 
 from bilateral.core.errors import InvalidArgumentError
-from bilateral.trust.opinions import Kind
-
-if TYPE_CHECKING:
-    from bilateral.trust.engine import Engine
+from bilateral.trust.engine import Engine
+from bilateral.trust.tables.opinions import Kind
 
 
 @dataclass(frozen=True)
@@ -60,10 +57,10 @@ def trusted_clients(engine: Engine, agent_id: int) -> TrustedClients:
     if engine.trust_ is not None:
         good &= engine.trust_.reached_[clients]
         trust = engine.trust_.trust_
-    kept = clients[good][np.argsort(-trust[clients[good]], kind="stable")]
+    trusted = clients[good][np.argsort(-trust[clients[good]], kind="stable")]
     return TrustedClients(
         agent_id=agent_id,
-        clients=tuple(ledger.addresses[int(client)].as_py() for client in kept),
+        clients=tuple(ledger.addresses[int(client)].as_py() for client in trusted),
         left_out=tuple(ledger.addresses[int(client)].as_py() for client in clients[~good]),
         by_list=engine.trust_ is not None,
     )

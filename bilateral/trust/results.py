@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import hashlib
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, fields
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
 import numpy as np
 import pyarrow as pa
@@ -15,20 +16,11 @@ import pyarrow.parquet as pq
 
 from bilateral.core.errors import InvalidArgumentError
 from bilateral.core.text import quoted
-from bilateral.trust.amounts import told_money
-from bilateral.trust.arrays import distinct_keys
-from bilateral.trust.copies import as_texts, in_stretches, taken
-from bilateral.trust.opinions import SOURCES, Kind
-from bilateral.trust.scores import buyer_scores
-from bilateral.trust.standings import standings
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
-
-    from bilateral.trust.arrays import Ints
-    from bilateral.trust.engine import Engine
-    from bilateral.trust.findings import Finding
-    from bilateral.trust.scores import Scores
+from bilateral.trust.engine import Engine
+from bilateral.trust.features.findings import Finding, describe_money
+from bilateral.trust.scores.scores import Scores, buyer_scores
+from bilateral.trust.tables.arrays import Ints, distinct_keys
+from bilateral.trust.tables.opinions import SOURCES, Kind
 
 _CLAIMED = 0.5
 """The probability from which a row counts as evidence."""
@@ -54,7 +46,7 @@ class Results:
             False if no table has the account, so that the case changes nothing.
         signs: The features that moved the highest ranks by weak signs: `address`, `sign`, and `weight` in logarithms of
             odds. An index does not store them.
-        standings: The standing of each agent on each side, with the columns of `bilateral.trust.standing.SCHEMA`.
+        standings: The standing of each agent on each side, with the columns of `standing.standings.SCHEMA`.
     """
 
     addresses: pa.Table
@@ -128,14 +120,14 @@ class Results:
             trust=_trust(engine),
             cases=_cases(engine),
             signs=_signs(engine),
-            standings=standings(engine),
+            standings=engine.standings(),
         )
 
 
 def _identifiers(engine: Engine, places: Mapping[str, Sequence[object]] | None) -> list[str]:
     """Return the id of each finding; a repetition gets a number."""
     addresses = engine.context_.ledger.addresses
-    seen: dict[str, int] = {}
+    occurrences: dict[str, int] = {}
     out = []
     for finding in engine.findings_:
         members = np.concatenate([finding.actors, finding.beneficiaries])
@@ -144,8 +136,8 @@ def _identifiers(engine: Engine, places: Mapping[str, Sequence[object]] | None) 
             for table, numbers in _rows_of(engine, finding).items()
         }
         name = finding.identifier(addresses.take(pa.array(members)).to_pylist(), rows)
-        seen[name] = seen.get(name, 0) + 1
-        out.append(name if seen[name] == 1 else f"{name}-{seen[name]}")
+        occurrences[name] = occurrences.get(name, 0) + 1
+        out.append(name if occurrences[name] == 1 else f"{name}-{occurrences[name]}")
     return out
 
 
@@ -162,7 +154,7 @@ def _addresses(engine: Engine) -> pa.Table:
     return pa.table(columns)
 
 
-def _cluster_numbers(labels: Ints, addresses: pa.Array) -> pa.ChunkedArray:
+def _cluster_numbers(labels: Ints, addresses: pa.Array) -> pa.Array:
     """Return the number of each account's cluster: a digest of its members, as that of a finding. So links to it stay.
 
     It has 48 bits, so that JSON keeps it in every program.
@@ -172,7 +164,7 @@ def _cluster_numbers(labels: Ints, addresses: pa.Array) -> pa.ChunkedArray:
         places = np.flatnonzero(labels == label)
         members = sorted(addresses.take(pa.array(places)).to_pylist())
         numbers[places] = int.from_bytes(hashlib.sha256("|".join(members).encode()).digest()[:6])
-    return in_stretches(len(labels), lambda part: pa.array(numbers[part], mask=labels[part] < 0))
+    return pa.array(numbers, mask=labels < 0)
 
 
 def _subjects(engine: Engine, kind: Kind) -> pa.Table:
@@ -184,7 +176,7 @@ def _subjects(engine: Engine, kind: Kind) -> pa.Table:
     places = np.flatnonzero(chosen)
     of_agent = ledger.subject_agent[places]
     identity = (
-        {"address": taken(ledger.addresses, ledger.subject_account[places])}
+        {"address": ledger.addresses.take(pa.array(ledger.subject_account[places]))}
         if kind == Kind.CLIENT_RATING
         else {"agent_id": ledger.agent_ids[of_agent] if len(of_agent) else of_agent}
     )
@@ -214,15 +206,13 @@ def _buyers(engine: Engine) -> pa.Table:
     ledger = engine.context_.ledger
     inside = ledger.payer >= 0
     payer, payee = ledger.payer[inside].astype(np.int64), ledger.payee[inside].astype(np.int64)
-    returned = np.zeros(len(ledger.payer), bool)
-    for detector in engine.detectors:
-        returned |= getattr(detector, "returned_", returned)
+    returned = engine.returned()
     count = np.bincount(payer, minlength=ledger.accounts)
     distinct = distinct_keys(payer * max(ledger.accounts, 1) + payee) // max(ledger.accounts, 1)
     places = np.flatnonzero(count)
     return pa.table(
         {
-            "address": taken(ledger.addresses, places),
+            "address": ledger.addresses.take(pa.array(places)),
             "payments": count[places],
             "payees": np.bincount(distinct, minlength=ledger.accounts)[places],
             "volume": np.bincount(payer, weights=ledger.amount[inside], minlength=ledger.accounts)[places],
@@ -240,7 +230,7 @@ def _columns(scores: Scores, places: Ints) -> dict[str, Any]:
             name: getattr(scores, name)[places]
             for name in ("score", "low", "high", "lower", "raters", "effective", "removed", "abstain")
         },
-        "status": as_texts(scores.status[places]),
+        "status": pa.array(scores.status[places], pa.string()),
     }
 
 
@@ -269,7 +259,7 @@ def _findings(engine: Engine, names: list[str]) -> pa.Table:
 
 def _sentence(engine: Engine, finding: Finding) -> str:
     """Return the claim of a finding, with the money in it."""
-    return f"{finding.sentence} {told_money(engine.context_.ledger, finding)}".rstrip()
+    return f"{finding.sentence} {describe_money(engine.context_.ledger, finding)}".rstrip()
 
 
 def _rows_of(engine: Engine, finding: Finding) -> dict[str, Ints]:
@@ -302,22 +292,22 @@ def _rows(engine: Engine, names: list[str]) -> pa.Table:
 def _evidence(engine: Engine, names: list[str]) -> pa.Table:
     """Return, for each flagged account, the false feedback that its findings rest on."""
     ledger, opinions, suspicion = engine.context_.ledger, engine.context_.ledger.opinions, engine.suspicion_
-    seen: dict[tuple[int, int], str] = {}
+    finding_of: dict[tuple[int, int], str] = {}
     for name, finding in zip(names, engine.findings_, strict=True):
         rows = _claimed(engine, finding)
         rater, account = opinions.rater[rows], ledger.subject_account[opinions.subject[rows]]
         gains = np.isin(account, finding.beneficiaries) & suspicion.flagged[account]
         for place, row in enumerate(rows.tolist()):
             if suspicion.flagged[rater[place]]:
-                seen.setdefault((int(rater[place]), row), name)
+                finding_of.setdefault((int(rater[place]), row), name)
             if gains[place]:
-                seen.setdefault((int(account[place]), row), name)
-    accounts, places = [key[0] for key in seen], [key[1] for key in seen]
+                finding_of.setdefault((int(account[place]), row), name)
+    accounts, places = [key[0] for key in finding_of], [key[1] for key in finding_of]
     return pa.table(
         {
             "address": ledger.addresses.take(pa.array(accounts, pa.int64())),
             "feedback_id": pa.array(opinions.row[np.array(places, np.int64)], pa.int64()),
-            "finding": pa.array(list(seen.values()), pa.string()),
+            "finding": pa.array(list(finding_of.values()), pa.string()),
         }
     )
 
@@ -338,7 +328,7 @@ def _trust(engine: Engine) -> pa.Table:
     if engine.trust_ is None:
         return pa.table({"address": pa.array([], pa.string()), "trust": pa.array([], pa.float64())})
     reached = np.flatnonzero(engine.trust_.reached_)
-    return pa.table({"address": taken(addresses, reached), "trust": engine.trust_.trust_[reached]})
+    return pa.table({"address": addresses.take(pa.array(reached)), "trust": engine.trust_.trust_[reached]})
 
 
 def _cases(engine: Engine) -> pa.Table:
@@ -361,10 +351,10 @@ NO_SIGNS: Final = pa.schema([("address", pa.string()), ("sign", pa.string()), ("
 
 def _signs(engine: Engine) -> pa.Table:
     """Return the features that moved the highest ranks."""
-    told, addresses = engine.suspicion_.told, engine.context_.ledger.addresses
-    if told is None:
+    reasons, addresses = engine.suspicion_.reasons, engine.context_.ledger.addresses
+    if reasons is None:
         return NO_SIGNS
-    moved = told.moved()
+    moved = reasons.moved()
     return pa.table(
         {
             "address": addresses.take(pa.array([row[0] for row in moved], pa.int64())),

@@ -7,21 +7,28 @@ each with its figures. The reader confirms them.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 import numpy as np
 
 from bilateral.core.errors import InvalidArgumentError
-from bilateral.trust.arrays import contained, distinct_keys, group_counts, group_sums, pairs, unpaired
-from bilateral.trust.backing import backing
-from bilateral.trust.evidence import Stayed
-from bilateral.trust.opinions import Kind
-from bilateral.trust.standings import hands, returned
-
-if TYPE_CHECKING:
-    from bilateral.trust.arrays import Floats, Ints
-    from bilateral.trust.context import Context
-    from bilateral.trust.engine import Engine
+from bilateral.trust.engine import Engine
+from bilateral.trust.features.context import Context
+from bilateral.trust.scores.backing import backing
+from bilateral.trust.standing.evidence import Stayed
+from bilateral.trust.standing.standings import hands
+from bilateral.trust.tables.arrays import (
+    Floats,
+    Ints,
+    contained,
+    distinct_keys,
+    group_counts,
+    group_sums,
+    pairs,
+    spans,
+    unpaired,
+)
+from bilateral.trust.tables.opinions import Kind
 
 _SELLERS: Final = 3
 """The independent sellers that a proposal paid at least, as for the early buyers of `backing`."""
@@ -76,13 +83,11 @@ def seeds(engine: Engine, count: int = 20) -> list[Seed]:
         raise InvalidArgumentError(f"{count} proposals are too few: ask for at least 1")
     context, ledger = engine.context_, engine.context_.ledger
     size, hand = ledger.accounts, hands(context)
-    stayed = Stayed.of(ledger, hand, returned(engine))
+    stayed = Stayed.of(ledger, hand, engine.returned())
     buyers, _ = unpaired(distinct_keys(pairs(stayed.payer, stayed.seller, size)), size)
     sellers = group_counts(buyers.astype(np.int64), size)
     paid = np.bincount(stayed.payer, weights=stayed.amount, minlength=size)
-    first, last = np.full(size, np.inf), np.full(size, -np.inf)
-    np.minimum.at(first, stayed.payer, stayed.paid_at)
-    np.maximum.at(last, stayed.payer, stayed.paid_at)
+    first, last = spans(stayed.paid_at, stayed.payer, size)
     days = np.where(sellers > 0, (last - first) / _DAY, 0.0)
     rated, apart, weight = _ratings(context, hand)
     good = ~engine.suspicion_.flagged & (sellers >= _SELLERS) & (days >= _DAYS) & (weight >= _WEIGHT)
@@ -109,8 +114,8 @@ def _ratings(context: Context, hand: Ints) -> tuple[Ints, Floats, Floats]:
     rater, subject = opinions.rater[rows].astype(np.int64), opinions.subject[rows].astype(np.int64)
     weights = backing(context, rows, hand)
     weight = group_sums(weights, rater, size) / np.maximum(group_counts(rater, size), 1)
-    known = (ledger.payer >= 0) & (ledger.paid_agent >= 0) & (ledger.amount > 0)
-    bought = distinct_keys(pairs(ledger.paid_agent[known], ledger.payer[known], size))
+    valid = (ledger.payer >= 0) & (ledger.paid_agent >= 0) & (ledger.amount > 0)
+    bought = distinct_keys(pairs(ledger.paid_agent[valid], ledger.payer[valid], size))
     paying = contained(pairs(ledger.subject_agent[subject], rater, size), bought)
     keys, place = np.unique(pairs(subject[paying], rater[paying], size), return_inverse=True)
     values = group_sums(opinions.percent[rows][paying].astype(np.float64), place, len(keys))

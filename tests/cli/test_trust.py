@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 
-import ibis
 import pyarrow as pa
 import pytest
 from pyarrow import parquet
@@ -96,36 +95,6 @@ def test_a_wrong_address_is_refused_with_its_row(refused, tables, tmp_path):
     assert error["message"].startswith('feedback.client has "alice.eth" in row 12: write an address')
 
 
-def test_a_database_is_analysed_as_a_folder_is(done, tables, tmp_path):
-    connection = ibis.duckdb.connect(tmp_path / "tables.duckdb")
-    for file in tables.iterdir():
-        connection.create_table(file.stem, parquet.read_table(file))
-    connection.disconnect()
-    out = tmp_path / "results"
-    told = done("trust", "analyse", "--tables", f"duckdb://{tmp_path / 'tables.duckdb'}", "--out", out)
-    assert (told["agents"], told["flagged"]) == (21, 9)
-
-
-def test_a_limit_of_memory_changes_no_answer_and_leaves_results_alone(done, tables, tmp_path):
-    limited, free = tmp_path / "limited", tmp_path / "free"
-    words = ("trust", "analyse", "--tables", tables, "--out")
-    told = done(*words, limited, "--memory", "0.5")
-    assert told == done(*words, free) | {"out": str(limited)}
-    assert sorted(file.name for file in limited.iterdir()) == sorted(file.name for file in free.iterdir())
-    for file in free.iterdir():
-        assert parquet.read_table(limited / file.name).equals(parquet.read_table(file)), file.name
-
-
-def test_a_limit_of_memory_is_refused_where_it_would_not_hold(refused, tables, tmp_path):
-    words = ("trust", "analyse", "--out", tmp_path / "r", "--memory")
-    for source in (("--tables", f"1={tables}"), ("--database", f"sqlite:///{tmp_path}/index.sqlite")):
-        assert refused(2, *words, "4", *source)["message"].startswith("--memory limits the analysis of one --tables")
-    assert "0.5" in refused(2, *words, "0.4", "--tables", tables)["message"]
-    (tmp_path / "file").touch()
-    words = ("trust", "analyse", "--tables", tables, "--out", tmp_path / "file", "--memory", "4")
-    assert refused(3, *words)["message"].startswith(f'no arrays can be kept in "{tmp_path}/file": ')
-
-
 def test_tables_at_a_url_are_analysed_and_decided_on(done, tables, tmp_path):
     asks = pa.table({"ask_id": [7], "asker": [SYBIL], "agent_id": [99], "ts": [1e9], "amount": [40.0]})
     parquet.write_table(asks, tmp_path / "asks.parquet")
@@ -154,21 +123,25 @@ def test_analysis_of_no_rows_or_of_two_sources_is_refused(refused, sources, tmp_
     assert told == "give either --tables or the --database of an index"
 
 
-def test_an_analysis_that_failed_at_its_end_continues(bilateral, refused, tables, tmp_path):
+@pytest.mark.parametrize(
+    "url", ["duckdb://tables.duckdb", "postgresql://host/tables", "1=postgres://host/tables", "sc://host:50051/#s3://b"]
+)
+def test_a_database_as_tables_is_refused(refused, tmp_path, url):
+    error = refused(2, "trust", "analyse", "--tables", url, "--out", tmp_path / "r")
+    assert "export its tables to a folder by COPY … TO" in error["message"]
+    assert refused(2, "trust", "seeds", "--tables", url) == error
+
+
+@pytest.mark.parametrize("option", ["--memory", "--checkpoints"])
+def test_a_removed_option_is_refused(refused, tables, tmp_path, option):
+    words = ("trust", "analyse", "--tables", tables, "--out", tmp_path / "r", option, "4")
+    assert refused(2, *words)["message"].startswith(f"{option} is no longer an option: ")
+
+
+def test_a_folder_that_takes_no_results_is_refused(refused, tables, tmp_path):
     (tmp_path / "file").touch()
-    kept = tmp_path / "kept"
-    words = ("trust", "analyse", "--tables", tables, "--checkpoints", kept, "--out")
-    assert refused(3, *words, tmp_path / "file")["message"].startswith("no results can be written to")
-    ran = bilateral(*words, tmp_path / "results")
-    assert ran.code == 0
-    assert "scores from its checkpoint: 82% done" in ran.err
-    assert not kept.exists()
-
-
-def test_a_database_that_does_not_open_is_refused(refused, tmp_path):
-    url = f"duckdb://{tmp_path / 'missing.duckdb'}"
-    error = refused(3, "trust", "analyse", "--tables", url, "--out", tmp_path / "r")
-    assert error["message"].startswith(f'no database opens at "{url}"')
+    message = refused(3, "trust", "analyse", "--tables", tables, "--out", tmp_path / "file")["message"]
+    assert message.startswith("no results can be written to")
 
 
 def test_a_folder_without_tables_is_refused(refused, tmp_path):

@@ -28,7 +28,6 @@ IMPORTED = {
     "private": ["bilateral.buyers.private"],
     "semantic": ["bilateral.index.search", "bilateral.query.search"],
     "solana": ["bilateral.solana"],
-    "spark": ["bilateral.trust"],
     "trust": ["bilateral.trust"],
     "x402": ["bilateral.x402"],
     "all": ["bilateral"],

@@ -76,9 +76,7 @@ def test_rustup_of_the_user_is_left_in_place(home, rustup, tmp_path):
     assert not (tmp_path / "project" / ".cache").exists()
 
 
-@pytest.mark.parametrize(
-    "script", ["toolchain/setup.sh", "toolchain/spark/setup.sh", "assurance/setup.sh", "interop/setup.sh"]
-)
+@pytest.mark.parametrize("script", ["toolchain/setup.sh", "assurance/setup.sh", "interop/setup.sh"])
 def test_set_up_scripts_protect_the_home_folder_before_they_run_python(script):
     lines = (ROOT / script).read_text().splitlines()
     first_use = next(number for number, line in enumerate(lines) if re.search(r"-m venv|/pip |/uv ", line))

@@ -17,7 +17,6 @@ PYTHON_LOCKS = [
     "toolchain/uv.lock",
     "assurance/requirements.lock",
     "interop/requirements.lock",
-    "toolchain/spark/requirements.lock",
 ]
 LOCKS = ["package-lock.json", "assurance/package-lock.json", "interop/package-lock.json", *PYTHON_LOCKS]
 

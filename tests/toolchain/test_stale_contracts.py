@@ -78,7 +78,7 @@ def test_ape_test_reports_the_gas_of_transactions_and_passes():
 @pytest.fixture
 def project(tmp_path):
     """A folder with a source and the script that compiles, beside a compiler that counts its runs."""
-    shutil.copytree(ROOT / "toolchain", tmp_path / "toolchain", ignore=shutil.ignore_patterns("site", "spark"))
+    shutil.copytree(ROOT / "toolchain", tmp_path / "toolchain", ignore=shutil.ignore_patterns("site"))
     for name in ("contracts/A.sol", "ape-config.yaml", "package-lock.json", "scripts/compile.py", ".venv/bin/python"):
         (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
         (tmp_path / name).touch()

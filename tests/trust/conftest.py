@@ -2,20 +2,15 @@
 
 from __future__ import annotations
 
-from dataclasses import fields
-
 import pyarrow as pa
 import pytest
 from eth_utils import keccak
 
-from bench.trust.worlds.attacks import add
-from bench.trust.worlds.honest import honest_world
-from bench.trust.worlds.world import Settings
-from bilateral.trust.accounts import ACCOUNTS
-from bilateral.trust.coding import coded
-from bilateral.trust.context import Context
 from bilateral.trust.engine import Engine
-from bilateral.trust.tables import COLUMNS, Tables
+from bilateral.trust.features.context import Context
+from bilateral.trust.tables.accounts import ACCOUNTS
+from bilateral.trust.tables.coding import coded
+from bilateral.trust.tables.schema import COLUMNS, Tables
 
 
 @pytest.fixture(autouse=True)
@@ -131,22 +126,3 @@ def names(context, accounts):
 def moves(scene, context, finding):
     """The ends of the transfers that a finding rests on, as a set."""
     return {scene.rows["transfers"][row][:2] for row in context.ledger.moved[finding.transfers]}
-
-
-def attacked_world():
-    """Return the tables of an honest market that six kinds of attackers entered."""
-    made = honest_world(17, Settings(clients=250, owners=120, platforms=1, communities=2))
-    for family in ("star", "camouflaged_ring", "validator_cartel", "punishing_gang", "retaliation", "dust_proofs"):
-        add(made, family, 6)
-    return made.tables()[0]
-
-
-def same(first, second):
-    """Check that two results are equal, but for the last digits of trust."""
-    for field in fields(first):
-        left, right = getattr(first, field.name), getattr(second, field.name)
-        if field.name == "trust":
-            assert left["address"].to_pylist() == right["address"].to_pylist()
-            assert right["trust"].to_pylist() == pytest.approx(left["trust"].to_pylist(), abs=1e-12)
-        else:
-            assert left.equals(right), field.name

@@ -6,7 +6,7 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from bilateral.trust.arrays import (
+from bilateral.trust.tables.arrays import (
     Groups,
     contained_pairs,
     dense,
@@ -14,12 +14,12 @@ from bilateral.trust.arrays import (
     group_counts,
     group_sums,
     lexical_order,
-    looked_up,
+    look_up,
     pairs,
     percentiles,
 )
-from bilateral.trust.columns import coded_together
-from bilateral.trust.tables import Tables
+from bilateral.trust.tables.columns import coded_together
+from bilateral.trust.tables.schema import Tables
 from tests.trust.conftest import addressed
 
 SIZE = 300
@@ -27,9 +27,9 @@ SIZE = 300
 
 @pytest.fixture(params=[0, 1, 5000], ids=["none", "one", "many"])
 def rows(request, monkeypatch):
-    """Groups and values, in more stretches than one."""
-    monkeypatch.setattr("bilateral.trust.arrays._STRETCH", 700)
-    monkeypatch.setattr("bilateral.trust.arrays._PIECE", 300)
+    """Groups and values, in more segments than one."""
+    monkeypatch.setattr("bilateral.trust.tables.arrays._SEGMENT", 700)
+    monkeypatch.setattr("bilateral.trust.tables.arrays._PIECE", 300)
     draw = np.random.default_rng(request.param)
     return draw.integers(0, SIZE, request.param).astype(np.int32), draw.normal(50, 20, request.param)
 
@@ -89,8 +89,8 @@ def test_rare_keys_are_not_renumbered():
 
 def test_value_of_a_key_is_looked_up_and_zero_without_one():
     keys, values = np.array([3, 5, 9]), np.array([1.0, 2.0, 3.0])
-    assert looked_up(np.array([9, 4, 3, 10, 0]), keys, values).tolist() == [3.0, 0.0, 1.0, 0.0, 0.0]
-    assert looked_up(np.array([9, 4]), keys[:0], values[:0]).tolist() == [0.0, 0.0]
+    assert look_up(np.array([9, 4, 3, 10, 0]), keys, values).tolist() == [3.0, 0.0, 1.0, 0.0, 0.0]
+    assert look_up(np.array([9, 4]), keys[:0], values[:0]).tolist() == [0.0, 0.0]
 
 
 def test_value_is_left_out_of_the_mean_of_its_own_group():

@@ -5,9 +5,9 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from bilateral.trust.backing import backing
 from bilateral.trust.engine import Engine
-from bilateral.trust.scores import Status
+from bilateral.trust.scores.backing import backing
+from bilateral.trust.scores.scores import Status
 from tests.trust.conftest import Scene
 
 DAY = 86_400.0

@@ -5,12 +5,12 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from bilateral.trust.bias import BiasModel
 from bilateral.trust.detectors.blocks import Blocks
 from bilateral.trust.detectors.lockstep import _SIZES, Lockstep, _densest, effective
 from bilateral.trust.detectors.retaliation import Retaliation
 from bilateral.trust.detectors.values import Values
-from bilateral.trust.significance import excess
+from bilateral.trust.features.significance import excess
+from bilateral.trust.scores.bias import BiasModel
 from tests.trust.conftest import names
 
 RING = [f"member{number}" for number in range(6)]

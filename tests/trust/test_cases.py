@@ -5,9 +5,9 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from bilateral.trust.cases import CaseModel
+from bilateral.trust.detectors.cases import CaseModel
 from bilateral.trust.engine import Engine
-from bilateral.trust.reviews import Reviews
+from bilateral.trust.features.reviews import Reviews
 from tests.trust.conftest import moves, names
 
 

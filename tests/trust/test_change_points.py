@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from bilateral.trust.change_points import lasting
+from bilateral.trust.scores.change_points import lasting
 
 
 def kept(values, weight=1.0):

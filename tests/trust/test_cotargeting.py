@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from bilateral.trust.detectors.cotargeting import CoTargeting
-from bilateral.trust.suspicion import THRESHOLD
+from bilateral.trust.scores.suspicion import THRESHOLD
 from tests.trust.conftest import moves, names
 
 RING = [f"sybil{number}" for number in range(6)]

@@ -15,10 +15,10 @@ from bench.trust.worlds.world import Settings
 from bilateral.core.errors import InvalidArgumentError
 from bilateral.trust.engine import Engine
 from bilateral.trust.explain import explain
+from bilateral.trust.features.reviews import Reviews, absent_message
 from bilateral.trust.policy import trusted_clients
 from bilateral.trust.results import Results
-from bilateral.trust.reviews import Reviews, told_absent
-from bilateral.trust.tables import COLUMNS, Tables
+from bilateral.trust.tables.schema import Tables
 
 SMALL = Settings(clients=700, owners=260, platforms=1, communities=3)
 ATTACKS = ("star", "slander", "camouflaged_ring", "exchange_star", "wash_ring", "bribery", "framing")
@@ -258,10 +258,10 @@ def test_a_case_of_an_account_that_does_not_occur_is_told():
 
 
 def test_many_absent_accounts_are_told_in_one_sentence():
-    assert told_absent(["0xb"]) == (
+    assert absent_message(["0xb"]) == (
         'the cases of 1 reviewed account change nothing, because no table has the address: "0xb"'
     )
-    assert told_absent([f"0x{number:02}" for number in range(12)]).endswith(', "0x09" and 2 more')
+    assert absent_message([f"0x{number:02}" for number in range(12)]).endswith(', "0x09" and 2 more')
 
 
 @pytest.mark.parametrize(
@@ -334,39 +334,3 @@ def test_an_unknown_id_is_refused():
         InvalidArgumentError, match='"nothing" is not a finding, an address or an agent of these results'
     ):
         explain(results_of_world(), "nothing")
-
-
-def _split(tables, names):
-    """The tables in two parts: the last tenth of each named table comes later."""
-    first, later = {}, {}
-    for name in COLUMNS:
-        table = getattr(tables, name)
-        cut = table.num_rows * 9 // 10 if name in names else table.num_rows
-        first[name], later[name] = table[:cut], table[cut:]
-    return Tables(**first), Tables(**later)
-
-
-@pytest.mark.sample(2)
-@pytest.mark.parametrize(
-    "names", [("payments",), ("transfers",), ("ratings",), ("feedback", "ratings"), tuple(COLUMNS), ()], ids=str
-)
-def test_later_blocks_give_the_same_answer_as_all_blocks_at_once(names):
-    first, later = _split(world()[0], names)
-    engine = Engine().fit(first).update(later)
-    results, whole = Results.of(engine), results_of_world()
-    assert results.addresses.equals(whole.addresses)
-    assert results.agents.equals(whole.agents)
-    assert results.findings.equals(whole.findings)
-
-
-def test_a_detector_that_reads_no_changed_table_does_not_run_again(monkeypatch):
-    engine = Engine().fit(world()[0])
-    ran = []
-    for detector in engine.detectors:
-        monkeypatch.setattr(
-            detector, "_find", lambda _, name=detector.name, kept=detector.findings_: ran.append(name) or kept
-        )
-    rows = world()[0].payments
-    engine.update(Tables.of(payments=rows[:1]))
-    assert "wash payments" in ran
-    assert "retaliation" not in ran

@@ -9,7 +9,7 @@ import pytest
 
 from bilateral.trust.detectors.cotargeting import CoTargeting
 from bilateral.trust.detectors.lockstep import Lockstep
-from bilateral.trust.scores import scores
+from bilateral.trust.scores.scores import scores
 from tests.trust.conftest import judged
 
 

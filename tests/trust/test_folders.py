@@ -11,8 +11,7 @@ import pytest
 from pyarrow import parquet
 
 from bilateral.core.errors import InvalidArgumentError
-from bilateral.trust.folders import is_database
-from bilateral.trust.tables import COLUMNS, Tables
+from bilateral.trust.tables.schema import COLUMNS, Tables
 from simulation.serving import serve_in_thread
 from tests.trust.conftest import addressed
 
@@ -117,15 +116,3 @@ def test_a_url_that_no_library_reads_is_refused_without_the_password():
     with pytest.raises(InvalidArgumentError, match='no folder opens at "unknown://host/tables"') as refused:
         Tables.read("unknown://reader:secret@host/tables?key=secret")
     assert "secret" not in str(refused.value)
-
-
-def test_urls_of_databases_are_told_from_those_of_files():
-    urls = (
-        "duckdb://tables.duckdb",
-        "postgresql://host/tables",
-        "sc://host:1",
-        "s3://bucket",
-        "https://host",
-        "tables",
-    )
-    assert [is_database(url) for url in urls] == [True, True, True, False, False, False]

@@ -6,8 +6,6 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from bilateral.trust.coding import coded
-from bilateral.trust.context import Context
 from bilateral.trust.detectors.blocks import Blocks
 from bilateral.trust.detectors.links import Links
 from bilateral.trust.detectors.lockstep import Lockstep
@@ -16,8 +14,10 @@ from bilateral.trust.detectors.values import Values
 from bilateral.trust.detectors.wash import WashPayments
 from bilateral.trust.engine import Engine
 from bilateral.trust.explain import explain
+from bilateral.trust.features.context import Context
 from bilateral.trust.results import Results
-from bilateral.trust.tables import OPTIONAL, Tables
+from bilateral.trust.tables.coding import coded
+from bilateral.trust.tables.schema import OPTIONAL, Tables
 from tests.trust.conftest import judged, names
 
 

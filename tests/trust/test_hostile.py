@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pyarrow as pa
 import pytest
@@ -9,11 +11,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from bilateral.core.errors import InvalidArgumentError
-from bilateral.trust import sharing as shared
-from bilateral.trust.columns import coded_together, positions
 from bilateral.trust.engine import Engine
+from bilateral.trust.features import sharing as shared
 from bilateral.trust.results import Results
-from bilateral.trust.tables import COLUMNS, Tables
+from bilateral.trust.tables.columns import coded_together, positions
+from bilateral.trust.tables.schema import COLUMNS, Tables
 from tests.trust.conftest import Scene
 
 
@@ -46,6 +48,12 @@ def test_ten_thousand_tags_are_coded(market):
     assert analysed(market.tables()).agents.num_rows == 20
 
 
+def with_feedback(tables, rows):
+    """Return tables with further rows of feedback."""
+    rows = rows.cast(pa.schema(COLUMNS["feedback"]))
+    return replace(tables, feedback=pa.concat_tables([tables.feedback, rows]))
+
+
 @pytest.mark.nightly
 def test_a_client_with_a_million_entries_counts_as_one(market):
     before = analysed(market.tables()).agents["score"].to_numpy()
@@ -60,7 +68,7 @@ def test_a_client_with_a_million_entries_counts_as_one(market):
         "ts": np.linspace(2000, 30000, count),
         "payment_tx": pa.nulls(count, pa.string()),
     }
-    after = analysed(tables.appended(Tables.of(feedback=pa.table(columns)))).agents["score"].to_numpy()
+    after = analysed(with_feedback(tables, pa.table(columns))).agents["score"].to_numpy()
     assert abs(after[0] - before[0]) < 15
     assert np.abs(after[1:] - before[1:]).max() < 3
 
@@ -77,7 +85,7 @@ def test_accounts_that_fund_themselves_and_each_other_end_the_chain(market):
 def test_missing_texts_and_times_are_taken(market):
     tables = market.tables()
     holes = pa.table({name: pa.nulls(3, kind) for name, kind in COLUMNS["feedback"].items()})
-    analysed(tables.appended(Tables.of(feedback=holes)))
+    analysed(with_feedback(tables, holes))
 
 
 def without_owner(kind):

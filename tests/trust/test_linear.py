@@ -8,9 +8,9 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from bilateral.trust.context import Context
 from bilateral.trust.detectors.wash import WashPayments
-from bilateral.trust.opinions import proven
+from bilateral.trust.features.context import Context
+from bilateral.trust.tables.opinions import proven
 
 COUNT = 2000
 LOOKS = 100

@@ -7,7 +7,7 @@ import pytest
 
 from bilateral.core.errors import InvalidArgumentError
 from bilateral.trust.detectors.reviewed import ReviewedKin
-from bilateral.trust.propagation import EigenTrust, LabelSpreading
+from bilateral.trust.tables.propagation import EigenTrust, LabelSpreading
 from tests.trust.conftest import names
 
 

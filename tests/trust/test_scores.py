@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 
 from bilateral.trust.engine import Engine
-from bilateral.trust.scores import scores
-from bilateral.trust.signs import MOST, model, weak_signs
+from bilateral.trust.features.signs import MOST, model, weak_signs
+from bilateral.trust.scores.scores import scores
 
 
 def paid(market, count=10):

@@ -6,7 +6,7 @@ import numpy as np
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from bilateral.trust.searches import Keyed, first_equal, first_reaching
+from bilateral.trust.tables.searches import Keyed, first_equal, first_reaching
 
 small = st.integers(-1, 3)
 numbers = st.floats(-5, 5)

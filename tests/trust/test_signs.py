@@ -5,7 +5,6 @@ from __future__ import annotations
 from dataclasses import replace
 
 import numpy as np
-import pyarrow as pa
 import pytest
 
 from bench.trust.measures import Truth
@@ -16,13 +15,12 @@ from bench.trust.worlds.drawn import EVERY, FAMILY, drawn
 from bench.trust.worlds.honest import honest_world
 from bench.trust.worlds.world import Settings
 from bilateral.trust.engine import Engine
-from bilateral.trust.features import features
-from bilateral.trust.findings import Basis, Finding, Part
-from bilateral.trust.judgements import Judgements
-from bilateral.trust.neighbours import around
-from bilateral.trust.scored import Scored
-from bilateral.trust.signs import MOST, Model, Trees, known, model
-from bilateral.trust.suspicion import suspicion
+from bilateral.trust.features.features import features
+from bilateral.trust.features.findings import Basis, Finding, Part
+from bilateral.trust.features.judgements import Judgements
+from bilateral.trust.features.neighbours import around
+from bilateral.trust.features.signs import MOST, Model, Trees, known, model
+from bilateral.trust.scores.suspicion import suspicion
 
 SMALL = Settings(clients=250, owners=120, platforms=1, communities=2)
 
@@ -51,7 +49,7 @@ def test_a_tree_goes_left_up_to_its_limit_and_right_above_it():
 
 @pytest.mark.parametrize("depth", [1, 2, 3, 4, 6])
 def test_trees_of_all_depths_lead_each_account_from_the_root_to_its_leaf(depth, monkeypatch):
-    monkeypatch.setattr("bilateral.trust.signs._ROWS", 7)
+    monkeypatch.setattr("bilateral.trust.features.signs._ROWS", 7)
     draw, nodes = np.random.default_rng(depth), 2**depth - 1
     trees = Trees(
         0.25,
@@ -68,32 +66,6 @@ def test_trees_of_all_depths_lead_each_account_from_the_root_to_its_leaf(depth, 
                 node = 2 * node + 1 + int(codes[feature[node], account] > above[node])
             wanted[account] += value[node - nodes]
     assert np.array_equal(trees.score(codes), wanted)
-
-
-def test_scores_are_taken_over_where_all_codes_are_equal():
-    computed = []
-
-    def score(codes):
-        computed.append(codes.shape[1])
-        return codes.sum(axis=0).astype(np.float32)
-
-    before = Scored(pa.array(["a", "c", "d", "e"]), np.array([0, 1, 3]), np.array([[1, 2, 3], [4, 5, 6]], np.uint8))
-    before.scores["alone"] = score(before.codes)
-    places = before.places(pa.array(["a", "b", "c", "d", "e"]), np.array([0, 1, 2, 4]))
-    assert places[[0, 2, 3]].tolist() == [0, 1, 2]
-    codes = np.array([[1, 7, 2, 3], [4, 7, 5, 0]], np.uint8)
-    changed = before.changed(codes, 0, places)
-    assert changed.tolist() == [False, True, False, True]
-    assert before.changed(codes[1:], 1, places).tolist() == [False, True, False, True]
-    assert before.score("alone", codes, places, changed, score).tolist() == [5, 14, 7, 3]
-    assert computed == [3, 2]
-
-
-def test_all_scores_are_computed_at_first():
-    codes, nothing = np.array([[1, 2]], np.uint8), Scored()
-    places = nothing.places(pa.array(["a", "b"]), np.array([0, 1]))
-    changed = nothing.changed(codes, 0, places)
-    assert nothing.score("alone", codes, places, changed, lambda codes: codes[0] + 1.0).tolist() == [2, 3]
 
 
 def test_each_edge_is_that_of_a_tree():

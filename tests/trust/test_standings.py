@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import pytest
 
+from bilateral.core.values.standing import Standing
 from bilateral.trust.engine import Engine
 from bilateral.trust.results import Results
-from bilateral.trust.standing import SCHEMA, Standing
-from bilateral.trust.standings import standings
+from bilateral.trust.standing.standings import SCHEMA
 from tests.trust.conftest import Scene
 
 DAY = 86_400.0
@@ -39,7 +39,7 @@ def by_key(table):
 
 @pytest.fixture(scope="module")
 def analysed():
-    return by_key(standings(Engine().fit(ring_and_market().tables())))
+    return by_key(Engine().fit(ring_and_market().tables()).standings())
 
 
 def test_ring_is_held_back_with_the_findings_and_their_money(analysed):
@@ -56,7 +56,7 @@ def test_coins_of_a_finding_are_named_in_its_figures_and_its_sentence():
         if source == "master":
             scene.coins[number] = "ETH"
     engine = Engine().fit(scene.tables())
-    (links,) = (reason for reason in by_key(standings(engine))["server", 3].reasons if reason.code == "links")
+    (links,) = (reason for reason in by_key(engine.standings())["server", 3].reasons if reason.code == "links")
     assert (links.figures["moved"], links.figures["coins"]) == (0.0, {"ETH": pytest.approx(RING * 0.02)})
     sentences = Results.of(engine).findings["sentence"].to_pylist()
     assert any(f"transferred {RING * 0.02:g} ETH to" in sentence for sentence in sentences)
@@ -70,7 +70,7 @@ def test_buyers_who_return_count_as_no_more_independent_raters_than_they_are():
         scene.payment(client, "loyal", 4, amount=2.0, ts=at)
         scene.feedback(client, 4, 90 + number % 5, ts=at + 60)
     engine = Engine().fit(scene.tables())
-    standing = by_key(standings(engine))["server", 4]
+    standing = by_key(engine.standings())["server", 4]
     assert engine.scores_.effective[3] > 4, "their repeated purchases are worth more than three ordinary raters"
     assert (standing.status, standing.effective_raters, standing.raters) == ("ok", 3, 3)
 
@@ -97,7 +97,7 @@ def test_cost_to_fake_is_what_raters_paid_to_others_divided_by_those_whom_they_p
 def test_agent_without_ratings_is_thin_and_has_no_rating():
     scene = Scene()
     scene.agent(1, "somebody")
-    standing = by_key(standings(Engine().fit(scene.tables())))["server", 1]
+    standing = by_key(Engine().fit(scene.tables()).standings())["server", 1]
     assert (standing.status, standing.rating, standing.lower, standing.upper) == ("thin", None, 0.0, 100.0)
     assert (standing.first_at, standing.evidence_cost) == (None, 0.0)
 
@@ -107,7 +107,7 @@ def test_one_rater_who_repeats_itself_counts_once_and_is_thin():
     scene.agent(1, "owner")
     for _ in range(9):
         scene.feedback("fan", 1, 100)
-    standing = by_key(standings(Engine().fit(scene.tables())))["server", 1]
+    standing = by_key(Engine().fit(scene.tables()).standings())["server", 1]
     assert (standing.status, standing.raters) == ("thin", 1)
     assert standing.effective_raters <= 1
 
@@ -119,7 +119,7 @@ def test_money_that_goes_on_to_the_praised_agents_owner_buys_no_evidence():
         scene.payment(f"ring {number}", "dummy", 4, amount=50.0, ts=100 * DAY + 2000 + number)
         scene.transfer("dummy", "master", amount=50.0, ts=100 * DAY + 2500 + number)
     scene.payment("client 0", "master", 3, ts=50 * DAY)
-    ring = by_key(standings(Engine().fit(scene.tables())))["server", 3]
+    ring = by_key(Engine().fit(scene.tables()).standings())["server", 3]
     assert ring.evidence_cost < 1
 
 
@@ -128,11 +128,11 @@ def test_client_stands_by_the_ratings_of_servers_and_by_what_it_paid():
     scene.agent(5, "client 1", ts=50 * DAY)
     scene.rating("client 1", 1, 90, ts=102 * DAY)
     scene.rating("client 1", 2, 80, ts=102 * DAY)
-    client = by_key(standings(Engine().fit(scene.tables())))["client", 5]
+    client = by_key(Engine().fit(scene.tables()).standings())["client", 5]
     assert client.raters == 2
     assert client.paid == pytest.approx(2 * 2.1)
     assert client.evidence_cost > client.paid
 
 
 def test_table_has_the_published_columns_also_without_any_agent():
-    assert standings(Engine().fit(Scene().tables())).schema == SCHEMA
+    assert Engine().fit(Scene().tables()).standings().schema == SCHEMA

@@ -4,18 +4,16 @@ from __future__ import annotations
 
 import re
 
-import ibis
 import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
 from bilateral.core.errors import InvalidArgumentError
-from bilateral.trust.coding import coded
 from bilateral.trust.detectors.values import Values
-from bilateral.trust.opinions import Kind
-from bilateral.trust.relational import Relational
-from bilateral.trust.tables import COLUMNS, Tables
+from bilateral.trust.tables.coding import coded
+from bilateral.trust.tables.opinions import Kind
+from bilateral.trust.tables.schema import COLUMNS, Tables
 from tests.trust.conftest import addressed
 
 
@@ -158,10 +156,6 @@ def test_a_transfer_that_is_not_the_first_funds_nobody(scene):
         ledger = coded(variant)
         names = ledger.addresses.to_pylist()
         assert names[ledger.funder[names.index("client")]] == funder
-        connection = ibis.duckdb.connect()
-        for table in COLUMNS:
-            connection.create_table(table, getattr(variant, table))
-        assert np.array_equal(coded(variant, Relational(connection)).funder, ledger.funder)
 
 
 def test_a_proof_that_names_no_payment_is_told_apart(scene):
@@ -192,16 +186,12 @@ def test_numbers_that_are_coded_texts_are_taken(market, table, column):
     assert coded(again).agent_ids.tolist() == coded(tables).agent_ids.tolist()
 
 
-def test_amounts_beyond_the_largest_value_are_cut_on_both_paths(scene):
+def test_amounts_beyond_the_largest_value_are_cut(scene):
     scene.agent(1, "owner")
     scene.transfer("source", "client", 1e300, 10.0)
-    tables = scene.tables()
-    connection = ibis.duckdb.connect()
-    for table in COLUMNS:
-        connection.create_table(table, getattr(tables, table))
-    for ledger in (coded(tables), coded(tables, Relational(connection))):
-        client = ledger.addresses.index("client").as_py()
-        assert (ledger.funded_with[client], ledger.funding[client]) == (1e38, 0)
+    ledger = scene.ledger()
+    client = ledger.addresses.index("client").as_py()
+    assert (ledger.funded_with[client], ledger.funding[client]) == (1e38, 0)
 
 
 def test_a_proof_by_a_transaction_of_several_payments_names_the_right_one(scene):
@@ -216,10 +206,3 @@ def test_a_proof_by_a_transaction_of_several_payments_names_the_right_one(scene)
     opinions = scene.ledger().opinions
     assert dict(zip(opinions.row.tolist(), opinions.payment.tolist(), strict=True)) == {0: 2, 1: 0, 2: -2}
     assert not any("not theirs" in finding.sentence for finding in Values().fit(scene.context()).findings_)
-
-
-def test_appended_tables_hold_the_rows_of_both(market):
-    tables = market.tables()
-    both = tables.appended(tables)
-    assert both.feedback.num_rows == 2 * tables.feedback.num_rows
-    assert len(coded(both).opinions) == 2 * len(coded(tables).opinions)

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, Final
 import numpy as np
 import pyarrow as pa
 
-from bilateral.trust.tables import COLUMNS, Tables
+from bilateral.trust.tables.schema import COLUMNS, Tables
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -36,7 +36,6 @@ class WriteBatch(
     """Writes that are prepared together and sent at once, see `Client.batch`. It reads like its client."""
 
     def __init__(self, client: Runner) -> None:
-        """Collect writes for a client. Create it by `Client.batch`."""
         self._client = client
         self.state = replace(client.state, is_collecting=True)
         self.runner = client.runner

@@ -48,7 +48,6 @@ class BuyerMethods(Runner):
         Args:
             buyer: The account that paid.
             amount: The amount, in millionths of a dollar.
-            transaction_hash: The hash of the transaction.
 
         Raises:
             PaymentSettledHereError: The registry settled and counted the payment itself. It would count twice.
@@ -128,7 +127,6 @@ class BuyerMethods(Runner):
         """Nominate a successor for a role of the signer (`setNominee`). The successor accepts by `take_role`.
 
         Args:
-            role: The role.
             nominee: The successor; None withdraws a nomination.
 
         Raises:
@@ -138,9 +136,6 @@ class BuyerMethods(Runner):
 
     def take_role(self, role: BuyerRole) -> Handle[RoleHolder]:
         """Take a role for which the signer was nominated (`takeRole`).
-
-        Args:
-            role: The role.
 
         Raises:
             ContractRevertError: The registry refuses: `not_nominated`.
@@ -189,7 +184,6 @@ class BuyerMethods(Runner):
         """Tell whether the attestor recorded a payment, by itself or with its whole transaction (`hasPayment`).
 
         Args:
-            transaction_hash: The hash of its transaction.
             position: The position of its log within the transaction; 255: any payment of it.
             chain_id: EIP-155 id of its chain; by default the registry's.
         """
@@ -209,19 +203,13 @@ class BuyerMethods(Runner):
         return self._run(buyers.next_epoch(self.state))
 
     def get_root(self, epoch: int) -> bytes | None:
-        """Return the root of an epoch; None without one (`rootOf`).
-
-        Args:
-            epoch: The epoch.
-        """
+        """Return the root of an epoch; None without one (`rootOf`)."""
         return self._run(buyers.root_of(self.state, epoch))
 
     def verify_buyer(self, buyer_state: BuyerState, epoch: int, proof: Sequence[bytes]) -> bool:
         """Tell whether a state is in the anchored tree of an epoch (`verifyBuyer`).
 
         Args:
-            buyer_state: The state.
-            epoch: The epoch.
             proof: The sibling hashes, from the leaf up.
 
         Raises:
@@ -235,17 +223,12 @@ class BuyerMethods(Runner):
         Compare its holder with the account that presents it. The time is that of the latest block.
 
         Args:
-            credential: The credential.
             signature: The attestor's signature.
         """
         return self._run(buyers.verify_credential(self.state, credential, signature))
 
     def get_role_holder(self, role: BuyerRole) -> RoleHolder:
-        """Return the holder of a role, and its nominated successor (`roleHolderOf`).
-
-        Args:
-            role: The role.
-        """
+        """Return the holder of a role, and its nominated successor (`roleHolderOf`)."""
         return self._run(buyers.role_holder(self.state, role))
 
     def get_payment_tokens(self) -> list[str]:

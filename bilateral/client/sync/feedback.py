@@ -38,7 +38,6 @@ class FeedbackMethods(Runner):
         """Rate an agent as the signer (ERC-8004, `giveFeedback`; best practices, "Give Feedback").
 
         Args:
-            agent_id: The agent.
             value: The value, checked against what `tag1` measures. A `FeedbackValue` is stored as it is.
             tag1: What is measured; may be empty.
             tag2: The qualifier; may be empty.
@@ -94,7 +93,6 @@ class FeedbackMethods(Runner):
         If a node refuses so much at once, the client asks for parts.
 
         Args:
-            agent_id: The agent.
             reviewers: Whose feedback to read; everybody's when left out.
             tag1: The first tag that feedback must have; empty: any.
             tag2: The second tag, likewise.
@@ -107,11 +105,7 @@ class FeedbackMethods(Runner):
         return self._run(reading.read_all(self.state, agent_id, reviewers, selection))
 
     def get_clients(self, agent_id: AgentLike) -> list[str]:
-        """Everybody who ever gave feedback for an agent, in the order of their first (ERC-8004, `getClients`).
-
-        Args:
-            agent_id: The agent.
-        """
+        """Everybody who ever gave feedback for an agent, in the order of their first (ERC-8004, `getClients`)."""
         return self._run(reading.clients_of(self.state, agent_id))
 
     def search_feedback(  # noqa: PLR0913  # the published SDKs' arguments
@@ -185,7 +179,6 @@ class FeedbackMethods(Runner):
         """Average an agent's feedback (ERC-8004, `getSummary`).
 
         Args:
-            agent_id: The agent.
             tag1: The first tag that feedback must have; empty: any.
             tag2: The second tag, likewise.
             reviewers: Whom you trust. When left out, everybody counts who ever gave feedback, and the result says so.

@@ -72,14 +72,12 @@ class SignedMethods(Runner):
         """Rate an agent whose owner has authorised the signer to (FeedbackAuth, `giveFeedback`).
 
         Args:
-            agent_id: The agent.
             score: 0 to 100.
             feedback_auth: The authorisation, as object, bytes, or hexadecimal digits.
             tag1: The first tag, at most 32 bytes in UTF-8.
             tag2: The second tag, likewise.
             file: A feedback file, to be completed and put into the client's store.
             file_uri: The URI of a file that is kept elsewhere, instead of `file`.
-            file_hash: The hash of that file.
 
         Raises:
             InvalidArgumentError: An argument does not fit its type.
@@ -90,11 +88,7 @@ class SignedMethods(Runner):
         return self._write(authorized.give(self.state, agent_id, score, feedback_auth, draft))
 
     def get_authorized_summary(self, agent_id: AgentLike) -> AuthorizedSummary:
-        """Average all authorised feedback of an agent (FeedbackAuth, `getSummary`).
-
-        Args:
-            agent_id: The agent.
-        """
+        """Average all authorised feedback of an agent (FeedbackAuth, `getSummary`)."""
         return self._run(authorized.summarize(self.state, agent_id))
 
     def get_authorized_feedback(
@@ -103,7 +97,6 @@ class SignedMethods(Runner):
         """Read authorised feedback, in the order in which it was given. It is asked for page by page.
 
         Args:
-            agent_id: The agent.
             client_address: Whose feedback; everybody's when left out.
             offset: The number of entries to pass over.
             limit: The most entries to read; all when left out.
@@ -132,7 +125,6 @@ class SignedMethods(Runner):
         `void_signatures` voids it for good.
 
         Args:
-            agent_id: The agent.
             value: As `give_feedback`.
             tag1: What is measured; may be empty.
             tag2: The qualifier; may be empty.
@@ -193,7 +185,6 @@ class SignedMethods(Runner):
         """Check whether an account signed a digest, by its key or, if it is a contract, by ERC-1271.
 
         Args:
-            account: The account.
             digest: The 32 bytes that were signed, such as `FeedbackAuth.digest`.
             signature: The signature: 65 bytes of a key, or any bytes that a contract accepts.
             verifier: The contract that asks, such as a registry; by default the zero address.

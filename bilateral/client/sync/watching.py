@@ -24,7 +24,6 @@ class WatchingMethods(Runner):
         """Find out which agent stands behind an address that gave feedback (best practices, "Agent-as-Rater").
 
         Args:
-            address: The address.
             load_file: True to load the agent's registration file, for its name and image.
 
         Returns:

@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from sqlalchemy import Connection, Engine
 
     from bilateral.index.standing.proofs import ClaimedTransactions
-    from bilateral.trust.reviews import Reviews
+    from bilateral.trust.features.reviews import Reviews
 
 _LOCK: Final = 80048011
 """The advisory lock of those who replace the results of an analysis."""
@@ -89,9 +89,7 @@ def analyse(
 
 
 class Analyst:
-    """Analyses an identity registry again and again. After new blocks it computes only what they touch.
-
-    A detector keeps its findings if none of the tables that it reads changed. Results equal those of a new analysis.
+    """Analyses an identity registry again and again, and reads only the rows of new blocks.
 
     Args:
         engine: The index's database.
@@ -101,7 +99,6 @@ class Analyst:
     def __init__(self, engine: Engine, key: AnalysisKey) -> None:
         self._engine = engine
         self._key = key
-        self._trust = TrustEngine()
         self._reader = TableReader(key.chain_id, key.identity_registry)
 
     @property
@@ -134,7 +131,7 @@ class Analyst:
             state = _state(connection, self._key)
             tables = self._reader.read(connection)
             unfunded = len(accounts_without_funding(connection, self._key))
-        fitted = self._trust.renew(tables.tables, reviews, trusted)
+        fitted = TrustEngine().fit(tables.tables, reviews, trusted)
         results = Results.of(fitted, tables.places)
         summary = AnalysisSummary(
             chain_id=self._key.chain_id,

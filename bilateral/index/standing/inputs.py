@@ -18,7 +18,7 @@ from bilateral.index.standing.kept import LARGEST_ID, KeptEvents, Places
 from bilateral.index.standing.opinions import AUTHORIZED_FEEDBACK, FEEDBACK, RATINGS
 from bilateral.index.standing.proofs import ClaimedTransactions, Proofs
 from bilateral.index.standing.tables import FundingState
-from bilateral.trust.tables import COLUMNS, OPTIONAL, Tables
+from bilateral.trust.tables.schema import COLUMNS, OPTIONAL, Tables
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence

@@ -33,7 +33,7 @@ def replace_standings(
     Args:
         connection: The index's database.
         key: The identity registry.
-        table: The standings, with the columns of `bilateral.trust.standing.SCHEMA`.
+        table: The standings, with the columns of `bilateral.trust.standing.standings.SCHEMA`.
         block: The last block that they rest on.
         seconds: The time that it took to make them.
 
@@ -83,7 +83,7 @@ def _rows(batch: pa.RecordBatch) -> Iterator[dict[str, Any]]:
 
 
 def stored_standings(connection: Connection, key: AnalysisKey) -> list[dict[str, Any]]:
-    """Return the stored standings of a registry as rows with the columns of `bilateral.trust.standing.SCHEMA`.
+    """Return the stored standings of a registry as rows with the columns of `standings.SCHEMA`.
 
     Args:
         connection: The index's database.

@@ -12,7 +12,7 @@ from bilateral.index.standing import tables as schema
 from bilateral.index.standing.standings import stored_standings
 from bilateral.index.standing.tables import Part
 from bilateral.trust.results import NO_SIGNS, Results
-from bilateral.trust.standing import SCHEMA
+from bilateral.trust.standing.standings import SCHEMA
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence

@@ -3,18 +3,15 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, ClassVar, Self
+from typing import ClassVar, Self
 
 import numpy as np
 
-from bilateral.trust.significance import adjusted
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
-
-    from bilateral.trust.context import Context
-    from bilateral.trust.findings import Finding
+from bilateral.trust.features.context import Context
+from bilateral.trust.features.findings import Finding
+from bilateral.trust.features.significance import adjusted
 
 
 class Detector(ABC):
@@ -24,38 +21,16 @@ class Detector(ABC):
 
     Attributes:
         name: The detector's name, which findings carry.
-        reads: The tables that it depends on. If none of them changes, its findings stay.
         findings_: The findings of the last `fit`, strongest first.
     """
 
     name: ClassVar[str]
-    reads: ClassVar[frozenset[str]]
     findings_: list[Finding]
 
     def fit(self, context: Context) -> Self:
-        """Look through a ledger.
-
-        Args:
-            context: The ledger and what detectors share.
-        """
+        """Look through a ledger."""
         self.findings_ = sorted(self._find(context), key=lambda finding: -finding.strength)
         return self
-
-    def parameters(self) -> dict[str, Any]:
-        """Return the parameters by name."""
-        return {name: value for name, value in vars(self).items() if not name.endswith("_")}
-
-    def results(self) -> dict[str, Any]:
-        """Return the results of the last `fit` by name."""
-        return {name: value for name, value in vars(self).items() if name.endswith("_")}
-
-    def take(self, results: dict[str, Any]) -> None:
-        """Set the results, as a `fit` would.
-
-        Args:
-            results: The results by name.
-        """
-        vars(self).update(results)
 
     @abstractmethod
     def _find(self, context: Context) -> list[Finding]:

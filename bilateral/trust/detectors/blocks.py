@@ -9,22 +9,20 @@ followed: it judged a subject after another member did, or after a member judged
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 import numpy as np
 from scipy import sparse, stats
 from scipy.sparse.csgraph import connected_components
 
-from bilateral.trust.arrays import Flags, Floats, Ints, contained, distinct_keys, first_of, pairs
-from bilateral.trust.context import inflation_odds, unpaid_odds
 from bilateral.trust.detectors.base import Detector
-from bilateral.trust.findings import Finding
-from bilateral.trust.opinions import Kind
-from bilateral.trust.sharing import Sharing, sharing
-from bilateral.trust.significance import adjusted, excess, fisher
-
-if TYPE_CHECKING:
-    from bilateral.trust.context import Context
+from bilateral.trust.features.context import Context, inflation_odds, unpaid_odds
+from bilateral.trust.features.findings import Finding
+from bilateral.trust.features.sharing import Sharing, sharing
+from bilateral.trust.features.significance import adjusted, excess, fisher
+from bilateral.trust.tables.arrays import Flags, Floats, Ints, contained, distinct_keys, first_of, pairs
+from bilateral.trust.tables.ledger import Ledger
+from bilateral.trust.tables.opinions import Kind
 
 _RAREST: Final = 8
 """The raters up to which a subject is one of the rarest, which two raters hardly share by chance."""
@@ -39,7 +37,6 @@ class Blocks(Detector):
     """Looks for blocks, mutual praise and cycles."""
 
     name = "blocks"
-    reads = frozenset({"agents", "feedback", "ratings", "validations", "payments", "transfers"})
 
     def __init__(self, level: float = 0.01, clustering: float = 6.0, limit: int = 2000) -> None:
         self.level = level
@@ -56,8 +53,8 @@ class Blocks(Detector):
         common, tests = zip(*(self._together(shared) for shared in (rarest, context.sharing)), strict=True)
         first, second, p_values = _joined(*common)
         together = first, second, adjusted(p_values, sum(tests), _COMMON)
-        left, right, q_value = _joined(self._mutual(context, rows), together)
-        cycles = self._cycles(context, rows)
+        left, right, q_value = _joined(self._mutual(context.ledger, rows), together)
+        cycles = self._cycles(context.ledger, rows)
         findings = []
         components = _components(left, right, q_value, ledger.accounts)
         of_component = np.full(ledger.accounts, -1, np.int32)
@@ -78,9 +75,9 @@ class Blocks(Detector):
             findings.append(self._finding(context, members, chosen, q_of_cycle, "judge each other in a cycle"))
         return sorted(findings, key=lambda finding: -finding.strength)[: self.limit]
 
-    def _mutual(self, context: Context, rows: Ints) -> tuple[Ints, Ints, Floats]:
+    def _mutual(self, ledger: Ledger, rows: Ints) -> tuple[Ints, Ints, Floats]:
         """Return the pairs of accounts that judge each other, with corrected p-values."""
-        ledger, opinions = context.ledger, context.ledger.opinions
+        opinions = ledger.opinions
         feedback = rows[opinions.kind[rows] == Kind.FEEDBACK]
         account = ledger.subject_account[opinions.subject[feedback]].astype(np.int32)
         rater = opinions.rater[feedback]
@@ -117,9 +114,9 @@ class Blocks(Detector):
         # Between one test a rater and one a pair: only pairs that share a rare subject are looked at, far from all.
         return (shared.left, shared.right, p_values), int(shared.raters**1.5)
 
-    def _cycles(self, context: Context, rows: Ints) -> list[tuple[Ints, Ints, float]]:
+    def _cycles(self, ledger: Ledger, rows: Ints) -> list[tuple[Ints, Ints, float]]:
         """Return the cycles among accounts that judge few and are judged by few."""
-        ledger, opinions = context.ledger, context.ledger.opinions
+        opinions = ledger.opinions
         feedback = rows[(opinions.kind[rows] == Kind.FEEDBACK) & (opinions.percent[rows] > 50)]  # noqa: PLR2004
         account = ledger.subject_account[opinions.subject[feedback]].astype(np.int32)
         rater = opinions.rater[feedback]
@@ -156,7 +153,7 @@ class Blocks(Detector):
         inside = np.zeros(ledger.accounts, bool)
         inside[members] = True
         account = ledger.subject_account[opinions.subject[rows]]
-        acts = np.union1d(_followers(context, rows, inside), np.setdiff1d(members, opinions.rater[rows]))
+        acts = np.union1d(_followers(context.ledger, rows, inside), np.setdiff1d(members, opinions.rater[rows]))
         members, copied = np.intersect1d(members, acts), np.setdiff1d(members, acts)
         inside[copied] = False
         return Finding(
@@ -173,9 +170,9 @@ class Blocks(Detector):
         )
 
 
-def _followers(context: Context, rows: Ints, inside: Flags) -> Ints:
+def _followers(ledger: Ledger, rows: Ints, inside: Flags) -> Ints:
     """Return the raters that judged something after another member did, or after a member judged them."""
-    ledger, opinions = context.ledger, context.ledger.opinions
+    opinions = ledger.opinions
     subject, rater, at = opinions.subject[rows], opinions.rater[rows], opinions.ts[rows]
     order = np.lexsort((at, subject))
     first = np.zeros(len(rows), bool)

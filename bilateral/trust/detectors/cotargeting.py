@@ -11,23 +11,18 @@ larger one counts. To be customers of one exchange alone proves nothing.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Final, TypeAlias
+from typing import Final, Self, TypeAlias
 
 import numpy as np
 
-from bilateral.trust.arrays import Floats, Ints, contained, group_sums, pairs, stretches
-from bilateral.trust.context import edges_of, inflation_odds, unpaid_odds
 from bilateral.trust.detectors.base import Detector
-from bilateral.trust.findings import Basis, Finding
-from bilateral.trust.kinship import FUNDER, joining
-from bilateral.trust.opinions import Kind
-from bilateral.trust.significance import adjusted, excess, fisher
-from bilateral.trust.steps import KINDS
-
-if TYPE_CHECKING:
-    from bilateral.trust.context import Context
-    from bilateral.trust.kinship import Grouping
-    from bilateral.trust.steps import Edges
+from bilateral.trust.features.context import Context, inflation_odds, unpaid_odds
+from bilateral.trust.features.findings import Basis, Finding
+from bilateral.trust.features.kinship import FUNDER, Grouping, joining
+from bilateral.trust.features.significance import adjusted, excess, fisher
+from bilateral.trust.tables.arrays import Floats, Ints, contained, group_sums, pairs, segments, unpaired
+from bilateral.trust.tables.ledger import Ledger
+from bilateral.trust.tables.opinions import KINDS, Kind
 
 _USUAL: Final = 0.3
 _DIGITS: Final = 2.0
@@ -53,6 +48,22 @@ _Limits: TypeAlias = tuple[Floats, Floats]
 
 
 @dataclass(frozen=True)
+class _Edges:
+    """The distinct pairs of rater and subject, sorted by subject, and the kind of each subject."""
+
+    subject: Ints
+    rater: Ints
+    kind: Ints
+
+    @classmethod
+    def of(cls, ledger: Ledger, first: Ints) -> Self:
+        """Return the pairs, by the positions of the first opinion of each."""
+        subject = ledger.opinions.subject[first]
+        kind = ledger.subject_kind[subject].astype(np.int8) if len(subject) else np.zeros(0, np.int8)
+        return cls(subject, ledger.opinions.rater[first], kind)
+
+
+@dataclass(frozen=True)
 class _Cells:
     """The pairs of group and subject with at least two raters."""
 
@@ -72,7 +83,6 @@ class CoTargeting(Detector):
     """
 
     name = "co-targeting"
-    reads = frozenset({"agents", "feedback", "ratings", "validations", "payments", "transfers"})
 
     def __init__(self, level: float = 0.01, clustering: float = 4.0, limit: int = 5000) -> None:
         self.level = level
@@ -80,7 +90,7 @@ class CoTargeting(Detector):
         self.limit = limit
 
     def _find(self, context: Context) -> list[Finding]:
-        edges = edges_of(context.ledger, context.pair)
+        edges = _Edges.of(context.ledger, context.pair)
         discovered, tests = [], 0
         crowded = max(context.judged.max(initial=0), context.activity.max(initial=0)) > _CROWD
         limits = _limits(context, edges) if crowded else None
@@ -99,30 +109,29 @@ class CoTargeting(Detector):
             findings += self._of_groups(context, cells, chosen, q_value)
         return _without_repetitions(findings, self.limit)
 
-    def _cells(self, context: Context, grouping: Grouping, edges: Edges, limits: _Limits | None) -> tuple[_Cells, int]:
+    def _cells(self, context: Context, grouping: Grouping, edges: _Edges, limits: _Limits | None) -> tuple[_Cells, int]:
         """Count the raters of each group and subject, and test the counts."""
         group = _without_exchanges(context, grouping)
-        cells = context.steps.cells(context.ledger, edges, group, grouping.size)
-        kind = context.ledger.subject_kind[cells.subject] if len(cells.count) else np.zeros(0, np.int64)
+        subject, own, count, tests, written = _counts(edges, group, grouping.size)
+        kind = context.ledger.subject_kind[subject] if len(count) else np.zeros(0, np.int64)
         total = np.bincount(edges.kind, minlength=KINDS)
-        share = cells.written[cells.group * KINDS + kind] / np.maximum(total[kind], 1)
+        share = written[own * KINDS + kind] / np.maximum(total[kind], 1)
         if limits is not None:
-            share = np.maximum(share, _limited(limits, group, grouping.size)[cells.group * KINDS + kind])
+            share = np.maximum(share, _limited(limits, group, grouping.size)[own * KINDS + kind])
         clustering = np.minimum(self.clustering, 1 / np.maximum(share, 1e-12))
-        expected = clustering * context.judged[cells.subject] * share
-        p_value = excess(cells.count, expected)
-        return _Cells(grouping, cells.group, cells.subject, cells.count, expected, p_value), cells.tests
+        expected = clustering * context.judged[subject] * share
+        return _Cells(grouping, own, subject, count, expected, excess(count, expected)), tests
 
     def _of_groups(self, context: Context, cells: _Cells, chosen: Ints, q_value: Floats) -> list[Finding]:
         """Return one finding a group, over all subjects that it targets."""
         if not len(chosen):
             return []
         ledger, opinions = context.ledger, context.ledger.opinions
-        wanted = np.sort(pairs(cells.subject[chosen], cells.group[chosen], cells.grouping.size))
+        found_pairs = np.sort(pairs(cells.subject[chosen], cells.group[chosen], cells.grouping.size))
         rows = np.flatnonzero(np.isin(opinions.subject, cells.subject[chosen]))
         group = cells.grouping.group[opinions.rater[rows]]
         inside = (group >= 0) & contained(
-            pairs(opinions.subject[rows], np.maximum(group, 0), cells.grouping.size), wanted
+            pairs(opinions.subject[rows], np.maximum(group, 0), cells.grouping.size), found_pairs
         )
         rows, group = rows[inside], group[inside]
         order = np.argsort(group, kind="stable")
@@ -160,6 +169,23 @@ class CoTargeting(Detector):
         return findings
 
 
+def _counts(edges: _Edges, group: Ints, size: int) -> tuple[Ints, Ints, Ints, int, Ints]:
+    """Count the raters of each pair of subject and group, in segments of subjects, which bounds the memory."""
+    parts: list[Ints] = [np.zeros(0, np.int64)]
+    counts: list[Ints] = [np.zeros(0, np.int64)]
+    tests, written = 0, np.zeros(size * KINDS, np.int64)
+    for segment in segments(edges.subject):
+        own = group[edges.rater[segment]].astype(np.int64)
+        inside = np.flatnonzero(own >= 0)
+        own, subject = own[inside], edges.subject[segment][inside]
+        keys, count = np.unique(pairs(subject, own, size), return_counts=True)
+        np.add.at(written, own * KINDS + edges.kind[segment][inside], 1)
+        tests += len(keys)
+        parts.append(keys[count > 1])
+        counts.append(count[count > 1])
+    return *unpaired(np.concatenate(parts), size), np.concatenate(counts), tests, written
+
+
 def _oddness(context: Context, rows: Ints) -> float:
     """Return how far a group's opinions are unpaid, or far from what others say, from `_LEAST` to 1.
 
@@ -180,16 +206,16 @@ def _without_exchanges(context: Context, grouping: Grouping) -> Ints:
     return np.where(context.kin.is_hub[np.maximum(context.ledger.funder, 0)], -1, grouping.group)
 
 
-def _limits(context: Context, edges: Edges) -> _Limits:
+def _limits(context: Context, edges: _Edges) -> _Limits:
     """Return how far the distinct pairs of each rater count, with a limit on those of a subject and of a rater."""
     of_subject, of_rater = (
         np.minimum(1.0, _CROWD / np.maximum(count, 1)) for count in (context.judged, context.activity)
     )
     written = np.zeros(KINDS * context.ledger.accounts)
-    for stretch in stretches(edges.subject):
-        subject, rater = edges.subject[stretch], edges.rater[stretch]
+    for segment in segments(edges.subject):
+        subject, rater = edges.subject[segment], edges.rater[segment]
         counts = np.minimum(of_subject[subject], of_rater[rater])
-        np.add.at(written, rater.astype(np.int64) * KINDS + edges.kind[stretch], counts)
+        np.add.at(written, rater.astype(np.int64) * KINDS + edges.kind[segment], counts)
     return written, written.reshape(-1, KINDS).sum(axis=0)
 
 
@@ -204,13 +230,13 @@ def _limited(limits: _Limits, group: Ints, size: int) -> Floats:
 
 def _without_repetitions(findings: list[Finding], limit: int) -> list[Finding]:
     """Leave out findings whose rows stronger ones cover already."""
-    kept: list[Finding] = []
+    distinct: list[Finding] = []
     covered: set[int] = set()
     for finding in sorted(findings, key=lambda finding: (finding.q_value, len(finding.opinions))):
         rows = set(finding.opinions.tolist())
         if len(rows - covered) > 0.2 * len(rows):
-            kept.append(finding)
+            distinct.append(finding)
             covered |= rows
-        if len(kept) >= limit:
+        if len(distinct) >= limit:
             break
-    return kept
+    return distinct

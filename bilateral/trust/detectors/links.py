@@ -8,37 +8,25 @@ is ranked and never flagged.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 import numpy as np
 
-from bilateral.trust.arrays import (
-    Flags,
-    Floats,
-    Ints,
-    contained,
-    contained_pairs,
-    pairs,
-    stretches,
-    unpaired,
-)
 from bilateral.trust.detectors.base import Detector
-from bilateral.trust.findings import Basis, Finding, Part
-from bilateral.trust.gifts import FAVOURABLE, gifts_of, moving
-from bilateral.trust.opinions import Kind
-from bilateral.trust.significance import adjusted, excess, fisher
-from bilateral.trust.signs import MOST
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from bilateral.trust.context import Context
-    from bilateral.trust.ledger import Ledger
+from bilateral.trust.detectors.gifts import FAVOURABLE, gifts_of, moving
+from bilateral.trust.features.context import Context
+from bilateral.trust.features.findings import Basis, Finding, Part
+from bilateral.trust.features.significance import adjusted, excess, fisher
+from bilateral.trust.features.signs import MOST
+from bilateral.trust.tables.arrays import Flags, Floats, Ints, contained, contained_pairs, pairs, segments, unpaired
+from bilateral.trust.tables.ledger import Ledger
+from bilateral.trust.tables.opinions import Kind
 
 _RATER: Final = frozenset({"rater"})
 _RATED: Final = frozenset({"rated"})
-_GIVEN: Final = "judge an account that sent them money"
+_GIFT: Final = "judge an account that sent them money"
 _SOURCE: Final = "judge an account of their own source of funds"
 
 _FEW: Final = 3
@@ -70,15 +58,15 @@ class _Link:
     by_rated: bool = False
     funds: frozenset[str] = frozenset()
 
-    def at(self, kept: Flags, start: int) -> _Found:
+    def at(self, is_usable: Flags, start: int) -> _LinkedRows:
         """Return the opinions that have the link, are kept, and whose first has a place."""
-        rows = np.flatnonzero(self.linked & kept)
+        rows = np.flatnonzero(self.linked & is_usable)
         group = self.group[rows].astype(np.int64)
-        return _Found(self.sentence, rows + start, group, self.own[rows], self.certain, self.by_rated, self.funds)
+        return _LinkedRows(self.sentence, rows + start, group, self.own[rows], self.certain, self.by_rated, self.funds)
 
 
 @dataclass(frozen=True)
-class _Found:
+class _LinkedRows:
     """The opinions with one kind of link, as positions, with the same attributes as a link."""
 
     sentence: str
@@ -89,13 +77,13 @@ class _Found:
     by_rated: bool
     funds: frozenset[str]
 
-    def only(self, kept: Flags) -> _Found:
+    def only(self, is_usable: Flags) -> _LinkedRows:
         """Return the kept ones."""
-        return replace(self, rows=self.rows[kept], group=self.group[kept], own=self.own[kept])
+        return replace(self, rows=self.rows[is_usable], group=self.group[is_usable], own=self.own[is_usable])
 
     @classmethod
-    def joined(cls, parts: Sequence[_Found]) -> _Found:
-        """Join what several stretches of opinions hold."""
+    def joined(cls, parts: Sequence[_LinkedRows]) -> _LinkedRows:
+        """Join what several segments of opinions hold."""
         rows, group, own = (
             np.concatenate([getattr(part, name) for part in parts]) for name in ("rows", "group", "own")
         )
@@ -107,7 +95,6 @@ class Links(Detector):
     """Looks for opinions of accounts that the rated controls or pays."""
 
     name = "links"
-    reads = frozenset({"agents", "feedback", "ratings", "validations", "payments", "transfers"})
 
     def __init__(self, level: float = 0.01, limit: int = 5000) -> None:
         self.level = level
@@ -120,17 +107,17 @@ class Links(Detector):
         account = np.empty(len(opinions), np.int32)
         sent, gathered = gifts_of(ledger), []
         gifts = pairs(ledger.src[sent], ledger.dst[sent], ledger.accounts)
-        for stretch in stretches(opinions.subject):
-            answering = _answering(ledger, stretch)
-            kept = ~(opinions.percent[stretch] < FAVOURABLE) & (opinions.kind[stretch] != Kind.CONSTANT_TAG)
-            kept &= answering >= 0
-            account[stretch] = np.maximum(answering, 0)
-            links = self._links(context, stretch, account[stretch].astype(np.int64), gifts)
-            gathered.append([link.at(kept, stretch.start) for link in links])
+        for segment in segments(opinions.subject):
+            answering = _answering(ledger, segment)
+            is_usable = ~(opinions.percent[segment] < FAVOURABLE) & (opinions.kind[segment] != Kind.CONSTANT_TAG)
+            is_usable &= answering >= 0
+            account[segment] = np.maximum(answering, 0)
+            links = self._links(context, segment, account[segment].astype(np.int64), gifts)
+            gathered.append([link.at(is_usable, segment.start) for link in links])
         tested = []
         for parts_of_link in zip(*gathered, strict=True):
-            link = _Found.joined(parts_of_link)
-            if link.sentence == _GIVEN:
+            link = _LinkedRows.joined(parts_of_link)
+            if link.sentence == _GIFT:
                 link = link.only(moving(context, link.rows))
             if len(link.rows):
                 tested.append((link, *_tests(context, link, account)))
@@ -147,10 +134,10 @@ class Links(Detector):
             start += len(parts)
         return sorted(findings, key=lambda finding: -finding.strength)[: self.limit]
 
-    def _links(self, context: Context, stretch: slice, account: Ints, gifts: Ints) -> list[_Link]:
-        """Return each kind of link in a stretch of opinions."""
+    def _links(self, context: Context, segment: slice, account: Ints, gifts: Ints) -> list[_Link]:
+        """Return each kind of link in a segment of opinions."""
         ledger, kin = context.ledger, context.kin
-        rater, subject = ledger.opinions.rater[stretch].astype(np.int64), ledger.opinions.subject[stretch]
+        rater, subject = ledger.opinions.rater[segment].astype(np.int64), ledger.opinions.subject[segment]
         agent = ledger.subject_agent[subject]
         same_owner = account == ledger.subject_account[subject]  # the wallet and operators are its own
         wallet = np.where((agent >= 0) & same_owner, ledger.wallet[np.maximum(agent, 0)], account)
@@ -167,21 +154,9 @@ class Links(Detector):
         parent, sibling = funder[account] == rater, (shared >= 0) & (shared == funder[account])
         return [
             _Link("judge what they own themselves", itself, account, itself, certain=True),
-            _Link(
-                "judge the account that funded them",
-                child,
-                account,
-                own,
-                funds=_RATER,
-            ),
+            _Link("judge the account that funded them", child, account, own, funds=_RATER),
             _Link("judge an account that they funded", parent & ~itself, account, own, funds=_RATED),
-            _Link(
-                "judge an account of their own funder",
-                sibling & ~itself,
-                shared,
-                own,
-                funds=_RATER | _RATED,
-            ),
+            _Link("judge an account of their own funder", sibling & ~itself, shared, own, funds=_RATER | _RATED),
             _Link(
                 _SOURCE,
                 same & ~(child | parent | sibling) & ~itself & ~hub,
@@ -189,10 +164,10 @@ class Links(Detector):
                 own,
                 funds=_RATER | _RATED,
             ),
-            _Link(_GIVEN, to_rater & ~itself & ~hub, account, own, by_rated=True),
+            _Link(_GIFT, to_rater & ~itself & ~hub, account, own, by_rated=True),
             _Link(
                 "judge an account that made them its operator",
-                _operated(context, rater, agent) & same_owner & ~itself,
+                _operated(context.ledger, rater, agent) & same_owner & ~itself,
                 account,
                 np.ones(len(rater), bool),
                 by_rated=True,
@@ -200,24 +175,24 @@ class Links(Detector):
         ]
 
     def _finding(  # noqa: PLR0913, PLR0917
-        self, ends: tuple[Ints, Ints], link: _Found, part: Ints, q_value: float, statistic: str, moved: Ints
+        self, ends: tuple[Ints, Ints], link: _LinkedRows, part: Ints, q_value: float, statistic: str, moved: Ints
     ) -> Finding:
         rater, account = ends
         own, part = link.own[part], link.rows[part]
         actors = np.unique(rater[part])
         gaining = np.unique(account[part][own])
-        others = np.setdiff1d(account[part], gaining)
+        untied = np.setdiff1d(account[part], gaining)
         return Finding(
             detector=self.name,
             statistic=statistic,
             q_value=q_value,
             actors=actors,
             beneficiaries=gaining,
-            subjects=others,
-            tied=others,
+            subjects=untied,
+            tied=untied,
             opinions=part,
             transfers=moved,
-            basis=Basis.MONEY if link.sentence == _GIVEN else Basis.CONTROL,
+            basis=Basis.MONEY if link.sentence == _GIFT else Basis.CONTROL,
             is_fact=link.certain,
             passive=frozenset({Part.ACTOR}) if link.by_rated else frozenset(),
             sentence=f"Accounts {link.sentence}: {len(actors)} account{'s' if len(actors) > 1 else ''}, {len(part)} "
@@ -225,33 +200,33 @@ class Links(Detector):
         )
 
 
-def _transfers(ledger: Ledger, link: _Found, rows: Ints, account: Ints, gifts: tuple[Ints, Ints]) -> Ints:
+def _transfers(ledger: Ledger, link: _LinkedRows, rows: Ints, account: Ints, gifts: tuple[Ints, Ints]) -> Ints:
     """Return the transfers that some linked opinions rest on."""
     rater, rated = ledger.opinions.rater[rows], account[rows].astype(np.int64)
-    if link.sentence == _GIVEN:
+    if link.sentence == _GIFT:
         agent = ledger.subject_agent[ledger.opinions.subject[rows]]
         wallet = np.where(agent >= 0, ledger.wallet[np.maximum(agent, 0)], rated).astype(np.int64)
-        wanted = np.unique(np.concatenate([pairs(side, rater, ledger.accounts) for side in (rated, wallet)]))
-        low, high = (np.searchsorted(gifts[1], wanted, side=side) for side in ("left", "right"))
+        queries = np.unique(np.concatenate([pairs(side, rater, ledger.accounts) for side in (rated, wallet)]))
+        low, high = (np.searchsorted(gifts[1], queries, side=side) for side in ("left", "right"))
         return np.concatenate([np.zeros(0, np.int64), *(gifts[0][a:b] for a, b in zip(low, high, strict=True))])
     funded = [account for name, account in (("rater", rater), ("rated", rated)) if name in link.funds]
     funding = ledger.funding[np.unique(np.concatenate(funded))] if funded else np.zeros(0, np.int64)
     return np.sort(funding[funding >= 0]).astype(np.int64)
 
 
-def _answering(ledger: Ledger, stretch: slice) -> Ints:
+def _answering(ledger: Ledger, segment: slice) -> Ints:
     """Return the account that answers for the rated of each opinion, as of its time; -1 if unknown.
 
     A rater that lends its agent to another account while it praises it, and takes it back, answers for it all along.
     """
     opinions = ledger.opinions
-    subject, rater, ts = opinions.subject[stretch], opinions.rater[stretch].astype(np.int64), opinions.ts[stretch]
+    subject, rater, ts = opinions.subject[segment], opinions.rater[segment].astype(np.int64), opinions.ts[segment]
     agent = ledger.subject_agent[subject]
     account = ledger.holdings.at(agent, ts, ledger.subject_account[subject].astype(np.int64))
     return np.where(ledger.holdings.took_back(agent, rater, ts), rater, account)
 
 
-def _tests(context: Context, link: _Found, account: Ints) -> tuple[list[Ints], list[str], Floats]:
+def _tests(context: Context, link: _LinkedRows, account: Ints) -> tuple[list[Ints], list[str], Floats]:
     """Test each group's number of linked opinions; return the groups as places in the link, statistics and p-values.
 
     The accounts with the funds of a link are expected to judge each other as often as others judge them, also those
@@ -272,8 +247,8 @@ def _tests(context: Context, link: _Found, account: Ints) -> tuple[list[Ints], l
         counts[place] = len(np.unique(pairs(opinions.rater[rows], opinions.subject[rows], ledger.subjects)))
         judgements[place], group = received[rated].sum(), link.group[part[0]]
         of_raters = max(written[raters].sum(), by_funds[group])
-        by_others = (max(judgements[place], of_funds[group]) - counts[place]) / max(total - of_raters, 1)
-        expected[place] = 2 * of_raters * min(by_others, 1.0)
+        by_rest = (max(judgements[place], of_funds[group]) - counts[place]) / max(total - of_raters, 1)
+        expected[place] = 2 * of_raters * min(by_rest, 1.0)
         cheap[place] = np.median(context.risk[rows])
     usual = np.minimum(counts, _FEW).sum() / total
     expected = np.maximum(expected, usual * judgements)
@@ -284,16 +259,16 @@ def _tests(context: Context, link: _Found, account: Ints) -> tuple[list[Ints], l
     return parts, statistics, p_values
 
 
-def _by_funds(context: Context, link: _Found, counts: Ints, *, rated: bool = False) -> Ints:
+def _by_funds(context: Context, link: _LinkedRows, counts: Ints, *, rated: bool = False) -> Ints:
     """Return the sum of counts over the accounts with the first funds of each group; 0 if the link rests on no such."""
     if not link.funds >= (_RATER | _RATED if rated else _RATER):
         return np.zeros_like(counts)
     source = context.kin.root if link.sentence == _SOURCE else context.ledger.funder
-    known = source >= 0
-    return np.bincount(source[known], weights=counts[known], minlength=len(counts)).astype(np.int64)
+    valid = source >= 0
+    return np.bincount(source[valid], weights=counts[valid], minlength=len(counts)).astype(np.int64)
 
 
-def _corrected(tested: Sequence[tuple[_Found, Floats]], number: int) -> Floats:
+def _corrected(tested: Sequence[tuple[_LinkedRows, Floats]], number: int) -> Floats:
     """Correct the p-values of all links together. Certain links are facts, and take no part in it.
 
     A link that falls short of the threshold among all tied accounts still ranks, below it, by what it is among those
@@ -331,11 +306,10 @@ def _tied(context: Context, account: Ints, gifts: Ints) -> int:
 
 def _pairs_by(group: Ints, rates: Flags, rated: Flags, size: int) -> Ints:
     """Return the number of pairs of a rater and another account that is rated, in each group."""
-    raters, others, both = (np.bincount(group[flags], minlength=size) for flags in (rates, rated, rates & rated))
-    return raters * others - both
+    raters, counterparts, both = (np.bincount(group[flags], minlength=size) for flags in (rates, rated, rates & rated))
+    return raters * counterparts - both
 
 
-def _operated(context: Context, rater: Ints, agent: Ints) -> Flags:
+def _operated(ledger: Ledger, rater: Ints, agent: Ints) -> Flags:
     """Mark the opinions of accounts that are or were operators of the rated agent."""
-    ledger = context.ledger
     return (agent >= 0) & contained(pairs(np.maximum(agent, 0), rater, ledger.accounts), ledger.operated)

@@ -7,24 +7,19 @@ is an honest newcomer more often than not, and gets less of the blame for the co
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from functools import partial
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 import numpy as np
-from scipy import special
+from scipy import special, stats
 
-from bilateral.trust.arrays import Floats, Ints, first_of, percentiles, stretches
-from bilateral.trust.context import THIN, inflation_odds, unpaid_odds
 from bilateral.trust.detectors.base import Detector, Trial, discoveries
-from bilateral.trust.detectors.gaps import gaps, share_of_blame
-from bilateral.trust.findings import Finding, Part
-from bilateral.trust.opinions import Kind
-from bilateral.trust.significance import excess, fisher, share
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    from bilateral.trust.context import Context
+from bilateral.trust.features.context import THIN, Context, inflation_odds, unpaid_odds
+from bilateral.trust.features.findings import Finding, Part
+from bilateral.trust.features.significance import SMALLEST, excess, fisher, share
+from bilateral.trust.tables.arrays import Floats, Ints, first_of, group_sums, percentiles, segments
+from bilateral.trust.tables.opinions import Kind
 
 _PRAISE: Final = 60.0
 """The percentage from which an opinion is praise: bought opinions lie above the middle of the scale."""
@@ -49,11 +44,20 @@ _SHARES: Final = (0.01, 0.03, 0.1, 0.2)
 _SIZES: Final = (4, 8, 16, 32)
 
 
+_FEWEST: Final = 3
+"""The number of raters on each side from which a mean says something."""
+
+_SMALLEST: Final = 15.0
+"""The gap in points from which a difference matters, however certain it is."""
+
+_PAID: Final = 0.3
+"""The share of the blame that a rater gets who paid."""
+
+
 class Lockstep(Detector):
     """Tests each subject's raters for thin accounts and for bursts."""
 
     name = "lockstep"
-    reads = frozenset({"agents", "feedback", "ratings", "validations", "payments", "transfers"})
 
     def __init__(self, level: float = 0.01, limit: int = 5000) -> None:
         self.level = level
@@ -168,7 +172,7 @@ class Lockstep(Detector):
         )
         length = np.maximum(times.max() - start, 1.0)
         most = self.level / 10 / len(_SIZES)
-        best = [_densest(subject, times, stretch, judged, length, most) for stretch in stretches(subject)]
+        best = [_densest(subject, times, segment, judged, length, most) for segment in segments(subject)]
         place, size_of, p_value = (np.concatenate([part[n] for part in best]) for n in range(3))
         smallest = np.minimum(p_value * len(_SIZES), 1.0)
 
@@ -224,13 +228,13 @@ def effective(counts: Ints, judged: Ints) -> tuple[Ints, Ints]:
 
 
 def _densest(  # noqa: PLR0913, PLR0917
-    subject: Ints, times: Floats, stretch: slice, judged: Ints, length: Floats, most: float
+    subject: Ints, times: Floats, segment: slice, judged: Ints, length: Floats, most: float
 ) -> tuple[Ints, Ints, Floats]:
     """Return the least probable window of each subject: its first place, its number of opinions, and its p-value.
 
     Windows that cannot be as improbable as is needed are left out: to compute a p-value takes long.
     """
-    own, at = subject[stretch], times[stretch]
+    own, at = subject[segment], times[segment]
     numbers, within = np.unique(own, return_inverse=True)
     smallest, place = np.full(len(numbers), np.inf), np.zeros(len(numbers), np.int64)
     size_of = np.ones(len(numbers), np.int64)
@@ -254,7 +258,7 @@ def _densest(  # noqa: PLR0913, PLR0917
         at_least = np.flatnonzero(p_value == np.repeat(least, np.diff(np.append(starts, len(first)))))
         earliest = first[at_least[first_of(number[at_least])]]
         group = group[better]
-        smallest[group], place[group], size_of[group] = least[better], earliest[better] + stretch.start, size
+        smallest[group], place[group], size_of[group] = least[better], earliest[better] + segment.start, size
     tested = np.isfinite(smallest)
     return place[tested], size_of[tested], smallest[tested]
 
@@ -274,3 +278,75 @@ def _oddness(context: Context, rows: Ints) -> float:
     """
     odds = float(fisher(np.array([unpaid_odds(context, rows), inflation_odds(context, rows)])))
     return float(np.clip((-np.log10(odds) - 1.0) / 2.0, 0.12, 1.0))
+
+
+def gaps(context: Context, rows: Ints, level: float) -> tuple[list[Trial], int]:
+    """Test each subject for a difference between its thin raters and the others; return also the number of tests.
+
+    The test is that of Welch, with the deviation of each side drawn towards that of all opinions.
+
+    Args:
+        context: The ledger and what detectors share.
+        rows: The opinions to look at, sorted by subject, one a pair of rater and subject.
+        level: The false discovery rate.
+    """
+    ledger, opinions = context.ledger, context.ledger.opinions
+    rows = rows[np.isfinite(opinions.percent[rows])]
+    if not len(rows):
+        return [], 0
+    subject, percent = opinions.subject[rows], opinions.percent[rows].astype(np.float64)
+    thin = context.activity[opinions.rater[rows]] <= THIN
+    sides = [_statistics(subject[side], percent[side], ledger.subjects) for side in (thin, ~thin)]
+    (count, mean, variance), (usual_count, usual, spread) = sides
+    tested = np.flatnonzero((count >= _FEWEST) & (usual_count >= _FEWEST))
+    if not len(tested):
+        return [], 0
+    prior = float(np.average(np.concatenate([variance[tested], spread[tested]]))) + 25.0
+    error = np.zeros(len(tested))
+    for number, squares in ((count[tested], variance[tested]), (usual_count[tested], spread[tested])):
+        error += (number * squares + 4 * prior) / (number + 4) / number
+    gap = mean[tested] - usual[tested]
+    freedom = np.minimum(count[tested], usual_count[tested]) + 3
+    p_values = np.maximum(2 * stats.t.sf(np.abs(gap) / np.sqrt(error), freedom), SMALLEST)
+    p_values = np.where(np.abs(gap) < _SMALLEST, 1.0, p_values)
+
+    def finding(place: int, q_value: float) -> Finding:
+        number = int(tested[place])
+        start, stop = np.searchsorted(subject, [number, number + 1])
+        is_far = (percent[start:stop] - usual[number]) * np.sign(gap[place]) > _SMALLEST
+        chosen = rows[start:stop][thin[start:stop] & is_far]
+        direction = "better" if gap[place] > 0 else "worse"
+        return Finding(
+            detector="lockstep",
+            statistic=f"mean {mean[number]:.0f} of {count[number]:.0f} thin raters, {usual[number]:.0f} of "
+            f"{usual_count[number]:.0f} others",
+            q_value=q_value,
+            actors=np.unique(opinions.rater[chosen]),
+            subjects=np.array([ledger.subject_account[number]]),
+            opinions=chosen,
+            passive=frozenset({Part.ACTOR}),
+            weight=0.5,
+            confidence=share_of_blame(context, chosen),
+            sentence=(
+                f"{len(chosen)} raters who judge hardly anything else find one subject {abs(gap[place]):.0f} points "
+                f"{direction} than others do."
+            ),
+        )
+
+    likely = np.flatnonzero(p_values < level)
+    return [Trial(float(p_values[n]), level, partial(finding, int(n))) for n in likely], len(tested)
+
+
+def share_of_blame(context: Context, rows: Ints) -> Floats:
+    """Return, for each distinct rater of some opinions, its share of the blame: less if it paid for one of them."""
+    raters, inverse = np.unique(context.ledger.opinions.rater[rows], return_inverse=True)
+    paid = np.bincount(inverse, weights=context.paid[rows], minlength=len(raters)) > 0
+    return np.where(paid, _PAID, 1.0)
+
+
+def _statistics(groups: Ints, values: Floats, size: int) -> tuple[Floats, Floats, Floats]:
+    """Return the number, the mean and the variance of the values of each group."""
+    count = np.bincount(groups, minlength=size).astype(np.float64)
+    usual = np.maximum(count, 1)
+    mean = group_sums(values, groups, size) / usual
+    return count, mean, np.maximum(group_sums(values**2, groups, size) / usual - mean**2, 0.0)

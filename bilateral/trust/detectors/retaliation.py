@@ -9,20 +9,17 @@ the low ratings came within a day of the client's feedback.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 import numpy as np
 
-from bilateral.trust.answers import answers
-from bilateral.trust.arrays import Flags, Floats, Ints, first_of, group_sums, pairs, unpaired
-from bilateral.trust.context import THIN
 from bilateral.trust.detectors.base import Detector
-from bilateral.trust.findings import Basis, Finding
-from bilateral.trust.opinions import Kind
-from bilateral.trust.significance import adjusted, share
-
-if TYPE_CHECKING:
-    from bilateral.trust.context import Context
+from bilateral.trust.features.context import THIN, Context
+from bilateral.trust.features.findings import Basis, Finding
+from bilateral.trust.features.significance import adjusted, share
+from bilateral.trust.tables.arrays import Flags, Floats, Ints, distinct_keys, first_of, group_sums, pairs, unpaired
+from bilateral.trust.tables.ledger import Ledger
+from bilateral.trust.tables.opinions import Kind
 
 _LOW: Final = 50.0
 """The percentage below which feedback is criticism: the middle of the scale."""
@@ -31,11 +28,17 @@ _PUNISHING: Final = 25.0
 """The percentage up to which a rating punishes: the lowest quarter of the scale."""
 
 
+ANSWER_SECONDS: Final = 86_400
+"""A day, as in the pages and lists of the index."""
+
+_TIME_BITS: Final = 32
+"""Bits of a time in Unix seconds, until the year 2106."""
+
+
 class Retaliation(Detector):
     """Tests how often a server punishes critics in good standing."""
 
     name = "retaliation"
-    reads = frozenset({"agents", "feedback", "ratings"})
 
     def __init__(self, level: float = 0.01) -> None:
         self.level = level
@@ -49,11 +52,11 @@ class Retaliation(Detector):
         keys, pair = np.unique(pairs(server, client, ledger.accounts), return_inverse=True)
         rater, rated = unpaired(keys, ledger.accounts)
         standing = _others(pair, rated, opinions.percent[ratings], ledger.accounts)
-        known = context.activity[rated] > THIN
+        established = context.activity[rated] > THIN
         paying = np.zeros(ledger.accounts, bool)
         paying[opinions.rater[context.paid]] = True
-        fair = np.where(np.isnan(standing), known | paying[rated], standing >= _LOW)
-        critical = self._after_criticism(context, ratings, client) & ~opinions.blind[ratings]
+        fair = np.where(np.isnan(standing), established | paying[rated], standing >= _LOW)
+        critical = self._after_criticism(context.ledger, ratings, client) & ~opinions.blind[ratings]
         low = opinions.percent[ratings] <= _PUNISHING
         base = float(np.clip((_any(low, pair) & fair).sum() / max(fair.sum(), 1), 0.005, 0.5))
         tried, punished = fair & _any(critical, pair), fair & _any(critical & low, pair)
@@ -86,9 +89,9 @@ class Retaliation(Detector):
             )
         return findings
 
-    def _after_criticism(self, context: Context, ratings: Ints, client: Ints) -> Flags:
+    def _after_criticism(self, ledger: Ledger, ratings: Ints, client: Ints) -> Flags:
         """Mark the ratings of clients who gave the server a low feedback before."""
-        ledger, opinions = context.ledger, context.ledger.opinions
+        opinions = ledger.opinions
         critics = np.flatnonzero((opinions.kind == Kind.FEEDBACK) & (opinions.percent < _LOW))
         owner = ledger.subject_account[opinions.subject[critics]]
         keys = pairs(opinions.rater[critics], owner, ledger.accounts)
@@ -96,11 +99,11 @@ class Retaliation(Detector):
         keys, times = keys[order], opinions.ts[critics][order]
         start = first_of(keys)
         keys, times = keys[start], times[start]
-        wanted = pairs(client, opinions.rater[ratings], ledger.accounts)
+        queries = pairs(client, opinions.rater[ratings], ledger.accounts)
         if not len(keys):
             return np.zeros(len(ratings), bool)
-        places = np.minimum(np.searchsorted(keys, wanted), len(keys) - 1)
-        after: Flags = (keys[places] == wanted) & (times[places] <= opinions.ts[ratings])
+        places = np.minimum(np.searchsorted(keys, queries), len(keys) - 1)
+        after: Flags = (keys[places] == queries) & (times[places] <= opinions.ts[ratings])
         return after
 
 
@@ -116,6 +119,35 @@ def _others(pair: Ints, rated: Ints, percent: Floats, size: int) -> Floats:
     """
     count = np.bincount(pair)
     total = group_sums(percent, pair, len(count))
-    others = np.bincount(rated, weights=count, minlength=size)[rated] - count
+    remaining = np.bincount(rated, weights=count, minlength=size)[rated] - count
     rest = group_sums(total, rated, size)[rated] - total
-    return np.where(others > 0, rest / np.maximum(others, 1), np.nan)
+    return np.where(remaining > 0, rest / np.maximum(remaining, 1), np.nan)
+
+
+def answers(ledger: Ledger, ratings: Ints) -> Flags:
+    """Mark open ratings of clients within a day after feedback of the client on an agent of the server's owner.
+
+    Args:
+        ledger: The opinions, sorted.
+        ratings: The places of ratings of clients among them.
+    """
+    opinions, size = ledger.opinions, ledger.accounts
+    spoken = np.flatnonzero((opinions.kind == Kind.FEEDBACK) | (opinions.kind == Kind.CONSTANT_TAG))
+    keys = pairs(opinions.rater[spoken], ledger.subject_account[opinions.subject[spoken]], size)
+    answered_pairs = distinct_keys(keys)
+    if not len(answered_pairs):
+        return np.zeros(len(ratings), np.bool_)
+    feedback_keys = np.sort(_keys_by_time(np.searchsorted(answered_pairs, keys), opinions.ts[spoken]))
+    client = ledger.subject_account[opinions.subject[ratings]]
+    queries = pairs(client, opinions.rater[ratings], size)
+    places = np.minimum(np.searchsorted(answered_pairs, queries), len(answered_pairs) - 1)
+    rated = _keys_by_time(places, opinions.ts[ratings])
+    last = feedback_keys[np.maximum(np.searchsorted(feedback_keys, rated, side="right") - 1, 0)]
+    is_soon = (last <= rated) & (last >= rated - ANSWER_SECONDS) & (last >> _TIME_BITS == places)
+    marked: Flags = (answered_pairs[places] == queries) & is_soon & ~opinions.blind[ratings]
+    return marked
+
+
+def _keys_by_time(places: Ints, times: Floats) -> Ints:
+    """Return numbers that are sorted by place, and then by time."""
+    return (places.astype(np.int64) << _TIME_BITS) + times.astype(np.int64)

@@ -9,20 +9,18 @@ cases on, a model of the transfers learns from them, too (`CaseModel`). It ranks
 from __future__ import annotations
 
 from itertools import pairwise
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 import numpy as np
 
-from bilateral.trust.cases import CaseModel
 from bilateral.trust.detectors.base import Detector
-from bilateral.trust.findings import Basis, Finding
-from bilateral.trust.kinship import COLLECTOR, joining
-from bilateral.trust.reviews import labels
-
-if TYPE_CHECKING:
-    from bilateral.trust.arrays import Ints
-    from bilateral.trust.context import Context
-
+from bilateral.trust.detectors.cases import CaseModel
+from bilateral.trust.features.context import Context
+from bilateral.trust.features.findings import Basis, Finding
+from bilateral.trust.features.kinship import COLLECTOR, joining
+from bilateral.trust.features.reviews import labels
+from bilateral.trust.tables.arrays import Ints
+from bilateral.trust.tables.ledger import Ledger
 
 _CASES: Final = 200
 _EACH: Final = 20
@@ -36,7 +34,6 @@ class ReviewedKin(Detector):
     """Extends reviewed cases to groups under common control."""
 
     name = "reviewed kin"
-    reads = frozenset({"agents", "feedback", "ratings", "validations", "payments", "transfers"})
 
     def __init__(self, verdicts: dict[int, bool] | None = None, largest: int = 500) -> None:
         self.verdicts = verdicts or {}
@@ -75,18 +72,15 @@ class ReviewedKin(Detector):
                         ),
                     )
                 )
-        return findings + self._alike(context, label)
+        return findings + self._alike(context.ledger, label)
 
-    def _alike(self, context: Context, label: Ints) -> list[Finding]:
+    def _alike(self, ledger: Ledger, label: Ints) -> list[Finding]:
         """Return the accounts whose transfers are like those of many reviewed ones."""
-        ledger = context.ledger
         guilty, innocent = int((label == 1).sum()), int((label == 0).sum())
         inside = (ledger.src >= 0) & (ledger.dst >= 0)
         if min(guilty, innocent) < _EACH or guilty + innocent < _CASES or not inside.any():
             return []
-        acting = np.zeros(ledger.accounts, bool)
-        acting[ledger.opinions.rater] = True
-        acting[ledger.owner] = True
+        acting = ledger.acting
         src, dst = ledger.src[inside], ledger.dst[inside]
         model = CaseModel().fit(src, dst, np.zeros(len(src), np.int64), label, acting | (label >= 0))
         findings = []

@@ -2,21 +2,19 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 import numpy as np
 
 from bilateral.core.text import quoted
 from bilateral.core.values import STANDARD_TAGS
-from bilateral.trust.arrays import distinct_keys, group_counts, pairs
 from bilateral.trust.detectors.base import Detector
-from bilateral.trust.findings import Basis, Finding
-from bilateral.trust.opinions import Kind
-from bilateral.trust.significance import SMALLEST, adjusted, share
-
-if TYPE_CHECKING:
-    from bilateral.trust.arrays import Ints
-    from bilateral.trust.context import Context
+from bilateral.trust.features.context import Context
+from bilateral.trust.features.findings import Basis, Finding
+from bilateral.trust.features.significance import SMALLEST, adjusted, share
+from bilateral.trust.tables.arrays import Ints, distinct_keys, group_counts, pairs, spans
+from bilateral.trust.tables.ledger import Ledger
+from bilateral.trust.tables.opinions import Kind
 
 _RARE: Final = 0.001
 """The least usual share of wrong values, so that the first mistake of a clean market stays below the level."""
@@ -35,7 +33,6 @@ class Values(Detector):
     """Looks for values out of range and false proofs of payment."""
 
     name = "values"
-    reads = frozenset({"agents", "feedback", "payments"})
 
     def __init__(self, level: float = 0.01, limit: int = 2000) -> None:
         self.level = level
@@ -47,51 +44,51 @@ class Values(Detector):
             return []
         low, high = np.full(len(ledger.tags) + 1, -np.inf), np.full(len(ledger.tags) + 1, np.inf)
         for code, text in enumerate(ledger.tags):
-            known = STANDARD_TAGS.get(text)
-            if known is not None:
-                low[code] = -np.inf if known.lowest is None else float(known.lowest)
-                high[code] = np.inf if known.highest is None else float(known.highest)
+            standard = STANDARD_TAGS.get(text)
+            if standard is not None:
+                low[code] = -np.inf if standard.lowest is None else float(standard.lowest)
+                high[code] = np.inf if standard.highest is None else float(standard.highest)
         feedback = (opinions.kind == Kind.FEEDBACK) | (opinions.kind == Kind.CONSTANT_TAG)
         outside = feedback & ((opinions.raw < low[opinions.tag]) | (opinions.raw > high[opinions.tag]))
         place = np.maximum(opinions.payment, 0)
-        named = opinions.payment >= 0
+        is_named = opinions.payment >= 0
         agent = ledger.subject_agent[opinions.subject]
-        foreign = named.copy()  # if the payer is unknown, nobody can say whose payment it is
+        foreign = is_named.copy()  # if the payer is unknown, nobody can say whose payment it is
         if len(ledger.payer):
             payer = ledger.payer[place]
             foreign &= (payer >= 0) & ((payer != opinions.rater) | (ledger.paid_agent[place] != agent))
         missing = (opinions.payment == -2) & bool(len(ledger.payer))  # noqa: PLR2004  # the code of an unknown payment
         return [
-            *self._of(context, np.flatnonzero(outside), "give values out of the range of their tag", 0.5),
+            *self._of(context.ledger, np.flatnonzero(outside), "give values out of the range of their tag", 0.5),
             *self._of(
-                context,
+                context.ledger,
                 np.flatnonzero(foreign),
                 "prove their feedback by a payment that is not theirs",
                 1.0,
                 by_payment=True,
             ),
-            *self._of(context, np.flatnonzero(missing), "prove their feedback by a payment that does not exist", 0.5),
-            *self._constant(context),
+            *self._of(
+                context.ledger, np.flatnonzero(missing), "prove their feedback by a payment that does not exist", 0.5
+            ),
+            *self._constant(context.ledger),
         ]
 
-    def _constant(self, context: Context) -> list[Finding]:
+    def _constant(self, ledger: Ledger) -> list[Finding]:
         """Return the tags that carry one value only. Machines write such tags, so scores leave them out, and no blame.
 
         The p-value is the probability that so many raters agree on one value, if they chose as raters of other tags do.
         """
-        ledger, opinions = context.ledger, context.ledger.opinions
+        opinions = ledger.opinions
         tagged = ((opinions.kind == Kind.FEEDBACK) | (opinions.kind == Kind.CONSTANT_TAG)) & (opinions.tag >= 0)
         tag, raw = opinions.tag[tagged], opinions.raw[tagged]
-        low, high = np.full(len(ledger.tags), np.inf), np.full(len(ledger.tags), -np.inf)
-        np.minimum.at(low, tag, raw)
-        np.maximum.at(high, tag, raw)
+        low, high = spans(raw, tag, len(ledger.tags))
         _, usual = np.unique(np.round(raw[(low < high)[tag]]), return_counts=True)
         used, constant = group_counts(tag, len(ledger.tags)), (low == high)[tag]
         rows = np.flatnonzero(tagged)[constant]
         rows = rows[np.argsort(opinions.tag[rows], kind="stable")]
         tag = opinions.tag[rows]
-        said_by = distinct_keys(pairs(tag, opinions.rater[rows], ledger.accounts)) // max(ledger.accounts, 1)
-        raters = group_counts(said_by, len(ledger.tags))
+        tags_of_raters = distinct_keys(pairs(tag, opinions.rater[rows], ledger.accounts)) // max(ledger.accounts, 1)
+        raters = group_counts(tags_of_raters, len(ledger.tags))
         agreement = float((usual / usual.sum()).max()) if len(usual) else 0.5
         tags = np.flatnonzero((low == high) & (raters >= _AGREEING))
         p_values = np.maximum(np.minimum(agreement, 0.99) ** (raters[tags] - 1.0), SMALLEST)
@@ -118,11 +115,11 @@ class Values(Detector):
             )
         return findings
 
-    def _of(self, context: Context, rows: Ints, text: str, weight: float, *, by_payment: bool = False) -> list[Finding]:
+    def _of(self, ledger: Ledger, rows: Ints, text: str, weight: float, *, by_payment: bool = False) -> list[Finding]:
         """Return a finding for each account that wrote such rows; `by_payment` if it rests on their payments, too."""
         if not len(rows):
             return []
-        ledger, opinions = context.ledger, context.ledger.opinions
+        opinions = ledger.opinions
         rater = opinions.rater
         count = np.bincount(rater[rows], minlength=ledger.accounts)
         written = np.bincount(rater, minlength=ledger.accounts)

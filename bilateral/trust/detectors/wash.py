@@ -12,11 +12,15 @@ compared with the shares of such clients that other agents of the market have.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 import numpy as np
 
-from bilateral.trust.arrays import (
+from bilateral.trust.detectors.base import Detector
+from bilateral.trust.features.context import MOSTLY, Context
+from bilateral.trust.features.findings import Basis, Finding, Part
+from bilateral.trust.features.significance import adjusted, usual_shares
+from bilateral.trust.tables.arrays import (
     Flags,
     Floats,
     Ints,
@@ -27,16 +31,9 @@ from bilateral.trust.arrays import (
     pairs,
     unpaired,
 )
-from bilateral.trust.context import MOSTLY
-from bilateral.trust.detectors.base import Detector
-from bilateral.trust.findings import Basis, Finding, Part
-from bilateral.trust.opinions import Kind
-from bilateral.trust.searches import Keyed, first_reaching
-from bilateral.trust.significance import adjusted, usual_shares
-
-if TYPE_CHECKING:
-    from bilateral.trust.context import Context
-    from bilateral.trust.ledger import Ledger
+from bilateral.trust.tables.ledger import Ledger
+from bilateral.trust.tables.opinions import Kind
+from bilateral.trust.tables.searches import Keyed, first_reaching
 
 DAY: Final = 86400.0
 _WEEK: Final = 7 * DAY
@@ -83,7 +80,6 @@ class WashPayments(Detector):
     """
 
     name = "wash payments"
-    reads = frozenset({"agents", "feedback", "ratings", "payments", "transfers"})
 
     def __init__(self, level: float = 0.01, within: float = 30 * DAY, limit: int = 2000) -> None:
         self.level = level
@@ -114,7 +110,9 @@ class WashPayments(Detector):
         for place in np.argsort(q_values)[: self.limit]:
             if q_values[place] < self.level:
                 number, own = int(candidates[place]), order[slice(*bounds[:, place])]
-                findings.append(self._finding(context, number, own, float(q_values[place]), int(clients[number])))
+                findings.append(
+                    self._finding(context.ledger, number, own, float(q_values[place]), int(clients[number]))
+                )
         del self._by, self._share, self._answers  # they are as long as the payments
         return findings
 
@@ -152,14 +150,14 @@ class WashPayments(Detector):
         rows = rows[contained_pairs(source, target, moves.keys, ledger.accounts)]
         if not len(rows):
             return rows, np.zeros(0)
-        wanted, number = np.unique(pairs(ends[0][rows], ends[1][rows], ledger.accounts), return_inverse=True)
+        queries, number = np.unique(pairs(ends[0][rows], ends[1][rows], ledger.accounts), return_inverse=True)
         paid = np.bincount(number, weights=ledger.amount[rows])
-        low, high = (np.searchsorted(moves.keys, wanted, side=side) for side in ("left", "right"))
-        group = np.repeat(np.arange(len(wanted)), high - low)
+        low, high = (np.searchsorted(moves.keys, queries, side=side) for side in ("left", "right"))
+        group = np.repeat(np.arange(len(queries)), high - low)
         places = np.arange(len(group)) + (high - np.cumsum(high - low))[group]
         fitting = moves.sent[places] <= _MOST * paid[group]
         group, places = group[fitting], places[fitting]
-        back = np.bincount(group, weights=moves.sent[places], minlength=len(wanted)) / np.maximum(paid, 1e-12)
+        back = np.bincount(group, weights=moves.sent[places], minlength=len(queries)) / np.maximum(paid, 1e-12)
         amount, share = ledger.amount[rows], np.minimum(back, 1.0)[number]
         first = first_reaching(
             Keyed(group, moves.times[places], moves.sent[places]),
@@ -171,8 +169,8 @@ class WashPayments(Detector):
             self._by.setdefault(row, moves.transfers[place])
         return rows[soon], share[soon]
 
-    def _finding(self, context: Context, agent: int, payments: Ints, q_value: float, clients: int) -> Finding:
-        ledger, opinions = context.ledger, context.ledger.opinions
+    def _finding(self, ledger: Ledger, agent: int, payments: Ints, q_value: float, clients: int) -> Finding:
+        opinions = ledger.opinions
         holders, nothing = np.unique(_holder(ledger, payments)), np.zeros(0, np.int64)
         actors = np.unique(ledger.payer[payments])
         start, stop = np.searchsorted(opinions.subject, [agent, agent + 1])
@@ -239,10 +237,10 @@ def _refunded(ledger: Ledger, returned: Flags) -> Flags:
     rows = rows[np.lexsort((ledger.paid_at[rows], ledger.payer[rows], ledger.paid_agent[rows]))]
     paid = pairs(ledger.paid_agent[rows], ledger.payer[rows], size)
     place = np.arange(len(rows)) - np.searchsorted(paid, paid)
-    known = contained(paid, complaints)
-    known[known] = place[known] < count[np.searchsorted(complaints, paid[known])]
+    is_refund = contained(paid, complaints)
+    is_refund[is_refund] = place[is_refund] < count[np.searchsorted(complaints, paid[is_refund])]
     out = np.zeros(len(returned), bool)
-    out[rows[known]] = True
+    out[rows[is_refund]] = True
     return out
 
 
@@ -301,8 +299,8 @@ def _equal_payments(ledger: Ledger) -> Ints:
     # Of the week before, payments from a time on fit, of the same week all, and of the week after those up to a time.
     for other, sign in zip(weeks, (1.0, 0.0, -1.0), strict=True):
         rows = Keyed(group[order], amount[order], sign * paid_at[order])
-        wanted = Keyed(pairs(directions[1], other, size), amount - _EQUAL * amount, sign * paid_at - _WEEK)
-        first = first_reaching(rows, wanted)
+        queries = Keyed(pairs(directions[1], other, size), amount - _EQUAL * amount, sign * paid_at - _WEEK)
+        first = first_reaching(rows, queries)
         positions, answer = np.flatnonzero(first >= 0), order[first[first >= 0]]
         same = np.abs(amount[answer] - amount[positions]) <= amount[positions] * _EQUAL
         best[positions[same]] = np.minimum(best[positions[same]], answer[same])

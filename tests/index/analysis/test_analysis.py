@@ -26,8 +26,8 @@ from bilateral.index.standing.stored import stored_results
 from bilateral.index.standing.tables import AnalysisKey
 from bilateral.trust.engine import Engine
 from bilateral.trust.explain import explain
+from bilateral.trust.features.reviews import Reviews
 from bilateral.trust.results import Results
-from bilateral.trust.reviews import Reviews
 from tests.index.analysis.conftest import KEY, collector
 from tests.index.analysis.story import NOBODY, RING
 

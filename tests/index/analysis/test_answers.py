@@ -18,10 +18,10 @@ from bilateral.index.standing.analysis import analyse
 from bilateral.index.standing.inputs import read_tables
 from bilateral.index.standing.trusted import trusted_clients
 from bilateral.trust.engine import Engine
+from bilateral.trust.features.reviews import Reviews
+from bilateral.trust.features.signs import MOST
 from bilateral.trust.policy import trusted_clients as trusted_by_engine
 from bilateral.trust.results import Results
-from bilateral.trust.reviews import Reviews
-from bilateral.trust.signs import MOST
 from tests.api.world import served
 from tests.index.analysis.conftest import KEY, collector, index
 from tests.index.analysis.story import NOBODY

@@ -8,7 +8,7 @@ from sqlalchemy import event
 from bilateral.core.contracts import Registry
 from bilateral.index.log.database import snapshot
 from bilateral.index.standing.inputs import TableReader
-from bilateral.trust.tables import COLUMNS
+from bilateral.trust.tables.schema import COLUMNS
 from simulation.events import ADDRESSES, encoded
 from tests.index.conftest import CHAIN_ID
 

@@ -41,7 +41,9 @@ def test_every_method_is_documented_alike(name):
     assert ours
     assert ours == theirs
     parameters = list(inspect.signature(getattr(Client, name)).parameters)[1:]
-    assert all(f"{parameter}:" in ours for parameter in parameters)
+    section = re.search(r"^Args:\n((?:    .*\n|\n)*)", f"{ours}\n", re.MULTILINE)
+    documented = re.findall(r"^    \*{0,2}(\w+):", section[1], re.MULTILINE) if section else []
+    assert documented == [parameter for parameter in parameters if parameter in documented]
 
 
 def test_both_clients_take_the_same_settings():

@@ -1,0 +1,263 @@
+"""The context of each opinion: payment, age and activity of its rater, and distance to what others say."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Final
+
+import numpy as np
+from scipy import stats
+
+from bilateral.trust.features.kinship import Kinship, kinship
+from bilateral.trust.features.money import Money
+from bilateral.trust.features.sharing import Sharing, sharing
+from bilateral.trust.tables.arrays import (
+    Flags,
+    Floats,
+    Groups,
+    Ints,
+    first_of,
+    group_sums,
+    lexical_order,
+    pairs,
+    percentiles,
+    segments,
+)
+from bilateral.trust.tables.ledger import Ledger
+from bilateral.trust.tables.opinions import KINDS, Kind
+
+DAY: Final = 86400.0
+_TIMES: Final = 20
+"""Segments of time within which ages are compared. Early on, everybody is young."""
+
+MOSTLY: Final = 0.5
+"""The share of a client's money that comes back from which its payments prove nothing. Cashback is less, and so is a
+refund to a client that comes again."""
+
+RECORDED: Final = 0.05
+"""The share of paid feedback below which payments are not recorded."""
+
+RARE: Final = 60
+"""The raters up to which a subject is rare. Beyond, that two raters share it says nothing, and pairs are too many."""
+
+THIN: Final = 2
+"""An account that judges at most this many subjects is thin."""
+
+
+@dataclass(frozen=True)
+class Context:
+    """All that detectors share.
+
+    Attributes:
+        ledger: The coded tables.
+        kin: The groupings of accounts.
+        pair: The positions of the first opinion of each pair of rater and subject, ascending by subject and rater.
+        pair_of: The pair of each opinion, as its place there.
+        judged: The number of distinct raters of each subject.
+        activity: The number of distinct subjects that each account judges.
+        money: The money between accounts.
+        gave, got: The money from the client to the server of each pair, and what came back for no service.
+        paid: Marks the opinions whose rater paid the agent a usual amount before, and did not get most of it back.
+        freshness: The share of opinions of the same time by raters of at most that age.
+        paid_share: The share of feedback whose rater paid.
+        mean: The mean percentage of each kind of opinion.
+        grounded: Marks the first opinions of pairs whose rater paid, or judges several subjects.
+        grounded_count, grounded_sum: The number and the sum of the percentages of these, by subject.
+        risk: The share of opinions whose rater risks at most as little: a young account, with few other opinions, that
+            did not pay, and gives an extreme value. 1 for an opinion that is not the first of its pair.
+        youth: The same by age and number of opinions alone.
+    """
+
+    ledger: Ledger
+    kin: Kinship
+    pair: Ints
+    pair_of: Ints
+    judged: Ints
+    activity: Ints
+    money: Money
+    gave: Floats
+    got: Floats
+    paid: Flags
+    freshness: Floats
+    paid_share: float
+    mean: Floats
+    grounded: Flags
+    grounded_count: Floats
+    grounded_sum: Floats
+    risk: Floats
+    youth: Floats
+
+    @cached_property
+    def sharing(self) -> Sharing:
+        """The raters that share several rare subjects, which are those of at most `RARE` raters."""
+        ledger, opinions = self.ledger, self.ledger.opinions
+        rows = self.pair[opinions.kind[self.pair] != Kind.CONSTANT_TAG]
+        return sharing(opinions.rater[rows], opinions.subject[rows], (ledger.accounts, ledger.subjects), RARE)
+
+    @classmethod
+    def of(cls, ledger: Ledger) -> Context:
+        """Work out the context of a ledger's opinions."""
+        opinions = ledger.opinions
+        kin = kinship(ledger)
+        first, pair_of = _pairs(ledger)
+        rows = first[opinions.kind[first] != Kind.CONSTANT_TAG]
+        judged = np.bincount(opinions.subject[first], minlength=ledger.subjects)
+        activity = np.bincount(opinions.rater[rows], minlength=ledger.accounts)
+        feedback = opinions.kind == Kind.FEEDBACK
+        money = Money.of(ledger, kin.is_hub)
+        freshness, bought_at = _freshness(ledger, kin), _bought_at(ledger, first)
+        gave, got = _exchanged(ledger, money, first)
+        bought_at[got >= MOSTLY * gave] = np.inf
+        paid = bought_at[pair_of] <= opinions.ts + DAY
+        risk, youth = np.ones(len(opinions), np.float32), np.ones(len(opinions), np.float32)
+        grounded = np.zeros(len(opinions), bool)
+        grounded[rows] = np.isfinite(opinions.percent[rows]) & (paid[rows] | (activity[opinions.rater[rows]] > THIN))
+        young = _youngness(ledger, rows, activity, freshness)
+        youth[rows] = percentiles(-young)
+        by_subject = Groups.by(opinions.subject, ledger.subjects)
+        risk[rows] = percentiles(-(young + _cheapness(ledger, rows, paid)))
+        return cls(
+            ledger=ledger,
+            kin=kin,
+            pair=first,
+            pair_of=pair_of,
+            judged=judged,
+            activity=activity,
+            money=money,
+            gave=gave,
+            got=got,
+            paid=paid,
+            freshness=freshness,
+            paid_share=float(paid[feedback].mean()) if feedback.any() else 0.0,
+            mean=_means(ledger),
+            grounded=grounded,
+            grounded_count=by_subject.sums(grounded),
+            grounded_sum=by_subject.sums(np.where(grounded, opinions.percent, np.float32(0))),
+            risk=risk,
+            youth=youth,
+        )
+
+
+def _means(ledger: Ledger) -> Floats:
+    """Return the mean percentage of each kind of opinion; 50 without one."""
+    valid = np.isfinite(ledger.opinions.percent)
+    kind = ledger.opinions.kind[valid]
+    count = np.bincount(kind, minlength=KINDS)
+    return np.where(count > 0, group_sums(ledger.opinions.percent[valid], kind, KINDS) / np.maximum(count, 1), 50.0)
+
+
+def _pairs(ledger: Ledger) -> tuple[Ints, Ints]:
+    """Return the positions of the first opinion of each pair of rater and subject, and the pair of each opinion."""
+    opinions = ledger.opinions
+    parts, pair_of, count = [np.zeros(0, np.int32)], np.empty(len(opinions), np.int32), 0
+    for segment in segments(opinions.subject):
+        keys = pairs(opinions.subject[segment], opinions.rater[segment], ledger.accounts)
+        order = lexical_order(keys)
+        first = first_of(keys[order])
+        parts.append((order[first] + segment.start).astype(np.int32))
+        pair_of[segment.start + order] = count + np.cumsum(first) - 1
+        count += len(parts[-1])
+    return np.concatenate(parts), pair_of
+
+
+def _bought_at(ledger: Ledger, first: Ints) -> Floats:
+    """Return the time of the first usual payment from the rater to the agent, for each pair; infinity without one."""
+    subject, out = ledger.opinions.subject[first], np.full(len(first), np.inf)
+    usable = np.flatnonzero((ledger.payer >= 0) & (ledger.paid_agent >= 0) & (ledger.amount > 0))
+    if not len(usable) or not len(first):
+        return out
+    logs = np.log(ledger.amount[usable])
+    middle = np.median(logs)
+    spread = 1.4826 * np.median(np.abs(logs - middle)) + 1e-9
+    usable = usable[logs > middle - 4 * spread]  # less is dust, which buys a proof and nothing else
+    # The agent is the left code: pairs are sorted by subject, so that each search begins near the one before.
+    keys = pairs(ledger.paid_agent[usable], ledger.payer[usable], ledger.accounts)
+    order = lexical_order(keys)
+    starts = np.flatnonzero(first_of(keys[order]))
+    keys, times = keys[order[starts]], np.minimum.reduceat(ledger.paid_at[usable][order], starts)
+    sold = (ledger.subject_agent >= 0) & (ledger.subject_kind != Kind.CLIENT_RATING)
+    for segment in segments(subject):
+        rows = segment.start + np.flatnonzero(sold[subject[segment]])
+        queries = pairs(ledger.subject_agent[subject[rows]], ledger.opinions.rater[first[rows]], ledger.accounts)
+        places = np.minimum(np.searchsorted(keys, queries), len(keys) - 1)
+        bought = np.flatnonzero(np.take(keys, places) == queries)
+        out[rows[bought]] = times[places[bought]]
+    return out
+
+
+def _exchanged(ledger: Ledger, money: Money, first: Ints) -> tuple[Floats, Floats]:
+    """Return the money from the client to the server of each pair, and what came back for no service."""
+    rater, subject = ledger.opinions.rater[first], ledger.opinions.subject[first]
+    rated, answers = ledger.subject_account[subject], ledger.subject_kind[subject] == Kind.CLIENT_RATING
+    client, server = np.where(answers, rated, rater), np.where(answers, rater, rated)
+    return money.between(client, server), money.between(server, client, gifts=True)
+
+
+def _freshness(ledger: Ledger, kin: Kinship) -> Floats:
+    """Return the share of opinions of the same time by raters of at most the same age."""
+    times, rater = ledger.opinions.ts, ledger.opinions.rater
+    out = np.ones(len(times), np.float32)
+    for part in np.array_split(lexical_order(times), max(1, min(_TIMES, len(times) // 200))):
+        if len(part):
+            out[part] = percentiles(np.maximum(times[part] - kin.born[rater[part]], 0.0))
+    return out
+
+
+def _youngness(ledger: Ledger, rows: Ints, activity: Ints, freshness: Floats) -> Floats:
+    """Return how improbable it is that an ordinary rater is so young and judges so few, in natural digits."""
+    thin = activity[ledger.opinions.rater[rows]] <= THIN
+    usual = max(float(thin.mean()), 1e-3) if len(rows) else 1.0
+    return np.asarray(thin * -np.log(usual) - np.log(np.maximum(freshness[rows], 1e-6)))
+
+
+def _cheapness(ledger: Ledger, rows: Ints, paid: Flags) -> Floats:
+    """Return how improbable it is that an opinion costs its rater so little and moves so much, in natural digits."""
+    opinions = ledger.opinions
+    out = np.zeros(len(rows))
+    if not len(rows):
+        return out
+    feedback = opinions.kind[rows] == Kind.FEEDBACK
+    if paid[rows][feedback].any():
+        unpaid = ~paid[rows] & feedback
+        out += unpaid * -np.log(max(unpaid[feedback].mean(), 1e-3))
+    percent = opinions.percent[rows]
+    extreme = (percent >= 94) | (percent <= 8)  # noqa: PLR2004  # what moves an average most
+    out += extreme * -np.log(max(extreme.mean(), 1e-3))
+    return out
+
+
+def unpaid_odds(context: Context, rows: Ints) -> float:
+    """Return the probability that so few of some opinions are paid, if they were ordinary."""
+    base = context.paid_share
+    chosen = rows[context.ledger.opinions.kind[rows] == Kind.FEEDBACK]
+    if not len(chosen) or base < RECORDED:
+        return 1.0
+    return float(stats.binom.cdf(context.paid[chosen].sum(), len(chosen), base))
+
+
+def inflation_odds(context: Context, rows: Ints) -> float:
+    """Return the probability that some opinions lie so far from those of others by chance.
+
+    The mean of each subject is compared with what grounded others say of it, drawn towards the mean of its kind.
+    Opinions about one subject count as one, so that friends who all rate one good agent well do not look odd. Two tests
+    are made: of deviations in one direction, and of their squares, since praise of one subject does not make up for
+    slander of another. Others
+    count only if they paid or judge several subjects: fresh accounts cannot contradict whom they want to frame.
+    """
+    opinions = context.ledger.opinions
+    rows = rows[np.isfinite(opinions.percent[rows]) & (opinions.kind[rows] != Kind.CONSTANT_TAG)]
+    if not len(rows):
+        return 1.0
+    subjects, inverse = np.unique(opinions.subject[rows], return_inverse=True)
+    count, percent = np.bincount(inverse), opinions.percent[rows].astype(np.float64)
+    average = group_sums(percent, inverse, len(subjects)) / count
+    counts = context.grounded[rows].astype(np.float64)
+    rest = context.grounded_count[subjects] - group_sums(counts, inverse, len(subjects))
+    sums = context.grounded_sum[subjects] - group_sums(percent * counts, inverse, len(subjects))
+    usual = (sums + context.mean[context.ledger.subject_kind[subjects]]) / (rest + 1)
+    deviation = 15.0 + 8.0 / np.sqrt(count)
+    far = (average - usual) / deviation
+    alike = 2 * stats.norm.sf(abs(far.sum()) / np.sqrt(len(subjects)))
+    apart = stats.chi2.sf((far**2).sum(), len(subjects))
+    return float(min(1.0, 2 * min(alike, apart)))

@@ -1,0 +1,139 @@
+"""Findings: claims about accounts, each with its members, its statistic and the rows that it rests on."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from enum import StrEnum
+from typing import Any
+
+import numpy as np
+
+from bilateral.trust.tables.arrays import Floats, Ints
+from bilateral.trust.tables.ledger import Ledger
+
+
+class Part(StrEnum):
+    """The part that an account has in a finding."""
+
+    ACTOR = "actor"
+    """It wrote the rows of the finding."""
+    BENEFICIARY = "beneficiary"
+    """It gains by them, and evidence ties it to an actor."""
+    SUBJECT = "subject"
+    """The rows are about it. It may not know of them, so a finding never counts against it."""
+
+
+class Basis(StrEnum):
+    """The kind of evidence that a finding rests on. Evidence of different kinds is independent of each other."""
+
+    CONTROL = "common control"
+    """One hand made, funds or collects from the accounts."""
+    MONEY = "money"
+    """Payments come back, or gifts are more than what was paid."""
+    OPINIONS = "opinions"
+    """The opinions themselves: who is beside them, how young, unpaid and far from others they are."""
+    ANSWERS = "answers"
+    """Ratings that answer criticism."""
+    PROOFS = "proofs"
+    """Proofs that the tables contradict."""
+    REVIEWS = "reviews"
+    """Verdicts of people about kin."""
+
+
+@dataclass(frozen=True)
+class Finding:
+    """One claim of one detector.
+
+    Attributes:
+        detector: The name of the detector.
+        statistic: The name of the statistic, with its value and its expectation.
+        q_value: The p-value, corrected for all tests of the detector.
+        actors: The accounts that acted, by number.
+        beneficiaries: The accounts that gain and are tied to an actor.
+        subjects: The accounts that the rows are about.
+        tied: The accounts that others tied to an actor, without an act of their own. They are ranked, never flagged.
+        opinions: The positions of the opinions that the finding rests on.
+        payments: The positions of the payments that it rests on.
+        transfers: The positions of the transfers that it rests on, in the ledger.
+        sentence: The claim in one plain sentence.
+        weight: The factor on the finding's strength, from 0 to 1: how well the claim tells fraud from chance.
+        basis: The kind of evidence.
+        is_fact: True if the rows themselves show the claim, so that no other kind of evidence is needed.
+        passive: The parts whose accounts others may have drawn into it, by money or company that they did not ask for.
+        confidence: For each actor, the probability that it belongs to the finding.
+    """
+
+    detector: str
+    statistic: str
+    q_value: float
+    actors: Ints
+    sentence: str
+    beneficiaries: Ints = field(default_factory=lambda: np.zeros(0, np.int64))
+    subjects: Ints = field(default_factory=lambda: np.zeros(0, np.int64))
+    tied: Ints = field(default_factory=lambda: np.zeros(0, np.int64))
+    opinions: Ints = field(default_factory=lambda: np.zeros(0, np.int64))
+    payments: Ints = field(default_factory=lambda: np.zeros(0, np.int64))
+    transfers: Ints = field(default_factory=lambda: np.zeros(0, np.int64))
+    weight: float = 1.0
+    basis: Basis = Basis.OPINIONS
+    is_fact: bool = False
+    passive: frozenset[Part] = frozenset()
+    confidence: Floats | None = None
+
+    @property
+    def strength(self) -> float:
+        """The decimal digits by which the corrected p-value lies below 1, at most 12, times the weight."""
+        return float(min(-np.log10(max(self.q_value, 1e-12)), 12.0)) * self.weight
+
+    def identifier(self, addresses: list[str], rows: Mapping[str, Iterable[object]]) -> str:
+        """Return an id that other rows do not change: the detector's name and a digest of the members and the rows."""
+        digest = hashlib.sha256("|".join([self.detector, *sorted(addresses)]).encode())
+        for table, names in sorted(rows.items()):
+            digest.update("|".join(["", table, *sorted(map(str, names))]).encode())
+        return f"{self.detector}-{digest.hexdigest()[:10]}"
+
+
+def describe_money(ledger: Ledger, finding: Finding) -> str:
+    """Return the sentences about the payments and transfers of a finding; empty without any."""
+    paid, moved = finding.payments.astype(np.int64), finding.transfers.astype(np.int64)
+    payments, transfers = (
+        (ledger.amount, ledger.paid_at, ledger.payer, ledger.payee),
+        (ledger.sent, ledger.sent_at, ledger.src, ledger.dst),
+    )
+    sentences = [_told(ledger, "paid", "", [column[paid] for column in payments])]
+    for place, coin in enumerate(("", *(f" {symbol}" for symbol in ledger.coins)), start=-1):
+        sent = moved[ledger.coin[moved] == place]
+        sentences.append(_told(ledger, "transferred", coin, [column[sent] for column in transfers]))
+    return " ".join(sentence for sentence in sentences if sentence)
+
+
+def sums_by_coin(ledger: Ledger, transfers: Ints) -> dict[str | None, float]:
+    """Return the sum of some transfers for each coin that they sent; None is the unit of payments."""
+    coins = ledger.coin[transfers]
+    return {
+        None if place < 0 else ledger.coins[place]: float(ledger.sent[transfers[coins == place]].sum())
+        for place in np.unique(coins).tolist()
+    }
+
+
+def _told(ledger: Ledger, verb: str, unit: str, moves: list[Any]) -> str:
+    """Return one sentence about some moves of money: their amounts, times, senders and receivers."""
+    amount, times, *ends = moves
+    if not len(amount):
+        return ""
+    sender, receiver = (_named(ledger, accounts) for accounts in ends)
+    first, last = (datetime.fromtimestamp(float(ts), UTC).date().isoformat() for ts in (times.min(), times.max()))
+    when = f"on {first}" if first == last else f"from {first} to {last}"
+    number = f" in {len(amount)} steps" if len(amount) > 1 else ""
+    return f"{sender} {verb} {amount.sum():.6g}{unit} to {receiver}{number} {when}."
+
+
+def _named(ledger: Ledger, accounts: Ints) -> str:
+    """Return the address of an account, or the number of several."""
+    present = np.unique(accounts[accounts >= 0])
+    if len(present) == 1:
+        return str(ledger.addresses[int(present[0])].as_py())
+    return f"{len(present)} accounts"

@@ -1,0 +1,103 @@
+"""Judgements: the first opinion of each rater about each subject."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Final
+
+import numpy as np
+
+from bilateral.trust.features.context import Context
+from bilateral.trust.tables.arrays import Flags, Floats, Groups, Ints, contained_pairs, distinct_keys, pairs
+from bilateral.trust.tables.ledger import Ledger
+from bilateral.trust.tables.opinions import Kind
+
+_HIGH: Final = 60.0
+"""The percentage from which an opinion is favourable."""
+
+
+@dataclass(frozen=True)
+class Judgements:
+    """The first opinion of each pair of rater and subject, as parallel arrays sorted by subject and time.
+
+    Attributes:
+        rows: Their positions among the opinions.
+        rater: The account that judges.
+        rated: The account that answers for the subject.
+        kind: The kind of opinion.
+        height: The percentage above the mean of its kind.
+        praise: Marks the favourable ones.
+        praised: Their places: to select by places takes a fifth of the time that marks take.
+        traced: Marks those whose two accounts other rows join as client and server: payments, or answers.
+        distance: The percentage above what others say about the subject.
+        by_rater, by_rated: The judgements of each rater, and about each account that answers.
+        by_praised: The favourable ones about each account that answers.
+        by_payer, by_seller: The payments for a known agent, by who paid and by the owner of the agent.
+    """
+
+    rows: Ints
+    rater: Ints
+    rated: Ints
+    subject: Ints
+    kind: Ints
+    height: Floats
+    praise: Flags
+    praised: Ints
+    traced: Flags
+    distance: Floats
+    by_rater: Groups
+    by_rated: Groups
+    by_praised: Groups
+    by_payer: Groups
+    by_seller: Groups
+
+    @classmethod
+    def of(cls, context: Context) -> Judgements:
+        """Collect the judgements of a context."""
+        ledger, opinions = context.ledger, context.ledger.opinions
+        rows = context.pair[np.isfinite(opinions.percent[context.pair])]
+        rows = np.sort(rows[opinions.kind[rows] != Kind.CONSTANT_TAG])
+        rater, subject, kind = opinions.rater[rows], opinions.subject[rows], opinions.kind[rows]
+        rated, percent = ledger.subject_account[subject].astype(np.int32), opinions.percent[rows]
+        usual, praise = context.mean[kind], percent >= _HIGH
+        praised = np.flatnonzero(praise)
+        payer, seller = _clients_and_servers(ledger)
+        rest = Groups.by(subject, ledger.subjects).except_own(percent, usual)
+        return cls(
+            rows=rows,
+            rater=rater,
+            rated=rated,
+            subject=subject,
+            kind=kind,
+            height=np.asarray(percent - usual, np.float32),
+            praise=praise,
+            praised=praised,
+            traced=_traces(rater, rated, kind, pairs(seller, payer, ledger.accounts), ledger.accounts),
+            distance=np.asarray(percent - rest, np.float32),
+            by_rater=Groups.by(rater, ledger.accounts),
+            by_rated=Groups.by(rated, ledger.accounts),
+            by_praised=Groups.by(rated[praised], ledger.accounts),
+            by_payer=Groups.by(payer, ledger.accounts),
+            by_seller=Groups.by(seller, ledger.accounts),
+        )
+
+
+def _clients_and_servers(ledger: Ledger) -> tuple[Ints, Ints]:
+    """Return the payer and the owner of the agent of each payment for a known agent."""
+    paid = (ledger.payer >= 0) & (ledger.paid_agent >= 0)
+    agent = ledger.paid_agent[paid]
+    return ledger.payer[paid], ledger.owner[agent] if len(agent) else agent
+
+
+def _traces(rater: Ints, rated: Ints, kind: Ints, paid: Ints, size: int) -> Flags:
+    """Mark the opinions with another row of the same client and server. Validations have no such rows."""
+    served = distinct_keys(paid)
+    feedback, answer = kind == Kind.FEEDBACK, kind == Kind.CLIENT_RATING
+    server, client = np.where(answer, rater, rated), np.where(answer, rated, rater)
+    answered = distinct_keys(pairs(rater[answer], rated[answer], size))
+    both = feedback & contained_pairs(server, client, answered, size)
+    answered_pairs = distinct_keys(pairs(server[both], client[both], size))
+    is_served = contained_pairs(server, client, served, size) | both
+    is_served |= answer & contained_pairs(server, client, answered_pairs, size)
+    traced: Flags = is_served | ~(feedback | answer)
+    return traced

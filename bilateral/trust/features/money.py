@@ -1,0 +1,144 @@
+"""Money between accounts: the part that stayed with its receiver, and trust that follows it.
+
+An opinion costs its rater what it spent and did not get back. Accounts of one hand pay each other for nothing, so money
+counts that others got: it has to leave the hand of an attacker, and does not come back.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Final
+
+import numpy as np
+from scipy import sparse
+
+from bilateral.trust.tables.arrays import (
+    Flags,
+    Floats,
+    Ints,
+    first_of,
+    group_counts,
+    group_sums,
+    lexical_order,
+    look_up,
+    pairs,
+    unpaired,
+)
+from bilateral.trust.tables.ledger import Ledger
+
+_EARLY: Final = 0.2
+"""The share of payers, by their first payments, from whom trust starts. An attacker rarely comes before its market."""
+
+_SELLERS: Final = 3
+"""The number of sellers that such a payer paid."""
+
+_ROUNDS: Final = 10
+"""Rounds of the walk. Few, so that trust has not yet mixed into regions that hardly anything leads to (SybilRank)."""
+
+_RESTART: Final = 0.1
+"""The share of trust that starts anew in each round, as in EigenTrust: little, so that the walk gets far."""
+
+
+@dataclass(frozen=True)
+class Money:
+    """Money between pairs of accounts. The money of a wallet counts as its owner's, and exchanges are left out.
+
+    Attributes:
+        keys: The pairs of receiver and sender, as `pairs` joins them, ascending. Opinions are sorted by the rated, so
+            that each search for what raters paid begins near the one before.
+        amount: The money of each pair.
+        gifts: The part of it that paid for no service.
+        size: The number of accounts.
+    """
+
+    keys: Ints
+    amount: Floats
+    gifts: Floats
+    size: int
+
+    @classmethod
+    def of(cls, ledger: Ledger, hub: Flags) -> Money:
+        """Sum up payments and transfers."""
+        hand = np.arange(ledger.accounts)
+        has_wallet = ledger.wallet >= 0
+        hand[ledger.wallet[has_wallet]] = ledger.owner[has_wallet]
+        hand[ledger.owner] = ledger.owner
+        paid = (ledger.payer >= 0) & (ledger.payee >= 0)
+        agent = ledger.paid_agent[paid]
+        server = ledger.payee[paid].astype(np.int64)
+        if ledger.agents:
+            server = np.where(agent >= 0, ledger.owner[np.maximum(agent, 0)], hand[server])
+        moved = ledger.comparable
+        moved &= ledger.funder[np.maximum(ledger.dst, 0)] != ledger.src
+        moved &= ~hub[np.maximum(ledger.src, 0)] & ~hub[np.maximum(ledger.dst, 0)]
+        sender = hand[np.concatenate([ledger.payer[paid], ledger.src[moved]])]
+        receiver = np.concatenate([server, hand[ledger.dst[moved]]])
+        amount = np.concatenate([ledger.amount[paid], ledger.sent[moved]])
+        other = sender != receiver
+        keys = pairs(receiver[other], sender[other], ledger.accounts)
+        order = lexical_order(keys)
+        keys, amount = keys[order], amount[other][order]
+        gifts = np.where((np.arange(len(sender)) >= paid.sum())[other][order], amount, 0.0)
+        first = first_of(keys)
+        place, count = np.cumsum(first) - 1, int(first.sum())
+        return cls(keys[first], group_sums(amount, place, count), group_sums(gifts, place, count), ledger.accounts)
+
+    def between(self, sender: Ints, receiver: Ints, *, gifts: bool = False) -> Floats:
+        """Return the money from each sender to its receiver.
+
+        Args:
+            receiver: Their receivers.
+            gifts: Count only what paid for no service: partners pay each other for their work.
+        """
+        some = self.gifts > 0 if gifts else slice(None)
+        keys, values = self.keys[some], (self.gifts if gifts else self.amount)[some]
+        gets = np.zeros(self.size, bool)
+        gets[unpaired(keys, self.size)[0]] = True
+        rows = np.flatnonzero(gets[receiver])  # few get gifts, or money from those whom they pay
+        out = np.zeros(len(receiver))
+        out[rows] = look_up(pairs(receiver[rows], sender[rows], self.size), keys, values)
+        return out
+
+    def kept(self) -> tuple[Ints, Ints, Floats]:
+        """Return the pairs whose receiver kept money, and how much: what it got less what it gave back."""
+        receiver, sender = unpaired(self.keys, self.size)
+        left = self.amount - self.between(receiver, sender)
+        some = left > 0
+        return sender[some], receiver[some], left[some]
+
+
+def walked(ledger: Ledger, retained: tuple[Ints, Ints, Floats]) -> Floats:
+    """Return how much trust reaches each account that pays or is paid, by its ties; nan for the others.
+
+    Trust starts from early payers of several sellers, and follows money that stayed with its receiver, both ways.
+
+    Args:
+        ledger: The coded tables.
+        retained: The money that accounts kept, as `Money.kept` returns it.
+    """
+    size = ledger.accounts
+    sender, receiver, left = retained
+    out = np.full(size, np.nan)
+    if not len(left):
+        return out
+    weight = np.minimum(left / np.median(left), 1.0)  # dust ties nobody, and a fortune ties no more than a purchase
+    starts = np.searchsorted(receiver, np.arange(size + 1))
+    graph = sparse.csr_matrix((weight, sender, starts), (size, size))  # kept in the order of receivers
+    ties = group_sums(weight, receiver, size) + group_sums(weight, sender, size)
+    first = np.full(size, np.inf)
+    paid = ledger.payer >= 0
+    np.minimum.at(first, ledger.payer[paid], ledger.paid_at[paid])
+    payers = np.flatnonzero((group_counts(sender, size) >= _SELLERS) & np.isfinite(first))
+    if not len(payers):
+        return out
+    seeds = payers[first[payers] <= np.quantile(first[payers], _EARLY)]
+    start = np.zeros(size)
+    start[seeds] = ties[seeds] / ties[seeds].sum()
+    share = np.divide(1.0, ties, out=np.zeros(size), where=ties > 0)
+    trust = start
+    for _ in range(_ROUNDS):
+        sent = trust * share
+        trust = (1 - _RESTART) * (graph @ sent + graph.T @ sent) + _RESTART * start
+    tied = ties > 0
+    out[tied] = np.log(np.maximum(trust[tied] * share[tied], 1e-12) * ties.sum())
+    return out

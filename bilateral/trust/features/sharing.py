@@ -1,0 +1,85 @@
+"""Raters that share rare subjects: the pairs of them, and how many subjects chance lets them share."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Final
+
+import numpy as np
+
+from bilateral.trust.tables.arrays import Floats, Ints, first_of, group_counts, pairs, segments, unpaired
+
+_PAIRS: Final = 20_000_000
+"""Pairs of raters that are compared at most. Beyond that, only the rarest subjects count: all of one size, or none."""
+
+_ROWS: Final = 50_000
+"""Opinions whose raters are paired at once."""
+
+_MANY: Final = 500
+"""Subjects from which a rater judges so many that it shares some with everybody."""
+
+
+@dataclass(frozen=True)
+class Sharing:
+    """Pairs of raters that share at least two subjects.
+
+    Attributes:
+        left, right: The two raters of each pair.
+        count: The number of subjects that they share.
+        expected: The number that they share at random.
+        raters: The number of raters that were compared.
+    """
+
+    left: Ints
+    right: Ints
+    count: Ints
+    expected: Floats
+    raters: int
+
+
+def sharing(rater: Ints, subject: Ints, sizes: tuple[int, int], most: int) -> Sharing:
+    """Return the pairs of raters that share several rare subjects.
+
+    Args:
+        rater: The rater of each distinct pair of rater and subject.
+        subject: The subject of each. Pairs ascend by subject and rater.
+        sizes: The numbers of accounts and of subjects.
+        most: The number of raters up to which a subject is rare.
+    """
+    accounts, subjects = sizes
+    nothing = np.zeros(0, np.int64)
+    judged = np.bincount(subject, minlength=subjects)
+    several = np.sort(judged[judged > 1])
+    allowed = int(np.searchsorted(np.cumsum(several.astype(np.float64) ** 2), _PAIRS, side="right"))
+    cap = min(int(several[allowed]) - 1, most) if allowed < len(several) else most
+    written = np.bincount(rater, minlength=accounts)
+    usable = np.flatnonzero(
+        (judged[subject] > 1) & (judged[subject] <= cap) & (written[rater] > 1) & (written[rater] <= _MANY)
+    )
+    if not len(usable):
+        return Sharing(nothing, nothing, nothing, np.zeros(0), 0)
+    rater, subject = rater[usable], subject[usable]
+    left, right, count = _common(rater, subject, accounts)
+    degree, rare = group_counts(rater, accounts), group_counts(subject, subjects).astype(np.float64)
+    meeting = (rare * np.maximum(rare - 1, 0)).sum() / max(rare.sum(), 1) ** 2
+    expected = degree[left].astype(np.float64) * degree[right] * meeting
+    return Sharing(left, right, count, expected, int((degree > 0).sum()))
+
+
+def _common(rater: Ints, subject: Ints, size: int) -> tuple[Ints, Ints, Ints]:
+    """Return the pairs of raters that share several subjects, and their number."""
+    parts = []
+    for segment in segments(subject, _ROWS):
+        own, starts = rater[segment], np.flatnonzero(first_of(subject[segment]))
+        sizes = np.diff(starts, append=len(own))
+        later = np.repeat(starts + sizes, sizes) - np.arange(len(own)) - 1  # the raters of the subject after each
+        first = np.repeat(np.arange(len(own)), later)
+        second = np.arange(len(first)) + np.repeat(np.arange(len(own)) + 1 - np.cumsum(later) + later, later)
+        parts.append(pairs(np.take(own, first), np.take(own, second), size))
+    keys = np.concatenate(parts)
+    keys.sort()
+    starts = np.flatnonzero(first_of(keys))
+    count = np.diff(starts, append=len(keys))
+    several = np.flatnonzero(count > 1)
+    left, right = unpaired(keys[starts[several]], size)
+    return left.astype(np.int32), right.astype(np.int32), count[several]

@@ -1,0 +1,232 @@
+"""Weak signs: what is odd about an account beside all findings. They rank accounts that no finding names.
+
+Each feature of an account says little. Two models weigh all of them: one sees the account, the other its neighbours as
+well, with what the first thinks of them. They were trained by `python -m bench.trust.train`, on generated worlds whose
+attacks are drawn at random from parts. All of it may be chance, or the doing of others, so it flags nobody.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+from typing import Any, Final, Self
+
+import numpy as np
+
+from bilateral.trust.features.context import Context
+from bilateral.trust.features.features import features
+from bilateral.trust.features.judgements import Judgements
+from bilateral.trust.features.neighbours import around
+from bilateral.trust.tables.arrays import Floats, Ints, lexical_order
+
+MOST: Final = 1.9
+"""The suspicion of an account that all weak signs speak against. It is below the threshold."""
+
+LARGEST: Final = 8.0
+"""The first score from which more of it says no more."""
+
+UNKNOWN: Final = -1e6
+"""The value of a feature that is unknown."""
+
+MODEL: Final = Path(__file__).with_name("signs.json")
+
+_USUAL: Final = 0.8
+_USUAL_SCORE: Final = -2.0
+"""Four in five accounts should score -2 at most. If fewer do, all scores are lowered alike until as many do."""
+
+_CERTAIN: Final = 30.0
+"""The logarithm of odds beyond which more of it says no more."""
+
+_EXPLAINED: Final = 200
+"""The accounts of the highest ranks whose features are explained."""
+
+_SAMPLE: Final = 4_096
+"""Accounts of which the usual code of each feature is taken, at least, if there are as many. It explains ranks only."""
+
+_ROWS: Final = 16_384
+"""Accounts that are scored at once: the codes of all their features fit into a cache of 2.5 MB."""
+
+
+@dataclass(frozen=True)
+class Trees:
+    """A sum of binary trees over codes of features, all of one depth.
+
+    Attributes:
+        base: The score before all trees.
+        feature: The feature that each inner node of each tree looks at.
+        above: The largest code that goes left at each of these nodes.
+        value: The value of each leaf of each tree.
+    """
+
+    base: float
+    feature: Ints
+    above: Ints
+    value: Floats
+
+    @classmethod
+    def of(cls, data: dict[str, Any]) -> Self:
+        """Read the trees."""
+        feature, above = np.array(data["feature"], np.int32), np.array(data["above"], np.uint8)
+        return cls(float(data["base"]), feature, above, np.array(data["value"], np.float32))
+
+    def score(self, codes: Ints) -> Floats:
+        """Return the score of each account.
+
+        Args:
+            codes: The code of each feature, in rows, of each account.
+        """
+        out = np.empty(codes.shape[1], np.float32)
+        for start in range(0, codes.shape[1], _ROWS):
+            part = np.ascontiguousarray(codes[:, start : start + _ROWS])
+            total = np.full(part.shape[1], self.base, np.float32)
+            for feature, above, value in zip(self.feature, self.above, self.value, strict=True):
+                total += value[_leaves((part[feature] > above[:, None]).view(np.uint8))]
+            out[start : start + _ROWS] = total
+        return out
+
+
+def _leaves(right: Ints) -> Ints:
+    """Return the leaf of a tree that each account reaches, from the lowest level up: all nodes are compared anyway.
+
+    To compare bytes in order is quicker than to follow each account from node to node.
+    """
+    leaf, size = right[len(right) // 2 :], 2
+    while (nodes := len(leaf) // 2) > 0:
+        left, other = leaf[::2], leaf[1::2]
+        leaf = left + right[nodes - 1 : 2 * nodes - 1] * (other - left + size)
+        size *= 2
+    reached: Ints = leaf[0]
+    return reached
+
+
+@dataclass(frozen=True)
+class Model:
+    """Both models.
+
+    Attributes:
+        edges: The values between which each feature's codes lie, by name.
+        alone: The trees that see the account.
+        among: The trees that see its neighbours as well.
+    """
+
+    edges: dict[str, Floats]
+    alone: Trees
+    among: Trees
+
+    @classmethod
+    def of(cls, data: dict[str, Any]) -> Self:
+        """Read the models."""
+        edges = {name: np.array(values, np.float32) for name, values in data["edges"].items()}
+        return cls(edges, Trees.of(data["alone"]), Trees.of(data["among"]))
+
+    def scores(self, context: Context, chosen: Ints) -> tuple[Floats, Ints]:
+        """Return the logarithm of the odds that accounts attack, in the worlds of the training, and their codes."""
+        judgements = Judgements.of(context)
+        codes = np.zeros((len(self.edges), len(chosen)), np.uint8)
+        rows = self.coded(features(context, judgements), chosen, codes, 0)
+        first = np.zeros(context.ledger.accounts, np.float32)
+        first[chosen] = np.clip(self.alone.score(codes[:rows]), -LARGEST, LARGEST)
+        self.coded(around(context, judgements, first), chosen, codes, rows)
+        return self.among.score(codes), codes
+
+    def coded(self, features: Iterable[tuple[str, Floats]], chosen: Ints, codes: Ints, row: int) -> int:
+        """Write the codes of features, and return the row after the last."""
+        for name, column in features:
+            _write_codes(np.asarray(column[chosen], np.float32), self.edges[name], codes[row])
+            row += 1
+        return row
+
+
+def _write_codes(values: Floats, edges: Floats, codes: Ints) -> None:
+    """Write the number of edges below each value. All are compared: a search of so few takes five times as long.
+
+    No edge is below nan, as none is below `UNKNOWN`.
+    """
+    for start in range(0, len(values), _ROWS):
+        part, own = np.minimum(values[start : start + _ROWS], -UNKNOWN), codes[start : start + _ROWS]
+        above = np.empty(len(part), bool)
+        own[:] = 0
+        for edge in edges:
+            np.add(own, np.greater(part, edge, out=above).view(np.uint8), out=own)
+
+
+@dataclass(frozen=True)
+class RankReasons:
+    """The codes of the accounts that weak signs rank highest, which tell what moved their rank.
+
+    Attributes:
+        codes: The code of each feature, in rows, of each of them.
+        usual: The median code of each feature among all accounts.
+    """
+
+    accounts: Ints
+    codes: Ints
+    usual: Ints
+
+    def moved(self, number: int = 3) -> list[tuple[int, str, float]]:
+        """Return the features that moved each account's rank most: the account, the feature, and its weight.
+
+        The weight is the logarithm of the odds that the account would lose if the feature were usual.
+        """
+        among, names = model().among, list(model().edges)
+        diagonal, width = np.arange(len(names)), len(names) + 1
+        changed = np.repeat(self.codes, width, axis=1).reshape(len(names), -1, width)
+        changed[diagonal, :, diagonal] = self.usual[:, None]
+        scores = among.score(changed.reshape(len(names), -1)).reshape(-1, width)
+        out = []
+        for account, score in zip(self.accounts.tolist(), scores, strict=True):
+            lost = score[-1] - score[:-1]
+            out += [(account, names[n], float(lost[n])) for n in np.argsort(-lost)[:number] if lost[n] > 0]
+        return out
+
+
+def known(column: Floats) -> Floats:
+    """Return a feature without nan and infinity, as the models take it."""
+    single = np.asarray(column, np.float32)
+    return np.nan_to_num(single, nan=UNKNOWN, posinf=-UNKNOWN, neginf=UNKNOWN)
+
+
+@cache
+def model() -> Model:
+    """Return the models of this version."""
+    return Model.of(json.loads(MODEL.read_text()))
+
+
+def weak_signs(context: Context, by_findings: Floats) -> tuple[Floats, Floats, RankReasons | None]:
+    """Return the suspicion by weak signs of each account that judges or is judged, and its oddness, both up to `MOST`.
+
+    The third value tells what moved the highest ranks.
+
+    In a market that is odd as a whole, both are lowered for all. Oddness is lowered only as far as raters are odd who
+    paid or judge several subjects: a flood of odd empty accounts does not let an attacker's raters look usual.
+    """
+    ledger = context.ledger
+    acts = ledger.acting
+    acts[ledger.subject_account[ledger.opinions.subject]] = True
+    chosen, out, odd = np.flatnonzero(acts), np.zeros(ledger.accounts), np.zeros(ledger.accounts)
+    reasons = None
+    if len(ledger.opinions):
+        score, codes = model().scores(context, chosen)
+        score = score.astype(np.float64)
+        costly = np.zeros(ledger.accounts, bool)
+        costly[ledger.opinions.rater[context.grounded]] = True
+        lowered = _excess(score)
+        out[chosen] = _share_of_most(score - lowered + by_findings[chosen])
+        odd[chosen] = _share_of_most(score - min(lowered, _excess(score[costly[chosen]])) + by_findings[chosen])
+        highest = lexical_order(-score)[:_EXPLAINED]
+        usual = np.median(codes[:, :: max(1, len(chosen) // _SAMPLE)], axis=1).astype(np.uint8)
+        reasons = RankReasons(chosen[highest], codes[:, highest], usual)
+    return out, odd, reasons
+
+
+def _excess(score: Floats) -> float:
+    """Return how much too high scores are for a usual market."""
+    return max(0.0, float(np.quantile(score, _USUAL)) - _USUAL_SCORE) if len(score) else 0.0
+
+
+def _share_of_most(score: Floats) -> Floats:
+    """Return the suspicion that logarithms of odds stand for."""
+    return np.asarray(MOST / (1 + np.exp(-np.minimum(score, _CERTAIN))))

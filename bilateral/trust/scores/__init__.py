@@ -1,0 +1,1 @@
+"""Suspicion of accounts, and scores of subjects without false opinions."""

@@ -1,0 +1,295 @@
+"""Scores of subjects: a robust mean without false opinions, its interval and lower bound, and a status.
+
+A score is never alone: it comes with the number of raters, the effective number of opinions, what was removed, and a
+lower bound. With too little evidence there is no score worth acting on, and `abstain` says so.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import Final
+
+import numpy as np
+import numpy.typing as npt
+
+from bilateral.core.values.bounds import QUANTILE
+from bilateral.trust.features.context import RECORDED, THIN, Context
+from bilateral.trust.features.signs import MOST
+from bilateral.trust.scores.backing import backing
+from bilateral.trust.scores.bias import BiasModel
+from bilateral.trust.scores.change_points import lasting
+from bilateral.trust.scores.suspicion import Suspicion
+from bilateral.trust.tables.arrays import Flags, Floats, Groups, Ints, contained, distinct_keys, group_counts, pairs
+from bilateral.trust.tables.opinions import Kind
+
+_PRIOR: Final = 1.0
+_DOUBTFUL: Final = 40.0
+"""The number and the value of the doubtful opinions that are added for the lower bound. The width of the interval says
+most already: with two of them, buyers of `make market` without attackers got 2 % less for their money."""
+
+_CALM: Final = 60.0
+_NARROW: Final = 0.25
+"""The value of a doubtful opinion where no rater is held back, and the part of the interval's width. Without attackers,
+buyers of `make market` get 2 % more for their money by them; with attackers, cheats would take twice as much."""
+
+_ATTACKED: Final = 0.05
+_UNKNOWN: Final = 100.0
+"""The share of raters held back from which a market counts as attacked, and the raters of an attacked one that are
+added to those known, so that a small market is cautious. Attacked markets of `make market` have 10 % from the tenth day
+on, others 0.05 %."""
+
+
+class Status(StrEnum):
+    """The meaning of a score."""
+
+    OK = "ok"
+    THIN = "thin evidence"
+    CONTESTED = "contested"
+    FLAGGED = "flagged"
+
+
+_LEAST: Final = 0.2
+"""The least weight of an opinion whose rater is odd by weak signs alone. Others can make honest raters look odd.
+
+It is less as far as the owner of the subject is odd, too, so that many odd raters lift no odd owner.
+"""
+
+_USUAL: Final = 0.5
+"""The weight by purchases of a usual buyer in `make market`. Only its own acts show that its opinions are false."""
+
+_WHOLLY: Final = 0.5
+"""The share of paid feedback from which unpaid opinions count only as far as purchases back their raters. In
+`make market`, 82 % or more is paid: whoever wants unpaid praise to count must write as many opinions as all others."""
+
+_TELLING: Final = 0.25
+"""The weight of a rater from which its opinions tell that a subject changed: more than that of the oddest."""
+
+_CONTESTED: Final = 0.3
+"""The share of a subject's raters from which their removal contests its score, if it is tied to them."""
+
+_STATUSES: Final = np.array(
+    [str(status) for status in (Status.FLAGGED, Status.CONTESTED, Status.THIN, Status.OK)], object
+)
+
+
+@dataclass(frozen=True)
+class Scores:
+    """Scores of all subjects, 0 to 100.
+
+    Attributes:
+        score: The score; the mean of all subjects where there is no evidence.
+        low, high: The interval that holds in 90 of 100 cases.
+        lower: The lower bound; 0 for a flagged subject.
+        raters: The number of distinct raters.
+        effective: The number of opinions of ordinary raters that the evidence is worth.
+        removed: The share of raters whose opinions were removed as false.
+        status: The `Status` of each subject, as text.
+        abstain: Marks the scores that nobody should act on.
+    """
+
+    score: Floats
+    low: Floats
+    high: Floats
+    lower: Floats
+    raters: Ints
+    effective: Floats
+    removed: Floats
+    status: npt.NDArray[np.object_]
+    abstain: Flags
+
+
+def scores(context: Context, suspicion: Suspicion, minimum: float = 1.5) -> Scores:
+    """Score all subjects.
+
+    Args:
+        context: The ledger and what detectors share.
+        suspicion: The suspicion of accounts and opinions.
+        minimum: The effective number of opinions below which a score is abstained from.
+    """
+    opinions = context.ledger.opinions
+    valid = np.isfinite(opinions.percent) & (opinions.kind != Kind.CONSTANT_TAG)
+    return _scored(context, suspicion, np.flatnonzero(valid).astype(np.int32), context.judged, minimum)
+
+
+def buyer_scores(context: Context, suspicion: Suspicion, returned: Flags, minimum: float = 1.5) -> Scores:
+    """Score accounts as buyers: by the ratings of the servers that they paid, without payments that came back.
+
+    Returns:
+        Scores of all subjects; those of rated clients are the scores of buyers.
+    """
+    ledger, opinions = context.ledger, context.ledger.opinions
+    rows = np.flatnonzero((opinions.kind == Kind.CLIENT_RATING) & np.isfinite(opinions.percent))
+    real = (ledger.payer >= 0) & (ledger.paid_agent >= 0) & ~returned
+    seller = ledger.owner[ledger.paid_agent[real]] if real.any() else np.zeros(0, np.int64)
+    bought = distinct_keys(pairs(ledger.payer[real], seller, ledger.accounts))
+    client = ledger.subject_account[opinions.subject[rows]]
+    rows = rows[contained(pairs(client, opinions.rater[rows], ledger.accounts), bought)]
+    distinct = distinct_keys(pairs(opinions.subject[rows], opinions.rater[rows], ledger.accounts))
+    raters = np.bincount(distinct // max(ledger.accounts, 1), minlength=ledger.subjects)
+    return _scored(context, suspicion, rows, raters, minimum)
+
+
+def _scored(context: Context, suspicion: Suspicion, rows: Ints, raters: Ints, minimum: float) -> Scores:
+    """Return the scores that follow from some opinions."""
+    ledger, opinions = context.ledger, context.ledger.opinions
+    size = ledger.subjects
+    rater, subject = opinions.rater[rows], opinions.subject[rows]
+    percent = opinions.percent[rows]
+    backed = _backed(context, rows)
+    trust, removed, contested = _weights(context, suspicion, rows, backed)
+    bias = BiasModel(iterations=4).fit(rater, subject, percent, trust, ledger.accounts, size).bias_
+    telling = np.flatnonzero((trust > 0) & (_usual(suspicion) ** 2 >= _TELLING)[rater] & ~suspicion.flagged[rater])
+    values = percent[telling] - 0.7 * bias[rater[telling]]
+    told = trust * _ground(context, rows, backed)
+    heard = _heard(context.pair_of[rows[telling]], told[telling], len(context.pair))
+    trust *= _lasting(subject, telling, values, told, heard, minimum)
+    del telling, values, told, heard
+    model = BiasModel().fit(rater, subject, percent, trust, ledger.accounts, size)
+    effective = model.information_
+    spread = _spread(model, rater, subject, percent, size)
+    error = spread / np.sqrt(effective + model.prior_subject)
+    flagged = suspicion.withheld
+    abstain = effective < minimum
+    # Without independent raters the prior alone would rank a contested subject, above others with poor evidence.
+    alone = np.where(contested, np.minimum(effective / minimum, 1.0), 1.0)
+    caution = _caution(suspicion, rater)
+    lower = np.where(flagged, 0.0, alone * _lower(context, model, rows, spread, backed, caution))
+    code = np.select([flagged, contested, abstain], [0, 1, 2], 3)
+    return Scores(
+        score=model.quality_,
+        low=np.clip(model.quality_ - QUANTILE * error, 0, 100),
+        high=np.clip(model.quality_ + QUANTILE * error, 0, 100),
+        lower=lower,
+        raters=raters,
+        effective=effective,
+        removed=removed,
+        status=_STATUSES[code],
+        abstain=abstain,
+    )
+
+
+def _weights(context: Context, suspicion: Suspicion, rows: Ints, backed: Floats | None) -> tuple[Floats, Floats, Flags]:
+    """Return the trust in some opinions, the share of each subject's raters who are removed, and who is contested.
+
+    Each rater of a subject counts once, however often it speaks. Raters that are odd by weak signs count less, and are
+    not removed. Purchases from others back them, because nobody else can undo it. Anybody can write false
+    opinions about a rival, so a subject is contested only by those that it wrote itself, or that an act of its own
+    ties to it.
+    """
+    ledger, size = context.ledger, context.ledger.subjects
+    rater, subject = context.ledger.opinions.rater[rows], context.ledger.opinions.subject[rows]
+    pair = context.pair_of[rows]
+    repeats = group_counts(pair, len(context.pair))[pair]
+    own = rater == ledger.subject_account[subject]
+    false = suspicion.row[rows]
+    if backed is not None:  # an attacker's praise beside an honest rater's makes one burst of both
+        false = np.where(suspicion.flagged[rater], false, false * (1 - np.minimum(backed / _USUAL, 1)))
+    trust = np.where((false > 0.5) | own, 0.0, 1 - false) * np.where(suspicion.flagged[rater], 0.05, 1.0)  # noqa: PLR2004
+    by_subject = Groups.by(subject, size)
+    every = np.maximum(by_subject.sums(1 / repeats), 1e-9)
+    doubted = trust <= 0.05  # noqa: PLR2004
+    removed, by_itself = (
+        by_subject.sums(marked / repeats) / every for marked in (doubted, doubted & (own | suspicion.own[rows]))
+    )
+    trust /= np.sqrt(repeats)
+    usual = _usual(suspicion)
+    believed = usual[rater]
+    believed *= believed
+    if backed is not None:
+        np.maximum(believed, backed, out=believed, casting="same_kind")
+    trust *= np.maximum(believed, (_LEAST * usual)[ledger.subject_account][subject], out=believed)
+    return trust, removed, by_itself >= _CONTESTED
+
+
+def _usual(suspicion: Suspicion) -> Floats:
+    """Return how usual each account is by weak signs, from 0 to 1."""
+    return np.asarray(1 - suspicion.odd / MOST, np.float32)
+
+
+def _heard(pair: Ints, trust: Floats, count: int) -> Floats:
+    """Return the weight of each rater at the last of its opinions about a subject; 0 at the others.
+
+    So the sum since a time counts each rater once. Otherwise one rater could make a turn by repeating itself.
+    """
+    last, out = np.zeros(count, np.int64), np.zeros(len(pair), np.float32)
+    last[pair] = np.arange(len(pair))
+    last = last[pair] == np.arange(len(pair))
+    out[last] = trust[last] * np.sqrt(group_counts(pair, count)[pair[last]])
+    return out
+
+
+def _lasting(  # noqa: PLR0913, PLR0917
+    subject: Ints, telling: Ints, values: Floats, trust: Floats, heard: Floats, minimum: float
+) -> Floats:
+    """Return the probability that each opinion is of the present subject, by those that tell of a turn."""
+    told = lasting(subject[telling], values, trust[telling], heard, minimum)
+    out, count = np.ones(len(subject), np.float32), len(telling)
+    if not count:
+        return out
+    before = np.searchsorted(telling, np.arange(len(subject)), side="right") - 1
+    for place in (np.minimum(before + 1, count - 1), np.maximum(before, 0)):  # the later one first, the former over it
+        same = subject[telling[place]] == subject
+        out[same] = told[place[same]]
+    return out
+
+
+def _backed(context: Context, rows: Ints) -> Floats | None:
+    """Return the weight of some opinions by what their raters bought; None if payments are not recorded."""
+    if context.paid_share < RECORDED:
+        return None
+    kin = context.kin
+    return backing(context, rows, np.where(kin.acknowledged, kin.root, np.arange(context.ledger.accounts)))
+
+
+def _ground(context: Context, rows: Ints, backed: Floats | None) -> Floats | float:
+    """Return how far opinions tell that a subject changed. A rival's fresh accounts do not, if payments are known."""
+    if backed is None:
+        return 1.0
+    is_feedback = context.ledger.opinions.kind[rows] == Kind.FEEDBACK
+    return np.where(is_feedback, np.maximum(np.minimum(backed / _USUAL, 1), 1 - _recorded(context.paid_share)), 1.0)
+
+
+def _recorded(paid_share: float) -> float:
+    """Return how far payments are recorded, from 0 to 1, so that the first few paid opinions do not undo all others."""
+    return min(max((paid_share - RECORDED) / (_WHOLLY - RECORDED), 0.0), 1.0)
+
+
+def _caution(suspicion: Suspicion, rater: Ints) -> float:
+    """Return how far lower bounds are those of an attacked market, from 0 to 1, by the share of raters held back."""
+    raters = np.bincount(rater, minlength=len(suspicion.flagged)) > 0
+    false = (raters & suspicion.flagged).sum() + _ATTACKED * _UNKNOWN
+    return float(min(false / (_ATTACKED * (raters.sum() + _UNKNOWN)), 1.0))
+
+
+def _lower(  # noqa: PLR0913, PLR0917
+    context: Context, model: BiasModel, rows: Ints, spread: Floats, backed: Floats | None, caution: float
+) -> Floats:
+    """Return the lower bounds, for which opinions count only as far as they cost their raters something.
+
+    A doubtful opinion is added to each subject, so that a bound of weight needs several raters who bought from others,
+    or who judge others where no payments are recorded.
+    """
+    opinions, size = context.ledger.opinions, context.ledger.subjects
+    rater, subject = opinions.rater[rows], opinions.subject[rows]
+    ground = np.where(context.activity[rater] > THIN, 0.5, 0.2)
+    if backed is not None:
+        ground = np.maximum(backed, (1 - _recorded(context.paid_share)) * ground)
+    ground = np.where(opinions.kind[rows] == Kind.FEEDBACK, ground, 1.0)
+    weight = model.weight_ * ground
+    by_subject = Groups.by(subject, size)
+    count = by_subject.sums(weight)
+    total = by_subject.sums(weight * (opinions.percent[rows] - model.bias_[rater]))
+    doubtful, quantile = (caution * _DOUBTFUL + (1 - caution) * _CALM), QUANTILE * (caution + (1 - caution) * _NARROW)
+    mean = (total + _PRIOR * doubtful) / (count + _PRIOR)
+    bound: Floats = np.clip(mean - quantile * spread / np.sqrt(count + 1), 0, 100)
+    return bound
+
+
+def _spread(model: BiasModel, rater: Ints, subject: Ints, percent: Floats, size: int) -> Floats:
+    """Return the standard deviation of the values about each subject, drawn towards that of all."""
+    rest = percent - model.quality_[subject] - model.bias_[rater]
+    squares = Groups.by(subject, size).sums(model.weight_ * rest**2)
+    prior = 4.0
+    spread: Floats = np.sqrt((squares + prior * model.spread_**2) / (model.information_ + prior))
+    return spread

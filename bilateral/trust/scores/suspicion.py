@@ -1,0 +1,284 @@
+"""Suspicion: a ranking of accounts by all that is known, and, apart from it, the accounts that are held back.
+
+To rank is cheap and to condemn is not. Learned weak signs rank. An account is held back by evidence of two independent
+kinds, by a fact, or by strong evidence of common control, whose false discoveries stay rare however large the market.
+Within a kind only the strongest finding counts. A subject of a finding gets nothing for it: anybody can praise or
+slander anybody.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Final
+
+import numpy as np
+from scipy import sparse
+from scipy.sparse.csgraph import connected_components
+
+from bilateral.trust.detectors.wash import WashPayments
+from bilateral.trust.features.context import Context
+from bilateral.trust.features.findings import Basis, Finding, Part
+from bilateral.trust.features.kinship import FUNDER
+from bilateral.trust.features.signs import MOST, RankReasons, weak_signs
+from bilateral.trust.tables.arrays import Flags, Floats, Ints, group_sums
+from bilateral.trust.tables.ledger import Ledger
+from bilateral.trust.tables.opinions import Opinions
+
+THRESHOLD: Final = 2.0
+"""The digits of the false discovery rate that the evidence of all kinds needs together to hold an account back."""
+
+_SECOND: Final = 1.0
+"""The digits that the second kind of evidence needs."""
+
+_CONTROL: Final = 3.0
+_WEAK_SECOND: Final = 0.5
+"""The digits of control from which half a digit of a second kind suffices. In a small market ten accounts that one
+funder made for its praise have 3.3 of control and 0.6 of opinions, and cannot have more."""
+
+_ALONE: Final = {Basis.CONTROL: 4.0, Basis.ANSWERS: 4.0, Basis.REVIEWS: THRESHOLD}
+"""The digits from which one kind of evidence suffices. It rests on acts of the accounts themselves, and on no habit of
+a market, as refunds, cashback and free services are. Attack-free markets of 40,000 accounts have none beyond 2."""
+
+_EVERY_AGENT: Final = 4.0
+"""The digits from which all agents of a held-back owner are held back, and not only those that findings are about."""
+
+_OF_ONE_HAND: Final = (FUNDER, "one funder and one amount")
+"""Groupings that taint all their members. A common ancestor may be an honest account that sold coins once."""
+
+GUILTY: Final = 99.0
+"""The suspicion of an account that people found guilty, whatever its findings."""
+
+_MOST_DIGITS: Final = 4.0
+"""The most digits of findings that count beside weak signs, as logarithms of odds."""
+
+_BELOW: Final = 0.95
+"""The most that findings count to an account that they do not hold back, as a share of the threshold."""
+
+RANKING: Final = ("tied by others", "weak signs")
+"""The parts of a suspicion that rank an account and never hold it back."""
+
+_CLUSTER: Final = 1.0
+"""The strength from which a finding joins its members into a cluster."""
+
+
+@dataclass(frozen=True)
+class Suspicion:
+    """The result of all findings together.
+
+    Attributes:
+        total: The suspicion of each account: the sum of all parts if it is held back, else weak signs alone.
+        unranked: The suspicion by findings alone; below the threshold for accounts that are not held back.
+        parts: The share of each detector in it, by name.
+        odd: The weak signs of each account, whatever empty accounts do. Opinions of the odd count less.
+        flagged: Marks the accounts that are held back.
+        withheld: Marks the subjects that are held back with the account that answers for them.
+        cluster: The cluster of each flagged account; -1 for the others.
+        row: The probability of each opinion that it is false.
+        reasons: What moved the highest ranks by weak signs; None without them.
+        own: Marks the opinions in findings by which the account that they are about gains, by an act of its own.
+    """
+
+    total: Floats
+    unranked: Floats
+    parts: dict[str, Floats]
+    odd: Floats
+    flagged: Flags
+    withheld: Flags
+    cluster: Ints
+    row: Floats
+    own: Flags
+    reasons: RankReasons | None = None
+
+
+def suspicion(
+    context: Context,
+    findings: Sequence[Finding],
+    verdicts: dict[int, bool],
+    threshold: float = THRESHOLD,
+    *,
+    learned: bool = True,
+) -> Suspicion:
+    """Combine findings.
+
+    Args:
+        context: The ledger and what detectors share.
+        findings: The findings of all detectors.
+        verdicts: The accounts that people reviewed; true for guilty. They override all findings.
+        threshold: The suspicion from which an account is flagged.
+        learned: Weigh weak signs, too.
+    """
+    size = context.ledger.accounts
+    parts: dict[str, Floats] = {}
+    kinds: dict[Basis, Floats] = {basis: np.zeros(size) for basis in Basis}
+    own: dict[Basis, Floats] = {basis: np.zeros(size) for basis in Basis}
+    tied, facts = np.zeros(size), np.zeros(size)
+    for finding in findings:
+        part = parts.setdefault(finding.detector, np.zeros(size))
+        confidence = 1.0 if finding.confidence is None else finding.confidence
+        for role, accounts, digits in (
+            (Part.ACTOR, finding.actors, finding.strength * confidence),
+            (Part.BENEFICIARY, finding.beneficiaries, 0.9 * finding.strength),
+        ):
+            active = [] if role in finding.passive else [own[finding.basis]]
+            for values in (part, kinds[finding.basis], *active, *([facts] if finding.is_fact else [])):
+                np.maximum.at(values, accounts, digits)
+        if finding.basis == Basis.REVIEWS:  # of other ties, the learned signs see all that they say
+            np.maximum.at(tied, finding.tied, 0.9 * finding.strength)
+    _of_company(findings, kinds)
+    total, is_withheld = _evidence(kinds, own, facts, threshold)
+    kin = _kin(context, total, is_withheld, threshold)
+    parts["kin of flagged"] = np.where(context.kin.acknowledged & ~is_withheld, kin, 0.0)
+    for evidence in (kinds, own):
+        evidence[Basis.CONTROL] = np.maximum(evidence[Basis.CONTROL], parts["kin of flagged"])
+    total, is_withheld = _evidence(kinds, own, facts, threshold)
+    row = _false_rows(context.ledger.opinions, findings, total, threshold)
+    parts["tied by others"] = np.minimum(tied, MOST)
+    parts["weak signs"], odd, reasons = (
+        weak_signs(context, np.minimum(total, _MOST_DIGITS)) if learned else (np.zeros(size), np.zeros(size), None)
+    )
+    for account in verdicts:
+        parts["weak signs"][account] = odd[account] = 0.0
+    all_parts = np.sum(list(parts.values()), axis=0)
+    ranked = np.maximum(parts["weak signs"] if learned else np.minimum(total, MOST), parts["tied by others"])
+    unranked = np.where(is_withheld, np.maximum(total, threshold), np.minimum(total, _BELOW * threshold))
+    total = np.where(is_withheld, np.maximum(all_parts, threshold), ranked)
+    for account, guilty in verdicts.items():
+        unranked[account] = total[account] = GUILTY if guilty else 0.0
+        is_withheld[account] = guilty
+    if verdicts:
+        innocent = np.array([account for account, guilty in verdicts.items() if not guilty], np.int64)
+        row[np.isin(context.ledger.opinions.rater, innocent)] = 0.0
+        guilty_ones = np.array([account for account, guilty in verdicts.items() if guilty], np.int64)
+        row[np.isin(context.ledger.opinions.rater, guilty_ones)] = 1.0
+    return Suspicion(
+        total=total,
+        unranked=unranked,
+        parts=parts,
+        odd=odd,
+        flagged=is_withheld,
+        withheld=_withheld(context.ledger, findings, unranked, is_withheld),
+        cluster=_clusters(findings, is_withheld, size),
+        row=row,
+        own=_own(context.ledger, findings),
+        reasons=reasons,
+    )
+
+
+def _of_company(findings: Sequence[Finding], kinds: dict[Basis, Floats]) -> None:
+    """Add to who gains by an act of its own the other kinds of evidence that most of its actors have.
+
+    Who funds its raters answers for them. Others cannot make an account fund anybody.
+    """
+    before = {basis: digits.copy() for basis, digits in kinds.items()}
+    for finding in findings:
+        gains = finding.basis == Basis.CONTROL and len(finding.beneficiaries) and len(finding.actors)
+        if gains and finding.strength >= _SECOND:
+            for basis, digits in before.items():
+                if basis != finding.basis:
+                    usual = 0.9 * float(np.median(digits[finding.actors]))
+                    np.maximum.at(kinds[basis], finding.beneficiaries, usual)
+
+
+def _evidence(
+    kinds: dict[Basis, Floats], own: dict[Basis, Floats], facts: Floats, threshold: float
+) -> tuple[Floats, Flags]:
+    """Return the digits of all kinds of evidence together, and mark the accounts that they hold back.
+
+    At least one kind has to rest on acts of the account itself. Otherwise an attacker could buy from a rival, take the
+    money back, and praise it.
+    """
+    digits = np.sort(np.array(list(kinds.values())), axis=0)
+    total, second = digits.sum(axis=0), min(_SECOND, threshold)
+    acted = np.max(list(own.values()), axis=0) >= second
+    is_withheld = (facts >= threshold) | (acted & (digits[-2] >= second) & (total >= threshold))
+    is_withheld |= (own[Basis.CONTROL] >= min(_CONTROL, 2 * threshold)) & (digits[-2] >= min(_WEAK_SECOND, second))
+    for basis, limit in _ALONE.items():
+        is_withheld |= own[basis] >= min(limit, 2 * threshold)
+    return total, is_withheld
+
+
+def _withheld(ledger: Ledger, findings: Sequence[Finding], unranked: Floats, is_withheld: Flags) -> Flags:
+    """Mark the subjects that are held back: those that findings are about, or all of an owner if they are strong."""
+    is_named = np.zeros(ledger.subjects, bool)
+    for finding in findings:
+        if finding.weight > 0:
+            is_named[ledger.opinions.subject[finding.opinions]] = True
+            agent = ledger.paid_agent[finding.payments]
+            is_named[agent[agent >= 0]] = True
+    account = ledger.subject_account
+    client = ledger.subject_agent < 0
+    return is_withheld[account] & (client | is_named | (unranked[account] >= _EVERY_AGENT))
+
+
+def _kin(context: Context, total: Floats, is_withheld: Flags, threshold: float) -> Floats:
+    """Return what accounts get for groups of common control in which most are held back."""
+    out = np.zeros(len(total))
+    active = context.ledger.acting
+    for grouping in context.kin.groupings:
+        if grouping.name not in _OF_ONE_HAND or not grouping.size:
+            continue
+        inside = (grouping.group >= 0) & active
+        group = grouping.group[inside]
+        members = np.bincount(group, minlength=grouping.size)
+        over = is_withheld[inside]
+        guilty = np.bincount(group[over], minlength=grouping.size)
+        mean = group_sums(np.where(over, np.minimum(total[inside], 12.0), 0.0), group, grouping.size) / np.maximum(
+            guilty, 1
+        )
+        share = guilty / np.maximum(members, 1)
+        tainted = (guilty >= 3) & (share >= 0.5) & (members <= 500)  # noqa: PLR2004
+        value = np.where(tainted, 0.5 * share * mean, 0.0)
+        value = np.where(share >= 0.8, value, np.minimum(value, 0.95 * threshold))  # noqa: PLR2004
+        out[inside] = np.maximum(out[inside], value[group])
+    return out
+
+
+def _false_rows(opinions: Opinions, findings: Sequence[Finding], total: Floats, threshold: float) -> Floats:
+    """Return the probability of each opinion that it is false."""
+    row = np.zeros(len(opinions))
+    certainty = np.clip(total / (2 * threshold), 0.0, 1.0)
+    for finding in findings:
+        if finding.weight == 0:
+            continue
+        rows = finding.opinions
+        claimed = np.clip(finding.strength / (2 * threshold), 0.0, 1.0)
+        actor = np.isin(opinions.rater[rows], finding.actors)
+        value = np.maximum(claimed, certainty[opinions.rater[rows]] * min(1.0, 2 * claimed))
+        np.maximum.at(row, rows, np.where(actor, value, 0.0))
+    return row
+
+
+def _own(ledger: Ledger, findings: Sequence[Finding]) -> Flags:
+    """Mark the opinions that a finding ties to the account that they are about, by an act of this account.
+
+    Who returns money to a client that asks for it has no hand in what that client says, so returns tie nobody.
+    """
+    opinions = ledger.opinions
+    out = np.zeros(len(opinions), bool)
+    for finding in findings:
+        if len(finding.beneficiaries) and finding.detector != WashPayments.name:
+            account = ledger.subject_account[opinions.subject[finding.opinions]]
+            out[finding.opinions[np.isin(account, finding.beneficiaries)]] = True
+    return out
+
+
+def _clusters(findings: Sequence[Finding], flagged: Flags, size: int) -> Ints:
+    """Join the flagged accounts of each strong finding."""
+    left, right = [], []
+    for finding in findings:
+        if finding.strength < _CLUSTER:
+            continue
+        members = np.concatenate([finding.actors, finding.beneficiaries])
+        members = members[flagged[members]]
+        if len(members) > 1:
+            left.append(np.full(len(members) - 1, members[0]))
+            right.append(members[1:])
+    out = np.full(size, -1, np.int64)
+    if left:
+        edges = (np.concatenate(left), np.concatenate(right))
+        graph = sparse.csr_matrix((np.ones(len(edges[0])), edges), (size, size))
+        _, label = connected_components(graph, directed=False)
+        inside = np.unique(np.concatenate(edges))
+        out[inside] = label[inside]
+    return out

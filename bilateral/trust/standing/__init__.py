@@ -1,0 +1,1 @@
+"""Standings of agents, with the evidence behind them."""

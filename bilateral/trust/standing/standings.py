@@ -1,0 +1,218 @@
+"""Standings: the one figure that everything takes which ranks, gates or decides.
+
+An agent has a standing as a server and one as a client, from the first analysis that sees it.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Final, Self
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+
+from bilateral.core.values.standing import LEAST, Side, Status
+from bilateral.core.values.standing import StandingReason as Reason
+from bilateral.trust.features.context import Context
+from bilateral.trust.features.findings import Finding, sums_by_coin
+from bilateral.trust.scores.scores import Scores
+from bilateral.trust.scores.scores import Status as ScoreStatus
+from bilateral.trust.scores.suspicion import Suspicion
+from bilateral.trust.standing.evidence import Stayed, costs_of_clients, costs_of_servers
+from bilateral.trust.standing.trials import waiting
+from bilateral.trust.tables.arrays import Flags, Floats, Ints, spans
+from bilateral.trust.tables.ledger import Ledger
+
+SCHEMA: Final = pa.schema(
+    [
+        ("side", pa.string()),
+        ("agent_id", pa.int64()),
+        ("status", pa.string()),
+        ("rating", pa.float64()),
+        ("lower", pa.float64()),
+        ("upper", pa.float64()),
+        ("effective_raters", pa.float64()),
+        ("raters", pa.int64()),
+        ("payments", pa.int64()),
+        ("paid", pa.float64()),
+        ("first_at", pa.int64()),
+        ("last_at", pa.int64()),
+        ("evidence_cost", pa.float64()),
+        ("reasons", pa.string()),
+    ]
+)
+"""The columns of a table of standings: those of `Standing`, with the reasons as JSON."""
+
+_MOST_REASONS: Final = 5
+"""The reasons of a standing, those that count most: more are not read, and the findings have all."""
+
+_SEGMENT: Final = 2**17
+"""The agents whose rows are made at a time: 100 MB of reasons."""
+
+
+def standings(
+    context: Context, findings: Sequence[Finding], suspicion: Suspicion, scores: Scores, returned: Flags
+) -> pa.Table:
+    """Return the standings of all agents after an analysis: as servers, and as clients those that are rated.
+
+    Returns:
+        A table with the columns of `SCHEMA`.
+    """
+    ledger, opinions, hand = context.ledger, context.ledger.opinions, hands(context)
+    withheld = suspicion.withheld
+    status = np.select(
+        [withheld, scores.status == str(ScoreStatus.CONTESTED), scores.abstain],
+        [str(Status.HELD_BACK), str(Status.CONTESTED), str(Status.THIN)],
+        "ok",
+    ).astype(object)
+    stayed = Stayed.of(ledger, hand, returned)
+    usable = np.isfinite(opinions.percent) & (suspicion.row < 0.5) & ~suspicion.flagged[opinions.rater]  # noqa: PLR2004
+    rows = np.flatnonzero(usable & (opinions.rater != ledger.subject_account[opinions.subject]))
+    costs = costs_of_servers(ledger, rows, hand, stayed, context.kin.born), costs_of_clients(ledger, rows, stayed)
+    reasons = {agent: [reason] for agent, reason in waiting(context, costs[0], stayed).items()}
+    reasons |= _findings_against(ledger, findings, withheld)
+    return _table(ledger, scores, status, rows, stayed, costs, reasons)
+
+
+def hands(context: Context) -> Ints:
+    """Return the hand that each account belongs to, as the number of one of its accounts."""
+    kin = context.kin
+    alone = np.where(kin.acknowledged, kin.root, np.arange(context.ledger.accounts))
+    return np.asarray(np.where(kin.collector >= 0, kin.collector, alone))
+
+
+def _table(  # noqa: PLR0913, PLR0917
+    ledger: Ledger,
+    scores: Scores,
+    status: npt.NDArray[np.object_],
+    rows: Ints,
+    stayed: Stayed,
+    costs: tuple[Floats, Floats],
+    reasons_of: Mapping[int, list[Reason]],
+) -> pa.Table:
+    """Return the standings of both sides, some thousands at a time."""
+    agents, wallet = np.arange(ledger.agents), ledger.wallet.astype(np.int64)
+    clients = ledger.agents + wallet  # the subjects of clients follow those of agents, an account each
+    rated = np.flatnonzero(scores.raters[clients] > 0)
+    sides = (
+        (Side.SERVER, agents, agents, agents, _Paid.by(stayed.agent, stayed, ledger.agents), costs[0]),
+        (
+            *(Side.CLIENT, rated, clients[rated], wallet[rated]),
+            *(_Paid.by(stayed.payer, stayed, ledger.accounts), costs[1]),
+        ),
+    )
+    first, last = spans(ledger.opinions.ts[rows], ledger.opinions.subject[rows], ledger.subjects)
+    parts = []
+    for side, every_agent, every_subject, every_account, paid, cost in sides:
+        for start in range(0, max(len(every_agent), 1), _SEGMENT):
+            segment = slice(start, start + _SEGMENT)
+            agent, subject, account = every_agent[segment], every_subject[segment], every_account[segment]
+            begin, end = np.minimum(first[subject], paid.first[account]), np.maximum(last[subject], paid.last[account])
+            is_rated = scores.raters[subject] > 0
+            reasons = _reasons(scores, subject, paid.count[account], paid.amount[account], reasons_of)
+            columns = {
+                "side": pa.array([str(side)] * len(agent), pa.string()),
+                "agent_id": ledger.agent_ids[agent],
+                "status": pa.array(status[subject], pa.string()),
+                "rating": pa.array(scores.score[subject], mask=~is_rated),
+                "lower": np.where(is_rated, scores.lower[subject], 0.0),
+                "upper": np.where(is_rated, scores.high[subject], 100.0),
+                "effective_raters": np.minimum(scores.effective[subject], scores.raters[subject]),
+                "raters": scores.raters[subject],
+                "payments": paid.count[account],
+                "paid": paid.amount[account],
+                "first_at": _seconds(begin),
+                "last_at": _seconds(end),
+                "evidence_cost": cost[account],
+                "reasons": pa.array([json.dumps(list(map(_plain, listed))) for listed in reasons], pa.string()),
+            }
+            parts.append(pa.table(columns).cast(SCHEMA))
+    return pa.concat_tables(parts)
+
+
+@dataclass(frozen=True)
+class _Paid:
+    """The payments of each account: their number, their sum, and the times of the first and the last one."""
+
+    count: Ints
+    amount: Floats
+    first: Floats
+    last: Floats
+
+    @classmethod
+    def by(cls, account: Ints, stayed: Stayed, size: int) -> Self:
+        """Add payments up by account."""
+        amount = np.bincount(account, weights=stayed.amount, minlength=size).astype(np.float64)
+        return cls(np.bincount(account, minlength=size), amount, *spans(stayed.paid_at, account, size))
+
+
+def _seconds(times: Floats) -> pa.Array:
+    """Return times as whole seconds; null where there is none."""
+    valid = np.isfinite(times)
+    return pa.array(np.where(valid, times, 0).astype(np.int64), mask=~valid)
+
+
+def _reasons(
+    scores: Scores, place: Ints, count: Ints, paid: Floats, reasons_of: Mapping[int, list[Reason]]
+) -> Iterator[list[Reason]]:
+    """Yield the reasons of some subjects, those that count most first."""
+    for subject, payments, amount in zip(place.tolist(), count.tolist(), paid.tolist(), strict=True):
+        of_subject = list(reasons_of.get(subject, ()))
+        raters, effective = int(scores.raters[subject]), float(scores.effective[subject])
+        if scores.removed[subject] > 0:
+            of_subject.append(Reason("false_raters", None, {"share": round(float(scores.removed[subject]), 3)}))
+        if effective < LEAST:
+            of_subject.append(
+                Reason("few_raters", None, {"raters": raters, "effective": round(min(effective, raters), 3)})
+            )
+        of_subject.append(Reason("paid" if payments else "no_payments", round(amount, 6), {"payments": payments}))
+        yield of_subject[:_MOST_REASONS]
+
+
+def _findings_against(ledger: Ledger, findings: Sequence[Finding], withheld: Flags) -> dict[int, list[Reason]]:
+    """Return the findings that count most against each subject that is held back, with the money in them."""
+    subjects = np.flatnonzero(withheld)
+    by_account: dict[int, list[int]] = {}
+    for subject in subjects.tolist():
+        by_account.setdefault(int(ledger.subject_account[subject]), []).append(subject)
+    out: dict[int, list[Reason]] = {subject: [] for subject in subjects.tolist()}
+    accounts = np.array(list(by_account), np.int64)
+    for finding in findings:
+        members = np.concatenate([finding.actors, finding.beneficiaries])
+        subject_of = ledger.opinions.subject[finding.opinions]
+        by_itself = [by_account[account] for account in np.unique(members[np.isin(members, accounts)]).tolist()]
+        about = np.unique(subject_of[withheld[subject_of]]).tolist()
+        concerned = {*about, *(subject for subjects in by_itself for subject in subjects)}
+        if short := [subject for subject in concerned if len(out[subject]) < _MOST_REASONS - 2]:
+            reason = _of_finding(ledger, finding)
+            for subject in short:
+                out[subject].append(reason)
+    return out
+
+
+def _of_finding(ledger: Ledger, finding: Finding) -> Reason:
+    """Return a finding as a reason: what was paid, what came back, by whom, and when."""
+    paid = float(ledger.amount[finding.payments].sum()) if len(finding.payments) else 0.0
+    moved = sums_by_coin(ledger, finding.transfers)
+    times = ledger.opinions.ts[finding.opinions]
+    figures: dict[str, Any] = {
+        "q_value": float(f"{finding.q_value:.3g}"),
+        "accounts": len(np.unique(finding.actors)),
+        "payments": len(finding.payments),
+        "paid": round(paid, 6),
+        "transfers": len(finding.transfers),
+        "moved": round(moved.pop(None, 0.0), 6),
+    }
+    if moved:
+        figures["coins"] = {coin: round(amount, 6) for coin, amount in moved.items()}
+    if len(times):
+        figures |= {"first_at": int(times.min()), "last_at": int(times.max())}
+    return Reason(finding.detector.replace(" ", "_"), round(paid, 6) if len(finding.payments) else None, figures)
+
+
+def _plain(reason: Reason) -> dict[str, Any]:
+    """Return a reason as JSON has it."""
+    return {"code": reason.code, "amount": reason.amount, "figures": dict(reason.figures)}

@@ -1,0 +1,272 @@
+"""Code tables as a ledger: addresses, ids and texts become numbers in arrays."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Final
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from bilateral.trust.tables.arrays import Flags, Floats, Ints, distinct_keys, first_of, lexical_order, pairs
+from bilateral.trust.tables.columns import (
+    at,
+    coded_together,
+    distinct,
+    equal,
+    flags,
+    floats,
+    integers,
+    positions,
+    shared_codes,
+)
+from bilateral.trust.tables.holdings import Holdings
+from bilateral.trust.tables.ledger import Ledger
+from bilateral.trust.tables.opinions import Kind, Opinions, proven, scaled
+from bilateral.trust.tables.schema import OPTIONAL, Tables
+
+_DENSE: Final = 8
+"""The numbers for each agent up to which a table of all of them, of 4 bytes each, is quicker than a search."""
+
+
+def coded(tables: Tables) -> Ledger:
+    """Code tables.
+
+    Args:
+        tables: The tables. Values that are not finite, and times that are missing, are replaced.
+    """
+    return _Coding(tables).ledger()
+
+
+@dataclass(frozen=True)
+class _Moves:
+    """Transfers as parallel arrays, sorted by time. `funds` marks those that may be the first of their receiver."""
+
+    src: Ints
+    dst: Ints
+    sent: Floats
+    sent_at: Floats
+    funds: Flags | None
+
+
+class _Coding:
+    """The steps from tables to a ledger."""
+
+    def __init__(self, tables: Tables) -> None:
+        self.tables = tables
+        columns = {
+            (name, column): getattr(tables, name)[column]
+            for name, column in (
+                *(("agents", "owner"), ("agents", "wallet"), ("feedback", "client"), ("ratings", "client")),
+                *(("payments", "payer"), ("payments", "payee"), ("transfers", "src"), ("transfers", "dst")),
+            )
+        }
+        if "holders" in tables.agents.column_names:
+            columns["agents", "holders"] = pc.struct_field(pc.list_flatten(tables.agents["holders"]), "account")
+        self.addresses, codes = coded_together(list(columns.values()))
+        self.accounts = dict(zip(columns, codes, strict=True))
+        order = lexical_order(integers(tables.agents["agent_id"]))
+        ids = integers(tables.agents["agent_id"])[order]
+        self.agent_order = order[first_of(ids)]
+        self.agent_ids = ids[first_of(ids)]
+        self.dropped = 0
+
+    def ledger(self) -> Ledger:
+        """Code every table."""
+        agents = self.tables.agents
+        owner = self.accounts["agents", "owner"][self.agent_order]
+        wallet = self.accounts["agents", "wallet"][self.agent_order]
+        wallet = np.where(wallet < 0, owner, wallet)
+        payments, transfers = self.tables.payments, self.tables.transfers
+        payer, paid_agent = self.accounts["payments", "payer"], self.agent(payments["agent_id"])
+        accounts, count = len(self.addresses), len(self.agent_ids)
+        kinds = (count, accounts, count, count, count)
+        opinions, tags, constant = self.opinions(kinds, owner, (payer, paid_agent))
+        sent_at = floats(transfers["ts"])
+        by_time = lexical_order(sent_at)
+        src, dst = self.accounts["transfers", "src"][by_time], self.accounts["transfers", "dst"][by_time]
+        sent, sent_at = floats(transfers["amount"])[by_time], sent_at[by_time]
+        funds = flags(transfers["funds"], missing=True)[by_time] if "funds" in transfers.column_names else None
+        moves = _Moves(src, dst, sent, sent_at, funds)
+        coins = pa.array([], pa.string())
+        coin: Ints = np.full(len(sent), -1, np.int32)
+        if "coin" in transfers.column_names:
+            coins = distinct(transfers["coin"]).drop_null()
+            coin = positions(transfers["coin"], coins)[by_time]
+        funder, funded_at, funded_with = _first_transfers(accounts, moves)
+        agent_numbers, holdings = np.arange(count), self.holdings()
+        founder = holdings.at(agent_numbers, np.full(count, -np.inf), owner)
+        paid_at, registered = floats(payments["ts"]), floats(agents["ts"])[self.agent_order]
+        acts = ((src, sent_at), (opinions.rater, opinions.ts), (payer, paid_at), (founder, registered))
+        # Right after an account acts without gas of its own, a stranger may send it money, to seem its funder.
+        late = funded_at > _first_act(acts, accounts)
+        funder[late], funded_at[late], funded_with[late] = -1, np.nan, np.nan
+        return Ledger(
+            addresses=self.addresses,
+            agent_ids=self.agent_ids,
+            owner=owner,
+            wallet=wallet,
+            registered=registered,
+            holdings=holdings,
+            operated=self.operated(),
+            is_validator=flags(agents["is_validator"])[self.agent_order],
+            uri=shared_codes(agents["uri"])[self.agent_order],
+            tags=tags,
+            constant_tags=constant,
+            opinions=opinions,
+            subject_account=np.concatenate([owner, np.arange(accounts), owner, owner, owner]),
+            subject_agent=np.concatenate(
+                [agent_numbers, np.full(accounts, -1), agent_numbers, agent_numbers, agent_numbers]
+            ),
+            subject_kind=np.repeat(np.arange(len(kinds)), kinds),
+            payer=payer,
+            payee=self.accounts["payments", "payee"],
+            paid_agent=paid_agent,
+            amount=floats(payments["amount"]),
+            paid_at=paid_at,
+            src=src,
+            dst=dst,
+            sent=sent,
+            sent_at=sent_at,
+            coin=coin,
+            coins=coins.to_pylist(),
+            moved=by_time.astype(np.int32),
+            funding=_funding(moves, funder, funded_at, funded_with),
+            funder=funder,
+            funded_at=funded_at,
+            funded_with=funded_with,
+            dropped=self.dropped,
+        )
+
+    def holdings(self) -> Holdings:
+        """Return who held the agents that changed hands."""
+        holders, agent = self.listed("holders")
+        account = self.account(pa.chunked_array([pc.struct_field(holders, "account")]))
+        return Holdings.of(agent, account, floats(pc.struct_field(holders, "since")))
+
+    def operated(self) -> Ints:
+        """Return the pairs of agent and operator."""
+        operators, agent = self.listed("operators")
+        account = self.account(pa.chunked_array([operators], pa.string()))
+        valid = (agent >= 0) & (account >= 0)
+        return distinct_keys(pairs(agent[valid], account[valid], len(self.addresses)))
+
+    def listed(self, name: str) -> tuple[pa.Array, Ints]:
+        """Return the entries of an optional column of lists, and the agent of each; -1 for a repeated row."""
+        agents = self.tables.agents
+        if name not in agents.column_names:
+            return pa.array([], OPTIONAL["agents"][name].value_type), np.zeros(0, np.int64)
+        lists = agents[name].combine_chunks()
+        place = np.full(agents.num_rows, -1, np.int64)
+        place[self.agent_order] = np.arange(len(self.agent_order))
+        return pc.list_flatten(lists), place[np.asarray(pc.list_parent_indices(lists), np.int64)]
+
+    def account(self, column: pa.ChunkedArray) -> Ints:
+        """Return the account of each address; -1 for null."""
+        return positions(column, self.addresses)
+
+    def agent(self, column: pa.ChunkedArray) -> Ints:
+        """Return the agent of each id; -1 for null and for unknown ids."""
+        ids = integers(column)
+        count, last = len(self.agent_ids), int(self.agent_ids[-1]) if len(self.agent_ids) else -1
+        if last < _DENSE * count:  # most registries number agents from 0 or 1 on
+            table = np.full(last + 2, -1, np.int32)
+            table[self.agent_ids] = np.arange(count)
+            return table[np.where((ids >= 0) & (ids <= last), ids, -1)]  # a negative place would count from the end
+        places = np.minimum(np.searchsorted(self.agent_ids, ids), count - 1)
+        return np.where(self.agent_ids[places] == ids, places, -1).astype(np.int32)
+
+    def opinions(
+        self, kinds: tuple[int, ...], owner: Ints, pays: tuple[Ints, Ints]
+    ) -> tuple[Opinions, list[str], Ints]:
+        """Return all opinions, the tags, and the constant tags."""
+        offsets = np.concatenate([[0], np.cumsum(kinds)])
+        feedback, ratings, validations = self.tables.feedback, self.tables.ratings, self.tables.validations
+        out = Opinions.empty(feedback.num_rows + ratings.num_rows + validations.num_rows)
+        tags, constant = self._feedback(out, offsets)
+        if feedback["payment_tx"].null_count < feedback.num_rows:
+            says = out.rater[: feedback.num_rows], self.agent(feedback["agent_id"])
+            out.put(0, payment=proven(feedback["payment_tx"], self.tables.payments["tx"], pays, says))
+        of_client = equal(ratings["kind"], "client")
+        rated = np.where(of_client, self.accounts["ratings", "client"], self.agent(ratings["validator_id"]))
+        kind = np.where(of_client, Kind.CLIENT_RATING, Kind.VALIDATOR_RATING)
+        out.put(
+            feedback.num_rows,
+            rater=at(owner, self.agent(ratings["server_id"])),
+            subject=np.where(rated < 0, -1, rated + offsets[kind]),
+            kind=kind,
+            percent=np.clip(floats(ratings["rating"]), 0, 100),
+            raw=np.clip(floats(ratings["rating"]), 0, 100),
+            ts=floats(ratings["ts"]),
+            row=integers(ratings["id"]),
+            **({"blind": flags(ratings["blind"])} if "blind" in ratings.column_names else {}),
+        )
+        validated = self.agent(validations["agent_id"])
+        response = np.clip(floats(validations["response"]), 0, 100)
+        out.put(
+            feedback.num_rows + ratings.num_rows,
+            rater=at(owner, self.agent(validations["validator_id"])),
+            subject=np.where(validated < 0, -1, validated + offsets[Kind.VALIDATION]),
+            kind=np.full(len(response), int(Kind.VALIDATION)),
+            percent=response,
+            raw=response,
+            ts=floats(validations["ts"]),
+            row=np.arange(len(response)),
+        )
+        every, sorted_opinions = len(out), out.sorted()
+        self.dropped = every - len(sorted_opinions)
+        return sorted_opinions, tags, constant
+
+    def _feedback(self, out: Opinions, offsets: Ints) -> tuple[list[str], Ints]:
+        """Write the feedback, but for its payments, and return the tags and the constant ones."""
+        feedback = self.tables.feedback
+        texts = distinct(feedback["tag"]).drop_null()
+        tag, raw = positions(feedback["tag"], texts), floats(feedback["value"])
+        percent, constant = scaled(raw, tag, texts.to_pylist())
+        out.put(0, tag=tag, raw=raw, percent=percent)
+        kind = np.where(np.isin(tag, constant), np.int8(Kind.CONSTANT_TAG), np.int8(Kind.FEEDBACK))
+        del tag, raw, percent
+        agent = self.agent(feedback["agent_id"])
+        out.put(0, kind=kind, subject=np.where(agent < 0, -1, agent + offsets[kind]))
+        out.put(0, rater=self.accounts["feedback", "client"], ts=floats(feedback["ts"]), row=integers(feedback["id"]))
+        return texts.to_pylist(), constant
+
+
+def _first_transfers(size: int, moves: _Moves) -> tuple[Ints, Floats, Floats]:
+    """Return the sender, or -1, the time and the amount, or nan, of the first inbound transfer of each account.
+
+    Of several at one time, it is the first by sender and amount.
+    """
+    funder, funded_at, amount = np.full(size, -1, np.int64), np.full(size, np.nan), np.full(size, np.nan)
+    inbound = (moves.dst >= 0) & (moves.src >= 0) & (moves.src != moves.dst)
+    if moves.funds is not None:
+        inbound &= moves.funds
+    rows = np.flatnonzero(inbound)
+    rows = rows[lexical_order(moves.sent[rows], moves.src[rows], moves.sent_at[rows])][::-1]
+    funder[moves.dst[rows]] = moves.src[rows]  # in reverse order of time, so that the first is written last
+    funded_at[moves.dst[rows]], amount[moves.dst[rows]] = moves.sent_at[rows], moves.sent[rows]
+    return funder, funded_at, amount
+
+
+def _funding(moves: _Moves, funder: Ints, funded_at: Floats, amount: Floats) -> Ints:
+    """Return the position of the transfer that funds each account; -1 if unknown."""
+    out = np.full(len(funder), -1, np.int32)
+    rows = np.flatnonzero((moves.src >= 0) & (moves.dst >= 0))
+    dst = moves.dst[rows]
+    same = (funder[dst] == moves.src[rows]) & (funded_at[dst] == moves.sent_at[rows])
+    rows = rows[same & (amount[dst] == moves.sent[rows])][::-1]
+    out[moves.dst[rows]] = rows
+    return out
+
+
+def _first_act(acts: tuple[tuple[Ints, Floats], ...], size: int) -> Floats:
+    """Return the time from which each account acts. Money that comes later did not create the account.
+
+    Otherwise a stranger could send money to an old account whose funding is unknown, and so seem to be its funder.
+    """
+    first = np.full(size, np.inf)
+    for accounts, times in acts:
+        inside = accounts >= 0
+        np.minimum.at(first, accounts[inside], times[inside])
+    return first

@@ -1,0 +1,132 @@
+"""Folders of Parquet tables: on this machine, or at the URL of an object store or a web server."""
+
+from __future__ import annotations
+
+import re
+import sys
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from http import HTTPStatus
+from pathlib import Path
+from typing import Any, Self
+
+import pyarrow as pa
+import pyarrow.fs as pafs
+import pyarrow.parquet as pq
+
+from bilateral.core.errors import InvalidArgumentError
+from bilateral.core.text import quoted
+
+
+def without_secrets(url: str) -> str:
+    """Return a URL without user, password and query."""
+    return re.sub("//.*@", "//", url.partition("?")[0])
+
+
+@dataclass(frozen=True)
+class Folder:
+    """A folder of Parquet tables. A table is a file, or a folder of files, as engines of several machines write it.
+
+    Attributes:
+        shown: The folder's name in messages, without secrets.
+        filesystem: The files of its store.
+        path: Its path there.
+        query: The query of its URL, which each of its files takes.
+    """
+
+    shown: str
+    filesystem: Any
+    path: str
+    query: str = ""
+
+    @classmethod
+    def at(cls, place: Path | str) -> Self:
+        """Open a folder.
+
+        Args:
+            place: A path, or a URL: of a store that Arrow reads (`file`, `s3`, `gs`, `abfs`, `hdfs`), or of one that
+                fsspec does, such as `https`.
+
+        Raises:
+            InvalidArgumentError: No library reads files of this URL's scheme, or the store refuses.
+        """
+        text = str(place)
+        if "://" not in text:
+            return cls(text, pafs.LocalFileSystem(), text)
+        shown = without_secrets(text)
+        try:
+            return cls(shown, *pafs.FileSystem.from_uri(text))
+        except pa.ArrowInvalid:  # Arrow does not know its scheme, or its options
+            return cls(shown, *_by_fsspec(text, shown))
+        except OSError as error:
+            raise InvalidArgumentError(f"no folder opens at {quoted(shown)}: {error}") from None
+
+    def has(self, name: str) -> bool:
+        """Return True if the folder has a table.
+
+        Raises:
+            InvalidArgumentError: The store does not answer.
+        """
+        with self._readable(f"no answer about {name}.parquet in {quoted(self.shown)}"):
+            if isinstance(self.filesystem, pafs.PyFileSystem):
+                return _exists(self.filesystem.handler.fs, self._file(name))
+            return bool(self.filesystem.get_file_info(self._file(name)).type != pafs.FileType.NotFound)
+
+    def columns(self, name: str) -> list[str]:
+        """Return the names of a table's columns.
+
+        Raises:
+            InvalidArgumentError: It is not a Parquet table.
+        """
+        with self._readable(f"{name}.parquet is not a Parquet table"):
+            schema = pq.ParquetDataset(self._file(name), filesystem=self.filesystem, partitioning=None).schema
+            return list(schema.names)
+
+    def read(self, name: str, columns: Sequence[str]) -> pa.Table:
+        """Read columns of a table.
+
+        Raises:
+            InvalidArgumentError: It is not a Parquet table.
+        """
+        with self._readable(f"{name}.parquet is not a Parquet table"):
+            return pq.read_table(self._file(name), columns=columns, filesystem=self.filesystem, partitioning=None)
+
+    def _file(self, name: str) -> str:
+        return f"{self.path.rstrip('/')}/{name}.parquet{self.query}"
+
+    @contextmanager
+    def _readable(self, refused: str) -> Iterator[None]:
+        """Say what cannot be read. The query of a URL may be a signature, so messages go without."""
+        refusals: list[type[Exception]] = [pa.ArrowException, OSError, ValueError]
+        if "aiohttp" in sys.modules:  # slow to import, and for web servers only
+            refusals.append(sys.modules["aiohttp"].ClientError)
+        try:
+            yield
+        except tuple(refusals) as error:
+            problem = str(error).replace(self.query, "") if self.query else error
+            raise InvalidArgumentError(f"{refused}: {problem}") from None
+
+
+def _exists(files: Any, path: str) -> bool:
+    """Return True if a store of fsspec has a file. A server that does not answer, or refuses, is an error."""
+    try:
+        files.info(path)
+    except FileNotFoundError as error:
+        reason = error.__cause__  # of web servers, fsspec reports each failure as a missing file
+        if reason is None or getattr(reason, "status", None) == HTTPStatus.NOT_FOUND:
+            return False
+        raise OSError(str(reason)) from None
+    return True
+
+
+def _by_fsspec(url: str, shown: str) -> tuple[Any, str, str]:
+    """Return the files of a store that fsspec reads, the folder's path there, and its query."""
+    import fsspec  # noqa: PLC0415  # slow to import, and for this path only
+
+    path, separator, query = url.partition("?")
+    try:
+        filesystem, root = fsspec.core.url_to_fs(path)
+    except (ImportError, ValueError, OSError) as error:
+        raise InvalidArgumentError(f"no folder opens at {quoted(shown)}: {error}") from None
+    return pafs.PyFileSystem(pafs.FSSpecHandler(filesystem)), root, separator + query

@@ -1,0 +1,108 @@
+"""The coded form of the tables: every account, agent and opinion as numbers in arrays.
+
+All detectors read opinions, so they see every table through one shape.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+import pyarrow as pa
+
+from bilateral.trust.tables.arrays import Flags, Floats, Ints
+from bilateral.trust.tables.holdings import Holdings
+from bilateral.trust.tables.opinions import Opinions
+
+
+@dataclass(frozen=True)
+class Ledger:
+    """All tables in coded form.
+
+    Attributes:
+        addresses: The address of each account.
+        agent_ids: The id of each agent, ascending.
+        owner: The account that owns each agent.
+        wallet: The wallet of each agent.
+        registered: The time of each agent's registration.
+        holdings: The accounts that held the agents that changed hands.
+        operated: The pairs of agent and operator, as `pairs` joins them with the number of accounts, ascending.
+        is_validator: Marks the agents that validate.
+        uri: The code of each agent's URI; -1 where the URI is empty.
+        tags: The text of each tag.
+        constant_tags: The codes of tags that carry one value only, however often they are used.
+        subject_account: The account that answers for each subject.
+        subject_agent: The agent that each subject is; -1 for a client.
+        subject_kind: The `Kind` of the opinions about each subject.
+        payer, payee, paid_agent, amount, paid_at: The payments. `paid_agent` is -1 for an unknown agent.
+        src, dst, sent, sent_at: The transfers, sorted by time.
+        coin: The coin that each of them sent, as its place in `coins`; -1 for the unit of payments.
+        coins: The symbols of the coins.
+        moved: The position of each of them in its table.
+        funding: The position here of the transfer that funds each account; -1 if unknown.
+        funder: The source of each account's first inbound transfer; -1 if unknown, or if the account acted before.
+        funded_at: The time of that transfer; nan if unknown.
+        funded_with: Its amount; nan if unknown.
+        dropped: The number of rows left out because they name an unknown agent.
+    """
+
+    addresses: pa.Array
+    agent_ids: Ints
+    owner: Ints
+    wallet: Ints
+    registered: Floats
+    holdings: Holdings
+    operated: Ints
+    is_validator: Flags
+    uri: Ints
+    tags: list[str]
+    constant_tags: Ints
+    opinions: Opinions
+    subject_account: Ints
+    subject_agent: Ints
+    subject_kind: Ints
+    payer: Ints
+    payee: Ints
+    paid_agent: Ints
+    amount: Floats
+    paid_at: Floats
+    src: Ints
+    dst: Ints
+    sent: Floats
+    sent_at: Floats
+    coin: Ints
+    coins: list[str]
+    moved: Ints
+    funding: Ints
+    funder: Ints
+    funded_at: Floats
+    funded_with: Floats
+    dropped: int
+
+    @property
+    def accounts(self) -> int:
+        """The number of accounts."""
+        return len(self.addresses)
+
+    @property
+    def comparable(self) -> Flags:
+        """Marks the transfers between two accounts in the unit of payments: only these compare with what was paid."""
+        return (self.src >= 0) & (self.dst >= 0) & (self.coin < 0)
+
+    @property
+    def acting(self) -> Flags:
+        """Marks the accounts that wrote an opinion or own an agent."""
+        marked = np.zeros(self.accounts, bool)
+        marked[self.opinions.rater] = True
+        marked[self.owner] = True
+        return marked
+
+    @property
+    def agents(self) -> int:
+        """The number of agents."""
+        return len(self.agent_ids)
+
+    @property
+    def subjects(self) -> int:
+        """The number of subjects, judged or not."""
+        return len(self.subject_account)

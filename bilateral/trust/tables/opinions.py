@@ -1,0 +1,153 @@
+"""Opinions: the rows by which an account judges a subject, with their values on one scale."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import IntEnum
+from typing import Final
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from bilateral.core.values import STANDARD_TAGS
+from bilateral.trust.tables.arrays import Flags, Floats, Ints, lexical_order
+from bilateral.trust.tables.columns import distinct, positions
+from bilateral.trust.tables.searches import first_equal
+
+
+class Kind(IntEnum):
+    """The kind of an opinion. Each kind has subjects of its own."""
+
+    FEEDBACK = 0
+    CLIENT_RATING = 1
+    VALIDATOR_RATING = 2
+    VALIDATION = 3
+    CONSTANT_TAG = 4
+
+
+KINDS: Final = len(Kind)
+
+
+SOURCES: Final = ("feedback", "ratings", "ratings", "validations", "feedback")
+"""The table that each kind of opinion comes from."""
+
+
+@dataclass(frozen=True)
+class Opinions:
+    """Opinions as parallel arrays, sorted by subject and time.
+
+    Attributes:
+        rater: The account that judges.
+        subject: The subject, numbered over all kinds.
+        percent: The value on the scale of its tag, from 0 to 100; nan where the tag has no known scale.
+        raw: The value as it was given.
+        tag: The code of the tag; -1 for other tables than the feedback.
+        ts: The time in Unix seconds.
+        row: The id of the row in its table; the position in the table of validations.
+        payment: The position of the payment that a feedback names; -1 if it names none, -2 if it does not exist.
+        blind: Marks ratings of clients that were sealed before the server could see the client's feedback.
+    """
+
+    rater: Ints
+    subject: Ints
+    kind: Ints
+    percent: Floats
+    raw: Floats
+    tag: Ints
+    ts: Floats
+    row: Ints
+    payment: Ints
+    blind: Flags
+
+    def __len__(self) -> int:
+        """Return the number of opinions."""
+        return len(self.rater)
+
+    @classmethod
+    def empty(cls, size: int) -> Opinions:
+        """Return room for opinions, of neither tag nor payment."""
+        return cls(
+            rater=np.full(size, -1, np.int32),
+            subject=np.full(size, -1, np.int32),
+            kind=np.zeros(size, np.int8),
+            percent=np.full(size, np.nan, np.float32),
+            raw=np.zeros(size),
+            tag=np.full(size, -1, np.int32),
+            ts=np.zeros(size),
+            row=np.zeros(size, np.int64),
+            payment=np.full(size, -1, np.int32),
+            blind=np.zeros(size, np.bool_),
+        )
+
+    def put(self, start: int, **columns: Ints | Floats | Flags) -> None:
+        """Write columns from a place on."""
+        for name, column in columns.items():
+            getattr(self, name)[start : start + len(column)] = column
+
+    def sorted(self) -> Opinions:
+        """Return the opinions of known raters about known subjects, in order. These arrays are given up for it."""
+        order = np.flatnonzero((self.rater >= 0) & (self.subject >= 0))
+        keys = [self.row, self.ts, self.subject]
+        if len(order) < len(self):
+            keys = [key[order] for key in keys]
+        order = order[lexical_order(*keys)]
+        del keys
+        columns = vars(self)
+        return Opinions(**{name: np.take(columns.pop(name), order) for name in list(columns)})
+
+
+_CONSTANT_ROWS: Final = 50
+"""The opinions from which the values of an unknown tag tell its range. Fewer may all be alike by chance."""
+
+
+def scaled(raw: Floats, tag: Ints, texts: list[str]) -> tuple[Floats, Ints]:
+    """Return values as percentages of their tag's scale, and the tags that carry one value only."""
+    percent = np.full(len(raw), np.nan, np.float32)
+    constant = []
+    if len(texts) > 0:
+        order = lexical_order(tag)
+        bounds = np.searchsorted(tag, np.arange(len(texts) + 1), sorter=order)
+        for code, text in enumerate(texts):
+            rows = order[bounds[code] : bounds[code + 1]]
+            standard = STANDARD_TAGS.get(text)
+            if standard is not None and standard.highest is not None and standard.lowest is not None:
+                low, high = float(standard.lowest), float(standard.highest)
+            elif len(rows) >= _CONSTANT_ROWS:
+                low, high = np.quantile(raw[rows], [0.01, 0.99])
+                if low == high:
+                    constant.append(code)
+                    continue
+                if low >= 0 and high <= 100:  # noqa: PLR2004  # a percentage, as most tags of use are
+                    low, high = 0.0, 100.0
+            else:
+                low, high = 0.0, 100.0
+            percent[rows] = np.clip((raw[rows] - low) / (high - low), 0, 1) * 100
+    return percent, np.array(constant, np.int64)
+
+
+def proven(
+    named: pa.ChunkedArray, transactions: pa.ChunkedArray, pays: tuple[Ints, Ints], says: tuple[Ints, Ints]
+) -> Ints:
+    """Return the position of the payment that each feedback names; -1 if it names none, -2 if it does not exist.
+
+    An empty text names none. One transaction may hold several payments. Then it is the payment of this client to this
+    agent, if there is one.
+    """
+    texts = distinct(named).drop_null()
+    texts = texts.filter(pc.not_equal(texts, ""))  # many writers of tables have no null
+    named_codes, codes_of_payments = positions(named, texts), positions(transactions, texts)
+    order = np.argsort(codes_of_payments, kind="stable")
+    low, high = (np.searchsorted(codes_of_payments, named_codes, side=side, sorter=order) for side in ("left", "right"))
+    codes = np.where(named_codes < 0, -1, -2).astype(np.int32)
+    some = np.flatnonzero((named_codes >= 0) & (high > low))
+    codes[some] = order[low[some]]
+    crowded = some[high[some] - low[some] > 1]
+    places = np.flatnonzero(np.isin(codes_of_payments, named_codes[crowded]))
+    for columns in ((1,), (0,), (0, 1)):  # the agent, the payer, which says more, and both
+        first = first_equal(
+            [codes_of_payments[places], *(pays[column][places] for column in columns)],
+            [named_codes[crowded], *(says[column][crowded] for column in columns)],
+        )
+        codes[crowded[first >= 0]] = places[first[first >= 0]]
+    return codes

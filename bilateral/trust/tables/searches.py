@@ -1,0 +1,95 @@
+"""Searches among rows in groups: the first row from a key on whose value is large enough, many searches at once."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from bilateral.trust.tables.arrays import Floats, Ints
+
+
+@dataclass(frozen=True)
+class Keyed:
+    """Rows, or searches for rows.
+
+    Attributes:
+        key: The key of each row, or the least key that a search takes.
+        value: The value of each row, or the least value that a search takes.
+    """
+
+    group: Ints
+    key: Floats
+    value: Floats
+
+
+def first_reaching(rows: Keyed, searches: Keyed) -> Ints:
+    """Return, for each search, the first row of its group with a key and a value as large as its own.
+
+    However many rows a group has, the time grows as sorting does, and not with the product of rows and searches.
+
+    Args:
+        rows: The rows, sorted by group and key.
+        searches: The searches, in any order.
+
+    Returns:
+        The position of each search's row; -1 without one.
+    """
+    place = _reaching(rows.value, _places(rows, searches), searches.value)
+    exists = place < len(rows.group)
+    exists[exists] = rows.group[place[exists]] == searches.group[exists]
+    return np.where(exists, place, -1)
+
+
+def first_equal(rows: Sequence[Ints], searches: Sequence[Ints]) -> Ints:
+    """Return, for each search, the first row that equals it in all columns; -1 without one.
+
+    Args:
+        rows: The columns of the rows, of integers from -1 on.
+        searches: The same columns of the searches.
+    """
+    size = len(rows[0])
+    codes = np.zeros(size + len(searches[0]), np.int64)
+    for own, query in zip(rows, searches, strict=True):
+        column = np.concatenate([own, query]).astype(np.int64) + 1
+        codes = np.unique(codes * (column.max(initial=0) + 1) + column, return_inverse=True)[1]
+    first = np.full(codes.max(initial=-1) + 1, -1)
+    first[codes[:size][::-1]] = np.arange(size)[::-1]
+    positions: Ints = first[codes[size:]]
+    return positions
+
+
+def _places(rows: Keyed, searches: Keyed) -> Ints:
+    """Return the number of rows that lie before each search, in the order of group and key."""
+    is_row = np.repeat([0, 1], [len(searches.group), len(rows.group)])
+    keys = np.concatenate([searches.key, rows.key])
+    order = np.lexsort((is_row, keys, np.concatenate([searches.group, rows.group])))
+    before = np.empty(len(order), np.int64)
+    before[order] = np.cumsum(is_row[order])
+    return before[: len(searches.group)]
+
+
+def _reaching(values: Floats, starts: Ints, least: Floats) -> Ints:
+    """Return the first place from each start on whose value reaches a least one; the number of values without one.
+
+    The values are halved again and again into blocks, of each of which the maximum is known. A search goes from its
+    start over blocks that grow, until one has a value that is large enough, and then down into it.
+    """
+    maxima = np.full(1 << len(values).bit_length(), np.inf)  # the place after the last value ends each search
+    maxima[: len(values)] = values
+    levels = [maxima]
+    while len(levels[-1]) > 1:
+        levels.append(np.maximum(levels[-1][::2], levels[-1][1::2]))
+    place = starts.copy()
+    height = np.full(len(place), len(levels) - 1)
+    for level, maxima in enumerate(levels[:-1]):
+        right = np.flatnonzero((height > level) & ((place >> level) & 1 == 1))  # left ones are part of a larger block
+        reached = maxima[place[right] >> level] >= least[right]
+        height[right[reached]] = level
+        place[right[~reached]] += 1 << level
+    for level in range(len(levels) - 2, -1, -1):
+        inside = np.flatnonzero(height > level)
+        missed = levels[level][place[inside] >> level] < least[inside]
+        place[inside[missed]] += 1 << level
+    return place
