@@ -20,12 +20,12 @@ from bilateral.index.payments.tables import payment, payment_return
 if TYPE_CHECKING:
     from sqlalchemy import Connection
 
-    from bilateral.checks.as_of_block import Moment
+    from bilateral.checks.from_index.as_of_block import AsOfBlock
 
 _SHOWN: Final = 3  # examples: whom the buyer paid last
 
 
-def stored_buyers(connection: Connection, moment: Moment, account: str) -> BuyerRecord | None:
+def stored_buyers(connection: Connection, moment: AsOfBlock, account: str) -> BuyerRecord | None:
     """Return the record of a buyer for a check: from the payments and reviews on chain up to a block.
 
     It is by the policy that discounts wash payments. A payment counts from the block at which the index read

@@ -13,7 +13,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any, Final
 
 if TYPE_CHECKING:
-    from bilateral.checks.client import check_client
+    from bilateral.checks.answers import LiveCheck
     from bilateral.checks.errors import (
         BlockNotHeldError,
         CheckError,
@@ -26,13 +26,14 @@ if TYPE_CHECKING:
         UnknownChainError,
         UnknownRegistryError,
     )
-    from bilateral.checks.live import LiveCheck, OtherRegistration, check_solana_server
-    from bilateral.checks.live_evm import check_live_server
-    from bilateral.checks.policy import Newcomers, Policy, Trust, read_policy
-    from bilateral.checks.presets import PolicyName
+    from bilateral.checks.facts import OtherRegistration, Payment
+    from bilateral.checks.from_index.client import check_client
+    from bilateral.checks.from_index.server import check_server
+    from bilateral.checks.from_index.stored import stored_findings
+    from bilateral.checks.from_node import check_live_server
+    from bilateral.checks.from_solana import check_solana_server
+    from bilateral.checks.policy import Newcomers, Policy, PolicyName, Trust, read_policy
     from bilateral.checks.providers import BuyerRecord, BuyerRecords, Finding, Findings, FoundFindings, ProvenTier
-    from bilateral.checks.server import Payment, check_server
-    from bilateral.checks.stored import stored_findings
     from bilateral.checks.verdicts import Check, Code, EventEvidence, FileEvidence, Reason, Severity, Verdict
     from bilateral.index.log.database import snapshot
 
@@ -77,25 +78,25 @@ __all__ = [
 ]
 
 _NAMES: Final = {
-    "bilateral.checks.client": ("check_client",),
+    "bilateral.checks.answers": "LiveCheck",
     "bilateral.checks.errors": (
-        *("BlockNotHeldError", "CheckError", "FileNotHeldError", "FindingsNotHeldError", "HistoryTooLongError"),
-        *("OtherHistoryError", "PaymentsNotHeldError"),
-        *("UnknownAgentError", "UnknownChainError", "UnknownRegistryError"),
+        "BlockNotHeldError CheckError FileNotHeldError FindingsNotHeldError HistoryTooLongError OtherHistoryError "
+        "PaymentsNotHeldError UnknownAgentError UnknownChainError UnknownRegistryError"
     ),
-    "bilateral.checks.live": ("LiveCheck", "OtherRegistration", "check_solana_server"),
-    "bilateral.checks.live_evm": ("check_live_server",),
-    "bilateral.checks.policy": ("Newcomers", "Policy", "Trust", "read_policy"),
-    "bilateral.checks.presets": ("PolicyName",),
-    "bilateral.checks.providers": ("BuyerRecord", "BuyerRecords", "Finding", "Findings", "FoundFindings", "ProvenTier"),
-    "bilateral.checks.server": ("Payment", "check_server"),
-    "bilateral.checks.stored": ("stored_findings",),
-    "bilateral.checks.verdicts": ("Check", "Code", "EventEvidence", "FileEvidence", "Reason", "Severity", "Verdict"),
-    "bilateral.index.log.database": ("snapshot",),
+    "bilateral.checks.facts": "OtherRegistration Payment",
+    "bilateral.checks.from_index.client": "check_client",
+    "bilateral.checks.from_index.server": "check_server",
+    "bilateral.checks.from_index.stored": "stored_findings",
+    "bilateral.checks.from_node": "check_live_server",
+    "bilateral.checks.from_solana": "check_solana_server",
+    "bilateral.checks.policy": "Newcomers Policy PolicyName Trust read_policy",
+    "bilateral.checks.providers": "BuyerRecord BuyerRecords Finding Findings FoundFindings ProvenTier",
+    "bilateral.checks.verdicts": "Check Code EventEvidence FileEvidence Reason Severity Verdict",
+    "bilateral.index.log.database": "snapshot",
 }
 """The names of each module. Modules are imported when a name is asked for, because the database is slow to import."""
 
-_MODULES: Final = {name: module for module, names in _NAMES.items() for name in names}
+_MODULES: Final = {name: module for module, names in _NAMES.items() for name in names.split()}
 
 
 def __getattr__(name: str) -> Any:

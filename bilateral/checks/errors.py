@@ -18,8 +18,8 @@ class UnknownChainError(CheckError):
 
     reason = "chain_not_indexed"
 
-    def __init__(self, chain_id: int | None, known: list[int]) -> None:
-        listed = ", ".join(map(str, known)) or "none"
+    def __init__(self, chain_id: int | None, indexed: list[int]) -> None:
+        listed = ", ".join(map(str, indexed)) or "none"
         which = "the chain is not named" if chain_id is None else f"chain {chain_id} is not indexed"
         super().__init__(f"{which}: name one of the indexed chains ({listed}), as in 8453:247")
         self.chain_id = chain_id
@@ -34,9 +34,9 @@ class UnknownRegistryError(CheckError):
 
     reason = "registry_not_indexed"
 
-    def __init__(self, chain_id: int, registry: str, known: list[str]) -> None:
+    def __init__(self, chain_id: int, registry: str, indexed: list[str]) -> None:
         super().__init__(
-            f"the identity registry {registry} is not indexed: name one of chain {chain_id} ({', '.join(known)})"
+            f"the identity registry {registry} is not indexed: name one of chain {chain_id} ({', '.join(indexed)})"
         )
         self.registry = registry
 

@@ -1,21 +1,25 @@
-"""Agents in the forms in which callers and policies name them."""
+"""Agents and accounts in the forms in which callers and policies write them."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Final
 
 from bilateral.core.errors import MalformedIdentifierError
 from bilateral.core.identifiers import AgentId, GlobalAgentId
-from bilateral.index.reading.registries import AGENT_FORMS
+from bilateral.core.identifiers.agents import AGENT_FORMS
+
+_ADDRESS_LENGTH: Final = 42  # characters: 0x, and two digits for each of 20 bytes
 
 
 @dataclass(frozen=True)
-class Named:
-    """An agent as a caller names it.
+class AgentReference:
+    """An agent as a caller writes it.
 
     Attributes:
         chain_id: The chain; None for the only one of the index.
         identity: The identity registry; None for the canonical one of the chain, or else the oldest.
+        agent_id: The number in the registry.
     """
 
     chain_id: int | None
@@ -23,7 +27,12 @@ class Named:
     agent_id: int
 
 
-def named_agent(agent: str | int | AgentId | GlobalAgentId) -> Named:
+def is_account(text: object) -> bool:
+    """Return True if a text means an account, not an agent."""
+    return isinstance(text, str) and len(text) == _ADDRESS_LENGTH and text[:2].lower() == "0x"
+
+
+def parse_agent(agent: str | int | AgentId | GlobalAgentId) -> AgentReference:
     """Read an agent in any published form.
 
     Args:
@@ -41,6 +50,6 @@ def named_agent(agent: str | int | AgentId | GlobalAgentId) -> Named:
             text = f"{head}#{token}"
         agent = GlobalAgentId.parse(text)
     if isinstance(agent, GlobalAgentId):
-        return Named(agent.registry.chain.evm_chain_id, agent.registry.address, int(agent.agent))
+        return AgentReference(agent.registry.chain.evm_chain_id, agent.registry.address, int(agent.agent))
     agent_id = agent if isinstance(agent, AgentId) else AgentId.parse(agent)
-    return Named(agent_id.chain_id, None, agent_id.token_id)
+    return AgentReference(agent_id.chain_id, None, agent_id.token_id)

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import tomllib
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from decimal import Decimal
 from enum import StrEnum
-from typing import TYPE_CHECKING, Annotated, Any, Final
+from pathlib import Path
+from typing import Annotated, Any, Final
 
 from pydantic import (
     BaseModel,
@@ -20,9 +21,8 @@ from pydantic import (
     model_validator,
 )
 
-from bilateral.checks.names import named_agent
-from bilateral.checks.presets import PolicyName, with_preset
-from bilateral.checks.verdicts import SEVERITIES, Code, Severity
+from bilateral.checks.names import parse_agent
+from bilateral.checks.verdicts import Code, Severity
 from bilateral.core.errors import InvalidArgumentError, MalformedIdentifierError
 from bilateral.core.errors.invalid_fields import first_problem
 from bilateral.core.identifiers import checksummed
@@ -31,9 +31,63 @@ from bilateral.core.values.blind import Blind
 from bilateral.core.values.bounds import scale_of_tag
 from bilateral.core.values.decision import LEAST_EVIDENCE, TRIAL
 
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-    from pathlib import Path
+
+class PolicyName(StrEnum):
+    """The names of policies."""
+
+    BALANCED = "balanced"
+    """The defaults."""
+
+    STRICT = "strict"
+    """No trials: a rating that is high enough for sure, by several raters, whose evidence cost more than the stake."""
+
+    OWN_LIST = "own-list"
+    """Acceptance only of agents that the asker's own reviewers vouch for."""
+
+
+_STRICT: Final = (
+    *(Code.FEW_RATERS, Code.LOW_RATING, Code.OWN_RATINGS, Code.FILE_UNCONFIRMED, Code.FILE_UNREACHABLE),
+    *(Code.WALLET_CHANGED, Code.OWNER_CHANGED, Code.REVIEWER_APPROVED, Code.RELATED, Code.CONTESTED),
+    *(Code.UNCERTAIN_RATING, Code.STAKE_ABOVE_EVIDENCE),
+)
+"""The reasons that only ask for caution by default, and decline under the strict policy."""
+
+_DECLINES_STRANGERS: Final = {"newcomers": "decline", "anonymous": "decline", "first_purchase": 0}
+
+PRESETS: Final[Mapping[PolicyName, Mapping[str, Any]]] = {
+    PolicyName.BALANCED: {},
+    PolicyName.STRICT: {
+        **_DECLINES_STRANGERS,
+        "minimum_evidence": 1,
+        "minimum_raters": 5,  # the fewest whose mean one false rater moves by at most a fifth of the scale
+        "severities": dict.fromkeys(_STRICT, Severity.DECLINE),
+    },
+    PolicyName.OWN_LIST: {
+        **_DECLINES_STRANGERS,
+        "minimum_raters": 1,  # each of them was chosen by the asker, so that the word of one suffices
+        "severities": {Code.UNCERTAIN_RATING: Severity.NOTE},
+    },
+}
+"""The fields of each policy that differ from the defaults."""
+
+
+def with_preset(fields: Any) -> Any:
+    """Return the fields of a policy, with those of the policy that they name. Own fields count more.
+
+    Args:
+        fields: The fields by name, a name, or anything that is not a policy.
+    """
+    if isinstance(fields, str):
+        fields = {"name": fields}
+    name = fields.get("name") if isinstance(fields, Mapping) else None
+    if not isinstance(name, str) or name not in PRESETS:
+        return fields  # the caller learns by its validation
+    preset = PRESETS[PolicyName(name)]
+    merged = {**preset, **fields}
+    if isinstance(own := fields.get("severities", {}), Mapping):
+        merged["severities"] = {**preset.get("severities", {}), **own}
+    return merged
+
 
 MINIMUM_RATING: Final = Decimal(70)
 """The rating below which EIP-8004a's example declines a client."""
@@ -66,10 +120,10 @@ def _agent(value: object) -> int | str:
     if not isinstance(value, int | str) or isinstance(value, bool):
         raise ValueError("an agent is its number, or its id as text")  # noqa: TRY004  # pydantic names the field
     try:
-        named = named_agent(value)
+        agent = parse_agent(value)
     except MalformedIdentifierError as problem:
         raise ValueError(str(problem)) from None
-    return named.agent_id if named.chain_id is None else str(value)
+    return agent.agent_id if agent.chain_id is None else str(value)
 
 
 Agent = Annotated[int | str, PlainValidator(_agent, json_schema_input_type=int | str)]
@@ -221,7 +275,7 @@ class Policy(_Few):
             return self.anonymous.severity
         if code in (Code.DOMAIN_UNPROVEN, Code.DOMAIN_DENIED) and self.require_domain:
             return Severity.DECLINE
-        return SEVERITIES[code]
+        return code.severity
 
 
 def read_policy(path: Path) -> Policy:

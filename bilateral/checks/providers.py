@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
     from sqlalchemy import Connection
 
-    from bilateral.checks.as_of_block import Moment
+    from bilateral.checks.from_index.as_of_block import AsOfBlock
 
 
 @dataclass(frozen=True)
@@ -57,7 +57,7 @@ class FoundFindings:
 class Findings(Protocol):
     """A source of findings."""
 
-    def __call__(self, connection: Connection, moment: Moment, accounts: Sequence[str]) -> FoundFindings:
+    def __call__(self, connection: Connection, as_of: AsOfBlock, accounts: Sequence[str]) -> FoundFindings:
         """Return the findings about some accounts as of a block."""
 
 
@@ -97,5 +97,5 @@ class ProvenTier:
 class BuyerRecords(Protocol):
     """A source of buyers' records."""
 
-    def __call__(self, connection: Connection, moment: Moment, account: str) -> BuyerRecord | None:
+    def __call__(self, connection: Connection, as_of: AsOfBlock, account: str) -> BuyerRecord | None:
         """Return the record of a buyer as of a block; None if there is none."""

@@ -7,15 +7,17 @@ that changed beside a sight of the file that claims. So an answer about an earli
 from __future__ import annotations
 
 import time
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
-from sqlalchemy import and_, func, insert, select, update
+from sqlalchemy import Connection, Engine, and_, func, insert, select, update
 
 from bilateral.core.errors import BilateralError, DocumentError, MalformedNodeAnswerError
 from bilateral.core.errors.solana import AgentRefusedError, MalformedAccountError
 from bilateral.core.identifiers import AccountId, GlobalAgentId
 from bilateral.core.identifiers.caip import ChainId
+from bilateral.documents import Loader
 from bilateral.index.files import tables as schema
 from bilateral.index.files.identities import solana_agent
 from bilateral.index.files.tables import State, agent_file
@@ -27,13 +29,6 @@ from bilateral.node.steps import Rpc
 from bilateral.node.transport import Transport
 from bilateral.solana.nodes import SolanaNode
 from bilateral.solana.registries import agent_registries
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Sequence
-
-    from sqlalchemy import Connection, Engine
-
-    from bilateral.documents import Loader
 
 SECONDS: Final = 86_400
 """The seconds for which an outcome counts as new: an agent's file changes seldom, and strangers make the claims."""

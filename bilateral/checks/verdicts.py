@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 from enum import StrEnum
-from typing import TYPE_CHECKING, Any, Final, TypeAlias
+from typing import Any, Final, Self, TypeAlias
 
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
+DAY: Final = 86_400  # seconds; Unix time has no leap seconds
 
 
 class Verdict(StrEnum):
@@ -34,108 +34,65 @@ class Severity(StrEnum):
 class Code(StrEnum):
     """The codes of reasons. `docs/checks.md` explains each."""
 
-    PAY_TO_DIFFERS = "pay_to_differs"
-    NO_WALLET = "no_wallet"
-    WALLET_CHANGED = "wallet_changed"
-    OWNER_CHANGED = "owner_changed"
-    OTHER_CHAIN = "other_chain"
-    AUTHORITY_MISMATCH = "authority_mismatch"
-    WALLET_UNPROVEN = "wallet_unproven"
-    ALSO_PROVEN = "also_proven"
-    ALSO_CLAIMED = "also_claimed"
-    TOO_YOUNG = "too_young"
+    severity: Severity  # unless the policy says otherwise
 
-    NO_FILE = "no_file"
-    FILE_NOT_LOADED = "file_not_loaded"
-    FILE_UNREACHABLE = "file_unreachable"
-    FILE_MALFORMED = "file_malformed"
-    FILE_HASH_DIFFERS = "file_hash_differs"
-    FILE_UNPROTECTED = "file_unprotected"
-    FILE_UNCONFIRMED = "file_unconfirmed"
-    FILE_OF_OTHER_AGENT = "file_of_other_agent"
-    INACTIVE = "inactive"
-    PAYMENT_NOT_OFFERED = "payment_not_offered"
-    DOMAIN_PROVEN = "domain_proven"
-    DOMAIN_UNPROVEN = "domain_unproven"
-    DOMAIN_DENIED = "domain_denied"
+    def __new__(cls, code: str, severity: Severity) -> Self:
+        """Return the code of a reason."""
+        member = str.__new__(cls, code)
+        member._value_, member.severity = code, severity
+        return member
 
-    NO_RATINGS = "no_ratings"
-    FEW_RATERS = "few_raters"
-    LOW_RATING = "low_rating"
-    UNCERTAIN_RATING = "uncertain_rating"
-    UNVETTED_RATERS = "unvetted_raters"
-    OWN_RATINGS = "own_ratings"
-    RATED_BY_US = "rated_by_us"
-    LOW_RATING_BY_US = "low_rating_by_us"
+    PAY_TO_DIFFERS = "pay_to_differs", Severity.DECLINE
+    NO_WALLET = "no_wallet", Severity.DECLINE
+    WALLET_CHANGED = "wallet_changed", Severity.CAUTION
+    OWNER_CHANGED = "owner_changed", Severity.CAUTION
+    OTHER_CHAIN = "other_chain", Severity.CAUTION
+    AUTHORITY_MISMATCH = "authority_mismatch", Severity.DECLINE
+    WALLET_UNPROVEN = "wallet_unproven", Severity.NOTE
+    ALSO_PROVEN = "also_proven", Severity.NOTE
+    ALSO_CLAIMED = "also_claimed", Severity.NOTE
+    TOO_YOUNG = "too_young", Severity.CAUTION
 
-    TOO_FEW_VALIDATIONS = "too_few_validations"
-    LOW_VALIDATION = "low_validation"
-    REVIEWER_APPROVED = "reviewer_approved"
-    STRANGER_APPROVED = "stranger_approved"
+    NO_FILE = "no_file", Severity.CAUTION
+    FILE_NOT_LOADED = "file_not_loaded", Severity.CAUTION
+    FILE_UNREACHABLE = "file_unreachable", Severity.CAUTION
+    FILE_MALFORMED = "file_malformed", Severity.CAUTION
+    FILE_HASH_DIFFERS = "file_hash_differs", Severity.DECLINE
+    FILE_UNPROTECTED = "file_unprotected", Severity.NOTE
+    FILE_UNCONFIRMED = "file_unconfirmed", Severity.CAUTION
+    FILE_OF_OTHER_AGENT = "file_of_other_agent", Severity.DECLINE
+    INACTIVE = "inactive", Severity.CAUTION
+    PAYMENT_NOT_OFFERED = "payment_not_offered", Severity.NOTE
+    DOMAIN_PROVEN = "domain_proven", Severity.NOTE
+    DOMAIN_UNPROVEN = "domain_unproven", Severity.NOTE
+    DOMAIN_DENIED = "domain_denied", Severity.CAUTION
 
-    NO_AGENT = "no_agent"
-    ONLY_LOWEST = "only_lowest"
-    ONLY_HIGHEST = "only_highest"
-    RELATED = "related"
-    LOW_BUYER_SCORE = "low_buyer_score"
-    TIER_PROVEN = "tier_proven"
+    NO_RATINGS = "no_ratings", Severity.CAUTION
+    FEW_RATERS = "few_raters", Severity.CAUTION
+    LOW_RATING = "low_rating", Severity.DECLINE
+    UNCERTAIN_RATING = "uncertain_rating", Severity.CAUTION
+    UNVETTED_RATERS = "unvetted_raters", Severity.CAUTION
+    OWN_RATINGS = "own_ratings", Severity.CAUTION
+    RATED_BY_US = "rated_by_us", Severity.NOTE
+    LOW_RATING_BY_US = "low_rating_by_us", Severity.DECLINE
 
-    NOT_ANALYSED = "not_analysed"
-    FINDING = "finding"
-    HELD_BACK = "held_back"
-    CONTESTED = "contested"
-    STAKE_ABOVE_EVIDENCE = "stake_above_evidence"
+    TOO_FEW_VALIDATIONS = "too_few_validations", Severity.DECLINE
+    LOW_VALIDATION = "low_validation", Severity.DECLINE
+    REVIEWER_APPROVED = "reviewer_approved", Severity.CAUTION
+    STRANGER_APPROVED = "stranger_approved", Severity.NOTE
 
+    NO_AGENT = "no_agent", Severity.CAUTION
+    ONLY_LOWEST = "only_lowest", Severity.CAUTION
+    ONLY_HIGHEST = "only_highest", Severity.NOTE
+    RELATED = "related", Severity.CAUTION
+    LOW_BUYER_SCORE = "low_buyer_score", Severity.DECLINE
+    TIER_PROVEN = "tier_proven", Severity.NOTE
 
-SEVERITIES: Final[Mapping[Code, Severity]] = {
-    Code.PAY_TO_DIFFERS: Severity.DECLINE,
-    Code.NO_WALLET: Severity.DECLINE,
-    Code.WALLET_CHANGED: Severity.CAUTION,
-    Code.OWNER_CHANGED: Severity.CAUTION,
-    Code.OTHER_CHAIN: Severity.CAUTION,
-    Code.AUTHORITY_MISMATCH: Severity.DECLINE,
-    Code.WALLET_UNPROVEN: Severity.NOTE,
-    Code.ALSO_PROVEN: Severity.NOTE,
-    Code.ALSO_CLAIMED: Severity.NOTE,
-    Code.TOO_YOUNG: Severity.CAUTION,
-    Code.NO_FILE: Severity.CAUTION,
-    Code.FILE_NOT_LOADED: Severity.CAUTION,
-    Code.FILE_UNREACHABLE: Severity.CAUTION,
-    Code.FILE_MALFORMED: Severity.CAUTION,
-    Code.FILE_HASH_DIFFERS: Severity.DECLINE,
-    Code.FILE_UNPROTECTED: Severity.NOTE,
-    Code.FILE_UNCONFIRMED: Severity.CAUTION,
-    Code.FILE_OF_OTHER_AGENT: Severity.DECLINE,
-    Code.INACTIVE: Severity.CAUTION,
-    Code.PAYMENT_NOT_OFFERED: Severity.NOTE,
-    Code.DOMAIN_PROVEN: Severity.NOTE,
-    Code.DOMAIN_UNPROVEN: Severity.NOTE,
-    Code.DOMAIN_DENIED: Severity.CAUTION,
-    Code.NO_RATINGS: Severity.CAUTION,
-    Code.FEW_RATERS: Severity.CAUTION,
-    Code.LOW_RATING: Severity.DECLINE,
-    Code.UNCERTAIN_RATING: Severity.CAUTION,
-    Code.UNVETTED_RATERS: Severity.CAUTION,
-    Code.HELD_BACK: Severity.DECLINE,
-    Code.CONTESTED: Severity.CAUTION,
-    Code.STAKE_ABOVE_EVIDENCE: Severity.CAUTION,
-    Code.OWN_RATINGS: Severity.CAUTION,
-    Code.RATED_BY_US: Severity.NOTE,
-    Code.LOW_RATING_BY_US: Severity.DECLINE,
-    Code.TOO_FEW_VALIDATIONS: Severity.DECLINE,
-    Code.LOW_VALIDATION: Severity.DECLINE,
-    Code.REVIEWER_APPROVED: Severity.CAUTION,
-    Code.STRANGER_APPROVED: Severity.NOTE,
-    Code.NO_AGENT: Severity.CAUTION,
-    Code.ONLY_LOWEST: Severity.CAUTION,
-    Code.ONLY_HIGHEST: Severity.NOTE,
-    Code.RELATED: Severity.CAUTION,
-    Code.LOW_BUYER_SCORE: Severity.DECLINE,
-    Code.TIER_PROVEN: Severity.NOTE,
-    Code.NOT_ANALYSED: Severity.CAUTION,
-    Code.FINDING: Severity.CAUTION,
-}
-"""The severity of each reason, unless the policy says otherwise."""
+    NOT_ANALYSED = "not_analysed", Severity.CAUTION
+    FINDING = "finding", Severity.CAUTION
+    HELD_BACK = "held_back", Severity.DECLINE
+    CONTESTED = "contested", Severity.CAUTION
+    STAKE_ABOVE_EVIDENCE = "stake_above_evidence", Severity.CAUTION
 
 
 @dataclass(frozen=True)
@@ -195,6 +152,29 @@ class Reason:
     severity: Severity
     sentence: str
     evidence: tuple[Evidence, ...] = ()
+
+
+@dataclass(frozen=True)
+class AsOf:
+    """The place of an answer on its chain, and what repeats it.
+
+    Attributes:
+        chain: The chain: its number of an index, CAIP-2 of a node.
+        block: The block, on Solana the slot; None if the agent was refused.
+        history: The hash of the block of the last event by then; None before the first.
+        time: The time of that event, in Unix seconds.
+        files: The newest observation of a file that was used; 0 without any.
+        payments: The block of the newest payment that was used.
+        analysis: The newest trust analysis that was used.
+    """
+
+    chain: int | str
+    block: int | None
+    history: str | None = None
+    time: int | None = None
+    files: int = 0
+    payments: int = 0
+    analysis: int = 0
 
 
 @dataclass(frozen=True)

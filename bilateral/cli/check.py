@@ -52,8 +52,7 @@ class PolicyOptions:
 
     def chosen(self) -> Policy:
         """Return the policy with a name or in a file, with what the options say."""
-        from bilateral.checks.policy import policy_of, read_fields, with_reviewers  # noqa: PLC0415  # slow to import
-        from bilateral.checks.presets import PRESETS, PolicyName  # noqa: PLC0415  # slow to import
+        from bilateral.checks.policy import PRESETS, PolicyName, policy_of, read_fields, with_reviewers  # noqa: PLC0415  # slow to import
 
         named = self.policy or PolicyName.BALANCED
         fields: dict[str, Any] = {"name": named} if named in PRESETS else read_fields(Path(named))

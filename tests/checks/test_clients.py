@@ -18,7 +18,7 @@ from bilateral.checks import (
     UnknownAgentError,
     Verdict,
 )
-from bilateral.checks.as_of_block import DAY
+from bilateral.checks.verdicts import DAY
 from bilateral.core.errors import MalformedIdentifierError
 from tests.checks.ledger import (
     CHAIN_ID,

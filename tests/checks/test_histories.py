@@ -7,7 +7,7 @@ import random
 import pytest
 
 from bilateral.checks import BlockNotHeldError, CheckError, OtherHistoryError, Payment, Policy, Trust, UnknownAgentError
-from bilateral.checks import entries as entries_module
+from bilateral.checks.from_index import entries as entries_module
 from tests.checks.ledger import (
     account,
     approved,

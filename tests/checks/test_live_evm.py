@@ -11,7 +11,7 @@ from eth_account import Account
 from web3 import HTTPProvider, Web3
 
 from bilateral.checks import Code, Policy, Trust, Verdict, check_live_server
-from bilateral.checks.live_evm import MOST_REQUESTS
+from bilateral.checks.from_node import MOST_REQUESTS
 from bilateral.client import Client
 from bilateral.core.contracts import Deployment, Registry, abi
 from bilateral.core.contracts.records import DeploymentRecord

@@ -10,9 +10,8 @@ import pytest
 from pydantic import ValidationError
 
 from bilateral.checks import Code, Policy, Severity, Trust, Verdict, read_policy
-from bilateral.checks.policy import policy_of, with_reviewers
-from bilateral.checks.presets import PRESETS, PolicyName
-from bilateral.checks.verdicts import SEVERITIES, Reason, sorted_reasons, verdict_of
+from bilateral.checks.policy import PRESETS, PolicyName, policy_of, with_reviewers
+from bilateral.checks.verdicts import Reason, sorted_reasons, verdict_of
 from bilateral.core.errors import InvalidArgumentError
 from tests.checks.ledger import account
 
@@ -159,7 +158,7 @@ def test_gravest_reason_decides(severities, verdict):
 
 def test_page_lists_every_reason_with_its_severity():
     rows = re.findall(r"^\| `(\w+)` \| (note|caution|decline) \| .+ \|$", PAGE, re.MULTILINE)
-    assert [(code, severity) for code, severity in rows] == [(code_.value, SEVERITIES[code_].value) for code_ in Code]
+    assert [(code, severity) for code, severity in rows] == [(code_.value, code_.severity.value) for code_ in Code]
 
 
 def test_page_lists_every_field_of_a_policy():

@@ -8,7 +8,8 @@ from decimal import Decimal
 
 import pytest
 
-from bilateral.checks import HistoryTooLongError, Newcomers, Payment, Policy, Trust, UnknownAgentError, Verdict, agents
+from bilateral.checks import HistoryTooLongError, Newcomers, Payment, Policy, Trust, UnknownAgentError, Verdict
+from bilateral.checks.from_index import agents
 from bilateral.solana.addresses import MAINNET, SATI
 from tests.checks.ledger import (
     CHAIN_ID,

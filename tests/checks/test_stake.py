@@ -9,12 +9,19 @@ import pytest
 from pydantic import ValidationError
 
 from bilateral.checks import Code, Policy, Severity, Trust, Verdict
+from bilateral.checks.facts import (
+    AgentFacts,
+    Counted,
+    Facts,
+    FileState,
+    Observation,
+    RatingFacts,
+    RegistrationFacts,
+    Source,
+)
+from bilateral.checks.judge import judge
 from bilateral.checks.providers import Finding, FoundFindings
-from bilateral.checks.raters import Judgement
-from bilateral.checks.ratings import Counted
-from bilateral.checks.reasons import Reasons
-from bilateral.checks.shared_reasons import judge_findings, judge_ratings
-from bilateral.checks.stake import Backing, judge_standing
+from bilateral.checks.verdicts import AsOf
 from bilateral.core.values.decision import Ground, Limit, limit_of
 from bilateral.core.values.standing import SHARED_TRIAL, Side, Standing, StandingReason, Status
 from tests.checks.ledger import account
@@ -28,6 +35,7 @@ THIN = replace(SOLID, status=Status.THIN, rating=None, lower=0.0, upper=100.0, r
 CONTESTED = replace(SOLID, status=Status.CONTESTED)
 WAITS = replace(THIN, reasons=(StandingReason(SHARED_TRIAL, None, {}),))
 PRAISE = Counted(count=2, raters=2, share_sum=1_900_000)
+FILE = Observation(1, "data:,", FileState.LOADED, integrity="inline")
 FINDING = Finding("links-1", account(1), "links", "Its owner funded two raters.")
 
 
@@ -54,13 +62,22 @@ def test_standing_limits_the_amount(standing, limit):
 
 
 def judged(standing, amount, policy=None, findings=(FINDING,)):
-    """Return the reasons about an agent of two good ratings, one finding and a standing."""
+    """Judge an agent of two good ratings, one finding and a standing."""
     policy = policy or Policy()
-    reasons, backing = Reasons(policy), Backing(standing, None if amount is None else Decimal(amount), policy)
-    judge_findings(reasons, FoundFindings(findings), backing)
-    judge_ratings(reasons, Judgement(PRAISE, frozenset() if policy.trust.is_set else None, (), ()), backing)
-    judge_standing(reasons, backing)
-    return reasons
+    facts = Facts(
+        source=Source.INDEX,
+        side=Side.SERVER,
+        as_of=AsOf(31337, 1),
+        agent=AgentFacts(account(2), account(2), age_days=30),
+        registration=RegistrationFacts(
+            Observation(1, "data:,", FileState.LOADED, integrity="inline"), is_confirmed=True
+        ),
+        amount=None if amount is None else Decimal(amount),
+        ratings=RatingFacts(PRAISE, is_vetted=policy.trust.is_set),
+        findings=FoundFindings(findings),
+        standing=standing,
+    )
+    return judge(facts, policy)
 
 
 @pytest.mark.parametrize(
@@ -110,7 +127,7 @@ def test_share_of_the_stake_that_evidence_must_have_cost_is_the_policys(share, m
     policy = Policy(minimum_evidence=Decimal(share))
     assert judged(SOLID, most, policy).verdict is Verdict.ACCEPT
     reasons = judged(SOLID, str(Decimal(most) + Decimal("0.01")), policy)
-    assert {reason.code for reason in reasons.sorted if reason.severity is Severity.CAUTION} == {
+    assert {reason.code for reason in reasons.reasons if reason.severity is Severity.CAUTION} == {
         Code.STAKE_ABOVE_EVIDENCE
     }
 
@@ -127,7 +144,7 @@ def test_severity_that_a_policy_names_is_not_softened():
 
 
 def test_finding_about_a_held_back_agent_asks_for_caution():
-    severities = {reason.code: reason.severity for reason in judged(HELD, "1").sorted}
+    severities = {reason.code: reason.severity for reason in judged(HELD, "1").reasons}
     assert (severities[Code.HELD_BACK], severities[Code.FINDING]) == (Severity.DECLINE, Severity.CAUTION)
 
 

@@ -21,7 +21,7 @@ from bilateral.api.mcp.untrusted import untrusted
 from bilateral.api.problems import problem_of
 from bilateral.buyers.policies import BRP
 from bilateral.checks import Policy
-from bilateral.checks.presets import PRESETS
+from bilateral.checks.policy import PRESETS
 from bilateral.core.errors import BilateralError
 from bilateral.core.identifiers import FeedbackId, checksummed
 from bilateral.documents import Network

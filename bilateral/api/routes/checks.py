@@ -13,8 +13,7 @@ from bilateral.api.service import service_of
 from bilateral.api.stored_buyers import stored_buyers
 from bilateral.api.texts import require_storable
 from bilateral.checks import Check, Policy
-from bilateral.checks.policy import policy_of
-from bilateral.checks.presets import PolicyName
+from bilateral.checks.policy import PolicyName, policy_of
 from bilateral.checks.questions import Moment, OfClient, OfServer, Text
 from bilateral.core.errors import InvalidArgumentError
 from bilateral.core.values.blind import Blind

@@ -39,6 +39,9 @@ __all__ = [
     "checksummed",
 ]
 
+AGENT_FORMS: Final = "expected 8453:247, eip155:8453:247, eip155:8453:0x…#247 or eip155:8453:0x…:247"
+"""The published forms of an agent's id, for messages about one that has none of them."""
+
 _MAX_INDEX: Final = 2**64 - 1  # ERC-8004 counts feedback in uint64
 
 _AGENT: Final = "an agent id"

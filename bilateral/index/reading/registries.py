@@ -11,6 +11,7 @@ from sqlalchemy import select
 from bilateral.core.contracts import Deployment, Registry
 from bilateral.core.errors import MalformedIdentifierError
 from bilateral.core.identifiers import AccountId, AgentId, GlobalAgentId, global_agent_id
+from bilateral.core.identifiers.agents import AGENT_FORMS
 from bilateral.index.errors import NotIndexedError
 from bilateral.index.log import tables as schema
 from bilateral.index.reading.errors import ChainNotIndexedError
@@ -22,9 +23,6 @@ if TYPE_CHECKING:
 
 _WITH_FEEDBACK: Final = (Registry.REPUTATION, Registry.BIDIRECTIONAL)
 """The kinds of registries that take open feedback."""
-
-AGENT_FORMS: Final = "expected 8453:247, eip155:8453:247, eip155:8453:0x…#247 or eip155:8453:0x…:247"
-"""The published forms of an agent's id, for messages about one that has none of them."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -14,9 +14,9 @@ from bilateral.api.mcp.untrusted import Judged, judged
 from bilateral.api.stored_buyers import stored_buyers
 from bilateral.api.texts import require_storable
 from bilateral.checks import PolicyName
+from bilateral.checks.names import is_account
 from bilateral.checks.policy import policy_of, with_reviewers
 from bilateral.checks.questions import Moment, OfClient, OfServer, Text
-from bilateral.checks.subjects import is_account
 
 if TYPE_CHECKING:
     from mcp.server import MCPServer

@@ -14,7 +14,7 @@ from bilateral.api.mcp.lookups import READS, tool_errors
 from bilateral.api.mcp.untrusted import NOTICE_OF_CHECKS, Judged, Untrusted, untrusted, visible
 from bilateral.api.node_work import NodeWork
 from bilateral.api.problems import ProblemError
-from bilateral.checks.subjects import is_account
+from bilateral.checks.names import is_account
 from bilateral.client import Client
 from bilateral.core.errors import DocumentError, MissingExtraError
 from bilateral.core.errors.client import NODE_FAILURES

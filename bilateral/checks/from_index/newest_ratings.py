@@ -2,61 +2,49 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from functools import lru_cache
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
 from sqlalchemy import bindparam, exists, literal_column, select, union_all
 
-from bilateral.checks.as_of_block import covering
-from bilateral.checks.entries import SERVER
+from bilateral.checks.from_index.as_of_block import AsOfBlock, covering
 from bilateral.core.events import ClientRated, FeedbackRevoked, NewAuthorizedFeedback, NewFeedback
+from bilateral.core.values.standing import Side
 from bilateral.index.log import tables as schema
 from bilateral.index.log.unindexed import newest_first
 from bilateral.index.ratings.blind import is_blind_feedback, is_blind_rating
 from bilateral.index.reading.prepared import Prepared, at_most, one_of, size_for, spread
 
-if TYPE_CHECKING:
-    from collections.abc import Collection
-
-    from sqlalchemy import Connection
-
-    from bilateral.checks.as_of_block import Moment
-
 _ONE_BY_ONE: Final = 8
 """The most accounts that are asked for one by one."""
 
-_GIVEN, _AUTHORIZED, _REVOKED, _CLIENT = (
+_FEEDBACK, _AUTHORIZED, _REVOKED, _CLIENT = (
     schema.EVENT_TABLES[event] for event in (NewFeedback, NewAuthorizedFeedback, FeedbackRevoked, ClientRated)
 )
 
 
-def given_by(
-    connection: Connection, moment: Moment, registries: Collection[str], accounts: Collection[str], limit: int
-) -> list[Any]:
-    """Return the newest open feedback that some accounts gave, with `is_revoked`.
-
-    Args:
-        limit: The most rows.
-    """
+def feedback_by(as_of: AsOfBlock, registries: Collection[str], accounts: Collection[str], limit: int) -> list[Any]:
+    """Return the newest open feedback that some accounts gave, with `is_revoked`."""
     addresses = list(registries)
-    parameters = {**moment.bounds, **spread("registry", addresses, len(addresses))}
-    wanted = sorted(accounts)
-    if len(wanted) > _ONE_BY_ONE:
-        size = size_for(wanted)
-        return _given_by(len(addresses), size, limit).records(connection, parameters | spread("account", wanted, size))
+    parameters = {**as_of.bounds, **spread("registry", addresses, len(addresses))}
+    ordered = sorted(accounts)
+    if len(ordered) > _ONE_BY_ONE:
+        parameters |= spread("account", ordered, size := size_for(ordered))
+        return _feedback_by(len(addresses), size, limit).records(as_of.connection, parameters)
     # The index of an account's feedback has blocks, so each query ends after its rows. Of two accounts none would.
-    statement = _given_by(len(addresses), 1, limit)
+    statement = _feedback_by(len(addresses), 1, limit)
     rows: list[Any] = []
-    for account in wanted:
-        rows += statement.records(connection, {**parameters, "account_0": account})
+    for account in ordered:
+        rows += statement.records(as_of.connection, {**parameters, "account_0": account})
     rows.sort(key=lambda row: (row.block_number, row.log_index), reverse=True)
     return rows[:limit]
 
 
 @lru_cache
-def _given_by(registries: int, accounts: int, limit: int) -> Prepared:
+def _feedback_by(registries: int, accounts: int, limit: int) -> Prepared:
     """Return the statement that reads the newest open feedback of some accounts in some registries."""
-    columns = _GIVEN.c
+    columns = _FEEDBACK.c
     by_place = (columns.block_number.desc(), columns.log_index.desc())
     names = ("block_number", "log_index", "block_time", "transaction_hash", "registry", "agent_id")
     return Prepared(
@@ -68,7 +56,7 @@ def _given_by(registries: int, accounts: int, limit: int) -> Prepared:
             columns.tag1,
         )
         .add_columns(_is_revoked().label("is_revoked"))
-        .where(covering(_GIVEN), one_of("registry", columns.registry, registries))
+        .where(covering(_FEEDBACK), one_of("registry", columns.registry, registries))
         .where(one_of("account", columns.client_address, accounts))
         .order_by(*(by_place if accounts == 1 else newest_first(columns)))
         .limit(at_most(limit))
@@ -80,15 +68,8 @@ def newest_about(side: str, registries: int, raters: int, limit: int, *, only_bl
     """Return the statement that reads the newest ratings of an agent by some raters; 0 for all.
 
     Its parameters: those of `covering`, `agent_id`, for a server `tag`, and the lists `registry` and `rater`.
-
-    Args:
-        side: The agent's part, `server` or `client`.
-        registries: The number of registries.
-        raters: The number of parameters for raters.
-        limit: The most rows.
-        only_blind: True for blind ratings alone.
     """
-    table, is_server = (_GIVEN, True) if side == SERVER else (_CLIENT, False)
+    table, is_server = (_FEEDBACK, True) if side == Side.SERVER else (_CLIENT, False)
     rater = table.c.client_address if is_server else table.c.server_id
     names = ("registry", "block_number", "log_index", "transaction_hash", "rating")
     query = select(*(table.c[name] for name in names if name in table.c), rater).where(covering(table))
@@ -107,7 +88,7 @@ def newest_about(side: str, registries: int, raters: int, limit: int, *, only_bl
 
 def _is_revoked() -> Any:
     """Return the condition that a feedback is revoked as of a block."""
-    feedback, revoked = _GIVEN, _REVOKED
+    feedback, revoked = _FEEDBACK, _REVOKED
     is_later = (revoked.c.block_number > feedback.c.block_number) | (
         (revoked.c.block_number == feedback.c.block_number) & (revoked.c.log_index > feedback.c.log_index)
     )
@@ -116,17 +97,14 @@ def _is_revoked() -> Any:
 
 
 @lru_cache
-def first_given(registries: int) -> Prepared:
+def first_feedback(registries: int) -> Prepared:
     """Return the statement that reads the first feedback of each kind that an account gave.
 
     Its parameters are those of `covering`, `account`, and the list `registry`.
-
-    Args:
-        registries: The number of registries.
     """
     names = ("registry", "block_number", "log_index", "transaction_hash", "block_time")
     parts = []
-    for place, table in enumerate((_GIVEN, _AUTHORIZED)):
+    for place, table in enumerate((_FEEDBACK, _AUTHORIZED)):
         query = (
             select(*(table.c[name] for name in names), literal_column(str(place)).label("kind"))
             .where(covering(table), one_of("registry", table.c.registry, registries))

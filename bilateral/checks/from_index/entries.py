@@ -1,30 +1,28 @@
-"""Ratings of an agent as of a block, one by one from the events."""
+"""Ratings of an agent as of a block, one by one from the events, and those that count by how they were given."""
 
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
 from operator import itemgetter
-from typing import TYPE_CHECKING, Any, Final, TypeAlias
+from typing import Any, Final, TypeAlias
 
-from sqlalchemy import bindparam, select
+from sqlalchemy import bindparam, select, tuple_
 
-from bilateral.checks.as_of_block import AUTHORIZED, OPEN_REGISTRIES, covering
 from bilateral.checks.errors import HistoryTooLongError
+from bilateral.checks.from_index.as_of_block import AUTHORIZED, OPEN_REGISTRIES, AsOfBlock, covering
+from bilateral.checks.from_index.files import observations
 from bilateral.core.events import ClientRated, FeedbackRevoked, NewAuthorizedFeedback, NewFeedback, ValidatorRated
 from bilateral.core.values.bounds import scale_of_tag, share_of_scale
+from bilateral.index.files import tables as files
 from bilateral.index.log import tables as schema
+from bilateral.index.log.lists import in_parts
 from bilateral.index.log.text import key_text, padded_text
+from bilateral.index.ratings.blind import is_blind_feedback, is_blind_rating
 from bilateral.index.ratings.tables import DECIMALS
 from bilateral.index.reading.prepared import Prepared
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
-
-    from sqlalchemy import Connection
-
-    from bilateral.checks.as_of_block import Moment
 
 SERVER: Final = "server"
 CLIENT: Final = "client"
@@ -36,7 +34,7 @@ MOST_ENTRIES: Final = 100_000
 Rater: TypeAlias = tuple[str, str]
 """A registry, and an account or `agent N` that rates in it. Whoever rates in two registries counts in each."""
 
-_GIVEN, _REVOKED, _AUTHORIZED, _CLIENT, _VALIDATOR = (
+_FEEDBACK, _REVOKED, _AUTHORIZED, _CLIENT, _VALIDATOR = (
     schema.EVENT_TABLES[event]
     for event in (NewFeedback, FeedbackRevoked, NewAuthorizedFeedback, ClientRated, ValidatorRated)
 )
@@ -72,14 +70,8 @@ class Entry:
         return 0 if scale is None else share_of_scale(self.value, self.decimals, scale)
 
 
-def entries(
-    connection: Connection, moment: Moment, kinds: Mapping[str, str], agent_id: int, since: int | None = None
-) -> list[Entry]:
+def entries(as_of: AsOfBlock, kinds: Mapping[str, str], agent_id: int, since: int | None = None) -> list[Entry]:
     """Return the ratings of an agent that hold as of a block, one by one, in the order of the chain.
-
-    Args:
-        kinds: The registries of the agent's identity registry with their kinds.
-        since: Only ratings from this time on, in Unix seconds.
 
     Raises:
         HistoryTooLongError: There are too many.
@@ -87,16 +79,16 @@ def entries(
     placed: list[tuple[tuple[int, int], Entry]] = []
     for address, kind in kinds.items():
         if kind in OPEN_REGISTRIES:
-            placed += _open_entries(connection, moment, address, agent_id)
+            placed += _open_entries(as_of, address, agent_id)
             for table, event, side, subject in (
                 (_CLIENT, "ClientRated", CLIENT, "client_id"),
                 (_VALIDATOR, "ValidatorRated", VALIDATOR, "validator_id"),
             ):
-                for row in _bounded(connection, moment, address, _of_agent(table.name, subject), agent_id):
+                for row in _bounded(as_of, address, _of_agent(table.name, subject), agent_id):
                     entry = Entry(event, address, side, "", f"agent {row.server_id}", row.rating, 0, row)
                     placed.append(((row.block_number, row.log_index), entry))
         elif kind == AUTHORIZED:
-            for row in _bounded(connection, moment, address, _of_agent(_AUTHORIZED.name, "agent_id"), agent_id):
+            for row in _bounded(as_of, address, _of_agent(_AUTHORIZED.name, "agent_id"), agent_id):
                 tag = padded_text(bytes(row.tag1))
                 entry = Entry("NewFeedback", address, SERVER, tag, row.client_address, row.score, 0, row)
                 placed.append(((row.block_number, row.log_index), entry))
@@ -107,20 +99,14 @@ def entries(
 
 
 def without_repeats(entries: Iterable[Entry], limit: int, period: int) -> list[Entry]:
-    """Return the first ratings of each rater in each period, for each side and tag.
-
-    Args:
-        entries: The ratings, in the order of the chain.
-        limit: The ratings of a rater that count in a period.
-        period: The length of the periods, in seconds of Unix time.
-    """
-    kept, numbers = [], Counter[tuple[object, ...]]()
+    """Return the first ratings of each rater in each period, for each side and tag."""
+    counting, numbers = [], Counter[tuple[object, ...]]()
     for entry in entries:
         key = entry.registry, entry.side, entry.tag, entry.rater, entry.row.block_time // period
         numbers[key] += 1
         if numbers[key] <= limit:
-            kept.append(entry)
-    return kept
+            counting.append(entry)
+    return counting
 
 
 def entry_tallies(entries: Iterable[Entry], side: str, tag: str) -> dict[Rater, tuple[int, int]]:
@@ -140,30 +126,28 @@ _COLUMNS: Final = (
 )
 
 
-def _open_entries(
-    connection: Connection, moment: Moment, registry: str, agent_id: int
-) -> list[tuple[tuple[int, int], Entry]]:
+def _open_entries(as_of: AsOfBlock, registry: str, agent_id: int) -> list[tuple[tuple[int, int], Entry]]:
     """Return the feedback of an open registry that is not revoked as of the block.
 
     A revocation removes the latest feedback with its index, if that still counts, as in the derived tables.
     """
     placed: dict[tuple[str, int], tuple[tuple[int, int], Any]] = {}
     history: list[tuple[tuple[int, int], bool, Any]] = []
-    for table, is_revocation in ((_GIVEN, False), (_REVOKED, True)):
-        rows = _bounded(connection, moment, registry, _of_agent(table.name, "agent_id"), agent_id)
+    for table, is_revocation in ((_FEEDBACK, False), (_REVOKED, True)):
+        rows = _bounded(as_of, registry, _of_agent(table.name, "agent_id"), agent_id)
         history += [((row.block_number, row.log_index), is_revocation, row) for row in rows]
     history.sort(key=itemgetter(0))
-    kept: list[tuple[tuple[int, int], Any]] = []
-    gone: set[tuple[int, int]] = set()
+    feedback: list[tuple[tuple[int, int], Any]] = []
+    removed: set[tuple[int, int]] = set()
     for place, is_revocation, row in history:
         key = row.client_address, int(row.feedback_index)
         if is_revocation:
-            former = placed.pop(key, None)
-            if former is not None:
-                gone.add(former[0])
+            previous = placed.pop(key, None)
+            if previous is not None:
+                removed.add(previous[0])
         elif row.value_decimals <= DECIMALS:
             placed[key] = place, row
-            kept.append((place, row))
+            feedback.append((place, row))
     return [
         (
             place,
@@ -178,8 +162,8 @@ def _open_entries(
                 row,
             ),
         )
-        for place, row in kept
-        if place not in gone
+        for place, row in feedback
+        if place not in removed
     ]
 
 
@@ -194,10 +178,75 @@ def _of_agent(name: str, subject: str) -> Prepared:
     )
 
 
-def _bounded(connection: Connection, moment: Moment, registry: str, statement: Prepared, agent_id: int) -> list[Any]:
+def _bounded(as_of: AsOfBlock, registry: str, statement: Prepared, agent_id: int) -> list[Any]:
     """Return the rows of a statement of `_of_agent`."""
-    parameters = {**moment.bounds, "registry": registry, "agent_id": agent_id, "limit": MOST_ENTRIES + 1}
-    rows = statement.records(connection, parameters)
+    parameters = {**as_of.bounds, "registry": registry, "agent_id": agent_id, "limit": MOST_ENTRIES + 1}
+    rows = statement.records(as_of.connection, parameters)
     if len(rows) > MOST_ENTRIES:
         raise HistoryTooLongError("ratings", MOST_ENTRIES)
     return rows
+
+
+def with_payment_proof(as_of: AsOfBlock, entries: Sequence[Entry], payees: Collection[str]) -> list[Entry]:
+    """Return the feedback whose file claims a payment by its client to the agent.
+
+    The file's hash is on chain, or its URI proves it, so its author cannot change it. The claim is not compared with
+    the payments in the index: it names a transaction that anybody can look up.
+    """
+    accepted = {account.lower() for account in payees}
+    claims: dict[tuple[int, int], Any] = {}
+    reference, read = files.file_reference, files.feedback_file
+    for part in in_parts(map(_place, entries)):
+        references = as_of.connection.execute(
+            select(reference.c.block_number, reference.c.log_index, reference.c.file_id).where(
+                reference.c.chain_id == as_of.chain_id,
+                tuple_(reference.c.block_number, reference.c.log_index).in_(part),
+                reference.c.file_id.is_not(None),
+            )
+        ).all()
+        found = observations(as_of, {bytes(row.file_id) for row in references})
+        hashes = {file.content_hash for file in found.values() if file.integrity is not None}
+        payments = {
+            bytes(row.content_hash): row
+            for row in as_of.connection.execute(
+                select(read.c.content_hash, read.c.payment_from, read.c.payment_to, read.c.payment_transaction).where(
+                    read.c.content_hash.in_([hash_ for hash_ in hashes if hash_ is not None])
+                )
+            )
+        }
+        for row in references:
+            file = found.get(bytes(row.file_id))
+            if file is not None and file.content_hash in payments and file.integrity is not None:
+                claims[row.block_number, row.log_index] = payments[file.content_hash]
+    return [
+        entry
+        for entry in entries
+        if (claim := claims.get((entry.row.block_number, entry.row.log_index))) is not None
+        and claim.payment_transaction
+        and _account(claim.payment_from) == entry.rater.lower()
+        and _account(claim.payment_to) in accepted
+    ]
+
+
+def only_blind(as_of: AsOfBlock, entries: Sequence[Entry], side: str) -> list[Entry]:
+    """Return the ratings that were sealed before either side saw the other's."""
+    event, condition = (NewFeedback, is_blind_feedback) if side == SERVER else (ClientRated, is_blind_rating)
+    table = schema.EVENT_TABLES[event]
+    blind: set[tuple[int, int]] = set()
+    for part in in_parts(map(_place, entries)):
+        query = select(table.c.block_number, table.c.log_index).where(
+            table.c.chain_id == as_of.chain_id,
+            tuple_(table.c.block_number, table.c.log_index).in_(part),
+            condition(table),
+        )
+        blind |= {tuple(row) for row in as_of.connection.execute(query)}
+    return [entry for entry in entries if _place(entry) in blind]
+
+
+def _place(entry: Entry) -> tuple[int, int]:
+    return entry.row.block_number, entry.row.log_index
+
+
+def _account(text: str | None) -> str:
+    """Return the address of an account, which files write with its chain or without."""
+    return (text or "").rpartition(":")[2].lower()

@@ -3,25 +3,22 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, Final, TypeVar
+from typing import Any, Final, TypeVar
 
 from eth_utils.crypto import keccak
 
-from bilateral.checks.as_of_block import DAY
 from bilateral.checks.errors import CheckError
+from bilateral.checks.verdicts import DAY
 from bilateral.client.operations import registries
+from bilateral.client.state import ClientState
 from bilateral.core.contracts import Registry
+from bilateral.core.contracts.logs import RawLog
 from bilateral.core.contracts.reverts import ContractRevertError
 from bilateral.core.errors import MalformedNodeAnswerError, NodeError, NodeTimeoutError, UnexpectedAnswerError
 from bilateral.core.events import MetadataSet, Transfer, topic_of
 from bilateral.node import answers
 from bilateral.node.logs import LogFilter, RangeLimit, read_answer
-from bilateral.node.steps import Batch, Failure, Rpc, advance
-
-if TYPE_CHECKING:
-    from bilateral.client.state import ClientState
-    from bilateral.core.contracts.logs import RawLog
-    from bilateral.node.steps import Operation
+from bilateral.node.steps import Batch, Failure, Operation, Rpc, advance
 
 T = TypeVar("T")
 
@@ -198,7 +195,7 @@ def read_past(state: ClientState, agent_id: int, head: Head, first: int) -> Oper
     return past
 
 
-def _newest(wanted: LogFilter, first: int, last: int, state: ClientState) -> Operation[tuple[list[RawLog], int]]:
+def _newest(logs_of: LogFilter, first: int, last: int, state: ClientState) -> Operation[tuple[list[RawLog], int]]:
     """Read logs from the newest on, until the first block or the last of the requests.
 
     A log of a registration ends it, because a token has no earlier one.
@@ -211,7 +208,7 @@ def _newest(wanted: LogFilter, first: int, last: int, state: ClientState) -> Ope
             break
         start = first if limit.span is None else max(first, end - limit.span + 1)
         try:
-            part = read_answer(wanted, start, end, (yield Rpc("eth_getLogs", (wanted.parameters(start, end),))))
+            part = read_answer(logs_of, start, end, (yield Rpc("eth_getLogs", (logs_of.parameters(start, end),))))
         except _UNREADABLE as failure:
             if not limit.refused(failure, start, end):
                 break

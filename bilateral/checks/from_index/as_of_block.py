@@ -4,21 +4,17 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 from functools import cache
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
-from sqlalchemy import bindparam, select, union_all
+from sqlalchemy import ColumnElement, Connection, Table, bindparam, select, union_all
 
 from bilateral.checks.errors import BlockNotHeldError, OtherHistoryError, UnknownChainError
-from bilateral.checks.verdicts import EventEvidence
+from bilateral.checks.verdicts import DAY, AsOf, EventEvidence
 from bilateral.index.log import tables as schema
 from bilateral.index.log.unindexed import unindexed
 from bilateral.index.reading.prepared import Prepared, at_most
 from bilateral.index.reading.registries import canonical_first
 
-if TYPE_CHECKING:
-    from sqlalchemy import ColumnElement, Connection, Table
-
-DAY: Final = 86_400  # seconds; Unix time has no leap seconds
 _ANY: Final = 2**63 - 1  # the greatest number of a BIGINT
 
 IDENTITY: Final = "IdentityRegistry"
@@ -28,10 +24,11 @@ VALIDATION: Final = "ValidationRegistry"
 
 
 @dataclass(frozen=True)
-class Moment:
+class AsOfBlock:
     """A chain as of a block.
 
     Attributes:
+        connection: A connection of `snapshot`, which reads the chain.
         is_head: True if it is the last indexed block, so that the derived tables hold its state.
         history: The hash of the block of the last event by then; None before the first.
         time: The time of that event, in Unix seconds; None before the first.
@@ -41,6 +38,7 @@ class Moment:
         registries: The chain's registries, the oldest first: address, kind, and address of the identity registry.
     """
 
+    connection: Connection = field(compare=False, repr=False)
     chain_id: int
     block: int
     is_head: bool
@@ -66,12 +64,21 @@ class Moment:
         # SQLite would rather look rows up by their block, which is before the end of the chain for nearly all.
         return (table.c.chain_id == self.chain_id) & (unindexed(table.c.block_number) <= self.block)
 
+    def seconds_since(self, time: int) -> int:
+        """Return the seconds from a time to that of the block."""
+        return (self.time or time) - time
+
     def days_since(self, time: int) -> int:
-        """Return the whole days from a time to the moment."""
-        return max(0, (self.time or time) - time) // DAY
+        """Return the whole days from a time to that of the block."""
+        return max(0, self.seconds_since(time)) // DAY
+
+    def stamp(self, *, files: int = 0, payments: int = 0, analysis: int = 0) -> AsOf:
+        """Return the place of an answer, with the newest of each kind that it used."""
+        history = None if self.history is None else "0x" + self.history.hex()
+        return AsOf(self.chain_id, self.block, history, self.time, files, payments, analysis)
 
 
-def moment_of(  # noqa: PLR0913  # one a source of an answer
+def as_of_block(  # noqa: PLR0913  # one a source of an answer
     connection: Connection,
     chain_id: int | None,
     at_block: int | None = None,
@@ -80,8 +87,8 @@ def moment_of(  # noqa: PLR0913  # one a source of an answer
     files: int | None = None,
     payments: int | None = None,
     analysis: int | None = None,
-) -> Moment:
-    """Return the moment of a check.
+) -> AsOfBlock:
+    """Return the as_of of a check.
 
     Args:
         connection: A connection of `snapshot`.
@@ -108,7 +115,8 @@ def moment_of(  # noqa: PLR0913  # one a source of an answer
     if not row.first_block - 1 <= block <= row.block_number:
         raise BlockNotHeldError(block, row.first_block, row.block_number)
     last = _last_event(connection, chain_id, block)
-    moment = Moment(
+    as_of = AsOfBlock(
+        connection=connection,
         chain_id=chain_id,
         block=block,
         is_head=block == row.block_number,
@@ -123,29 +131,25 @@ def moment_of(  # noqa: PLR0913  # one a source of an answer
             if record.chain_id == chain_id and record.address is not None
         ),
     )
-    if history is not None and history != moment.history:
+    if history is not None and history != as_of.history:
         raise OtherHistoryError(block)
-    return moment
+    return as_of
 
 
 def covering(table: Table) -> ColumnElement[bool]:
-    """Return the condition of `Moment.covers` for a statement that is made once, with the parameters of `bounds`."""
+    """Return the condition of `AsOfBlock.covers` for a statement that is made once, with the parameters of `bounds`."""
     return (table.c.chain_id == bindparam("chain_id")) & (unindexed(table.c.block_number) <= bindparam("block"))
 
 
-def registries(moment: Moment, identity: str) -> dict[str, str]:
-    """Return the kind of each registry that belongs to an identity registry, by address.
-
-    Args:
-        identity: The address of the identity registry.
-    """
-    return {address: kind for address, kind, of in moment.registries if of == identity}
+def registries(as_of: AsOfBlock, identity: str) -> dict[str, str]:
+    """Return the kind of each registry that belongs to an identity registry, by address."""
+    return {address: kind for address, kind, of in as_of.registries if of == identity}
 
 
-def identity_registries(moment: Moment) -> list[str]:
+def identity_registries(as_of: AsOfBlock) -> list[str]:
     """Return the identity registries of the chain, beginning with that of ids without a registry."""
-    addresses = [address for address, kind, _ in moment.registries if kind == IDENTITY]
-    return canonical_first(moment.chain_id, addresses)
+    addresses = [address for address, kind, _ in as_of.registries if kind == IDENTITY]
+    return canonical_first(as_of.chain_id, addresses)
 
 
 @cache
@@ -155,12 +159,7 @@ def event_names() -> dict[str, str]:
 
 
 def evidence_of(event: str, row: Any) -> EventEvidence:
-    """Return an event as evidence.
-
-    Args:
-        event: Its name in Solidity.
-        row: A row with `registry`, `block_number`, `log_index` and `transaction_hash`.
-    """
+    """Return an event as evidence."""
     return EventEvidence(event, row.registry, row.block_number, row.log_index, "0x" + bytes(row.transaction_hash).hex())
 
 

@@ -3,16 +3,34 @@
 from __future__ import annotations
 
 from collections import defaultdict
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cache, lru_cache
 from operator import attrgetter
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
-from sqlalchemy import LargeBinary, bindparam, cast, exists, func, literal_column, null, select, union_all
-from sqlalchemy.types import String, Text
+from sqlalchemy import (
+    ColumnElement,
+    LargeBinary,
+    Row,
+    String,
+    Table,
+    Text,
+    bindparam,
+    cast,
+    exists,
+    func,
+    literal_column,
+    null,
+    select,
+    true,
+    union_all,
+)
 
-from bilateral.checks.as_of_block import covering, evidence_of
 from bilateral.checks.errors import HistoryTooLongError
+from bilateral.checks.facts import AgentFacts, Change
+from bilateral.checks.from_index.as_of_block import AsOfBlock, covering, evidence_of
+from bilateral.checks.verdicts import EventEvidence
 from bilateral.core.events import (
     AgentRegistered,
     AgentStates,
@@ -31,14 +49,6 @@ from bilateral.index.log.lists import in_parts
 from bilateral.index.log.unindexed import newest_first
 from bilateral.index.reading.prepared import Prepared, at_most, one_of, size_for, spread
 
-if TYPE_CHECKING:
-    from collections.abc import Collection, Iterable, Mapping, Sequence
-
-    from sqlalchemy import ColumnElement, Connection, Row, Select, Table
-
-    from bilateral.checks.as_of_block import Moment
-    from bilateral.checks.verdicts import EventEvidence
-
 MOST_CHANGES: Final = 20_000
 """Changes of owners and wallets that one check replays."""
 
@@ -56,20 +66,17 @@ IS_WALLET: Final = _METADATA.c.metadata_key == literal_column("'agentWallet'")
 
 
 @dataclass
-class AgentFacts:
-    """An agent as of a block.
+class AgentHistory:
+    """The history of an agent up to a block.
 
     Attributes:
         owner: Its owner; None if it does not exist, or no more.
         wallet: Its wallet; None without one.
         registered: The first event of the agent.
         registered_at: Its time.
-        owner_event: The last event that gave it another owner; None if it has its first one.
-        owner_since: The time of that event.
-        wallet_event: The last event that changed its wallet, but for its registration; None if it has its first one.
-        wallet_since: The time of that event.
-        accounts: All accounts that ever were its owner or wallet.
-        account_events: The event that made each of them its owner or wallet first.
+        owner_change: The last event that gave it another owner, and its time; None if it has its first one.
+        wallet_change: The last event that changed its wallet, but for its registration; None if it has its first one.
+        account_events: All accounts that ever were its owner or wallet, with the event that made them so first.
     """
 
     agent_id: int
@@ -77,26 +84,40 @@ class AgentFacts:
     wallet: str | None = None
     registered: EventEvidence | None = None
     registered_at: int = 0
-    owner_event: EventEvidence | None = None
-    owner_since: int | None = None
-    wallet_event: EventEvidence | None = None
-    wallet_since: int | None = None
-    accounts: set[str] = field(default_factory=set)
+    owner_change: tuple[EventEvidence, int] | None = None
+    wallet_change: tuple[EventEvidence, int] | None = None
     account_events: dict[str, EventEvidence] = field(default_factory=dict)
+
+    @property
+    def accounts(self) -> frozenset[str]:
+        """All accounts that ever were its owner or wallet."""
+        return frozenset(self.account_events)
 
     @property
     def holders(self) -> frozenset[str]:
         """The owner and the wallet, without one that is missing."""
         return frozenset(account for account in (self.owner, self.wallet) if account is not None)
 
+    def facts(self, as_of: AsOfBlock) -> AgentFacts:
+        """Return the facts about the agent as of a block."""
+        owner_change, wallet_change = (
+            None if change is None else Change(as_of.seconds_since(change[1]), change[0])
+            for change in (self.owner_change, self.wallet_change)
+        )
+        return AgentFacts(
+            owner=self.owner,
+            wallet=self.wallet,
+            age_days=as_of.days_since(self.registered_at),
+            registered=self.registered,
+            owner_event=None if owner_change is None else owner_change.event,
+            wallet_event=None if wallet_change is None else wallet_change.event,
+            owner_change=owner_change,
+            wallet_change=wallet_change if self.wallet is not None else None,
+        )
 
-def agents_at(
-    connection: Connection, moment: Moment, identity: str, agent_ids: Collection[int]
-) -> dict[int, AgentFacts]:
+
+def agents_at(as_of: AsOfBlock, identity: str, agent_ids: Collection[int]) -> dict[int, AgentHistory]:
     """Return agents as of a block, those that exist.
-
-    Args:
-        identity: The identity registry.
 
     Raises:
         HistoryTooLongError: Their owners and wallets changed too often.
@@ -104,8 +125,8 @@ def agents_at(
     changes: list[Row[Any]] = []
     for part in in_parts(sorted(set(agent_ids))):
         size = size_for(part)
-        values = {**moment.bounds, "identity": identity, **spread("agent_id", part, size)}
-        changes += _changes(size).records(connection, values)
+        values = {**as_of.bounds, "identity": identity, **spread("agent_id", part, size)}
+        changes += _changes(size).records(as_of.connection, values)
         if len(changes) > MOST_CHANGES:
             raise HistoryTooLongError("changes of owners and wallets", MOST_CHANGES)
     by_agent: dict[int, list[Row[Any]]] = defaultdict(list)
@@ -115,13 +136,8 @@ def agents_at(
     return {agent_id: facts for agent_id, facts in replayed.items() if facts.owner is not None}
 
 
-def agents_of_accounts(
-    connection: Connection, moment: Moment, identity: str, accounts: Collection[str]
-) -> dict[int, AgentFacts]:
+def agents_of_accounts(as_of: AsOfBlock, identity: str, accounts: Collection[str]) -> dict[int, AgentHistory]:
     """Return the agents of which some accounts are owner or wallet as of a block.
-
-    Args:
-        identity: The identity registry.
 
     Raises:
         HistoryTooLongError: The accounts had too many agents.
@@ -129,13 +145,15 @@ def agents_of_accounts(
     candidates: set[int] = set()
     for part in in_parts(sorted(accounts)):
         size = size_for(part)
-        values = {**moment.bounds, "identity": identity, **spread("account", part, size)}
+        values = {**as_of.bounds, "identity": identity, **spread("account", part, size)}
         values |= spread("wallet", [bytes.fromhex(account[2:]) for account in part], size)
-        candidates.update(int(agent_id) for (agent_id,) in _of_accounts(size).all(connection, values))
+        candidates.update(int(agent_id) for (agent_id,) in _of_accounts(size).all(as_of.connection, values))
         if len(candidates) > MOST_CHANGES:
             raise HistoryTooLongError("agents of one account", MOST_CHANGES)
-    known = agents_at(connection, moment, identity, candidates)
-    return {agent_id: facts for agent_id, facts in known.items() if facts.owner in accounts or facts.wallet in accounts}
+    agents = agents_at(as_of, identity, candidates)
+    return {
+        agent_id: agent for agent_id, agent in agents.items() if agent.owner in accounts or agent.wallet in accounts
+    }
 
 
 @lru_cache
@@ -158,7 +176,7 @@ def _of_accounts(size: int) -> Prepared:
 
 
 @dataclass(frozen=True)
-class Words:
+class Texts:
     """The events that set an agent's texts, and those that approve accounts for it, as of a block.
 
     Attributes:
@@ -185,23 +203,18 @@ class Words:
         return row.text, evidence_of(name, row)
 
 
-def words_at(connection: Connection, moment: Moment, identity: str, facts: AgentFacts) -> Words:
-    """Return what was said about an agent as of a block.
-
-    Args:
-        identity: The identity registry.
-        facts: The agent.
-    """
-    values = {**moment.bounds, "identity": identity, "agent_id": facts.agent_id, "owner": facts.owner}
+def texts_at(as_of: AsOfBlock, identity: str, agent: AgentHistory) -> Texts:
+    """Return the texts and approvals of an agent as of a block."""
+    values = {**as_of.bounds, "identity": identity, "agent_id": agent.agent_id, "owner": agent.owner}
     events: dict[str, list[Any]] = defaultdict(list)
-    for row in _words().records(connection, {**values, "limit": MOST_APPROVALS + 1}):
+    for row in _texts().records(as_of.connection, {**values, "limit": MOST_APPROVALS + 1}):
         events[row.event].append(row)
-    return Words(events)
+    return Texts(events)
 
 
 @cache
-def _words() -> Prepared:
-    """Return the statement of `words_at`. It is made once."""
+def _texts() -> Prepared:
+    """Return the statement of `texts_at`. It is made once."""
     texts = ((Registered, "agent_uri"), (URIUpdated, "new_uri"))
     domains = ((AgentRegistered, "agent_domain"), (AgentUpdated, "agent_domain"))
     parts = []
@@ -215,16 +228,9 @@ def _words() -> Prepared:
             .limit(at_most(1))
         )
         parts.append(select(newest.subquery()))
-    single, all_ = schema.EVENT_TABLES[Approval], schema.EVENT_TABLES[ApprovalForAll]
     approved = (
-        select(*_place(single), _event(Approval), single.c.account.label("text")).where(
-            *(covering(single), single.c.registry == bindparam("identity"), single.c.agent_id == bindparam("agent_id")),
-            single.c.account != _NOBODY,
-        ),
-        select(*_place(all_), _event(ApprovalForAll), all_.c.operator.label("text")).where(
-            *(covering(all_), all_.c.registry == bindparam("identity"), all_.c.owner == bindparam("owner")),
-            all_.c.is_approved.is_(True),
-        ),
+        select(*_place(schema.EVENT_TABLES[event]), _event(event), account.label("text")).where(*conditions)
+        for event, account, conditions in _approvals()
     )
     return Prepared(
         union_all(*parts, *(select(approval.limit(bindparam("limit")).subquery()) for approval in approved))
@@ -244,39 +250,26 @@ def _place(table: Any) -> tuple[Any, ...]:
 @lru_cache
 def _changes(size: int) -> Prepared:
     """Return the statement that reads the changes of owners and wallets of some agents."""
-    none = cast(null(), String(42))
-
-    def of(table: Table) -> Any:
-        return (
-            covering(table) & (table.c.registry == bindparam("identity")) & one_of("agent_id", table.c.agent_id, size)
-        )
-
-    parts = [
-        select(
-            *_place(_TRANSFER),
-            *(_TRANSFER.c.agent_id, literal_column("'Transfer'").label("event"), _TRANSFER.c.from_address.label("a")),
-            *(_TRANSFER.c.to_address.label("b"), cast(null(), LargeBinary).label("raw")),
-        ).where(of(_TRANSFER)),
-        select(
-            *_place(_METADATA),
-            *(_METADATA.c.agent_id, literal_column("'MetadataSet'").label("event"), none.label("a")),
-            *(none.label("b"), func.substr(_METADATA.c.metadata_value, 1, _ADDRESS_BYTES + 1).label("raw")),
-        ).where(of(_METADATA), IS_WALLET),
-    ]
-    for table, name in ((_REGISTERED, "AgentRegistered"), (_UPDATED, "AgentUpdated")):
-        parts.append(
-            select(
-                *_place(table),
-                *(table.c.agent_id, literal_column(f"'{name}'").label("event"), table.c.agent_address.label("a")),
-                *(none.label("b"), cast(null(), LargeBinary).label("raw")),
-            ).where(of(table))
-        )
+    none, empty = cast(null(), String(42)), cast(null(), LargeBinary)
+    wallet = func.substr(_METADATA.c.metadata_value, 1, _ADDRESS_BYTES + 1)
+    kinds = (
+        (Transfer, _TRANSFER.c.from_address, _TRANSFER.c.to_address, empty, true()),
+        (MetadataSet, none, none, wallet, IS_WALLET),
+        (AgentRegistered, _REGISTERED.c.agent_address, none, empty, true()),
+        (AgentUpdated, _UPDATED.c.agent_address, none, empty, true()),
+    )
+    parts = []
+    for event, a, b, raw, condition in kinds:
+        table = schema.EVENT_TABLES[event]
+        query = select(*_place(table), table.c.agent_id, _event(event), a.label("a"), b.label("b"), raw.label("raw"))
+        of_agents = one_of("agent_id", table.c.agent_id, size)
+        parts.append(query.where(covering(table), table.c.registry == bindparam("identity"), of_agents, condition))
     return Prepared(union_all(*parts).limit(at_most(MOST_CHANGES + 1)))
 
 
-def _replayed(agent_id: int, rows: Iterable[Row[Any]]) -> AgentFacts:
-    """Return an agent after its changes."""
-    states, facts = AgentStates(), AgentFacts(agent_id)
+def _replayed(agent_id: int, rows: Iterable[Row[Any]]) -> AgentHistory:
+    """Return an agent after its changes. The events of the registration's transaction make its first holders."""
+    states, agent = AgentStates(), AgentHistory(agent_id)
     for row in sorted(rows, key=attrgetter("block_number", "log_index")):
         before = states.owners.get(agent_id), states.wallets.get(agent_id)
         if row.event == "Transfer":
@@ -285,44 +278,31 @@ def _replayed(agent_id: int, rows: Iterable[Row[Any]]) -> AgentFacts:
             states.set_wallet(agent_id, bytes(row.raw or b""))  # SQLite gives NULL for the part of an empty value
         else:
             states.name_address(agent_id, row.a)
-        after = states.owners.get(agent_id), states.wallets.get(agent_id)
-        for account in after:
-            if account is not None and account not in facts.accounts:
-                facts.accounts.add(account)
-                facts.account_events[account] = evidence_of(row.event, row)
-        _note(facts, row, before, after)
-    facts.owner, facts.wallet = states.owners.get(agent_id), states.wallets.get(agent_id)
-    return facts
+        agent.owner, agent.wallet = states.owners.get(agent_id), states.wallets.get(agent_id)
+        evidence = evidence_of(row.event, row)
+        for account in (agent.owner, agent.wallet):
+            if account is not None:
+                agent.account_events.setdefault(account, evidence)
+        if agent.registered is None or before[0] is None:  # a token can be burnt, and minted again
+            agent.registered, agent.registered_at = evidence, row.block_time
+            agent.owner_change = agent.wallet_change = None
+        elif evidence.transaction != agent.registered.transaction:
+            if agent.owner != before[0]:
+                agent.owner_change = evidence, row.block_time
+            if agent.wallet != before[1]:
+                agent.wallet_change = evidence, row.block_time
+    return agent
 
 
-def _note(
-    facts: AgentFacts, row: Row[Any], before: tuple[str | None, str | None], after: tuple[str | None, str | None]
-) -> None:
-    """Note a change of owner or wallet. The events of the registration's transaction make the first ones."""
-    evidence = evidence_of(row.event, row)
-    if facts.registered is None or before[0] is None:  # a token can be burnt, and minted again
-        facts.registered, facts.registered_at = evidence, row.block_time
-        facts.owner_event = facts.wallet_event = facts.owner_since = facts.wallet_since = None
-        return
-    is_first = evidence.transaction == facts.registered.transaction
-    if after[0] != before[0] and not is_first:
-        facts.owner_event, facts.owner_since = evidence, row.block_time
-    if after[1] != before[1] and not is_first:
-        facts.wallet_event, facts.wallet_since = evidence, row.block_time
-
-
-def approved_accounts(words: Words) -> list[tuple[str, EventEvidence]]:
+def approved_accounts(texts: Texts) -> list[tuple[str, EventEvidence]]:
     """Return the accounts that an agent's owners approved for it or for all their agents, the newest first.
-
-    Args:
-        words: The words about the agent.
 
     Raises:
         HistoryTooLongError: There are more approvals of one kind than a check reads.
     """
     newest: dict[str, tuple[tuple[int, int], EventEvidence]] = {}
     for event in (Approval, ApprovalForAll):
-        rows = words.events.get(event.__name__, ())
+        rows = texts.events.get(event.__name__, ())
         if len(rows) > MOST_APPROVALS:
             raise HistoryTooLongError("approvals of one owner", MOST_APPROVALS)
         for row in rows:
@@ -334,41 +314,41 @@ def approved_accounts(words: Words) -> list[tuple[str, EventEvidence]]:
 
 
 def approved_reviewers(
-    connection: Connection, moment: Moment, identity: str, facts: AgentFacts, registries: Collection[str]
-) -> set[str]:
-    """Return those of an agent's approved accounts that gave feedback to any agent.
+    as_of: AsOfBlock, identity: str, agent: AgentHistory, registries: Collection[str]
+) -> frozenset[str]:
+    """Return those of an agent's approved accounts that gave feedback to any agent."""
+    addresses = list(registries)
+    values = {**as_of.bounds, "identity": identity, "agent_id": agent.agent_id, "owner": agent.owner}
+    values |= spread("registry", addresses, len(addresses))
+    return frozenset(account for (account,) in _reviewers(len(addresses)).all(as_of.connection, values))
 
-    Args:
-        identity: The identity registry.
-        facts: The agent.
-        registries: The registries of feedback.
-    """
+
+@lru_cache
+def _reviewers(registries: int) -> Prepared:
+    """Return the statement of `approved_reviewers`."""
     feedback = schema.EVENT_TABLES[NewFeedback]
-    accounts: set[str] = set()
-    for query, account in _approvals(moment, identity, facts):
-        of_account = (
-            moment.covers(feedback),
-            feedback.c.registry.in_(list(registries)),
-            feedback.c.client_address == account,
+    conditions_of_feedback = (covering(feedback), one_of("registry", feedback.c.registry, registries))
+    return Prepared(
+        union_all(
+            *(
+                select(account.label("account")).where(
+                    *conditions, exists().where(*conditions_of_feedback, feedback.c.client_address == account)
+                )
+                for _, account, conditions in _approvals()
+            )
         )
-        accounts.update(row.account for row in connection.execute(query.where(exists().where(*of_account))))
-    return accounts
+    )
 
 
-def _approvals(moment: Moment, identity: str, facts: AgentFacts) -> tuple[tuple[Select[Any], ColumnElement[Any]], ...]:
-    """Return the queries for both kinds of approvals, each with the column of the approved account."""
-    single, all_ = schema.EVENT_TABLES[Approval], schema.EVENT_TABLES[ApprovalForAll]
-    return (
-        (
-            select(single.c.account.label("account"))
-            .where(moment.covers(single), single.c.registry == identity, single.c.agent_id == facts.agent_id)
-            .where(single.c.account != _NOBODY),
-            single.c.account,
-        ),
-        (
-            select(all_.c.operator.label("account"))
-            .where(moment.covers(all_), all_.c.registry == identity, all_.c.owner == facts.owner)
-            .where(all_.c.is_approved.is_(True)),
-            all_.c.operator,
-        ),
+def _approvals() -> tuple[tuple[type[Event], ColumnElement[Any], tuple[ColumnElement[bool], ...]], ...]:
+    """Return both kinds of approvals, each with the column of the approved account and its conditions."""
+    single, all_ = schema.EVENT_TABLES[Approval].c, schema.EVENT_TABLES[ApprovalForAll].c
+    of_agent = (single.agent_id == bindparam("agent_id"), single.account != _NOBODY)
+    of_owner = (all_.owner == bindparam("owner"), all_.is_approved.is_(True))
+    return tuple(
+        (event, account, (covering(schema.EVENT_TABLES[event]), registry == bindparam("identity"), *conditions))
+        for event, account, registry, conditions in (
+            (Approval, single.account, single.registry, of_agent),
+            (ApprovalForAll, all_.operator, all_.registry, of_owner),
+        )
     )

@@ -1,0 +1,408 @@
+"""The facts that a check rests on, whichever source collected them.
+
+An index, a node of an EVM chain and a node of Solana each return the same `Facts`. A fact that a source cannot know is
+`Unknown`, with the reason. `judge` decides by facts and a policy alone.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from decimal import ROUND_FLOOR, Decimal
+from enum import StrEnum
+from typing import Any, Final, Literal, TypeAlias
+
+from bilateral.checks.providers import BuyerRecord, FoundFindings, ProvenTier
+from bilateral.checks.verdicts import AsOf, Code, EventEvidence
+from bilateral.core.values.bounds import SHARES, lower_bound
+from bilateral.core.values.standing import Side, Standing
+
+_HUNDREDTH: Final = Decimal("0.01")
+
+Proof: TypeAlias = Literal["both_ways", "claimed"]
+
+
+class Source(StrEnum):
+    """The sources of facts."""
+
+    INDEX = "index"
+    NODE = "node"
+    SOLANA = "solana"
+
+
+class FileState(StrEnum):
+    """The states of a file."""
+
+    WAITING = "waiting"
+    LOADED = "loaded"
+    MALFORMED = "malformed"
+    FAILED = "failed"
+
+
+@dataclass(frozen=True)
+class Unknown:
+    """A fact that the source cannot know.
+
+    Attributes:
+        reason: Why, as a text that may be shown.
+    """
+
+    reason: str
+
+
+@dataclass(frozen=True)
+class Payment:
+    """A payment that a server asks for.
+
+    Attributes:
+        pay_to: The account that it would go to.
+        chain_id: Its chain; None for the agent's chain.
+    """
+
+    pay_to: str
+    chain_id: int | None = None
+
+
+@dataclass(frozen=True)
+class Change:
+    """A change of an agent's owner or wallet.
+
+    Attributes:
+        seconds: The seconds since then; None if it is only certain that it was within the policy's recent days.
+    """
+
+    seconds: int | None = None
+    event: EventEvidence | None = None
+
+
+@dataclass(frozen=True)
+class AgentFacts:
+    """An agent.
+
+    Attributes:
+        is_wallet_proven: False if the owner names the wallet without a proof of its key.
+        age_days: The whole days since its registration.
+        existed: Whether it existed the policy's least age ago, where its age is unknown; None if nobody looked.
+        owner_event: The last event that gave it another owner; None if it has its first one.
+        wallet_event: The last event that changed its wallet; None if it has its first one.
+        owner_change: The last change of the owner; None without one.
+        wallet_change: The last change to a wallet; None without one.
+    """
+
+    owner: str | None
+    wallet: str | None
+    age_days: int | Unknown
+    is_wallet_proven: bool = True
+    existed: bool | Unknown | None = None
+    registered: EventEvidence | None = None
+    owner_event: EventEvidence | None = None
+    wallet_event: EventEvidence | None = None
+    owner_change: Change | Unknown | None = None
+    wallet_change: Change | Unknown | None = None
+
+
+@dataclass(frozen=True)
+class Observation:
+    """A file as a source saw it.
+
+    Attributes:
+        number: The number of the observation in the index; 0 if the file was not fetched, or there is no index.
+        integrity: The proof that its author published it; None if there is only the server's word.
+        problem: The reason of the last failure, for programs; None without one.
+    """
+
+    number: int
+    uri: str
+    state: FileState
+    content_hash: bytes | None = None
+    integrity: str | None = None
+    problem: str | None = None
+
+
+@dataclass(frozen=True)
+class Domain:
+    """A domain of an agent: that of a service, or its registered one (August 2025).
+
+    Attributes:
+        host: The host, with a port that is not 443.
+        is_denied: True if the domain names other agents, and not this one.
+        file: The domain's file; None if the registration file itself comes from the domain.
+        is_registered: True if the agent is registered under the domain, and no service is there.
+    """
+
+    host: str
+    is_proven: bool
+    is_denied: bool
+    file: Observation | None
+    is_registered: bool = False
+
+    @property
+    def is_read(self) -> bool:
+        """True if the domain's file was read, so that the domain had its say."""
+        return self.file is None or self.file.state is FileState.LOADED
+
+
+@dataclass(frozen=True)
+class Domains:
+    """The domains of an agent.
+
+    Attributes:
+        domains: Those of its services, then the registered one.
+        registered: The text of the registered one; empty without one.
+        is_host: False if the text is not the name of a host.
+    """
+
+    domains: tuple[Domain, ...] = ()
+    registered: str = ""
+    event: EventEvidence | None = None
+    is_host: bool = True
+
+
+@dataclass(frozen=True)
+class OtherRegistration:
+    """Another registration that an agent's file names.
+
+    Attributes:
+        agent: The agent there.
+        proof: `both_ways` if the file of that agent names this one too, `claimed` if only this file says so.
+        problem: The reason why it is only claimed; empty otherwise.
+    """
+
+    agent: str
+    proof: Proof
+    problem: str = ""
+
+
+@dataclass(frozen=True)
+class RegistrationFacts:
+    """An agent's registration file.
+
+    Attributes:
+        active: True if the agent says that it is in use; None if it does not say.
+        x402_support: True if it says that it takes payments by x402; None if it does not say.
+        other_registrations: The registrations elsewhere that it names.
+    """
+
+    file: Observation
+    name: str | None = None
+    description: str | None = None
+    active: bool | Unknown | None = None
+    x402_support: bool | Unknown | None = None
+    is_confirmed: bool = False
+    names_agents: bool = False
+    other_registrations: tuple[OtherRegistration, ...] = ()
+
+
+@dataclass(frozen=True)
+class Approval:
+    """An account that the owner approved, and that never owned the agent.
+
+    Attributes:
+        is_reviewer: True if it gave feedback to any agent.
+    """
+
+    account: str
+    event: EventEvidence
+    is_reviewer: bool
+
+
+@dataclass(frozen=True)
+class Line:
+    """The ratings of an agent with one tag, by everybody.
+
+    Attributes:
+        side: The agent's part: `server`, `client` or `validator`.
+        tag: The tag, the word of a stranger.
+        rating: The mean of the raters' means, on the scale from 0 to 100; None for a tag without a scale.
+        lower_bound: The lower confidence bound of `rating`; None for a tag without a scale.
+    """
+
+    registry: str
+    side: str
+    tag: str
+    count: int
+    raters: int
+    mean: Decimal
+    rating: Decimal | None
+    lower_bound: Decimal | None
+
+
+@dataclass(frozen=True)
+class Counted:
+    """The ratings that count under a policy.
+
+    Attributes:
+        share_sum: The sum of the raters' mean shares, in millionths.
+        own: The number of ratings by accounts of the agent's own side, which do not count.
+        left_out: The number of ratings by raters that the policy does not trust.
+    """
+
+    count: int = 0
+    raters: int = 0
+    share_sum: int = 0
+    own: int = 0
+    left_out: int = 0
+
+    @property
+    def rating(self) -> Decimal | None:
+        """The mean of the raters' means, 0 to 100, cut to hundredths; None without ratings."""
+        return mean_percent(self.share_sum, self.raters) if self.raters else None
+
+    @property
+    def lower_bound(self) -> Decimal | None:
+        """The lower confidence bound of the rating; None without ratings."""
+        return bound_percent(self.share_sum, self.raters) if self.raters else None
+
+    def is_below(self, minimum: Decimal) -> bool:
+        """Return True if the rating, not rounded, is below a minimum."""
+        return self.share_sum * 100 < minimum * self.raters * SHARES
+
+
+def mean_percent(share_sum: int, raters: int) -> Decimal:
+    """Return a mean share in percent, cut to hundredths."""
+    return (Decimal(share_sum * 10_000 // (raters * SHARES)) / 100).quantize(_HUNDREDTH)
+
+
+def bound_percent(share_sum: int, raters: int) -> Decimal:
+    """Return the lower bound of a mean share in percent, cut to hundredths: a bound is never rounded up."""
+    return Decimal(repr(lower_bound(share_sum, raters, (0, 100)))).quantize(_HUNDREDTH, ROUND_FLOOR)
+
+
+@dataclass(frozen=True)
+class RatingFacts:
+    """The ratings of an agent.
+
+    Attributes:
+        counted: The ratings that count under the policy.
+        is_vetted: True if the policy names the raters that count.
+    """
+
+    counted: Counted = Counted()
+    is_vetted: bool = False
+    evidence: tuple[EventEvidence, ...] = ()
+    own_evidence: tuple[EventEvidence, ...] = ()
+    lines: tuple[Line, ...] = ()
+
+
+@dataclass(frozen=True)
+class ValidationFacts:
+    """The validations of a server's work that count under the policy.
+
+    Attributes:
+        mean: The mean answer, 0 to 100; None without any.
+    """
+
+    count: int = 0
+    validators: int = 0
+    mean: Decimal | None = None
+    evidence: tuple[EventEvidence, ...] = ()
+
+
+@dataclass(frozen=True)
+class RatingBy:
+    """A server's rating of a client."""
+
+    server: str
+    rating: int
+    event: EventEvidence
+
+
+@dataclass(frozen=True)
+class FeedbackSummary:
+    """The newest feedback that a client gave.
+
+    Attributes:
+        is_cut: True if there may be more.
+        scaled: The number of those that were not revoked and have a scale.
+        scaled_agents: The number of agents that these are about.
+    """
+
+    count: int = 0
+    is_cut: bool = False
+    agents: int = 0
+    revoked: int = 0
+    scaled: int = 0
+    scaled_agents: int = 0
+    lowest: int = 0
+    highest: int = 0
+    evidence: tuple[EventEvidence, ...] = ()
+
+
+@dataclass(frozen=True)
+class AccountAge:
+    """The age of an account without an agent.
+
+    Attributes:
+        days: The days since its first feedback or payment; None if it was never seen.
+    """
+
+    days: int | None = None
+    event: EventEvidence | None = None
+
+
+@dataclass(frozen=True)
+class ClientFacts:
+    """The facts about a client alone.
+
+    Attributes:
+        rating_by_asker: The rating of the client by the server that asks; None without one.
+        shared_account: An account that the client and the server that asks have or had in common; None without one.
+        account_age: The age of the account; None if the age of an agent or a proven tier counts.
+        record: The record of the buyer; None without one.
+        tier_proof: The tier that the client proved privately; None without one.
+    """
+
+    rating_by_asker: RatingBy | None = None
+    rated_by: tuple[RatingBy, ...] = ()
+    shared_account: str | None = None
+    shared_events: tuple[EventEvidence, ...] = ()
+    feedback: FeedbackSummary = FeedbackSummary()
+    account_age: AccountAge | None = None
+    record: BuyerRecord | None = None
+    tier_proof: ProvenTier | None = None
+
+
+_NO_FINDINGS: Final = FoundFindings()
+
+
+@dataclass(frozen=True, kw_only=True)
+class Facts:
+    """The facts that a check rests on.
+
+    Attributes:
+        as_of: The block, and what repeats the answer.
+        name: The agent as text; None for a client without one.
+        account: The account that is checked: of a server its wallet.
+        refusal: A reason that leaves nothing else to judge, with its sentence: the registry disowns the agent.
+        payment: The payment that a server asks for; None if none was named.
+        amount: The money asked for, in units of the payment token; None if it is not known.
+        registration: The registration file; None if the agent names none.
+        approvals: The accounts that the owner approved, the newest first.
+        standing: The standing by a trust analysis; None without one that counts.
+        analysis_lack: Why no current analysis stands behind the decision; None if one does, or none is asked for.
+        client: The facts about a client; None for a server.
+        details: Figures of one source that decide nothing.
+        unknown: The facts that the source does not know, for the reader.
+    """
+
+    source: Source
+    side: Side
+    as_of: AsOf
+    name: str | None = None
+    account: str | None = None
+    refusal: tuple[Code, str] | None = None
+    agent: AgentFacts | None = None
+    payment: Payment | None = None
+    amount: Decimal | None = None
+    registration: RegistrationFacts | None = None
+    uri_event: EventEvidence | None = None
+    domains: Domains | Unknown = Domains()
+    approvals: tuple[Approval, ...] | Unknown = ()
+    ratings: RatingFacts | Unknown = RatingFacts()
+    findings: FoundFindings | Unknown = _NO_FINDINGS
+    standing: Standing | None = None
+    analysis_lack: str | None = None
+    validations: ValidationFacts | Unknown = ValidationFacts()
+    client: ClientFacts | None = None
+    details: Mapping[str, Any] = field(default_factory=dict)
+    unknown: tuple[str, ...] = ()

@@ -1,0 +1,1 @@
+"""The facts of a check, read from an index."""

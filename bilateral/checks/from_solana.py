@@ -1,0 +1,134 @@
+"""The answer about a server from nodes alone, without an index: of an agent on Solana."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING, Final
+
+from bilateral.checks.answers import LiveCheck, live_check
+from bilateral.checks.facts import AgentFacts, Facts, Payment, Source, Unknown
+from bilateral.checks.live_files import load_registration
+from bilateral.checks.policy import Policy
+from bilateral.checks.verdicts import AsOf, Code
+from bilateral.core.errors import MalformedIdentifierError
+from bilateral.core.errors.solana import AgentRefusedError
+from bilateral.core.identifiers import AccountId, GlobalAgentId
+from bilateral.core.values.standing import Side
+from bilateral.documents import Loader
+from bilateral.node.running import StepRunner
+from bilateral.node.transport import Transport
+from bilateral.solana.addresses import SATI
+from bilateral.solana.nodes import SolanaNode
+from bilateral.solana.registries import agent_registries
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from bilateral.client import Client
+    from bilateral.solana.registries import SolanaAgent
+
+_RATINGS = "ratings and validations: those on Solana are in events and compressed accounts, which are not read"
+_PAST = "the age of the agent, and earlier owners and wallets: nodes of Solana keep no past state"
+_ANALYSIS = "findings of trust analysis: an index makes them"
+
+_DECLINED: Final = {"authority_mismatch": Code.AUTHORITY_MISMATCH, "malformed_wallet": Code.NO_WALLET}
+"""Refusals that are an answer about the agent, with their reason. Others are errors."""
+
+
+def check_solana_server(  # noqa: PLR0913  # the agent, its node, and what to compare
+    agent_id: str,
+    provider: str,
+    *,
+    pay_to: str | None = None,
+    policy: Policy | None = None,
+    loader: Loader | None = None,
+    clients: Mapping[str, Client] | None = None,
+    request_timeout: float = 30.0,
+) -> LiveCheck:
+    """Answer the question: should I pay this server on Solana?
+
+    Args:
+        agent_id: The server: `solana:<ref>:<mint>` for an agent of SATI, `solana:<ref>:<program>#<agent>` for any.
+        provider: The URL of a node.
+        pay_to: The account that a payment would go to; None to leave out what concerns it.
+        policy: The policy; the default one if left out.
+        loader: Loads registration files.
+        clients: The SDK's clients of EVM chains, by chain (CAIP-2), to prove registrations there.
+        request_timeout: Seconds for one request to the node.
+
+    Raises:
+        MalformedIdentifierError: The agent is malformed.
+        InvalidArgumentError: The address book has no registry on the chain.
+        SolanaError: There is no such agent, or it cannot be checked.
+        BilateralError: The node cannot be reached, or returns an error.
+    """
+    agent = parse_solana_agent(agent_id)
+    policy, chain, refusal = policy or Policy(), agent.registry.chain, None
+    registries = agent_registries(chain)
+    if agent.registry.address not in registries:
+        raise MalformedIdentifierError("an agent on Solana", agent_id, "its registry is not in the address book")
+    transport, read = Transport(provider, request_timeout), None
+    try:
+        read = StepRunner(transport).run(registries[agent.registry.address](SolanaNode(chain), agent.agent))
+    except AgentRefusedError as error:
+        if error.code not in _DECLINED:
+            raise
+        refusal = _DECLINED[error.code], f"{error}."
+    finally:
+        transport.close()
+    payment = None if pay_to is None else Payment(pay_to)
+    return live_check(_facts(agent, read, refusal, payment, loader or Loader(), clients or {}), policy)
+
+
+def _facts(  # noqa: PLR0913, PLR0917  # what was read, and how to read on
+    agent: GlobalAgentId,
+    read: SolanaAgent | None,
+    refusal: tuple[Code, str] | None,
+    payment: Payment | None,
+    loader: Loader,
+    clients: Mapping[str, Client],
+) -> Facts:
+    """Return the facts about an agent that its registry gives or refuses."""
+    facts = Facts(
+        source=Source.SOLANA,
+        side=Side.SERVER,
+        as_of=AsOf(str(agent.registry.chain), None),
+        name=str(agent),
+        refusal=refusal,
+        payment=payment,
+        domains=Unknown(_RATINGS),
+        approvals=Unknown(_PAST),
+        ratings=Unknown(_RATINGS),
+        findings=Unknown(_ANALYSIS),
+        validations=Unknown(_RATINGS),
+        unknown=(_RATINGS, _PAST, _ANALYSIS),
+    )
+    if read is None:
+        return facts
+    account = read.wallet or None
+    return replace(
+        facts,
+        as_of=AsOf(str(agent.registry.chain), read.slot),
+        account=account,
+        agent=AgentFacts(read.holder, account, Unknown(_PAST), read.wallet_source != "metadata"),
+        registration=load_registration(agent, read.uri, loader, clients),
+        details={"holder": read.holder, "wallet_source": read.wallet_source},
+    )
+
+
+def parse_solana_agent(agent_id: str) -> GlobalAgentId:
+    """Return an agent on Solana in either of its forms; without a registry, it is one of SATI.
+
+    Raises:
+        MalformedIdentifierError: The text has neither form, or is on another chain.
+    """
+    if "#" in agent_id:
+        agent = GlobalAgentId.parse(agent_id)
+    else:
+        account = AccountId.parse(agent_id)
+        if account.chain.is_evm:
+            raise MalformedIdentifierError("an agent on Solana", agent_id, f"{account.chain} is not a chain of Solana")
+        agent = GlobalAgentId(AccountId(account.chain, SATI), account.address)
+    if agent.registry.chain.is_evm:
+        raise MalformedIdentifierError("an agent on Solana", agent_id, f"{agent.registry.chain} is not one of Solana")
+    return agent

@@ -1,0 +1,74 @@
+"""The registration file of an agent, loaded for one answer, and the registrations elsewhere that it names."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from bilateral.checks.facts import FileState, Observation, OtherRegistration, RegistrationFacts, Unknown
+from bilateral.core.errors import BilateralError, DocumentError, MalformedDocumentError
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from bilateral.client import Client
+    from bilateral.core.identifiers import GlobalAgentId
+    from bilateral.documents import Loader
+
+
+def load_registration(
+    agent: GlobalAgentId, uri: str, loader: Loader, clients: Mapping[str, Client]
+) -> RegistrationFacts | None:
+    """Load the registration file of an agent; None without a URI.
+
+    Args:
+        uri: The URI of the file.
+        loader: Loads it.
+        clients: The clients of EVM chains, by chain (CAIP-2), to prove the registrations there.
+    """
+    if not uri:
+        return None
+    try:
+        document = loader.load(uri)
+        file = document.registration()
+    except MalformedDocumentError as error:
+        return RegistrationFacts(Observation(0, uri, FileState.MALFORMED, problem=error.reason))
+    except DocumentError as error:
+        return RegistrationFacts(Observation(0, uri, FileState.FAILED, problem=error.reason))
+    observation = Observation(0, uri, FileState.LOADED, document.hash, document.integrity)
+    if file.registration_of(agent) is None:
+        unread = Unknown("the file is not the agent's")
+        names_agents = bool(file.registered_agents())
+        return RegistrationFacts(observation, active=unread, x402_support=unread, names_agents=names_agents)
+    return RegistrationFacts(
+        file=observation,
+        name=file.name,
+        description=file.description,
+        active=file.active,
+        x402_support=file.x402_support,
+        is_confirmed=True,
+        names_agents=True,
+        other_registrations=tuple(
+            _proven(other, agent, clients) for other in file.registered_agents() if other != agent
+        ),
+    )
+
+
+def _proven(other: GlobalAgentId, agent: GlobalAgentId, clients: Mapping[str, Client]) -> OtherRegistration:
+    """Ask the chain of another registration for its file, and look whether it names the agent too.
+
+    The identity registry of a client is the only one that it proves.
+    """
+    client = clients.get(str(other.registry.chain))
+    if client is None:
+        return OtherRegistration(str(other), "claimed", f"no node of {other.registry.chain} was asked")
+    try:
+        if client.get_deployment().agent_registry != other.registry:
+            return OtherRegistration(str(other), "claimed", "the client has another registry there")
+        there = client.load_agent(other.agent_id)
+    except BilateralError as error:
+        return OtherRegistration(str(other), "claimed", f"it cannot be read ({type(error).__name__})")
+    if there.file is None:
+        return OtherRegistration(str(other), "claimed", "its file cannot be loaded")
+    if there.file.registration_of(agent) is None:
+        return OtherRegistration(str(other), "claimed", "its file does not name this agent")
+    return OtherRegistration(str(other), "both_ways")

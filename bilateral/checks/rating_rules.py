@@ -1,0 +1,200 @@
+"""Rules about ratings, trust analysis and validations: each yields the reasons that some facts make."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from decimal import Decimal
+from typing import Final
+
+from bilateral.checks.facts import Facts, Line, RatingFacts, Source, Unknown
+from bilateral.checks.policy import Policy
+from bilateral.checks.rules import Draft, Drafts, number_of
+from bilateral.checks.verdicts import Code, EventEvidence, Severity
+from bilateral.core.values import STANDARD_TAGS
+from bilateral.core.values.decision import Ground, Limit, limit_of
+from bilateral.core.values.feedback import PAID_TAGS
+from bilateral.core.values.standing import Side, Standing, Status
+
+_UNREAD: Final = {
+    Source.NODE: "The ratings could not be read, so none counts.",
+    Source.SOLANA: "No rating counts: ratings on Solana are not read.",
+}
+
+
+@dataclass(frozen=True)
+class Stake:
+    """The money asked for, against the money that it would have cost to fake the ratings.
+
+    Attributes:
+        standing: The standing by a trust analysis; None without one that counts.
+        amount: The money asked for, in units of the payment token; None if it is not known.
+    """
+
+    standing: Standing | None
+    amount: Decimal | None
+    policy: Policy
+
+    @property
+    def deciding(self) -> Standing | None:
+        """The standing, if it decides in place of plain ratings: the policy counts all raters, as an analysis does."""
+        return self.standing if self.policy.counts_all else None
+
+    @property
+    def limit(self) -> Limit | None:
+        """The greatest amount that the standing accepts under the policy; None without a standing."""
+        if self.standing is None:
+            return None
+        minimum = float(self.policy.minimum_rating) if self.policy.counts_all else 0.0
+        trial, share = float(self.policy.first_purchase), float(self.policy.minimum_evidence)
+        return limit_of(self.standing, minimum, trial, share)
+
+    def softened(self, code: Code) -> Severity | None:
+        """Return the severity of a reason that the standing weighs already; None for that of the policy.
+
+        An analysis weighed the raters, and the limit on the amount makes up for those that are few. Reasons are not
+        softened if the policy names them, or does not ask for mere caution by them.
+        """
+        deciding = self.deciding
+        is_vetted = deciding is not None and (self.amount is not None or deciding.status == Status.OK)
+        is_caution = self.policy.severity_of(code) is Severity.CAUTION and code not in self.policy.severities
+        return Severity.NOTE if is_caution and is_vetted else None
+
+
+def findings(facts: Facts, policy: Policy) -> Drafts:
+    """The findings of trust analysis, or that there is no current one.
+
+    The suspicion below that of a flag is a rank and no reason, so it is a figure alone. Findings rank: evidence that
+    suffices to act has the agent held back.
+    """
+    if facts.analysis_lack is not None:
+        yield Draft(Code.NOT_ANALYSED, facts.analysis_lack)
+    if isinstance(facts.findings, Unknown):
+        return
+    is_weighed = facts.standing is not None and facts.standing.status != Status.HELD_BACK
+    weight = Severity.NOTE if is_weighed and Code.FINDING not in policy.severities else None
+    for finding in facts.findings.findings:
+        yield Draft(Code.FINDING, finding.sentence, finding.evidence, finding.severity or weight)
+
+
+def ratings(facts: Facts, policy: Policy) -> Drafts:
+    """The ratings that count. Little evidence is a note for a first purchase."""
+    if facts.agent is None:
+        return
+    if isinstance(facts.ratings, Unknown):
+        yield Draft(Code.NO_RATINGS, _UNREAD[facts.source])
+        return
+    counted, evidence = facts.ratings.counted, facts.ratings.evidence
+    stake = Stake(facts.standing, facts.amount, policy)
+    if counted.own:
+        sentence = f"{number_of(counted.own, 'rating')} came from accounts of the agent's own side, and did not count."
+        yield Draft(Code.OWN_RATINGS, sentence, facts.ratings.own_evidence)
+    rating, bound = counted.rating, counted.lower_bound
+    if rating is None or bound is None:
+        yield _no_ratings(facts.ratings, facts.side, stake)
+        yield from _rating_of_standing(stake, evidence)  # a standing counts ratings under every tag
+        return
+    raters = number_of(counted.raters, "rater")
+    if stake.deciding is not None:
+        yield from _rating_of_standing(stake, evidence)
+    elif counted.is_below(policy.minimum_rating):
+        sentence = f"The rating is {rating} of 100 by {raters}; the policy asks for {policy.minimum_rating}."
+        yield Draft(Code.LOW_RATING, sentence, evidence)
+    elif bound < policy.minimum_rating:
+        sentence = f"The rating is {rating} of 100 by {raters}, but its lower bound is {bound}; the policy asks for "
+        yield Draft(Code.UNCERTAIN_RATING, f"{sentence}{policy.minimum_rating}.", evidence)
+    if counted.raters < policy.minimum_raters:
+        sentence = f"Only {raters} rated the agent; the policy asks for {policy.minimum_raters}."
+        yield Draft(Code.FEW_RATERS, sentence, evidence, stake.softened(Code.FEW_RATERS))
+    if not facts.ratings.is_vetted:
+        sentence = "The policy names nobody whose ratings count, and anybody can make any number of raters."
+        yield Draft(Code.UNVETTED_RATERS, sentence, evidence, stake.softened(Code.UNVETTED_RATERS))
+
+
+def _no_ratings(rated: RatingFacts, side: Side, stake: Stake) -> Draft:
+    left_out = rated.counted.left_out
+    ignored = f" {number_of(left_out, 'rating')} by others did not count." if left_out else ""
+    whose = "no rating by a trusted rater" if rated.is_vetted else "no rating"
+    tag, under, hint = stake.policy.tag, "", ""
+    if side is Side.SERVER and (under_others := _under_other_tags(rated.lines, tag)):
+        under = f" under {tag or 'no tag'}"
+        hint = f" It has {', '.join(under_others)}: name the tag in the policy to count these."
+    sentence = f"The agent has {whose}{under}.{ignored}{hint}"
+    return Draft(Code.NO_RATINGS, sentence, severity=stake.softened(Code.NO_RATINGS))
+
+
+def _under_other_tags(lines: Sequence[Line], tag: str) -> list[str]:
+    """Return the ratings of a server under other tags, in words. Tags in the words of strangers are counted alone."""
+    standard, free = split_lines([line for line in lines if line.side == Side.SERVER and line.tag != tag], tag)
+    words = [
+        f"{number_of(line.count, 'rating')} by {number_of(line.raters, 'rater')} under {line.tag or 'no tag'}"
+        + (f" ({line.rating} of 100)" if line.rating is not None else "")
+        for line in standard
+    ]
+    if free:
+        words.append(f"{number_of(sum(line.count for line in free), 'rating')} under tags of its raters' own")
+    return words
+
+
+def split_lines(lines: Sequence[Line], tag: str) -> tuple[list[Line], list[Line]]:
+    """Return the lines with well-known tags, and those with tags in the words of strangers."""
+    standard = {"", tag, *STANDARD_TAGS, *PAID_TAGS}
+    return [line for line in lines if line.tag in standard], [line for line in lines if line.tag not in standard]
+
+
+def _rating_of_standing(stake: Stake, evidence: tuple[EventEvidence, ...]) -> Drafts:
+    """The rating of a standing that decides. A decline needs a rating that is bad for sure."""
+    standing, limit, policy = stake.deciding, stake.limit, stake.policy
+    if standing is None or limit is None or standing.rating is None:
+        return
+    sentence = f"The rating by the analysis is {standing.rating:.0f} of 100"
+    if limit.ground in (Ground.BAD, Ground.LOW_RATING):
+        is_doubtful = limit.ground is Ground.LOW_RATING and Code.LOW_RATING not in policy.severities
+        sentence = f"{sentence}, and at most {standing.upper:.0f}; the policy asks for {policy.minimum_rating}."
+        yield Draft(Code.LOW_RATING, sentence, evidence, Severity.CAUTION if is_doubtful else None)
+    elif standing.lower < policy.minimum_rating:
+        bound = f"{standing.lower:.0f}; the policy asks for {policy.minimum_rating}."
+        sentence = f"{sentence}, but its lower bound is {bound}"
+        yield Draft(Code.UNCERTAIN_RATING, sentence, evidence, stake.softened(Code.UNCERTAIN_RATING))
+
+
+def standing(facts: Facts, policy: Policy) -> Drafts:
+    """The standing by a trust analysis, and the stake."""
+    stake = Stake(facts.standing, facts.amount, policy)
+    limit, amount = stake.limit, facts.amount
+    if facts.standing is None or limit is None:
+        return
+    is_tried = amount is not None and amount <= limit.amount
+    if limit.ground is Ground.HELD_BACK:
+        why = ", ".join(reason.code.replace("_", " ") for reason in facts.standing.reasons[:2])
+        yield Draft(Code.HELD_BACK, f"The analysis holds the agent back: its ratings were made up ({why}).")
+    elif limit.ground is Ground.CONTESTED:
+        severity = Severity.NOTE if is_tried and Code.CONTESTED not in policy.severities else None
+        sentence = "The agent's own acts tie it to false ratings, which is not proven."
+        yield Draft(Code.CONTESTED, sentence, severity=severity)
+    elif limit.ground is Ground.SHARED_TRIAL and not is_tried:
+        sentence = "The agent is new, and another new agent with the same source of funds is tried first."
+        yield Draft(Code.STAKE_ABOVE_EVIDENCE, sentence)
+    elif limit.ground is Ground.EVIDENCE and amount is not None and not is_tried:
+        cost = cents(facts.standing.evidence_cost)
+        sentence = f"The payment is {amount}. Faking the ratings would have cost {cost}, enough for {limit.amount:.2f}."
+        yield Draft(Code.STAKE_ABOVE_EVIDENCE, sentence)
+
+
+def cents(amount: float) -> Decimal:
+    """Return an amount of money in hundredths of its unit."""
+    return Decimal(str(round(amount, 6))).quantize(Decimal("0.01"))
+
+
+def validations(facts: Facts, policy: Policy) -> Drafts:
+    """The validations of a server's work."""
+    answers, least = facts.validations, policy.minimum_validations
+    if isinstance(answers, Unknown):
+        return
+    if answers.count < least:
+        sentence = f"{answers.count} validations count; the policy asks for {least}."
+        yield Draft(Code.TOO_FEW_VALIDATIONS, sentence, answers.evidence)
+    if answers.mean is not None and (policy.validators or least) and answers.mean < policy.minimum_validation:
+        minimum = f"the policy asks for {policy.minimum_validation}."
+        sentence = f"Validators answered {answers.mean} of 100 on average; {minimum}"
+        yield Draft(Code.LOW_VALIDATION, sentence, answers.evidence)

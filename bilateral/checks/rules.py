@@ -1,0 +1,324 @@
+"""Rules about agents and clients: each yields the reasons that some facts make. `rating_rules` has those of ratings."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from typing import Final, TypeAlias
+
+from bilateral.checks.facts import Change, Domain, Facts, FileState, Observation, Source, Unknown
+from bilateral.checks.policy import Policy
+from bilateral.checks.verdicts import DAY, Code, EventEvidence, Severity
+
+_MOST_REVIEWERS: Final = 10
+"""Reviewers that an answer names: a reader follows no more."""
+
+_MOST_CLAIMS: Final = 5
+"""Claims of Solana that an index's answer lists."""
+
+_EXAMPLES: Final = 3  # enough to follow a reason
+_FEW_FEEDBACKS: Final = 5
+"""The number of feedbacks from which a client is judged by what it gave."""
+
+_HASH_PROBLEMS: Final = frozenset({"hash_mismatch", "cid_mismatch"})
+
+
+@dataclass(frozen=True)
+class Draft:
+    """A reason before the policy weighs it.
+
+    Attributes:
+        sentence: Its sentence, without words of strangers.
+        evidence: The events and files that it rests on; None is left out.
+        severity: Its severity; None for that of the policy.
+    """
+
+    code: Code
+    sentence: str
+    evidence: tuple[EventEvidence | Observation | None, ...] = ()
+    severity: Severity | None = None
+
+
+Drafts: TypeAlias = Iterator[Draft]
+Rule: TypeAlias = Callable[[Facts, Policy], Drafts]
+
+
+def refusal(facts: Facts, _: Policy) -> Drafts:
+    """The registry disowns the agent."""
+    if facts.refusal is not None:
+        yield Draft(*facts.refusal)
+
+
+def wallet(facts: Facts, _: Policy) -> Drafts:
+    """The account that a payment goes to."""
+    agent, payment, is_solana = facts.agent, facts.payment, facts.source is Source.SOLANA
+    if agent is None:
+        return
+    if agent.wallet is None:
+        where = " on this chain" if is_solana else ""
+        sentence = f"The agent has no wallet{where}, so no payment can be for it."
+        yield Draft(Code.NO_WALLET, sentence, (agent.wallet_event,))
+    elif payment is not None and payment.pay_to != agent.wallet:
+        whose = "the wallet" if is_solana else "the agent's wallet"
+        sentence = f"The payment would go to {payment.pay_to[:64]}; {whose} is {agent.wallet}."
+        yield Draft(Code.PAY_TO_DIFFERS, sentence, (agent.wallet_event or agent.registered,))
+    if agent.wallet is not None and not agent.is_wallet_proven:
+        yield Draft(Code.WALLET_UNPROVEN, "The holder names the wallet, and nobody proved that its key agreed.")
+
+
+def payment_chain(facts: Facts, _: Policy) -> Drafts:
+    """The chain that a payment is on."""
+    agent, payment, chain = facts.agent, facts.payment, facts.as_of.chain
+    if agent is not None and payment is not None and payment.chain_id not in (None, chain):
+        yield Draft(
+            Code.OTHER_CHAIN,
+            f"The payment is on chain {payment.chain_id}, and the wallet was proven on chain {chain} only. "
+            "A contract may have the same address for another owner there.",
+            (agent.wallet_event or agent.registered,),
+        )
+
+
+def age(facts: Facts, policy: Policy) -> Drafts:
+    """The age of an agent."""
+    agent, minimum = facts.agent, days(policy.minimum_age_days)
+    if agent is None:
+        return
+    if not isinstance(agent.age_days, Unknown):
+        if agent.age_days < policy.minimum_age_days:
+            sentence = f"The agent is {days(agent.age_days)} old; the policy asks for {minimum}."
+            yield Draft(Code.TOO_YOUNG, sentence, (agent.registered,))
+    elif agent.existed is False:
+        yield Draft(Code.TOO_YOUNG, f"The agent did not exist {minimum} ago, as the policy asks.")
+    elif isinstance(agent.existed, Unknown):
+        yield Draft(Code.TOO_YOUNG, f"Nothing shows that the agent is {minimum} old, as the policy asks.")
+
+
+def wallet_change(facts: Facts, policy: Policy) -> Drafts:
+    """A recent change of the wallet."""
+    agent = facts.agent
+    if agent is not None and (change := _recent(agent.wallet_change, policy)) is not None:
+        sentence = f"The agent's wallet changed {_when(change, policy)}, to {agent.wallet}."
+        yield Draft(Code.WALLET_CHANGED, sentence, (change.event,))
+
+
+def owner_change(facts: Facts, policy: Policy) -> Drafts:
+    """A recent change of the owner."""
+    agent = facts.agent
+    if agent is not None and (change := _recent(agent.owner_change, policy)) is not None:
+        sentence = f"The agent was handed over {_when(change, policy)}, to {agent.owner}. "
+        yield Draft(Code.OWNER_CHANGED, f"{sentence}Its earlier ratings are those of another owner.", (change.event,))
+
+
+def _recent(change: Change | Unknown | None, policy: Policy) -> Change | None:
+    if change is None or isinstance(change, Unknown):
+        return None
+    is_recent = change.seconds is None or change.seconds < policy.recent_days * DAY
+    return change if is_recent else None
+
+
+def _when(change: Change, policy: Policy) -> str:
+    if change.seconds is None:
+        return f"in the last {days(policy.recent_days)}"
+    return f"{days(max(0, change.seconds) // DAY)} ago"
+
+
+def file_state(facts: Facts, _: Policy) -> Drafts:
+    """Whether there is a registration file, and whether it could be read."""
+    if facts.registration is None:
+        yield Draft(Code.NO_FILE, "The agent names no registration file.", (facts.uri_event,))
+        return
+    file, evidence = facts.registration.file, _file_evidence(facts)
+    if file.state is FileState.WAITING:
+        sentence = "The index had not fetched the registration file by the block."
+        yield Draft(Code.FILE_NOT_LOADED, sentence, (facts.uri_event,))
+    elif file.problem in _HASH_PROBLEMS:
+        sentence = "The registration file has another hash than it must have."
+        yield Draft(Code.FILE_HASH_DIFFERS, sentence, evidence)
+    elif file.state is FileState.MALFORMED:
+        yield Draft(Code.FILE_MALFORMED, "The registration file is not a registration file.", evidence)
+    elif file.problem is not None:
+        when = " last time" if facts.source is Source.INDEX else ""
+        yield Draft(Code.FILE_UNREACHABLE, f"The registration file could not be fetched{when}.", evidence)
+
+
+def _file_evidence(facts: Facts) -> tuple[Observation, ...]:
+    """Return the registration file, if it was loaded by an index: only its files have numbers in the answer."""
+    return () if facts.registration is None or facts.source is not Source.INDEX else (facts.registration.file,)
+
+
+def confirmation(facts: Facts, _: Policy) -> Drafts:
+    """Whether the registration file names the agent in return."""
+    registration, evidence = facts.registration, _file_evidence(facts)
+    if registration is None or registration.file.state is not FileState.LOADED or registration.is_confirmed:
+        return
+    if registration.names_agents:
+        sentence = "The registration file names other agents, and not this one."
+        yield Draft(Code.FILE_OF_OTHER_AGENT, sentence, evidence)
+    else:
+        sentence = "The registration file does not name the agent in return."
+        yield Draft(Code.FILE_UNCONFIRMED, sentence, evidence)
+
+
+def protection(facts: Facts, _: Policy) -> Drafts:
+    """Whether the server of the registration file can change it."""
+    registration = facts.registration
+    if registration is not None and registration.file.state is FileState.LOADED and registration.file.integrity is None:
+        sentence = "The registration file has no hash: its server can change it."
+        yield Draft(Code.FILE_UNPROTECTED, sentence, _file_evidence(facts))
+
+
+def activity(facts: Facts, _: Policy) -> Drafts:
+    """Whether the agent is in use."""
+    if facts.registration is not None and facts.registration.active is False:
+        sentence = "The registration file says that the agent is not in use."
+        yield Draft(Code.INACTIVE, sentence, _file_evidence(facts))
+
+
+def offer(facts: Facts, _: Policy) -> Drafts:
+    """Whether the agent takes the payment."""
+    registration = facts.registration
+    if facts.payment is None or registration is None or registration.file.state is not FileState.LOADED:
+        return
+    if registration.x402_support is not True and not isinstance(registration.x402_support, Unknown):
+        sentence = "The registration file does not say that the agent takes x402 payments."
+        yield Draft(Code.PAYMENT_NOT_OFFERED, sentence, _file_evidence(facts))
+
+
+def other_registrations(facts: Facts, _: Policy) -> Drafts:
+    """The agent's registrations in other registries. An index lists those on Solana."""
+    if facts.registration is None:
+        return
+    is_index, evidence = facts.source is Source.INDEX, _file_evidence(facts)
+    listed = facts.registration.other_registrations
+    for other in listed[:_MOST_CLAIMS] if is_index else listed:
+        if other.proof == "both_ways":
+            where = " on Solana" if is_index else ""
+            sentence = f"The agent is also {other.agent}{where}: both files name each other."
+            yield Draft(Code.ALSO_PROVEN, sentence, evidence)
+        elif is_index:
+            sentence = f"The agent claims to be {other.agent} on Solana too, {other.problem}."
+            yield Draft(Code.ALSO_CLAIMED, sentence, evidence)
+        else:
+            yield Draft(Code.ALSO_CLAIMED, f"The agent claims to be {other.agent} too: {other.problem}.")
+
+
+def domains(facts: Facts, policy: Policy) -> Drafts:
+    """The agent's domains. A domain whose file was not read is never proven."""
+    if isinstance(facts.domains, Unknown):
+        return
+    file = None if facts.registration is None else facts.registration.file
+    if not facts.domains.is_host:
+        sentence = "The agent is registered under a domain that is not the name of a host."
+        yield Draft(Code.DOMAIN_UNPROVEN, sentence, (facts.domains.event,))
+    elif not facts.domains.domains and policy.require_domain:
+        yield Draft(Code.DOMAIN_UNPROVEN, "No https domain of the agent is known.", (file,))
+    for number, domain in enumerate(facts.domains.domains, 1):
+        yield _of_domain(domain, number, (domain.file or file,))
+
+
+def _of_domain(domain: Domain, number: int, evidence: tuple[Observation | None]) -> Draft:
+    """Return the reason that a domain makes. Its host may be a sentence, so reasons name it by its number."""
+    where = f"{'The agent is registered under' if domain.is_registered else 'A service is at'} domain {number}"
+    if domain.is_proven:
+        return Draft(Code.DOMAIN_PROVEN, f"Domain {number} names the agent.", evidence)
+    if domain.is_denied:
+        sentence = f"{where}, and this domain names other agents, but not this one."
+        return Draft(Code.DOMAIN_DENIED, sentence, evidence)
+    if domain.is_read:
+        return Draft(Code.DOMAIN_UNPROVEN, f"{where}, and this domain does not name the agent.", evidence)
+    sentence = f"{where}. This is not checked: the index has not read the domain's file."
+    return Draft(Code.DOMAIN_UNPROVEN, sentence, evidence)
+
+
+def approvals(facts: Facts, _: Policy) -> Drafts:
+    """The accounts that the owner approved.
+
+    An approved account cannot give feedback, so an approval can suppress a review (docs/security.md).
+    """
+    if isinstance(facts.approvals, Unknown):
+        return
+    reviewers = [approval for approval in facts.approvals if approval.is_reviewer]
+    for approval in reviewers[:_MOST_REVIEWERS]:
+        yield Draft(
+            Code.REVIEWER_APPROVED,
+            f"The owner approved {approval.account}, which reviews agents. An approved account cannot review this one.",
+            (approval.event,),
+        )
+    if more := reviewers[_MOST_REVIEWERS:]:
+        sentence = f"The owner approved {number_of(len(more), 'more account')} that review agents."
+        yield Draft(Code.REVIEWER_APPROVED, sentence, tuple(approval.event for approval in more[:_EXAMPLES]))
+    if facts.approvals:
+        sentence = f"The owner approved {number_of(len(facts.approvals), 'account')} that never owned the agent."
+        yield Draft(Code.STRANGER_APPROVED, sentence, tuple(approval.event for approval in facts.approvals[:_EXAMPLES]))
+
+
+def missing_agent(facts: Facts, _: Policy) -> Drafts:
+    """A client without an agent."""
+    if facts.agent is None:
+        yield Draft(Code.NO_AGENT, f"The account {facts.account} has no agent, so servers cannot rate it.")
+
+
+def rating_by_asker(facts: Facts, policy: Policy) -> Drafts:
+    """The rating of a client by the server that asks."""
+    by_us = None if facts.client is None else facts.client.rating_by_asker
+    if by_us is None:
+        return
+    sentence = f"Your rating of the client is {by_us.rating}"
+    if by_us.rating < policy.minimum_rating:
+        sentence = f"{sentence}; the policy asks for {policy.minimum_rating}."
+        yield Draft(Code.LOW_RATING_BY_US, sentence, (by_us.event,))
+    else:
+        yield Draft(Code.RATED_BY_US, f"{sentence}.", (by_us.event,))
+
+
+def relation(facts: Facts, _: Policy) -> Drafts:
+    """Whether the client and the server that asks are or were of one side."""
+    if facts.client is not None and facts.client.shared_account is not None:
+        sentence = f"The client and the server have or had the account {facts.client.shared_account} in common."
+        yield Draft(Code.RELATED, sentence, facts.client.shared_events)
+
+
+def account_age(facts: Facts, policy: Policy) -> Drafts:
+    """The age of an account without an agent."""
+    account = None if facts.client is None else facts.client.account_age
+    if account is not None and (account.days or 0) < policy.minimum_age_days:
+        since = "was never seen" if account.days is None else f"was first seen {days(account.days)} ago"
+        sentence = f"The account {since}; the policy asks for {days(policy.minimum_age_days)}."
+        yield Draft(Code.TOO_YOUNG, sentence, (account.event,))
+
+
+def feedback(facts: Facts, _: Policy) -> Drafts:
+    """The feedback that a client gave."""
+    if facts.client is None or facts.client.feedback.scaled_agents < _FEW_FEEDBACKS:
+        return
+    summary = facts.client.feedback
+    for code, count, value in (
+        (Code.ONLY_LOWEST, summary.lowest, "lowest"),
+        (Code.ONLY_HIGHEST, summary.highest, "highest"),
+    ):
+        if count == summary.scaled:
+            sentence = f"All {summary.scaled} feedbacks that the client gave have the {value} value."
+            yield Draft(code, sentence, summary.evidence)
+
+
+def buyer(facts: Facts, policy: Policy) -> Drafts:
+    """The buyer's record and its proven tier."""
+    if facts.client is None:
+        return
+    record, proof, minimum = facts.client.record, facts.client.tier_proof, policy.minimum_buyer_score
+    if proof is not None:
+        sentence = "The buyer behind the account proved privately, for day "
+        yield Draft(Code.TIER_PROVEN, f"{sentence}{proof.epoch}, that it is at least {proof.tier}.")
+    if record is not None and minimum is not None and record.score < minimum:
+        sentence = f"The buyer's score is {record.score}; the policy asks for {minimum}."
+        yield Draft(Code.LOW_BUYER_SCORE, sentence, record.evidence)
+
+
+def days(count: int) -> str:
+    """Return a number of days in words."""
+    return number_of(count, "day")
+
+
+def number_of(count: int, noun: str) -> str:
+    """Return a number of things in words."""
+    return f"{count} {noun}" if count == 1 else f"{count} {noun}s"
