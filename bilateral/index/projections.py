@@ -5,22 +5,19 @@ A projection imports only those before it. Search is no projection: it indexes t
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final
+from collections.abc import Sequence
+from typing import Final
+
+from sqlalchemy import Table
 
 from bilateral.index.agents.projection import Agents
 from bilateral.index.changes.projection import Changes
 from bilateral.index.files.projection import Files
+from bilateral.index.log.projection import Projection
 from bilateral.index.log.tables import LOG_TABLES, is_partitioned
 from bilateral.index.payments.projection import Payments
 from bilateral.index.ratings.projection import Ratings
 from bilateral.index.standing.projection import Standing
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from sqlalchemy import Table
-
-    from bilateral.index.log.projection import Projection
 
 PROJECTIONS: Final[Sequence[Projection]] = (Changes(), Agents(), Files(), Ratings(), Payments(), Standing())
 

@@ -8,10 +8,11 @@ the agents that it touches anew.
 from __future__ import annotations
 
 from collections import defaultdict
+from collections.abc import Iterable, Mapping
 from itertools import chain as joined
-from typing import TYPE_CHECKING, Any, Final, TypeAlias
+from typing import Any, Final, TypeAlias
 
-from sqlalchemy import Table, delete, func, select
+from sqlalchemy import Connection, Table, delete, func, select
 
 from bilateral.core.contracts import Registry
 from bilateral.core.events import Approval, FeedbackRevoked, NewFeedback, PrimaryAgentSet
@@ -19,17 +20,9 @@ from bilateral.index.agents import tables as agent_tables
 from bilateral.index.agents.states import IDENTITY_EVENTS
 from bilateral.index.agents.tables import agent_activity
 from bilateral.index.log import tables as schema
+from bilateral.index.log.batches import EventRows
 from bilateral.index.log.row_changes import Writes
-from bilateral.index.log.rows import key_columns, picker
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
-
-    from sqlalchemy import Connection
-
-    from bilateral.index.log.batches import EventRows
-    from bilateral.index.log.rows import Row, Rows
-
+from bilateral.index.log.rows import Row, Rows, key_columns, picker
 
 AgentPlace: TypeAlias = tuple[str, int]
 """An agent of a chain: the address of its identity registry, and its id."""

@@ -3,19 +3,15 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
-from sqlalchemy import select
+from sqlalchemy import Connection, select
 
 from bilateral.core.events import AgentUpdated, MetadataSet, Transfer, URIUpdated
 from bilateral.core.identifiers import checksummed
 from bilateral.index.log import tables as schema
 from bilateral.index.log.unindexed import newest_first
-
-if TYPE_CHECKING:
-    from sqlalchemy import Connection
-
-    from bilateral.index.reading.registries import AgentKey
+from bilateral.index.reading.registries import AgentKey
 
 _WALLET: Final = "agentWallet"
 _ADDRESS_BYTES: Final = 20  # of an account of Ethereum

@@ -3,15 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
-from sqlalchemy import select, union
+from sqlalchemy import Connection, select, union
 
 from bilateral.core.identifiers import global_agent_id
 from bilateral.index.agents import tables as agent_tables
-
-if TYPE_CHECKING:
-    from sqlalchemy import Connection
 
 MAX_AGENTS: Final = 200
 """The largest number of agents of an account in one answer."""

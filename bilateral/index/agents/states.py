@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterable, Mapping
 from itertools import groupby
 from operator import itemgetter
-from typing import TYPE_CHECKING, Any, Final, TypeAlias
+from typing import Any, Final, TypeAlias
 
 from bilateral.core.events import (
     AgentRegistered,
     AgentStates,
     AgentUpdated,
+    Event,
     MetadataSet,
     PrimaryAgentSet,
     Registered,
@@ -19,16 +21,10 @@ from bilateral.core.events import (
 from bilateral.core.events.agents import ADDRESS_BYTES, WALLET_KEY, address_of_bytes
 from bilateral.index.agents import tables as agent_tables
 from bilateral.index.log import tables as schema
+from bilateral.index.log.batches import EventRows
 from bilateral.index.log.journal import DerivedTable, Journal
-from bilateral.index.log.rows import picker
+from bilateral.index.log.rows import Row, Rows, picker
 from bilateral.index.log.text import key_text
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Mapping
-
-    from bilateral.core.events import Event
-    from bilateral.index.log.batches import EventRows
-    from bilateral.index.log.rows import Row, Rows
 
 _Change: TypeAlias = tuple[int, int, type["Event"], "Row"]
 """Block, log index, event and row of an event that changes an agent."""

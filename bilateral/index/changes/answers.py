@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
 from bilateral.core.events import (
     AgentUpdated,
     ClientRated,
+    Event,
     FeedbackRevoked,
     MetadataSet,
     NewAuthorizedFeedback,
@@ -23,13 +25,8 @@ from bilateral.core.events import (
 )
 from bilateral.core.identifiers import checksummed, global_agent_id
 from bilateral.index.changes.tables import EVENT_KINDS, MOST_TEXT, ChangeKind
+from bilateral.index.reading.registries import Registries
 from bilateral.index.reading.values import exact, hexadecimal, short_text
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
-
-    from bilateral.core.events import Event
-    from bilateral.index.reading.registries import Registries
 
 Detail = str | int | bool | None
 """A value of a change. Integers that may exceed 53 bits are text."""

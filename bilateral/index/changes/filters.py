@@ -2,19 +2,14 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Iterable
 
 from bilateral.core.errors import InvalidArgumentError
 from bilateral.core.identifiers import checksummed
 from bilateral.core.text import quoted
 from bilateral.index.changes.queries import FeedFilter
 from bilateral.index.changes.tables import ChangeKind
-from bilateral.index.reading.registries import agent_key
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable
-
-    from bilateral.index.reading.registries import Registries
+from bilateral.index.reading.registries import Registries, agent_key
 
 
 def parse_filter(

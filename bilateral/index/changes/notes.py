@@ -4,24 +4,14 @@ from __future__ import annotations
 
 import json
 import time
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
-from sqlalchemy import func, insert, select
+from sqlalchemy import Connection, func, insert, select
 
-from bilateral.index.changes.tables import (
-    StepKind,
-    change_note,
-    change_step,
-)
+from bilateral.index.changes.tables import ChangeKind, StepKind, change_note, change_step
 from bilateral.index.log.locks import number_steps
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
-
-    from sqlalchemy import Connection
-
-    from bilateral.index.changes.tables import ChangeKind
 
 _AT_ONCE: Final = 5_000  # rows of an insert: some megabytes of Python objects
 

@@ -7,30 +7,17 @@ reader that has seen a step has seen all steps before it.
 from __future__ import annotations
 
 from bisect import bisect_right
-from typing import TYPE_CHECKING, Final
+from collections.abc import Iterator
+from typing import Final
 
-from sqlalchemy import Text, func, select, update
+from sqlalchemy import Connection, Table, Text, func, select, update
 
 from bilateral.index.changes.notes import _add
-from bilateral.index.changes.tables import (
-    EVENT_KINDS,
-    MOST_TEXT,
-    WALLET_KEY,
-    StepKind,
-    change_step,
-    removed_change,
-)
+from bilateral.index.changes.tables import EVENT_KINDS, MOST_TEXT, WALLET_KEY, StepKind, change_step, removed_change
 from bilateral.index.log.history import stored_batches
 from bilateral.index.log.packed_rows import packed
 from bilateral.index.log.projection import Append, Projection, Removal
-from bilateral.index.log.rows import rows_of
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    from sqlalchemy import Connection, Table
-
-    from bilateral.index.log.rows import Row
+from bilateral.index.log.rows import Row, rows_of
 
 PRUNED_STEP: Final = 0
 """The step that stands for one that was pruned, in the id of a change that is retracted later."""

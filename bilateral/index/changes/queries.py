@@ -9,34 +9,27 @@ from __future__ import annotations
 import re
 from bisect import bisect_right
 from collections import defaultdict
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
-from sqlalchemy import Text, func, select, tuple_
+from sqlalchemy import Connection, Table, Text, func, select, tuple_
 
 from bilateral.core.errors import InvalidArgumentError
-from bilateral.index.changes.answers import FeedChange, raw_change, raw_note, shown_agent
+from bilateral.index.changes.answers import FeedChange, RawChange, raw_change, raw_note, shown_agent
 from bilateral.index.changes.tables import (
     EVENT_KINDS,
     MOST_TEXT,
     TABLES_BY_NAME,
     WALLET_KEY,
+    ChangeKind,
     StepKind,
     change_note,
     change_step,
     removed_change,
 )
 from bilateral.index.log.packed_rows import unpacked
-from bilateral.index.reading.registries import read_registries
-
-if TYPE_CHECKING:
-    from collections.abc import Collection, Iterator, Sequence
-
-    from sqlalchemy import Connection, Table
-
-    from bilateral.index.changes.answers import RawChange
-    from bilateral.index.changes.tables import ChangeKind
-    from bilateral.index.reading.registries import AgentKey, Registries
+from bilateral.index.reading.registries import AgentKey, Registries, read_registries
 
 AT_ONCE: Final = 1_000
 """The changes that one read looks at, so that a filter that nothing passes takes no longer than another."""

@@ -7,8 +7,9 @@ reader gets the same changes in the same order, whenever it reads a step.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from enum import StrEnum
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 from sqlalchemy import (
     BigInteger,
@@ -26,6 +27,7 @@ from sqlalchemy import (
 from bilateral.core.events import (
     AgentUpdated,
     ClientRated,
+    Event,
     FeedbackRevoked,
     MetadataSet,
     NewAuthorizedFeedback,
@@ -40,11 +42,6 @@ from bilateral.core.events import (
 )
 from bilateral.index.log.columns import ADDRESS, WideInteger
 from bilateral.index.log.tables import EVENT_TABLES
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
-
-    from bilateral.core.events import Event
 
 MOST_TEXT: Final = 1_000
 """The characters of a text that a change shows. One more is kept, which tells that there are more."""

@@ -4,21 +4,17 @@ from __future__ import annotations
 
 import secrets
 import time
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
-from sqlalchemy import case, delete, func, insert, or_, select, update
+from sqlalchemy import Connection, case, delete, func, insert, or_, select, update
 
 from bilateral.core.errors import InvalidArgumentError
 from bilateral.core.text import quoted
 from bilateral.index.changes.webhook_tables import webhook, webhook_lease
 from bilateral.index.log.dialects import dialect_of
 from bilateral.index.log.rows import rows_of
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from sqlalchemy import Connection
 
 MOST_OF_OWNER: Final = 20
 """Subscriptions of one owner. Each costs a read a step of the feed, and attempts while its receiver is away."""

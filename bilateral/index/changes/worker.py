@@ -3,19 +3,15 @@
 from __future__ import annotations
 
 import logging
+import threading
 import time
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
-from sqlalchemy import delete, func, select, tuple_
+from sqlalchemy import Connection, Engine, delete, func, select, tuple_
 from sqlalchemy.exc import DBAPIError
 
 from bilateral.index.changes.tables import change_note, change_step, removed_change
-
-if TYPE_CHECKING:
-    import threading
-
-    from sqlalchemy import Connection, Engine
 
 _AT_ONCE: Final = 1_000
 """Steps of one transaction: the follower waits for it on SQLite, and it takes milliseconds."""

@@ -7,9 +7,9 @@ from __future__ import annotations
 
 import re
 from contextlib import suppress
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
-from sqlalchemy import delete, insert, literal, null, select, union_all
+from sqlalchemy import ColumnElement, Connection, Row, delete, insert, literal, null, select, union_all
 
 from bilateral.core.errors import MalformedIdentifierError
 from bilateral.core.events import NewAuthorizedFeedback, NewFeedback
@@ -21,9 +21,6 @@ from bilateral.index.files import tables as files
 from bilateral.index.files.tables import Kind, State, payment_claim
 from bilateral.index.log import tables as schema
 from bilateral.index.log.text import key_text, padded_text
-
-if TYPE_CHECKING:
-    from sqlalchemy import ColumnElement, Connection, Row
 
 _TRANSACTION: Final = re.compile(r"0x[0-9a-fA-F]{64}")
 _ADDRESS: Final = re.compile(r"0x[0-9a-fA-F]{40}")

@@ -2,23 +2,18 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Final
+from collections.abc import Iterable, Sequence
+from typing import Any, Final
 
-from sqlalchemy import and_, bindparam, delete, exists, insert, or_, select
+from sqlalchemy import Connection, and_, bindparam, delete, exists, insert, or_, select
 
 from bilateral.core.events import Transfer, URIUpdated
 from bilateral.index.agents import tables as agent_tables
 from bilateral.index.files import tables as files
 from bilateral.index.files.tables import Kind, agent_file
 from bilateral.index.log import tables as schema
+from bilateral.index.log.batches import EventRows
 from bilateral.index.log.rows import picker
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
-
-    from sqlalchemy import Connection
-
-    from bilateral.index.log.batches import EventRows
 
 AgentPlace = tuple[str, int]
 """An agent of a chain: the address of its identity registry, and its id."""

@@ -2,17 +2,13 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from collections.abc import Iterable
+from typing import Any
 
 from bilateral.index.files import tables as schema
 from bilateral.index.files.hosts import well_known_uri
-from bilateral.index.files.loading import Loaded, host_of_file
+from bilateral.index.files.loading import Loaded, Outcome, host_of_file
 from bilateral.index.files.tables import Kind, State
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable
-
-    from bilateral.index.files.loading import Outcome
 
 
 def domain_files(outcomes: Iterable[tuple[Kind, Outcome]], now: float) -> list[dict[str, Any]]:

@@ -3,15 +3,13 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable, Mapping
 from hashlib import sha256
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
 from bilateral.core.errors import UnsupportedUriError
 from bilateral.documents.http import host_of
 from bilateral.index.files.tables import Kind
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
 
 MOST_HOSTS: Final = 3
 """Hosts of one registration file whose files are fetched: a file must not send this program to hundreds of servers."""

@@ -6,9 +6,9 @@ Agents on Solana are known from files alone. `bilateral index prove-claims` asks
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
-from sqlalchemy import and_, exists, select
+from sqlalchemy import Connection, Select, and_, exists, select
 
 from bilateral.core.contracts.records import solana_book
 from bilateral.core.errors import MalformedIdentifierError
@@ -17,12 +17,8 @@ from bilateral.core.identifiers.caip import base58_text
 from bilateral.index.agents import tables as agent_tables
 from bilateral.index.files import tables as files
 from bilateral.index.files.tables import State, agent_file
+from bilateral.index.reading.registries import AgentKey
 from bilateral.index.reading.values import Wide
-
-if TYPE_CHECKING:
-    from sqlalchemy import Connection, Select
-
-    from bilateral.index.reading.registries import AgentKey
 
 _MOST: Final = 20  # claims of one file, which strangers write
 _CHAIN_BITS: Final = 63

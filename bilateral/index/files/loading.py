@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import logging
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Final, TypeAlias
+from typing import Final, TypeAlias
 
 from bilateral.core.errors import (
+    BilateralError,
     DocumentError,
     DocumentTimeoutError,
     DocumentTooLargeError,
@@ -17,16 +18,11 @@ from bilateral.core.errors import (
     UnreachableDocumentError,
     UnsupportedUriError,
 )
-from bilateral.documents import document_hash, verify_hash
+from bilateral.documents import Document, Loader, Validators, document_hash, verify_hash
 from bilateral.documents.http import host_of
 from bilateral.documents.loader import scheme_of
-from bilateral.index.files.reading import read_content
-
-if TYPE_CHECKING:
-    from bilateral.core.errors import BilateralError
-    from bilateral.documents import Document, Loader, Validators
-    from bilateral.index.files.reading import ReadRows
-    from bilateral.index.files.tables import Kind
+from bilateral.index.files.reading import ReadRows, read_content
+from bilateral.index.files.tables import Kind
 
 _LOGGER: Final = logging.getLogger("bilateral.index")
 

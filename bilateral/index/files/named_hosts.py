@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
-from sqlalchemy import and_, column, select, table
+from sqlalchemy import ColumnClause, Connection, and_, column, select, table
 
 from bilateral.core.errors import InvalidArgumentError
 from bilateral.core.identifiers import global_agent_id
@@ -14,9 +14,6 @@ from bilateral.index.agents import tables as agent_tables
 from bilateral.index.files import tables as files
 from bilateral.index.files.hosts import file_id_of, secure_host, well_known_uri
 from bilateral.index.files.tables import Kind
-
-if TYPE_CHECKING:
-    from sqlalchemy import ColumnClause, Connection
 
 MAX_SERVICES: Final = 200
 """The largest number of services in one answer."""

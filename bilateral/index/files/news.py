@@ -3,16 +3,13 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
-from sqlalchemy import func, select
+from sqlalchemy import Connection, func, select
 
 from bilateral.index.changes.notes import Note, add_notes
 from bilateral.index.changes.tables import MOST_TEXT, ChangeKind
 from bilateral.index.files import tables as schema
-
-if TYPE_CHECKING:
-    from sqlalchemy import Connection
 
 MOST_AGENTS: Final = 1_000
 """The agents of one file that learn of its change. A stranger may name one file for any number of agents."""

@@ -6,9 +6,10 @@ of a file's state is kept beside the block at which the index stood. Contents ar
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Final
+from collections.abc import Collection
+from typing import Any, Final
 
-from sqlalchemy import and_, case, exists, func, insert, literal_column, or_, select, update
+from sqlalchemy import Connection, and_, case, exists, func, insert, literal_column, or_, select, update
 
 from bilateral.index.files import tables as schema
 from bilateral.index.files.news import tell_sights
@@ -17,11 +18,6 @@ from bilateral.index.log.lists import in_parts
 from bilateral.index.log.locks import hold_cursors, number_sights
 from bilateral.index.log.tables import chain
 from bilateral.index.log.unindexed import unindexed
-
-if TYPE_CHECKING:
-    from collections.abc import Collection
-
-    from sqlalchemy import Connection
 
 _STATE: Final = ("state", "content_hash", "integrity", "reason")
 _COLUMNS: Final = ("chain_id", "file_id", "seen_block", *_STATE)

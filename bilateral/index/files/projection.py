@@ -3,30 +3,19 @@
 from __future__ import annotations
 
 import time
-from typing import TYPE_CHECKING, Final
+from collections.abc import Iterator, Mapping
+from typing import Final
 
-from sqlalchemy import case, delete, exists, func, select, update
+from sqlalchemy import Connection, Engine, case, delete, exists, func, select, update
 
 from bilateral.index.files import tables as schema
 from bilateral.index.files.claims import find_payments_of_chain, forget_payments
 from bilateral.index.files.current import find_files, forget_files, left_files, left_files_after
 from bilateral.index.files.observations import move_sights
-from bilateral.index.files.rows import (
-    REPLACED,
-    delete_unused_content,
-    kind_literal,
-    wake_files,
-    wake_hosts,
-)
+from bilateral.index.files.rows import REPLACED, delete_unused_content, kind_literal, wake_files, wake_hosts
 from bilateral.index.files.tables import Kind, State
 from bilateral.index.log.inserts import insert_new
 from bilateral.index.log.projection import Append, Progress, Projection, Removal
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
-
-    from sqlalchemy import Connection, Engine
-
 
 _ABANDONED_SECONDS: Final = 3_600
 """The time for which a file without references is kept: a reorganisation mostly brings its event back."""

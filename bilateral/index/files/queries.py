@@ -2,21 +2,15 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final
+from collections.abc import Iterable
+from typing import Final
 
-from sqlalchemy import func, select
+from sqlalchemy import Connection, func, select
 
 from bilateral.index.files import tables as files
 from bilateral.index.files.tables import READ_FILES, agent_file
 from bilateral.index.log.lists import in_parts
-from bilateral.index.reading.registries import numbers_by_chain
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable
-
-    from sqlalchemy import Connection
-
-    from bilateral.index.reading.registries import Registries
+from bilateral.index.reading.registries import Registries, numbers_by_chain
 
 _LENGTH: Final = 320
 """The characters of a name that are read."""

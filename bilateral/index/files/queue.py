@@ -9,10 +9,11 @@ from __future__ import annotations
 
 import secrets
 import time
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
-from sqlalchemy import func, select, update
+from sqlalchemy import Connection, Engine, Row, func, select, update
 
 from bilateral.documents import Validators
 from bilateral.index.files import tables as schema
@@ -32,11 +33,6 @@ from bilateral.index.files.schedule import host_seconds, refresh_seconds, retry_
 from bilateral.index.files.tables import Kind, State
 from bilateral.index.log.database import snapshot
 from bilateral.index.log.inserts import insert_new
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable
-
-    from sqlalchemy import Connection, Engine, Row
 
 LEASE_SECONDS: Final = 60.0
 """The length of a lease. It is doubled each time that a worker does not return it."""

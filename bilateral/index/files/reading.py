@@ -8,14 +8,24 @@ from __future__ import annotations
 
 import json
 import re
+from collections.abc import Mapping
 from contextlib import suppress
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final, TypeAlias
+
+from sqlalchemy import Table
 
 from bilateral.core.errors import MalformedIdentifierError
 from bilateral.core.identifiers import AccountId
 from bilateral.core.identifiers.caip import base58_bytes
 from bilateral.core.text.encoding import decode_object
-from bilateral.documents import FeedbackFile, ProofOfInteraction, ProofOfPayment, RegistrationFile
+from bilateral.documents import (
+    FeedbackFile,
+    ProofOfInteraction,
+    ProofOfPayment,
+    Registration,
+    RegistrationFile,
+    Service,
+)
 from bilateral.documents.feedback import A2aUse, McpUse, OasfUse
 from bilateral.documents.model import MAX_ITEMS
 from bilateral.index.files import tables as schema
@@ -25,14 +35,7 @@ from bilateral.index.search.meaning import has_model, vector_row
 from bilateral.index.search.tables import registration_vector, registration_words
 from bilateral.index.search.words import words_of
 
-if TYPE_CHECKING:
-    from collections.abc import Mapping
-
-    from sqlalchemy import Table
-
-    from bilateral.documents import Registration, Service
-
-    ReadRows = Mapping[Table, list[dict[str, Any]]]
+ReadRows: TypeAlias = Mapping[Table, list[dict[str, Any]]]
 
 _MAX_SERVICE_NAME: Final = 100
 

@@ -7,10 +7,11 @@ references of removed blocks in the same transaction. So no reference outlives i
 from __future__ import annotations
 
 import time
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
-from sqlalchemy import select, update
+from sqlalchemy import Connection, Engine, select, update
 
 from bilateral.core.errors import UnsupportedUriError
 from bilateral.core.events import (
@@ -25,7 +26,7 @@ from bilateral.core.events import (
     ValidationRequest,
     ValidationResponse,
 )
-from bilateral.documents import Validators
+from bilateral.documents import Loader, Validators
 from bilateral.index.files import tables as schema
 from bilateral.index.files.claims import find_payments_of_blocks
 from bilateral.index.files.current import find_files
@@ -33,23 +34,10 @@ from bilateral.index.files.domains import domain_files
 from bilateral.index.files.hosts import domain_uri, file_id_of
 from bilateral.index.files.loading import Failed, Loaded, Outcome, failure_of, host_of_file, load_file
 from bilateral.index.files.observations import note_sights
-from bilateral.index.files.rows import (
-    REPLACED,
-    columns_of,
-    store_content,
-    wake_files,
-    wake_hosts,
-)
+from bilateral.index.files.rows import REPLACED, columns_of, store_content, wake_files, wake_hosts
 from bilateral.index.files.tables import Kind, State
 from bilateral.index.log.inserts import insert_new
 from bilateral.index.log.tables import EVENT_TABLES, chain
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Mapping
-
-    from sqlalchemy import Connection, Engine
-
-    from bilateral.documents import Loader
 
 NAMED: Final[Mapping[type[Event], tuple[Kind, str, str | None]]] = {
     Registered: (Kind.REGISTRATION, "agent_uri", None),

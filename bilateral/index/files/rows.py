@@ -2,9 +2,22 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Final
+from collections.abc import Iterable
+from typing import Any, Final
 
-from sqlalchemy import String, bindparam, case, delete, exists, literal_column, or_, select, update
+from sqlalchemy import (
+    ColumnElement,
+    Connection,
+    String,
+    bindparam,
+    case,
+    delete,
+    exists,
+    literal_column,
+    or_,
+    select,
+    update,
+)
 
 from bilateral.index.files import tables as schema
 from bilateral.index.files.loading import Failed, Loaded
@@ -12,11 +25,6 @@ from bilateral.index.files.tables import Kind, State
 from bilateral.index.log.inserts import insert_into, insert_new
 from bilateral.index.search.projection import learn_words
 from bilateral.index.search.tables import registration_words
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable
-
-    from sqlalchemy import ColumnElement, Connection
 
 REPLACED: Final = (Kind.REGISTRATION, Kind.DOMAIN)
 """The kinds of files of which an agent has one at a time: a later event replaces the file of an earlier one."""

@@ -6,8 +6,9 @@ hold what chains say.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from enum import StrEnum
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
 from sqlalchemy import (
     BigInteger,
@@ -28,9 +29,6 @@ from sqlalchemy import (
 )
 
 from bilateral.index.log.columns import ADDRESS, HASH, WideInteger, agent_columns, log_columns
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
 
 metadata: Final = MetaData()
 

@@ -5,10 +5,12 @@ from __future__ import annotations
 import logging
 import threading
 import time
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import replace
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
+from sqlalchemy import Engine
 from sqlalchemy.exc import DBAPIError
 
 from bilateral.core.text import printable
@@ -19,14 +21,8 @@ from bilateral.index.files.queue import FileQueue, Lease
 from bilateral.index.files.references import ReferenceScan
 from bilateral.index.log.database import is_lost, is_transient, unavailable
 from bilateral.index.log.patience import Patience
+from bilateral.index.operating.settings import FileSettings
 from bilateral.index.search.vectors import fill_vectors
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
-
-    from sqlalchemy import Engine
-
-    from bilateral.index.operating.settings import FileSettings
 
 _LOGGER: Final = logging.getLogger("bilateral.index")
 _COLLECT_EVERY: Final = 600.0

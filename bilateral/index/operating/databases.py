@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated, Any
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
+from sqlalchemy import URL
 
 from bilateral.core.errors import InvalidArgumentError
 from bilateral.core.errors.invalid_fields import first_problem
 from bilateral.index.log.database import parsed_url
-
-if TYPE_CHECKING:
-    from sqlalchemy import URL
 
 
 class Shard(BaseModel):

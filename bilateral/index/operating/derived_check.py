@@ -2,20 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
-from sqlalchemy import Column, MetaData, Table, except_, func, insert, intersect, select
+from sqlalchemy import Column, Connection, Engine, MetaData, Table, except_, func, insert, intersect, select
 
 from bilateral.index.log import tables as schema
 from bilateral.index.log.lock_waits import wait_for_locks
 from bilateral.index.log.rows import key_columns
 from bilateral.index.projections import DERIVED_TABLES, PROJECTIONS
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
-
-    from sqlalchemy import Connection, Engine
 
 _MOST_NAMED: Final = 20
 """The rows of each kind that are named: enough to find the cause, and still readable if a whole table is gone."""

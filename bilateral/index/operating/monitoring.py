@@ -5,31 +5,26 @@ from __future__ import annotations
 import json
 import threading
 import time
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from functools import partial
 from http import HTTPStatus
 from socketserver import ThreadingMixIn
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 from wsgiref.simple_server import WSGIRequestHandler, WSGIServer, make_server
 
 from prometheus_client import CollectorRegistry, make_wsgi_app
 from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily
 from prometheus_client.registry import Collector
+from sqlalchemy import Engine
 from sqlalchemy.exc import DBAPIError
 
 from bilateral.core.errors import InvalidArgumentError
 from bilateral.index.changes.webhooks import webhook_figures
 from bilateral.index.log.database import snapshot, unavailable
-from bilateral.index.operating.status import chain_statuses
+from bilateral.index.operating.databases import Shard
+from bilateral.index.operating.status import ChainStatus, chain_statuses
 from bilateral.index.shards.statuses import ShardStatuses, statuses_of_shards
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Mapping
-
-    from sqlalchemy import Engine
-
-    from bilateral.index.operating.databases import Shard
-    from bilateral.index.operating.status import ChainStatus
 
 _MAX_SILENCE: Final = 120.0
 """Seconds without a look at a chain after which it is not healthy: workers look every second, or wait ten at most."""

@@ -4,28 +4,22 @@ from __future__ import annotations
 
 import random
 import re
+from collections.abc import Sequence
 from dataclasses import dataclass
 from heapq import nsmallest
-from typing import TYPE_CHECKING, Final
+from typing import Any, Final
 
 from eth_abi.abi import encode
 from eth_utils.crypto import keccak
-from sqlalchemy import select
+from sqlalchemy import Engine, select
 
 from bilateral.core.errors import MalformedNodeAnswerError, NodeError
 from bilateral.core.identifiers import checksummed
 from bilateral.index.agents import tables as agent_tables
+from bilateral.index.chain.endpoint import Endpoint
 from bilateral.index.log import tables as schema
 from bilateral.index.log.database import snapshot
 from bilateral.node.answers import revert_of
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-    from typing import Any
-
-    from sqlalchemy import Engine
-
-    from bilateral.index.chain.endpoint import Endpoint
 
 _SELECTOR: Final = keccak(text="ownerOf(uint256)")[:4]
 _OWNER: Final = re.compile(r"0x0{24}([0-9a-fA-F]{40})")

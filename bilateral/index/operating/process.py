@@ -5,9 +5,11 @@ from __future__ import annotations
 import logging
 import threading
 import time
+from collections.abc import Callable, Sequence
 from functools import partial
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
+from sqlalchemy import Engine
 from sqlalchemy.exc import DBAPIError
 
 from bilateral.index.chain.follow import ENOUGH_LOGS
@@ -16,15 +18,9 @@ from bilateral.index.errors import FirstBlockAheadError, NoEndpointError
 from bilateral.index.files.worker import FileWorkers
 from bilateral.index.log.database import passing_failure
 from bilateral.index.log.patience import Patience
+from bilateral.index.operating.settings import ChainSettings, IndexSettings
 from bilateral.index.operating.worker import Worker
 from bilateral.index.standing.worker import Background
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
-
-    from sqlalchemy import Engine
-
-    from bilateral.index.operating.settings import ChainSettings, IndexSettings
 
 _LOGGER: Final = logging.getLogger("bilateral.index")
 

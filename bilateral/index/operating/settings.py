@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import tomllib
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated, Any
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
@@ -14,13 +15,8 @@ from bilateral.core.contracts.records import is_book
 from bilateral.core.errors import InvalidArgumentError
 from bilateral.core.errors.invalid_fields import first_problem
 from bilateral.index.changes.worker import FeedLimits
-from bilateral.index.operating.databases import databases_of
+from bilateral.index.operating.databases import Shard, databases_of
 from bilateral.index.payments.terms import PaymentTerms
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
-
-    from bilateral.index.operating.databases import Shard
 
 
 @dataclass(frozen=True)

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from datetime import datetime
 
-from sqlalchemy import func, select
+from sqlalchemy import Connection, Engine, func, select
 
 from bilateral.core.values.times import moment
 from bilateral.index.files.projection import count_files
@@ -13,11 +13,6 @@ from bilateral.index.log import tables as schema
 from bilateral.index.log.database import snapshot
 from bilateral.index.standing.notes import StandingsState, standings_states
 from bilateral.index.tables.backfill import backfill_range
-
-if TYPE_CHECKING:
-    from datetime import datetime
-
-    from sqlalchemy import Connection, Engine
 
 
 @dataclass(frozen=True)

@@ -4,25 +4,20 @@ from __future__ import annotations
 
 import random
 from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
-from sqlalchemy import select
+from sqlalchemy import Engine, Table, select
 
+from bilateral.core.contracts import Registry
 from bilateral.index.chain.extraction import Extraction
+from bilateral.index.chain.logs import BlockLogs
+from bilateral.index.chain.source import Source
 from bilateral.index.errors import EndpointLiesError
 from bilateral.index.log import tables as schema
 from bilateral.index.log.database import snapshot
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
-
-    from sqlalchemy import Engine, Table
-
-    from bilateral.core.contracts import Registry
-    from bilateral.index.chain.logs import BlockLogs
-    from bilateral.index.chain.source import Source
-    from bilateral.index.log.rows import Row
+from bilateral.index.log.rows import Row
 
 RANGE_BLOCKS: Final = 2_000
 """The blocks that are compared at once."""

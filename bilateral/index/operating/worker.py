@@ -6,12 +6,13 @@ import logging
 import threading
 import time
 from bisect import bisect_left
+from collections.abc import Callable, Collection, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from functools import partial
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
-from sqlalchemy import update
+from sqlalchemy import Engine, update
 from sqlalchemy.exc import DBAPIError
 
 from bilateral.core.contracts import Deployment, packaged_deployment
@@ -30,17 +31,10 @@ from bilateral.index.log.database import is_lost, is_transient, unavailable
 from bilateral.index.log.patience import Patience
 from bilateral.index.log.registries import added_registries, begun_block, record_registries, registries_of
 from bilateral.index.log.store import ChainStore
-from bilateral.index.operating.settings import IndexSettings
+from bilateral.index.operating.settings import ChainSettings, IndexSettings
 from bilateral.index.payments.store import PaymentStore
 from bilateral.index.payments.worker import PaymentFollower
 from bilateral.index.projections import PROJECTIONS
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Collection, Sequence
-
-    from sqlalchemy import Engine
-
-    from bilateral.index.operating.settings import ChainSettings
 
 _LOGGER: Final = logging.getLogger("bilateral.index")
 _RETRY_SECONDS: Final = 2.0

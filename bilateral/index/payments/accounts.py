@@ -3,25 +3,19 @@
 from __future__ import annotations
 
 from collections import defaultdict
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from operator import itemgetter
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
-from sqlalchemy import func, select, tuple_
+from sqlalchemy import Connection, func, select, tuple_
 
 from bilateral.core.events import AgentRegistered, AgentStates, AgentUpdated, MetadataSet, Transfer
 from bilateral.core.events.agents import WALLET_KEY
 from bilateral.index.log import tables as schema
+from bilateral.index.log.batches import EventRows
 from bilateral.index.log.lists import in_parts
-from bilateral.index.log.rows import picker
+from bilateral.index.log.rows import Row, Rows, picker
 from bilateral.index.payments.tables import agent_account
-
-if TYPE_CHECKING:
-    from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-
-    from sqlalchemy import Connection
-
-    from bilateral.index.log.batches import EventRows
-    from bilateral.index.log.rows import Row, Rows
 
 _EVENTS: Final = (Transfer, MetadataSet, AgentRegistered, AgentUpdated)
 _PICK: Final = {

@@ -3,20 +3,15 @@
 from __future__ import annotations
 
 import time
-from typing import TYPE_CHECKING
+from collections.abc import Collection, Iterator
 
-from sqlalchemy import delete, select, update
+from sqlalchemy import Connection, delete, select, update
 
 from bilateral.index.log import tables as schema
 from bilateral.index.log.locks import hold_cursor
 from bilateral.index.log.projection import Projection, Removal
 from bilateral.index.log.rows import rows_of
 from bilateral.index.payments.tables import CHAIN_TABLES, FORGOTTEN, late_payment, payment_cursor
-
-if TYPE_CHECKING:
-    from collections.abc import Collection, Iterator
-
-    from sqlalchemy import Connection
 
 
 class Payments(Projection):

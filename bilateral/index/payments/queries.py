@@ -3,29 +3,20 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
-from sqlalchemy import BigInteger, bindparam, select
+from sqlalchemy import BigInteger, Connection, Select, bindparam, select
 
 from bilateral.index.log import tables as schema
 from bilateral.index.log.lists import in_parts
 from bilateral.index.payments.tables import FORGOTTEN, late_payment, payment, payment_cursor
+from bilateral.index.ratings.feedback import Feedback
+from bilateral.index.ratings.recent import RecentFeedback
 from bilateral.index.reading.prepared import CHAIN, Prepared
+from bilateral.index.reading.registries import AgentKey
 from bilateral.index.reading.values import Exact, exact
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
-
-    from sqlalchemy import Connection, Select
-
-    from bilateral.index.ratings.feedback import Feedback
-    from bilateral.index.ratings.recent import RecentFeedback
-    from bilateral.index.reading.registries import AgentKey
-if TYPE_CHECKING:
-    from sqlalchemy import Connection
-if TYPE_CHECKING:
-    from sqlalchemy import Connection
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,10 +8,11 @@ from __future__ import annotations
 
 import time
 from collections import Counter
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
-from sqlalchemy import delete, select, update
+from sqlalchemy import Connection, Engine, delete, select, update
 
 from bilateral.core.events import ApprovalForAll
 from bilateral.index.errors import CursorMovedError
@@ -22,14 +23,8 @@ from bilateral.index.log.store import JOURNAL_BLOCKS
 from bilateral.index.payments.accounts import Wallets, first_blocks, owners_until, store_accounts, wallets_until
 from bilateral.index.payments.projection import note_forgotten_payments, note_late_payments
 from bilateral.index.payments.tables import CHAIN_TABLES, payment, payment_cursor, payment_return
-
-if TYPE_CHECKING:
-    from collections.abc import Collection, Mapping, Sequence
-
-    from sqlalchemy import Connection, Engine
-
-    from bilateral.index.payments.terms import PaymentTerms
-    from bilateral.index.payments.transfers import TokenTransfer
+from bilateral.index.payments.terms import PaymentTerms
+from bilateral.index.payments.transfers import TokenTransfer
 
 _MOST_BLOCKS: Final = 10_000
 """Blocks of one step: its rows are in memory."""

@@ -6,7 +6,7 @@ enrichments are messages to this service: no rebuild can restore them. `bilatera
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 from sqlalchemy import (
     BigInteger,
@@ -33,9 +33,6 @@ from bilateral.index.log.columns import (
     log_columns,
     place_columns,
 )
-
-if TYPE_CHECKING:
-    pass
 
 FORGOTTEN: Final = -1
 """The first block of a row which says that all payments were read again."""

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
-from sqlalchemy import select
+from sqlalchemy import Connection, select
 
 from bilateral.core.events import (
     ClientRated,
@@ -17,9 +17,6 @@ from bilateral.core.events import (
 )
 from bilateral.index.log import tables as schema
 from bilateral.index.payments.tables import payment
-
-if TYPE_CHECKING:
-    from sqlalchemy import Connection
 
 LOOKED_AT: Final = 20_000
 """The newest events of each kind that are looked at. An index by transactions would slow the storing of every event."""

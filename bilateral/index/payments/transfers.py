@@ -2,24 +2,20 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Final, TypeAlias
+from typing import Any, Final, TypeAlias
 
 from eth_utils.crypto import keccak
 
 from bilateral.core.errors import MalformedNodeAnswerError
 from bilateral.core.events.authorizations import paired_nonces, unsure_groups
 from bilateral.core.identifiers import checksummed
-from bilateral.index.chain.logs import LogEntry, address_of, bytes_of, hash_of
+from bilateral.index.chain.endpoint import Endpoint
+from bilateral.index.chain.logs import BlockLogs, LogEntry, address_of, bytes_of, hash_of
 from bilateral.index.chain.source import Source
 from bilateral.index.errors import EndpointLiesError
 from bilateral.index.log.lists import in_parts
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
-
-    from bilateral.index.chain.endpoint import Endpoint
-    from bilateral.index.chain.logs import BlockLogs
 
 TRANSFER_TOPIC: Final = "0x" + keccak(text="Transfer(address,address,uint256)").hex()
 """The first topic of a transfer (ERC-20)."""

@@ -3,19 +3,16 @@
 from __future__ import annotations
 
 import logging
-from typing import TYPE_CHECKING, Final
+from collections.abc import Callable
+from typing import Final
 
 from bilateral.core.errors import MalformedNodeAnswerError
 from bilateral.index.chain.checks import ENDPOINT_FAILURES
+from bilateral.index.chain.pool import Pool
+from bilateral.index.chain.source import Source
 from bilateral.index.errors import ChainChangedError, CursorMovedError
+from bilateral.index.payments.store import PaymentRange, PaymentStore
 from bilateral.index.payments.transfers import TransferSource, unsure_senders, with_nonces
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    from bilateral.index.chain.pool import Pool
-    from bilateral.index.chain.source import Source
-    from bilateral.index.payments.store import PaymentRange, PaymentStore
 
 _LOGGER: Final = logging.getLogger("bilateral.index")
 

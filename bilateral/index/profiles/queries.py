@@ -2,27 +2,20 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from functools import cache
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
-from sqlalchemy import JSON, and_, column, func, select, table, type_coerce
+from sqlalchemy import JSON, ColumnElement, Connection, Select, and_, column, func, select, table, type_coerce
 
 from bilateral.index.agents import tables as agent_tables
 from bilateral.index.files import tables as files
 from bilateral.index.profiles.answers import Agent, AgentMetadata, Capability, Registration, Service
 from bilateral.index.ratings.feedback import feedback_of
 from bilateral.index.ratings.summaries import _KEY, MAX_ENTRIES, _is, _parameters, summaries
-from bilateral.index.reading.json import expressions_of
+from bilateral.index.reading.json import EntityDialect, expressions_of
 from bilateral.index.reading.prepared import Prepared
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from sqlalchemy import ColumnElement, Connection, Select
-
-    from bilateral.index.reading.json import EntityDialect
-    from bilateral.index.reading.registries import AgentKey
-
+from bilateral.index.reading.registries import AgentKey
 
 MAX_VALUE: Final = 1_024
 """The bytes that an answer shows of a value of metadata."""

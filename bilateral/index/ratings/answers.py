@@ -2,22 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection, Iterable
 from dataclasses import dataclass
 from operator import itemgetter
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
-from sqlalchemy import bindparam, select
+from sqlalchemy import Connection, bindparam, select
 
 from bilateral.core.events import ResponseAppended
 from bilateral.index.log import tables as schema
+from bilateral.index.ratings.feedback import Feedback
 from bilateral.index.reading.prepared import Prepared
-
-if TYPE_CHECKING:
-    from collections.abc import Collection, Iterable
-
-    from sqlalchemy import Connection
-
-    from bilateral.index.ratings.feedback import Feedback
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,7 +33,7 @@ class Answer:
 
 
 def _newest(*names: str) -> Prepared:
-    """Return the statement for the newest answer to one feedback. An index has its order: other answers are not read."""
+    """Return the statement for the newest answer to one feedback. An index has its order."""
     columns = schema.EVENT_TABLES[ResponseAppended].c
     known = ("chain_id", "registry", "agent_id", "client_address", "feedback_index", *names)
     query = select(

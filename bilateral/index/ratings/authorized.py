@@ -2,23 +2,18 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
-from sqlalchemy import and_, select
+from sqlalchemy import ColumnElement, Connection, Row, Select, and_, select
 
 from bilateral.core.events import NewAuthorizedFeedback
 from bilateral.index.log import tables as schema
 from bilateral.index.log.text import padded_text
 from bilateral.index.reading.pages import Page, newest_page, require_limit
+from bilateral.index.reading.registries import AgentKey
 from bilateral.index.reading.values import hexadecimal, short_text
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from sqlalchemy import ColumnElement, Connection, Row, Select
-
-    from bilateral.index.reading.registries import AgentKey
 
 _TABLE: Final = schema.EVENT_TABLES[NewAuthorizedFeedback]
 _TAG_BYTES: Final = 32  # the registry's tags are bytes32

@@ -2,18 +2,15 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
-from sqlalchemy import and_, exists, literal_column, or_, tuple_
+from sqlalchemy import ColumnElement, FromClause, and_, exists, literal_column, or_, tuple_
 
 from bilateral.core.events import NewFeedback, RatingsOpened
 from bilateral.core.values.blind import BLIND_SIDES
 from bilateral.index.agents import tables as agent_tables
 from bilateral.index.log import tables as schema
 from bilateral.index.log.unindexed import unindexed
-
-if TYPE_CHECKING:
-    from sqlalchemy import ColumnElement, FromClause
 
 ANSWER_SECONDS: Final = 86_400
 """A rating so soon after the client's feedback on its server may answer that feedback."""

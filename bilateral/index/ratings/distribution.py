@@ -2,19 +2,15 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
-from sqlalchemy import func, select
+from sqlalchemy import Connection, func, select
 
 from bilateral.core.values.bounds import SHARES
 from bilateral.index.log.dialects import dialect_of
 from bilateral.index.ratings import tables as rating_tables
-
-if TYPE_CHECKING:
-    from sqlalchemy import Connection
-
-    from bilateral.index.ratings.summaries import RatingSummary
-    from bilateral.index.reading.registries import AgentKey
+from bilateral.index.ratings.summaries import RatingSummary
+from bilateral.index.reading.registries import AgentKey
 
 TENTHS: Final = 10
 """The number of parts of a scale, as many as the bars of a histogram."""

@@ -2,28 +2,36 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cache
 from operator import itemgetter
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
-from sqlalchemy import BigInteger, Boolean, and_, bindparam, column, select, table, tuple_
+from sqlalchemy import (
+    BigInteger,
+    Boolean,
+    ColumnElement,
+    Connection,
+    Row,
+    Select,
+    and_,
+    bindparam,
+    column,
+    select,
+    table,
+    tuple_,
+)
 
 from bilateral.core.events import NewFeedback, ResponseAppended
+from bilateral.core.values.blind import Blind
 from bilateral.index.files import tables as files
 from bilateral.index.files.content import FileContent
 from bilateral.index.log import tables as schema
 from bilateral.index.reading.pages import Page, decode_cursor, encode_cursor, newest_page, page_of, require_limit
 from bilateral.index.reading.prepared import Prepared
+from bilateral.index.reading.registries import AgentKey
 from bilateral.index.reading.values import Exact, Wide, exact, hexadecimal
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from sqlalchemy import ColumnElement, Connection, Row, Select
-
-    from bilateral.core.values.blind import Blind
-    from bilateral.index.reading.registries import AgentKey
 
 _GIVEN: Final = schema.EVENT_TABLES[NewFeedback]
 _RESPONSE: Final = schema.EVENT_TABLES[ResponseAppended]

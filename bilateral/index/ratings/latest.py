@@ -3,16 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
-from sqlalchemy import Select, literal, null, select
+from sqlalchemy import Connection, Select, literal, null, select
 
 from bilateral.core.events import ClientRated, NewFeedback
 from bilateral.index.log import tables as schema
 from bilateral.index.reading.values import Exact, exact
-
-if TYPE_CHECKING:
-    from sqlalchemy import Connection
 
 _GIVEN: Final = schema.EVENT_TABLES[NewFeedback].c
 _RATED: Final = schema.EVENT_TABLES[ClientRated].c

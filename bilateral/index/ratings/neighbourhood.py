@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
-from sqlalchemy import and_, column, or_, select, values
+from sqlalchemy import Connection, Row, Select, and_, column, or_, select, values
 
 from bilateral.core.events import NewAuthorizedFeedback, NewFeedback
 from bilateral.core.values.bounds import SHARES, scale_of_tag
@@ -18,13 +19,7 @@ from bilateral.index.ratings import tables as rating_tables
 from bilateral.index.ratings.blind import is_plain
 from bilateral.index.ratings.distribution import MAX_COUNTERPARTS
 from bilateral.index.ratings.queries import Direction, ratings_of
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
-
-    from sqlalchemy import Connection, Row, Select
-
-    from bilateral.index.reading.registries import AgentKey
+from bilateral.index.reading.registries import AgentKey
 
 MAX_EDGES: Final = 500
 """The largest number of edges of each kind in one answer."""

@@ -4,22 +4,17 @@ from __future__ import annotations
 
 from collections import defaultdict
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
-from sqlalchemy import BigInteger, and_, bindparam, or_, select, type_coerce
+from sqlalchemy import BigInteger, ColumnElement, Connection, Subquery, and_, bindparam, or_, select, type_coerce
 from sqlalchemy.types import NullType
 
-from bilateral.core.events import ClientRated, NewFeedback
+from bilateral.core.events import ClientRated, Event, NewFeedback
 from bilateral.core.values.bounds import SHARES, scale_of_tag, share_of_scale
 from bilateral.index.agents import tables as agent_tables
 from bilateral.index.log import tables as schema
 from bilateral.index.log.columns import python_integer
 from bilateral.index.reading.prepared import CHAIN, Prepared
-
-if TYPE_CHECKING:
-    from sqlalchemy import ColumnElement, Connection, Subquery
-
-    from bilateral.core.events import Event
 
 MAX_RATINGS: Final = 20_000
 """The newest ratings of each direction that make a network."""

@@ -8,12 +8,13 @@ A rollback removes the changes of the removed events, and needs no record of for
 from __future__ import annotations
 
 from collections import defaultdict
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from functools import lru_cache
 from operator import itemgetter
-from typing import TYPE_CHECKING, Final, TypeAlias
+from typing import Final, TypeAlias
 
-from sqlalchemy import delete
+from sqlalchemy import Connection, Table, delete
 
 from bilateral.core.events import (
     ClientRated,
@@ -27,22 +28,14 @@ from bilateral.core.values.blind import BLIND_SIDES
 from bilateral.core.values.bounds import lower_bound, scale_of_tag, share_of_scale
 from bilateral.core.values.units import units_of
 from bilateral.index.log import tables as schema
+from bilateral.index.log.batches import EventRows
 from bilateral.index.log.history import stored_batches
 from bilateral.index.log.projection import Append, Progress, Projection, Removal
 from bilateral.index.log.row_changes import Writes
-from bilateral.index.log.rows import key_columns, picker, rows_of
+from bilateral.index.log.rows import Row, Rows, key_columns, picker, rows_of
 from bilateral.index.log.text import key_text, padded_text
 from bilateral.index.ratings import tables as rating_tables
 from bilateral.index.ratings.tables import DECIMALS, SUMMARY_TABLES
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    from sqlalchemy import Connection, Table
-
-    from bilateral.index.log.batches import EventRows
-    from bilateral.index.log.rows import Row, Rows
-
 
 _UNITS: Final = [10 ** (DECIMALS - decimals) for decimals in range(DECIMALS + 1)]
 _BLOCK: Final = 1

@@ -2,28 +2,23 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 from functools import cache
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
-from sqlalchemy import BigInteger, and_, bindparam, false, literal, not_, select, union_all
+from sqlalchemy import BigInteger, Connection, Row, Select, and_, bindparam, false, literal, not_, select, union_all
 
 from bilateral.core.events import ClientRated, ValidatorRated
+from bilateral.core.values.blind import Blind
 from bilateral.index.log import tables as schema
 from bilateral.index.log.unindexed import newest_first
 from bilateral.index.ratings.blind import follows_feedback, is_blind_rating
 from bilateral.index.reading.pages import Page, Small, after, decode_cursor, encode_cursor, page_of, require_limit
 from bilateral.index.reading.prepared import CHAIN
+from bilateral.index.reading.registries import AgentKey
 from bilateral.index.reading.values import Wide
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from sqlalchemy import Connection, Row, Select
-
-    from bilateral.core.values.blind import Blind
-    from bilateral.index.reading.registries import AgentKey
 
 
 class Direction(StrEnum):

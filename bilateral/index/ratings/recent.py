@@ -4,21 +4,17 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cache
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
-from sqlalchemy import bindparam, exists, select
+from sqlalchemy import Connection, Select, bindparam, exists, select
 
 from bilateral.core.events import ClientRated, FeedbackRevoked, NewFeedback, ResponseAppended
 from bilateral.index.files import tables as files
 from bilateral.index.log import tables as schema
 from bilateral.index.log.unindexed import newest_first
 from bilateral.index.reading.prepared import CHAIN
+from bilateral.index.reading.registries import AgentKey
 from bilateral.index.reading.values import Exact, exact
-
-if TYPE_CHECKING:
-    from sqlalchemy import Connection, Select
-
-    from bilateral.index.reading.registries import AgentKey
 
 MOST: Final = 300
 """The largest number of feedback, and of ratings, that are looked at."""

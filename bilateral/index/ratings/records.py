@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
-from sqlalchemy import false, select
+from sqlalchemy import Connection, Table, false, select
 
 from bilateral.core.events import NewAuthorizedFeedback, NewFeedback, ValidationRequest, ValidationResponse
 from bilateral.index.files import tables as files
@@ -15,12 +15,8 @@ from bilateral.index.ratings.authorized import AuthorizedFeedback, authorized_of
 from bilateral.index.ratings.blind import follows_feedback
 from bilateral.index.ratings.feedback import SELECTION, VIEW, Feedback, feedback_of_row
 from bilateral.index.ratings.queries import SIDES, RatedSide, Rating, rating_of_row, rating_selection
+from bilateral.index.reading.registries import AgentKey
 from bilateral.index.reading.values import hexadecimal
-
-if TYPE_CHECKING:
-    from sqlalchemy import Connection, Table
-
-    from bilateral.index.reading.registries import AgentKey
 
 _MOST_ANSWERS: Final = 100  # a request has one validator, which may answer as often as it likes
 

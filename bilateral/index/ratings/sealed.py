@@ -4,19 +4,15 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from enum import StrEnum
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
-from sqlalchemy import BigInteger, Text, column, or_, select, table
+from sqlalchemy import BigInteger, Connection, Row, Text, column, or_, select, table
 
 from bilateral.core.events import RatingsOpened, RatingsSealed
 from bilateral.index.log import tables as schema
 from bilateral.index.reading.pages import Page, newest_page, require_limit
+from bilateral.index.reading.registries import AgentKey
 from bilateral.index.reading.values import Wide
-
-if TYPE_CHECKING:
-    from sqlalchemy import Connection, Row
-
-    from bilateral.index.reading.registries import AgentKey
 
 
 class SealState(StrEnum):

@@ -4,19 +4,15 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cache
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
-from sqlalchemy import bindparam, select
+from sqlalchemy import ColumnElement, Connection, bindparam, select
 
 from bilateral.index.agents import tables as agent_tables
 from bilateral.index.ratings import tables as rating_tables
 from bilateral.index.ratings.blind import is_plain
 from bilateral.index.reading.prepared import Prepared
-
-if TYPE_CHECKING:
-    from sqlalchemy import ColumnElement, Connection
-
-    from bilateral.index.reading.registries import AgentKey
+from bilateral.index.reading.registries import AgentKey
 
 MAX_ENTRIES: Final = 500
 """The largest number of metadata entries, and of summaries, of an agent in one answer. Strangers can make more."""

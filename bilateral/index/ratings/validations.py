@@ -3,18 +3,14 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
-from sqlalchemy import BigInteger, Integer, Text, column, select, table
+from sqlalchemy import BigInteger, Connection, Integer, Row, Select, Text, column, select, table
 
 from bilateral.index.log.columns import ADDRESS, HASH, WideInteger
 from bilateral.index.reading.pages import Page, after, decode_cursor, encode_cursor, page_of, require_limit
+from bilateral.index.reading.registries import AgentKey
 from bilateral.index.reading.values import Wide, hexadecimal
-
-if TYPE_CHECKING:
-    from sqlalchemy import Connection, Row, Select
-
-    from bilateral.index.reading.registries import AgentKey
 
 VIEW: Final = table(
     "validation",

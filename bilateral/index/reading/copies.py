@@ -5,22 +5,18 @@ from __future__ import annotations
 import logging
 import math
 import threading
+from collections.abc import Mapping, Sequence
 from contextvars import ContextVar
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
-from sqlalchemy import make_url, select
+from sqlalchemy import Connection, make_url, select
 
 from bilateral.core.errors import BilateralError
 from bilateral.index.log import tables as schema
 from bilateral.index.log.database import parsed_url
 from bilateral.index.reading.missing_chains import without_missing_chains
 from bilateral.index.reading.readers import Reader
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
-
-    from sqlalchemy import Connection
 
 _LOGGER: Final = logging.getLogger("bilateral.api.database")
 

@@ -2,14 +2,11 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Iterable
 
 from bilateral.core.errors import BilateralError, InvalidArgumentError
 from bilateral.core.text import quoted
 from bilateral.index.errors import NotIndexedError
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable
 
 
 class ChainNotIndexedError(NotIndexedError):

@@ -3,15 +3,19 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from collections.abc import Sequence
 from decimal import MAX_EMAX, MIN_EMIN, Context, Decimal
-from typing import TYPE_CHECKING, Any, ClassVar, Final
+from typing import Any, ClassVar, Final
 
 import msgspec
 from sqlalchemy import (
     JSON,
     BigInteger,
+    ColumnElement,
+    Connection,
     LargeBinary,
     Numeric,
+    Select,
     Text,
     and_,
     case,
@@ -26,11 +30,6 @@ from sqlalchemy import (
 
 from bilateral.index.log.columns import python_integer, sqlite_integer
 from bilateral.index.reading.lists import has_all
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from sqlalchemy import ColumnElement, Connection, Select
 
 Member = tuple[str, "ColumnElement[Any]"]
 

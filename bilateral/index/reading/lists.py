@@ -2,14 +2,10 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable, Sequence
+from typing import Any
 
-from sqlalchemy import distinct, exists, func, select
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
-
-    from sqlalchemy import ColumnElement, FromClause
+from sqlalchemy import ColumnElement, FromClause, distinct, exists, func, select
 
 
 def has_all(

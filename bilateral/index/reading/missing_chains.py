@@ -5,24 +5,18 @@ from __future__ import annotations
 import logging
 import threading
 import time
+from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from contextvars import ContextVar
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
-from sqlalchemy import NullPool, create_engine, text
+from sqlalchemy import URL, Connection, NullPool, create_engine, text
 from sqlalchemy.exc import DBAPIError
 
-from bilateral.index.errors import MissingChainError, ShardFailedError
+from bilateral.index.errors import DatabaseUnavailableError, MissingChainError, ShardFailedError
 from bilateral.index.log.database import unavailable
 from bilateral.index.log.places import DOWN, LENIENT, MISSING, REACHABLE, has_reachable
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    from sqlalchemy import URL, Connection
-
-    from bilateral.index.errors import DatabaseUnavailableError
 
 _LOGGER: Final = logging.getLogger("bilateral.api.database")
 

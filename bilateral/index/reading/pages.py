@@ -7,17 +7,13 @@ import math
 import re
 from base64 import urlsafe_b64decode, urlsafe_b64encode
 from binascii import Error as Base64Error
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Final, Generic, TypeVar
+from typing import Any, Final, Generic, TypeVar
 
-from sqlalchemy import tuple_
+from sqlalchemy import ColumnElement, Connection, Select, tuple_
 
 from bilateral.core.errors import InvalidArgumentError
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
-
-    from sqlalchemy import ColumnElement, Connection, Select
 
 T = TypeVar("T")
 R = TypeVar("R")

@@ -3,20 +3,16 @@
 from __future__ import annotations
 
 from collections import namedtuple
-from typing import TYPE_CHECKING, Any, Final
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import Any, Final, TypeAlias
 
-from sqlalchemy import BigInteger, bindparam, false, literal_column
+from sqlalchemy import BigInteger, ColumnElement, Connection, Dialect, SelectBase, bindparam, false, literal_column
 from sqlalchemy.exc import DBAPIError
+from sqlalchemy.sql.compiler import SQLCompiler
 
 from bilateral.index.log.dialects import dialect_named, dialect_of
 
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Mapping, Sequence
-
-    from sqlalchemy import ColumnElement, Connection, Dialect, SelectBase
-    from sqlalchemy.sql.compiler import SQLCompiler
-
-    Convert = Callable[[Any], Any]
+Convert: TypeAlias = Callable[[Any], Any]
 
 CHAIN: Final = bindparam("chain", type_=BigInteger)
 """The parameter for the chain of a statement. Its subqueries name it, too: a coordinator then asks one shard."""

@@ -6,10 +6,11 @@ import math
 import select
 import sqlite3
 import time
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Concatenate, Final, ParamSpec, TypeVar
 
-from sqlalchemy import event
+from sqlalchemy import Connection, Engine, event
 from sqlalchemy.exc import DBAPIError, DisconnectionError
 from sqlalchemy.exc import TimeoutError as PoolTimeoutError
 
@@ -21,14 +22,8 @@ from bilateral.index.log.revisions import require_current_revision, stored_revis
 from bilateral.index.reading.errors import LargeAnswerError, QueryTimeoutError, ReadersBusyError, StarvedError
 from bilateral.index.reading.missing_chains import ShardLooks
 
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
-    from typing import Concatenate, ParamSpec, TypeVar
-
-    from sqlalchemy import Connection, Engine
-
-    P = ParamSpec("P")
-    T = TypeVar("T")
+P = ParamSpec("P")
+T = TypeVar("T")
 
 _BRIEF: Final = "bilateral_is_brief"
 

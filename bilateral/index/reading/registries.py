@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections import defaultdict
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
-from sqlalchemy import select
+from sqlalchemy import Connection, select
 
 from bilateral.core.contracts import Deployment, Registry
 from bilateral.core.errors import MalformedIdentifierError
@@ -14,11 +15,6 @@ from bilateral.core.identifiers import AccountId, AgentId, GlobalAgentId, global
 from bilateral.index.errors import NotIndexedError
 from bilateral.index.log import tables as schema
 from bilateral.index.reading.errors import ChainNotIndexedError
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping, Sequence
-
-    from sqlalchemy import Connection
 
 _WITH_FEEDBACK: Final = (Registry.REPUTATION, Registry.BIDIRECTIONAL)
 """The kinds of registries that take open feedback."""

@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
-from typing import TYPE_CHECKING, Final
+from typing import Final, TypeVar
 
+from sqlalchemy import Connection
+
+from bilateral.core.errors import BilateralError
 from bilateral.index.errors import (
     DatabaseUnavailableError,
     MissingChainError,
@@ -15,15 +19,7 @@ from bilateral.index.errors import (
 from bilateral.index.reading.copies import VISIT, Copies, Copy
 from bilateral.index.reading.readers import Reader
 
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Sequence
-    from typing import TypeVar
-
-    from sqlalchemy import Connection
-
-    from bilateral.core.errors import BilateralError
-
-    T = TypeVar("T")
+T = TypeVar("T")
 
 _UNUSABLE: Final = (DatabaseUnavailableError, NewerSchemaError, OlderSchemaError)
 """Errors of a server that is away, or whose tables have another version."""

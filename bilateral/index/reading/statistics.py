@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections import defaultdict
 from dataclasses import dataclass
 from datetime import UTC, date, datetime, timedelta
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
-from sqlalchemy import func, select
+from sqlalchemy import Connection, Select, Table, func, select
 
 from bilateral.core.errors import InvalidArgumentError
 from bilateral.core.events import (
@@ -22,9 +22,6 @@ from bilateral.core.events import (
     ValidatorRated,
 )
 from bilateral.index.log import tables as schema
-
-if TYPE_CHECKING:
-    from sqlalchemy import Connection, Select, Table
 
 MAX_DAYS: Final = 366
 """The largest number of days of one answer: a leap year."""

@@ -3,19 +3,14 @@
 from __future__ import annotations
 
 import json
-from typing import TYPE_CHECKING
 
-from sqlalchemy import JSON, BigInteger, Float, Text, cast, func, literal, select
+from sqlalchemy import JSON, BigInteger, Connection, Float, Subquery, Text, cast, func, literal, select
 
 from bilateral.core.errors import InvalidArgumentError, MissingExtraError
 from bilateral.index.log.dialects import dialect_of
+from bilateral.index.search.filters import AgentSearch
+from bilateral.index.search.matching import Matcher
 from bilateral.index.search.meaning import embedder
-
-if TYPE_CHECKING:
-    from sqlalchemy import Connection, Subquery
-
-    from bilateral.index.search.filters import AgentSearch
-    from bilateral.index.search.matching import Matcher
 
 
 def closest_of(connection: Connection, matcher: Matcher, search: AgentSearch) -> Subquery | None:

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
-from sqlalchemy import and_, exists, func
+from sqlalchemy import ColumnElement, FromClause, Subquery, and_, exists, func
 
 from bilateral.core.contracts import Registry
 from bilateral.index.agents.tables import agent, agent_activity, agent_metadata
@@ -15,15 +16,8 @@ from bilateral.index.log.tables import registry
 from bilateral.index.log.unindexed import unindexed
 from bilateral.index.ratings.tables import summary
 from bilateral.index.search.domains import is_named_by_domain
-from bilateral.index.search.filters import Order
+from bilateral.index.search.filters import AgentSearch, Order
 from bilateral.index.search.tables import registration_vector, registration_words
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
-
-    from sqlalchemy import ColumnElement, FromClause, Subquery
-
-    from bilateral.index.search.filters import AgentSearch
 
 KEY: Final = ("chain_id", "identity_registry", "agent_id")
 """The columns of the key of an agent."""

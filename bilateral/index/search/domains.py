@@ -2,19 +2,15 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final
+from collections.abc import Sequence
+from typing import Final
 
-from sqlalchemy import and_, cast, literal, or_, select
+from sqlalchemy import ColumnElement, Connection, and_, cast, literal, or_, select
 from sqlalchemy.types import String
 
 from bilateral.index.agents.tables import agent
 from bilateral.index.files import tables as files
 from bilateral.index.files.tables import State, agent_file
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from sqlalchemy import ColumnElement, Connection
 
 MOST_CLAIMS: Final = 1_000
 """The claims of files from hosts up to which a search for verified domains begins with them. More such files mean that

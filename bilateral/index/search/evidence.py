@@ -2,24 +2,18 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Final
+from collections.abc import Sequence
+from typing import Any, Final
 
-from sqlalchemy import exists, or_, select
+from sqlalchemy import ColumnElement, Connection, exists, or_, select
 
+from bilateral.core.values.blind import Blind
 from bilateral.index.agents.tables import agent, primary_agent
 from bilateral.index.files.tables import payment_claim
-from bilateral.index.ratings.feedback import SELECTION, VIEW, feedback_of_row
+from bilateral.index.ratings.feedback import SELECTION, VIEW, Feedback, feedback_of_row
 from bilateral.index.reading.pages import Page, newest_page, require_limit
+from bilateral.index.reading.registries import AgentKey
 from bilateral.index.search.filters import Payment
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from sqlalchemy import ColumnElement, Connection
-
-    from bilateral.core.values.blind import Blind
-    from bilateral.index.ratings.feedback import Feedback
-    from bilateral.index.reading.registries import AgentKey
 
 _PLACE: Final = ("chain_id", "block_number", "log_index")
 

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
-from sqlalchemy import bindparam, func, select
+from sqlalchemy import ColumnElement, Connection, Row, Select, bindparam, func, select
 
 from bilateral.core.values import STANDARD_TAGS
 from bilateral.index.agents import tables as agent_tables
@@ -15,11 +16,6 @@ from bilateral.index.files.tables import READ_FILES, agent_file
 from bilateral.index.log import tables as schema
 from bilateral.index.ratings import tables as rating_tables
 from bilateral.index.search.domains import is_named_by_domain
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from sqlalchemy import ColumnElement, Connection, Row, Select
 
 LOOKED_AT: Final = 50
 """The agents of which facets are counted: counting all that 100,000 agents may be would take seconds."""

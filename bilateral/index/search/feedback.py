@@ -5,29 +5,23 @@ from __future__ import annotations
 from dataclasses import dataclass
 from decimal import ROUND_CEILING, ROUND_FLOOR, Decimal, localcontext
 from hashlib import sha256
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
-from sqlalchemy import and_, exists, or_, select, tuple_
+from sqlalchemy import ColumnElement, Connection, and_, exists, or_, select, tuple_
 
 from bilateral.core.errors import InvalidArgumentError
 from bilateral.core.events import RatingsOpened, ResponseAppended
 from bilateral.core.values import MAX_DECIMALS, MAX_VALUE
+from bilateral.core.values.blind import Blind
 from bilateral.index.files.tables import feedback_file, payment_claim
 from bilateral.index.log import tables as schema
-from bilateral.index.log.dialects import dialect_of
-from bilateral.index.ratings.feedback import SELECTION, VIEW, feedback_of_row
+from bilateral.index.log.dialects import Dialect, dialect_of
+from bilateral.index.ratings.feedback import SELECTION, VIEW, Feedback, feedback_of_row
 from bilateral.index.reading.pages import DEFAULT_LIMIT, Page, newest_page
 from bilateral.index.reading.pages import require_limit as require_page
 from bilateral.index.reading.prepared import plan_by_values
+from bilateral.index.reading.registries import AgentKey
 from bilateral.index.search.filters import address, require_short, storable
-
-if TYPE_CHECKING:
-    from sqlalchemy import ColumnElement, Connection
-
-    from bilateral.core.values.blind import Blind
-    from bilateral.index.log.dialects import Dialect
-    from bilateral.index.ratings.feedback import Feedback
-    from bilateral.index.reading.registries import AgentKey
 
 _RESPONSE: Final = schema.EVENT_TABLES[ResponseAppended]
 _ORDER: Final = (VIEW.c.block_number, VIEW.c.log_index)

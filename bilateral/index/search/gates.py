@@ -3,10 +3,28 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
-from sqlalchemy import Float, and_, cast, exists, func, literal, or_, select, table, union
+from sqlalchemy import (
+    ColumnElement,
+    Connection,
+    Float,
+    ScalarSelect,
+    Select,
+    Subquery,
+    Table,
+    and_,
+    cast,
+    exists,
+    func,
+    literal,
+    or_,
+    select,
+    table,
+    union,
+)
 from sqlalchemy import column as named_column
 
 from bilateral.core.events import ClientRated, NewAuthorizedFeedback, NewFeedback, ValidatorRated
@@ -18,15 +36,8 @@ from bilateral.index.log.unindexed import by_rater, unindexed
 from bilateral.index.ratings.blind import is_blind_feedback
 from bilateral.index.ratings.tables import counterpart, summary
 from bilateral.index.search.conditions import KEY, RATED_IN
-from bilateral.index.search.filters import OF_GATE, Order, Payment, Side
+from bilateral.index.search.filters import OF_GATE, Gate, Order, Payment, Side
 from bilateral.index.search.lower_bounds import lower_bound
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
-
-    from sqlalchemy import ColumnElement, Connection, ScalarSelect, Select, Subquery, Table
-
-    from bilateral.index.search.filters import Gate
 
 _REAL: Final = Float(53)
 _NO_BOUND: Final = -1.0

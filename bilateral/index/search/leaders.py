@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import StrEnum
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
-from sqlalchemy import Float, and_, exists, func, literal, or_, select, tuple_
+from sqlalchemy import ColumnElement, Connection, Float, Row, Select, and_, exists, func, literal, or_, select, tuple_
 
 from bilateral.core.errors import InvalidArgumentError
 from bilateral.core.identifiers import global_agent_id
@@ -25,11 +26,6 @@ from bilateral.index.search.filters import Side, storable
 from bilateral.index.search.gates import has_better
 from bilateral.index.standing.queries import analysed_chains, first_code
 from bilateral.index.standing.standing_tables import standing
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from sqlalchemy import ColumnElement, Connection, Row, Select
 
 _REAL: Final = Float(53)
 _COMMON: Final = 2000

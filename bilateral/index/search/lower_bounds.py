@@ -2,15 +2,12 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
-from sqlalchemy import Float, case, func, literal
+from sqlalchemy import ColumnElement, Float, case, func, literal
 
 from bilateral.core.values import STANDARD_TAGS
 from bilateral.core.values.bounds import QUANTILE, SHARES, scale_of_tag
-
-if TYPE_CHECKING:
-    from sqlalchemy import ColumnElement
 
 _REAL: Final = Float(53)
 

@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import combinations
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 from sqlalchemy import (
+    ColumnElement,
+    Connection,
     Integer,
+    Select,
     Text,
     and_,
     bindparam,
@@ -28,16 +32,9 @@ from sqlalchemy import (
 from sqlalchemy.dialects.postgresql import TSQUERY
 
 from bilateral.index.reading.prepared import Prepared, at_most
-from bilateral.index.search.filters import Order
+from bilateral.index.search.filters import AgentSearch, Order
 from bilateral.index.search.tables import known_word, registration_words, word_trigram
 from bilateral.index.search.words import LEARNT_LENGTHS, trigrams
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from sqlalchemy import ColumnElement, Connection, Select
-
-    from bilateral.index.search.filters import AgentSearch
 
 _SHORTEST_BEGINNING: Final = 2
 """Characters of a word from which on it also stands for the words that begin with it."""

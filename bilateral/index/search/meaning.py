@@ -5,14 +5,13 @@ The vectors need the extra `semantic`. Without it, an index has none, and works 
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Sequence
 from functools import cache
 from typing import TYPE_CHECKING, Any, Final
 
 from bilateral.core.errors import MissingExtraError
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
-
     from bilateral.index.search.embedding import Embedder
 
 MODEL: Final = "wordllama l2_supercat 256, sections 1"

@@ -9,26 +9,20 @@ from __future__ import annotations
 import threading
 import time
 from collections import defaultdict
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from math import log
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 from weakref import WeakKeyDictionary
 
 import numpy as np
-from sqlalchemy import Engine, Integer, literal, select, union_all
+from numpy.typing import NDArray
+from sqlalchemy import Connection, Engine, Integer, literal, select, union_all
 
 from bilateral.index.search.embedding import DIMENSIONS, SCALE
-from bilateral.index.search.matching import Term
+from bilateral.index.search.matching import Matcher, Term
 from bilateral.index.search.meaning import MODEL, embedder
 from bilateral.index.search.tables import registration_vector, registration_words
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
-
-    from numpy.typing import NDArray
-    from sqlalchemy import Connection
-
-    from bilateral.index.search.matching import Matcher
 
 MOST_LISTED: Final = 200
 """Files of each of both lists. A page shows 20, and filters and gates may leave out most."""

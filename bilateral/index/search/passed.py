@@ -2,25 +2,19 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-from sqlalchemy import bindparam, select
+from sqlalchemy import Connection, bindparam, select
 
 from bilateral.index.log.tables import registry
 from bilateral.index.ratings.tables import summary
 from bilateral.index.reading.prepared import Prepared, listed, one_of
 from bilateral.index.search.conditions import KEY
-from bilateral.index.search.filters import Order
+from bilateral.index.search.filters import Gate, Order
 from bilateral.index.search.gates import is_of_summaries, limited, named, ratings, source
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from sqlalchemy import Connection
-
-    from bilateral.index.search.filters import Gate
 
 
 @dataclass(frozen=True, slots=True)

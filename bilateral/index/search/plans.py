@@ -9,11 +9,12 @@ search walks down these, whether it has ratings or not.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from math import sqrt
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
-from sqlalchemy import func, select
+from sqlalchemy import ColumnElement, Connection, Subquery, func, select
 
 from bilateral.core.values.bounds import scale_of_tag
 from bilateral.index.agents.tables import agent
@@ -22,23 +23,13 @@ from bilateral.index.log.tables import chain
 from bilateral.index.log.unindexed import unindexed
 from bilateral.index.reading.prepared import Prepared, plan_by_values
 from bilateral.index.search.closest import closest_of
-from bilateral.index.search.conditions import KEY, TIMES, conditions_of
+from bilateral.index.search.conditions import KEY, TIMES, Conditions, conditions_of
 from bilateral.index.search.domains import claimed_agents
-from bilateral.index.search.filters import Order
-from bilateral.index.search.gates import NO_BOUNDS, bounds_of, ranked
-from bilateral.index.search.matching import words_of_search
+from bilateral.index.search.filters import AgentSearch, Order
+from bilateral.index.search.gates import NO_BOUNDS, Bounds, Ranked, bounds_of, ranked
+from bilateral.index.search.matching import Words, words_of_search
 from bilateral.index.search.tables import registration_words
 from bilateral.index.standing.queries import chains_with_standings
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from sqlalchemy import ColumnElement, Connection, Subquery
-
-    from bilateral.index.search.conditions import Conditions
-    from bilateral.index.search.filters import AgentSearch
-    from bilateral.index.search.gates import Bounds, Ranked
-    from bilateral.index.search.matching import Words
 
 FEW_FILES: Final = 1_000
 """Files with the words of a query up to which a search begins with them, and looks up the ratings of each agent.

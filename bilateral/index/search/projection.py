@@ -5,19 +5,14 @@ Words are learnt with their file and stay, although their last file may go: a wo
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from operator import itemgetter
-from typing import TYPE_CHECKING
 
-from sqlalchemy import select
+from sqlalchemy import Connection, select
 
 from bilateral.index.log.inserts import insert_new
 from bilateral.index.search.tables import known_word, word_trigram
 from bilateral.index.search.words import LEARNT_LENGTHS, trigrams
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable
-
-    from sqlalchemy import Connection
 
 
 def learn_words(connection: Connection, words: Iterable[str]) -> None:

@@ -6,12 +6,13 @@ Gates are the way to ask for agents that accounts one trusts have rated.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache
 from hashlib import sha256
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
-from sqlalchemy import func, select
+from sqlalchemy import Connection, Row, func, select
 
 from bilateral.core.identifiers import global_agent_id
 from bilateral.index.agents.tables import agent
@@ -37,11 +38,6 @@ from bilateral.index.search.plans import plan_of
 from bilateral.index.search.statements import rows_of
 from bilateral.index.search.ways import steps
 from bilateral.index.standing.queries import statuses
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from sqlalchemy import Connection, Row
 
 _SHOWN: Final = 300
 """Characters of a description that a search shows."""

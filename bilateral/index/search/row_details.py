@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from decimal import Decimal
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
-from sqlalchemy import func, select
+from sqlalchemy import Connection, func, select
 
 from bilateral.core.values import STANDARD_TAGS
 from bilateral.core.values.bounds import scale_of_tag
@@ -17,15 +18,9 @@ from bilateral.index.files.tables import READ_FILES, agent_file
 from bilateral.index.payments.tables import payment
 from bilateral.index.ratings import tables as rating_tables
 from bilateral.index.ratings.summaries import RatingSummary
+from bilateral.index.reading.registries import Registries
+from bilateral.index.search.queries import FoundAgent
 from bilateral.index.search.words import words_of
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
-
-    from sqlalchemy import Connection
-
-    from bilateral.index.reading.registries import Registries
-    from bilateral.index.search.queries import FoundAgent
 
 _READ: Final = 2_000
 """The characters of a description in which words are looked for."""

@@ -2,9 +2,26 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Final
+from collections.abc import Iterable, Sequence
+from typing import Any, Final
 
-from sqlalchemy import ARRAY, Float, Numeric, and_, any_, case, cast, exists, literal, or_, tuple_, type_coerce
+from sqlalchemy import (
+    ARRAY,
+    ColumnElement,
+    Float,
+    Numeric,
+    Row,
+    Select,
+    and_,
+    any_,
+    case,
+    cast,
+    exists,
+    literal,
+    or_,
+    tuple_,
+    type_coerce,
+)
 from sqlalchemy import select as select_columns
 
 from bilateral.index.agents.tables import agent
@@ -14,16 +31,9 @@ from bilateral.index.log.unindexed import unindexed
 from bilateral.index.ratings.tables import summary
 from bilateral.index.search.conditions import KEY, TIMES
 from bilateral.index.search.filters import Order
-from bilateral.index.search.ways import Way
+from bilateral.index.search.plans import Plan
+from bilateral.index.search.ways import Part, Way
 from bilateral.index.standing.standing_tables import standing
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
-
-    from sqlalchemy import ColumnElement, Row, Select
-
-    from bilateral.index.search.plans import Plan
-    from bilateral.index.search.ways import Part
 
 _REAL: Final = Float(53)
 """The type of ranks."""

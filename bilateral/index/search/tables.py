@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final
+from collections.abc import Sequence
+from typing import Final
 
 from sqlalchemy import (
     DDL,
     BigInteger,
     Column,
+    Dialect,
     Index,
     Integer,
     LargeBinary,
@@ -24,11 +26,6 @@ from sqlalchemy.types import TypeDecorator
 from bilateral.index.files import tables as files
 from bilateral.index.files.tables import agent_file, payment_claim
 from bilateral.index.search.words import MAX_WORD
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from sqlalchemy import Dialect
 
 metadata: Final = MetaData()
 

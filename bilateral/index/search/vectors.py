@@ -2,20 +2,16 @@
 
 from __future__ import annotations
 
+import threading
 from collections import defaultdict
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
-from sqlalchemy import delete, or_, select
+from sqlalchemy import Connection, Engine, delete, or_, select
 
 from bilateral.index.files import tables as files
 from bilateral.index.log.inserts import insert_new
 from bilateral.index.search.meaning import MODEL, has_model, vector_row
 from bilateral.index.search.tables import registration_vector, registration_words
-
-if TYPE_CHECKING:
-    import threading
-
-    from sqlalchemy import Connection, Engine
 
 _AT_ONCE: Final = 500
 """Files of one transaction: it takes a tenth of a second, in which others wait for SQLite."""

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final
+from collections.abc import Callable
+from typing import Final
 
 import psycopg
-from sqlalchemy import text
+from sqlalchemy import Connection, Table, text
 from sqlalchemy.exc import DBAPIError
 
 from bilateral.index.changes.tables import change_note, change_step, removed_change
@@ -15,11 +16,6 @@ from bilateral.index.log.places import SERVED
 from bilateral.index.log.tables import registry
 from bilateral.index.search import tables as search
 from bilateral.index.shards.layout import CHAIN_TABLES, NUMBERED, SHARED_TABLES
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    from sqlalchemy import Connection, Table
 
 _ROWS: Final = (*CHAIN_TABLES, registry)
 """The tables whose rows are copied as they are."""

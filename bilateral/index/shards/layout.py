@@ -6,7 +6,9 @@ In place of each table it has foreign tables of all shards, under the same name,
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final
+from typing import Final
+
+from sqlalchemy import Table
 
 from bilateral.index.agents.tables import agent_activity
 from bilateral.index.files import tables as file_tables
@@ -18,9 +20,6 @@ from bilateral.index.search import tables as search
 from bilateral.index.standing import standing_tables as standings
 from bilateral.index.standing import tables as analysis
 from bilateral.index.tables import backfill
-
-if TYPE_CHECKING:
-    from sqlalchemy import Table
 
 CHAIN_TABLES: Final[tuple[Table, ...]] = (
     *(table for table in schema.metadata.tables.values() if table is not schema.registry),

@@ -2,26 +2,20 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
-from sqlalchemy import text
+from sqlalchemy import Connection, text
 
 from bilateral.index.log.database import connect_engine
 from bilateral.index.log.migrate import upgrade_within
 from bilateral.index.log.places import PARTS, SERVED, has_schema
 from bilateral.index.log.revisions import stored_revision
 from bilateral.index.log.tables import REVISION
+from bilateral.index.operating.databases import Shard
 from bilateral.index.shards.coordinator import hold_places, join, number_of, split
 from bilateral.index.shards.served import serve, serve_shared
 from bilateral.index.shards.servers import of_shard, opened_shards, read_shards, update_shards
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
-
-    from sqlalchemy import Connection
-
-    from bilateral.index.operating.databases import Shard
 
 
 @dataclass(frozen=True)

@@ -7,13 +7,15 @@ breaks off is begun again: the coordinator says where the chain is, and the rows
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final
+from collections.abc import Callable, Mapping
+from typing import Final
 
-from sqlalchemy import text
+from sqlalchemy import Connection, Engine, text
 
 from bilateral.index.log.database import open_database, snapshot
 from bilateral.index.log.lock_waits import wait_for_locks
 from bilateral.index.log.places import Placed
+from bilateral.index.operating.databases import Shard
 from bilateral.index.shards.coordinator import (
     connect_shard,
     hold_numbers,
@@ -30,13 +32,6 @@ from bilateral.index.shards.process import shard_of
 from bilateral.index.shards.reachable import keep_reachable
 from bilateral.index.shards.served import claim, number_from, serve
 from bilateral.index.shards.servers import of_shard, opened_shards
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
-
-    from sqlalchemy import Connection, Engine
-
-    from bilateral.index.operating.databases import Shard
 
 _RENUMBER: Final = (
     text("UPDATE sharded.numbered_step SET shard_step = -shard_step - :added WHERE chain_id = :chain"),

@@ -7,19 +7,15 @@ chain. So a reader there that has seen a step has seen all steps with smaller nu
 from __future__ import annotations
 
 import logging
-from typing import TYPE_CHECKING, Final
+import threading
+from collections.abc import Iterable
+from typing import Final
 
-from sqlalchemy import text
+from sqlalchemy import Connection, Engine, text
 from sqlalchemy.exc import DBAPIError
 
 from bilateral.index.log.database import unavailable
 from bilateral.index.shards.coordinator import hold_numbers, places
-
-if TYPE_CHECKING:
-    import threading
-    from collections.abc import Iterable
-
-    from sqlalchemy import Connection, Engine
 
 _LOGGER: Final = logging.getLogger("bilateral.index")
 

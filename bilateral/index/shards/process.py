@@ -4,29 +4,26 @@ from __future__ import annotations
 
 import logging
 import threading
+from collections.abc import Callable, Collection, Iterable, Mapping
 from contextlib import ExitStack
 from dataclasses import replace
 from functools import partial
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
+
+from sqlalchemy import Engine
 
 from bilateral.index.chain.endpoint import Endpoint
 from bilateral.index.errors import DatabaseUnavailableError
 from bilateral.index.log.places import PARTS, has_schema
+from bilateral.index.operating.databases import Shard
 from bilateral.index.operating.process import follow_chains
+from bilateral.index.operating.settings import ChainSettings, IndexSettings
 from bilateral.index.operating.worker import chain_id_of
 from bilateral.index.shards.coordinator import identity_of, require_places
 from bilateral.index.shards.errors import MisplacedChainError, ShardError
 from bilateral.index.shards.numbering import keep_numbered, number_steps, release_restored
 from bilateral.index.shards.served import require_claim
 from bilateral.index.shards.servers import opened_shards
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Collection, Iterable, Mapping
-
-    from sqlalchemy import Engine
-
-    from bilateral.index.operating.databases import Shard
-    from bilateral.index.operating.settings import ChainSettings, IndexSettings
 
 _LOGGER: Final = logging.getLogger("bilateral.index")
 

@@ -8,21 +8,15 @@ whole answer, or an error that names the chain.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final
+from collections.abc import Iterable, Sequence
+from typing import Final
 
-from sqlalchemy import text
+from sqlalchemy import Connection, Table, text
 
 from bilateral.index.changes.tables import TABLES as FEED_TABLES
 from bilateral.index.changes.tables import change_note, change_step, removed_change
-from bilateral.index.log.places import DOWN, LENIENT, MISSING, REACHABLE, has_reachable
+from bilateral.index.log.places import DOWN, LENIENT, MISSING, REACHABLE, Placed, has_reachable
 from bilateral.index.shards.layout import CHAIN_TABLES, SHARED_TABLES, VIEWS, key_of
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
-
-    from sqlalchemy import Connection, Table
-
-    from bilateral.index.log.places import Placed
 
 _FUNCTIONS: Final = f"""
     CREATE SCHEMA {REACHABLE};

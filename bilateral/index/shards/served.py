@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final
+from collections.abc import Collection, Iterable
+from typing import Final
 
-from sqlalchemy import text
+from sqlalchemy import Connection, text
 
 from bilateral.index.changes.tables import change_note, change_step, removed_change
 from bilateral.index.log.partitions import create_partitions
@@ -12,11 +13,6 @@ from bilateral.index.log.places import PARTS, SERVED, has_schema
 from bilateral.index.log.tables import registry
 from bilateral.index.shards.errors import ShardError
 from bilateral.index.shards.layout import CHAIN_TABLES, NUMBERED, OWN_PARTITIONS, SHARED_TABLES, VIEWS
-
-if TYPE_CHECKING:
-    from collections.abc import Collection, Iterable
-
-    from sqlalchemy import Connection
 
 _OF_ANOTHER: Final = "another coordinator reads it: name that one as database.url, or pass --adopt if it is gone"
 

@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Mapping
 from contextlib import ExitStack, contextmanager
-from typing import TYPE_CHECKING
 
-from sqlalchemy import text
+from sqlalchemy import Connection, Engine, text
 from sqlalchemy.exc import DBAPIError
 
 from bilateral.index.errors import DatabaseUnavailableError, OlderSchemaError
 from bilateral.index.log.database import open_database, unavailable
 from bilateral.index.log.lock_waits import wait_for_locks
 from bilateral.index.log.places import Placed, holds
+from bilateral.index.operating.databases import Shard
 from bilateral.index.shards.coordinator import (
     connect_shard,
     hold_places,
@@ -29,13 +30,6 @@ from bilateral.index.shards.copying import forget_chain
 from bilateral.index.shards.errors import ShardError
 from bilateral.index.shards.reachable import keep_reachable
 from bilateral.index.shards.served import claim, number_from, require_no_others, serve
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
-
-    from sqlalchemy import Connection, Engine
-
-    from bilateral.index.operating.databases import Shard
 
 
 @contextmanager

@@ -2,22 +2,18 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 from sqlalchemy import make_url
 
 from bilateral.core.errors import BilateralError
 from bilateral.index.log.database import open_database
-from bilateral.index.operating.status import chain_statuses
+from bilateral.index.operating.databases import Shard
+from bilateral.index.operating.status import ChainStatus, chain_statuses
 from bilateral.index.shards.servers import of_shard
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
-
-    from bilateral.index.operating.databases import Shard
-    from bilateral.index.operating.status import ChainStatus
 
 _CONNECT_SECONDS: Final = 2
 """The seconds to connect to a shard, as the coordinator has: monitors wait ten by default."""

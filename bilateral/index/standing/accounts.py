@@ -2,14 +2,11 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
-from sqlalchemy import text
+from sqlalchemy import Connection, text
 
-if TYPE_CHECKING:
-    from sqlalchemy import Connection
-
-    from bilateral.index.standing.tables import AnalysisKey
+from bilateral.index.standing.tables import AnalysisKey
 
 NOBODY: Final = "0x" + "00" * 20
 """The account that agents come from and go to if nobody has them, and that an approval names to end another."""

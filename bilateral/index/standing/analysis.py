@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
-from sqlalchemy import select
+from sqlalchemy import Connection, Engine, select
 from sqlalchemy.exc import DBAPIError
 
 from bilateral.core.errors import InvalidArgumentError
@@ -19,19 +20,13 @@ from bilateral.index.log.dialects import dialect_of
 from bilateral.index.standing.accounts import accounts_without_funding
 from bilateral.index.standing.inputs import TableReader
 from bilateral.index.standing.notes import identity_registries, note_problem
+from bilateral.index.standing.proofs import ClaimedTransactions
 from bilateral.index.standing.results import replace_results
 from bilateral.index.standing.standings import replace_standings
 from bilateral.index.standing.tables import AnalysisKey
 from bilateral.trust.engine import Engine as TrustEngine
 from bilateral.trust.results import Results
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from sqlalchemy import Connection, Engine
-
-    from bilateral.index.standing.proofs import ClaimedTransactions
-    from bilateral.trust.reviews import Reviews
+from bilateral.trust.reviews import Reviews
 
 _LOCK: Final = 80048011
 """The advisory lock of those who replace the results of an analysis."""

@@ -2,18 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
-from sqlalchemy import func, select, union_all
+from sqlalchemy import Connection, Row, Table, func, select, union_all
 
 from bilateral.index.standing import tables as schema
 from bilateral.index.standing.tables import Part
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
-
-    from sqlalchemy import Connection, Row, Table
 
 MAX_FINDINGS: Final = 100
 """The most findings of a page."""

@@ -6,27 +6,21 @@ has sent a transaction. So the block of the first funds is found by bisection, a
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Final
+from collections.abc import Callable, Iterable, Mapping
+from typing import Any, Final
 
 import msgspec
-from sqlalchemy import select
+from sqlalchemy import Engine, select
 
 from bilateral.core.identifiers import checksummed
 from bilateral.index.chain.checks import ENDPOINT_FAILURES
+from bilateral.index.chain.endpoint import Endpoint
+from bilateral.index.chain.pool import Pool
 from bilateral.index.chain.quantities import amount, quantity, word
 from bilateral.index.log import tables as schema
 from bilateral.index.log.inserts import insert_new
 from bilateral.index.standing.accounts import accounts_without_funding
-from bilateral.index.standing.tables import FundingState, funding
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Mapping
-
-    from sqlalchemy import Engine
-
-    from bilateral.index.chain.endpoint import Endpoint
-    from bilateral.index.chain.pool import Pool
-    from bilateral.index.standing.tables import AnalysisKey
+from bilateral.index.standing.tables import AnalysisKey, FundingState, funding
 
 _ACCOUNTS_AT_ONCE: Final = 40
 """Accounts whose sources are stored together: an interruption loses no more."""

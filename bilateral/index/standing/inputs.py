@@ -2,30 +2,24 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
-from sqlalchemy import text
+from sqlalchemy import Connection, text
 
 from bilateral.core.values.currency import ETHER, symbol_of
 from bilateral.index.log.columns import python_integer
 from bilateral.index.payments.terms import MICROS
 from bilateral.index.standing.accounts import NOBODY, OF_REGISTRY
-from bilateral.index.standing.kept import LARGEST_ID, KeptEvents, Places
+from bilateral.index.standing.kept import LARGEST_ID, KeptEvents, Place, Places
 from bilateral.index.standing.opinions import AUTHORIZED_FEEDBACK, FEEDBACK, RATINGS
 from bilateral.index.standing.proofs import ClaimedTransactions, Proofs
 from bilateral.index.standing.tables import FundingState
 from bilateral.trust.tables import COLUMNS, OPTIONAL, Tables
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping, Sequence
-
-    from sqlalchemy import Connection
-
-    from bilateral.index.standing.kept import Place
 
 _AGENTS: Final = """
     SELECT agent_id, owner, coalesce(wallet, owner), uri, registered_at

@@ -2,17 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Final, TypeAlias, overload
+from typing import Any, Final, TypeAlias, overload
 
 import pyarrow as pa
-from sqlalchemy import text
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
-
-    from sqlalchemy import Connection
+from sqlalchemy import Connection, text
 
 Place: TypeAlias = tuple[str, int, int | None, bytes | None]
 """The event that a row was made from: table, block number, log index and transaction hash."""

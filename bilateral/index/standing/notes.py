@@ -3,21 +3,17 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Mapping
 from dataclasses import dataclass
 from enum import StrEnum
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
-from sqlalchemy import insert, select, update
+from sqlalchemy import Connection, Select, Table, insert, select, update
 
 from bilateral.core.text import printable
 from bilateral.index.log import tables as schema
 from bilateral.index.standing.standing_tables import standing_refresh
 from bilateral.index.standing.tables import AnalysisKey
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
-
-    from sqlalchemy import Connection, Select, Table
 
 _MAX_PROBLEM: Final = 500
 """Characters of a problem that are kept."""

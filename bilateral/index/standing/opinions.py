@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Final
+from collections.abc import Sequence
+from typing import Any, Final
 
 import pyarrow as pa
 
 from bilateral.index.log.columns import python_integer
 from bilateral.index.standing.accounts import OF_REGISTRY
 from bilateral.index.standing.kept import LARGEST_ID, Events
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
 
 _FEEDBACK: Final = {
     "client": pa.string(),

@@ -2,19 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import islice
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
 import msgspec
 
 from bilateral.core.identifiers import checksummed
+from bilateral.index.chain.endpoint import Endpoint
 from bilateral.index.payments.transfers import TOPICS, TRANSFER_TOPIC
-
-if TYPE_CHECKING:
-    from collections.abc import Collection, Iterable, Mapping, Sequence
-
-    from bilateral.index.chain.endpoint import Endpoint
 
 _MOST_READ: Final = 100_000
 """The transactions that are read, some 50 MB. Strangers choose them, and beyond these nobody is accused."""

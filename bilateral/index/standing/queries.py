@@ -3,23 +3,17 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-from sqlalchemy import and_, select
+from sqlalchemy import Connection, and_, select
 
 from bilateral.core.values.standing import Side, Standing, StandingReason, Status
 from bilateral.index.log.lists import in_parts
-from bilateral.index.reading.registries import numbers_by_chain
+from bilateral.index.reading.registries import AgentKey, Registries, numbers_by_chain
 from bilateral.index.standing.standing_tables import standing, standing_refresh
 from bilateral.index.standing.words import MARKS, why
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
-
-    from sqlalchemy import Connection
-
-    from bilateral.index.reading.registries import AgentKey, Registries
 
 
 def stored_standing(

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import logging
+import threading
 import time
-from typing import TYPE_CHECKING, Final
+from collections.abc import Callable, Mapping, Sequence
+from typing import Final
 
-from sqlalchemy import func, select, update
+from sqlalchemy import Connection, Engine, func, select, update
 from sqlalchemy.exc import DBAPIError
 
 from bilateral.core.errors import BilateralError
@@ -22,14 +24,7 @@ from bilateral.index.standing.analysis import Analyst
 from bilateral.index.standing.funding import FundingCollector
 from bilateral.index.standing.notes import identity_registries, note_problem
 from bilateral.index.standing.standing_tables import standing_refresh
-
-if TYPE_CHECKING:
-    import threading
-    from collections.abc import Callable, Mapping, Sequence
-
-    from sqlalchemy import Connection, Engine
-
-    from bilateral.index.standing.tables import AnalysisKey
+from bilateral.index.standing.tables import AnalysisKey
 
 _LOGGER: Final = logging.getLogger("bilateral.index")
 

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import json
 import math
+from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Final
 
-from sqlalchemy import delete, func, insert, select
+from sqlalchemy import Connection, Table, delete, func, insert, select
 
 from bilateral.index.changes.notes import Note
 from bilateral.index.changes.tables import ChangeKind
@@ -15,10 +16,7 @@ from bilateral.index.standing import tables as schema
 from bilateral.index.standing.tables import AnalysisKey, Part
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
-
     import pyarrow as pa
-    from sqlalchemy import Connection, Table
 
     from bilateral.index.standing.kept import Place
     from bilateral.trust.results import Results

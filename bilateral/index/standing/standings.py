@@ -3,23 +3,20 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any, Final
 
-from sqlalchemy import delete, insert, select
+from sqlalchemy import Connection, delete, insert, select
 
 from bilateral.core.values.standing import Status
 from bilateral.index.changes.notes import Note
 from bilateral.index.changes.tables import ChangeKind
 from bilateral.index.standing.notes import note
 from bilateral.index.standing.standing_tables import standing
+from bilateral.index.standing.tables import AnalysisKey
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
-
     import pyarrow as pa
-    from sqlalchemy import Connection
-
-    from bilateral.index.standing.tables import AnalysisKey
 
 _AT_ONCE: Final = 5_000  # rows of an insert: some megabytes of Python objects
 _RENAMED: Final = {"lower": "lower_bound", "upper": "upper_bound"}

@@ -3,23 +3,17 @@
 from __future__ import annotations
 
 import json
-from typing import TYPE_CHECKING, Any, Final
+from collections.abc import Mapping, Sequence
+from typing import Any, Final
 
 import pyarrow as pa
-from sqlalchemy import select
+from sqlalchemy import Connection, RowMapping, Table, select
 
 from bilateral.index.standing import tables as schema
 from bilateral.index.standing.standings import stored_standings
-from bilateral.index.standing.tables import Part
+from bilateral.index.standing.tables import AnalysisKey, Part
 from bilateral.trust.results import NO_SIGNS, Results
 from bilateral.trust.standing import SCHEMA
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
-
-    from sqlalchemy import Connection, RowMapping, Table
-
-    from bilateral.index.standing.tables import AnalysisKey
 
 _SCORE: Final = {
     "score": pa.float64(),

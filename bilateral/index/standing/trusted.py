@@ -3,25 +3,20 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
-from sqlalchemy import and_, func, select, union
+from sqlalchemy import Connection, RowMapping, and_, func, select, union
 
 from bilateral.core.events import NewAuthorizedFeedback
 from bilateral.index.agents import tables as agent_tables
 from bilateral.index.log import tables as events
 from bilateral.index.log.lists import in_parts
 from bilateral.index.ratings.feedback import VIEW as FEEDBACK
+from bilateral.index.reading.registries import AgentKey
 from bilateral.index.standing import tables as schema
 from bilateral.index.standing.tables import Part
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
-
-    from sqlalchemy import Connection, RowMapping
-
-    from bilateral.index.reading.registries import AgentKey
 
 MAX_CLIENTS: Final = 5_000
 """The most clients of an agent that are judged. A node ends a call that sums up many more."""

@@ -2,17 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from math import floor
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 from bilateral.core.values.currency import dollars
 from bilateral.core.values.decision import TRIAL, limit_of
-from bilateral.core.values.standing import SHARED_TRIAL, Side, Status
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable
-
-    from bilateral.core.values.standing import Standing, StandingReason
+from bilateral.core.values.standing import SHARED_TRIAL, Side, Standing, StandingReason, Status
 
 MARKS: Final = {Status.HELD_BACK: "held back", Status.CONTESTED: "contested"}
 """The marks of agents that a list does not leave unmarked."""

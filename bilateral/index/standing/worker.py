@@ -8,8 +8,11 @@ import os
 import signal
 import threading
 import time
-from typing import TYPE_CHECKING, Any, Final
+from collections.abc import Sequence
+from multiprocessing.synchronize import Event
+from typing import Any, Final
 
+from sqlalchemy import Engine
 from sqlalchemy.exc import DBAPIError
 
 from bilateral.core.errors.base import require_modules
@@ -19,12 +22,6 @@ from bilateral.index.chain.endpoint import Endpoint
 from bilateral.index.chain.source import Source
 from bilateral.index.log.database import open_database
 from bilateral.index.standing.notes import identity_registries, note_problem, stored_problem
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-    from multiprocessing.synchronize import Event
-
-    from sqlalchemy import Engine
 
 _LOGGER: Final = logging.getLogger("bilateral.index")
 
