@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, Final
 from sqlalchemy import BigInteger, Boolean, Float, Integer, LargeBinary, String, inspect
 
 from bilateral.index.changes import tables as changes
-from bilateral.index.changes import webhook_tables as webhooks
 from bilateral.index.log import tables as schema
 from bilateral.index.log.columns import WideInteger
 from bilateral.index.log.database import open_database
@@ -82,7 +81,7 @@ def page() -> str:
             "\n## Change feed\n",
             *_rows("columns", ((table.name, _columns(table.c)) for table in changes.TABLES)),
             "\n## Webhooks\n",
-            *_rows("columns", ((table.name, _columns(table.c)) for table in webhooks.TABLES)),
+            *_rows("columns", ((table.name, _columns(table.c)) for table in changes.WEBHOOK_TABLES)),
             "",
         )
     )

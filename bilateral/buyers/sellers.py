@@ -16,7 +16,7 @@ from bilateral.buyers.proofs import operators_of
 from bilateral.core.values.standing import Side, Status
 from bilateral.index.agents import tables as agent_tables
 from bilateral.index.payments.tables import agent_enrichment
-from bilateral.index.standing import standing_tables as standings
+from bilateral.index.standing import tables as standings
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping

@@ -133,7 +133,7 @@ def show_shards(invocation: Invocation, settings: IndexSettings, *, is_strict: b
         ShardError: A shard has tables of another version. The same is true.
     """
     from bilateral.index.errors import DatabaseUnavailableError  # noqa: PLC0415  # slow to import
-    from bilateral.index.shards.statuses import statuses_of_shards  # noqa: PLC0415
+    from bilateral.index.shards.process import statuses_of_shards  # noqa: PLC0415
 
     statuses = statuses_of_shards(settings.shards)
     show_statuses(invocation, statuses.chains)

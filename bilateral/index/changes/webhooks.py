@@ -12,7 +12,7 @@ from sqlalchemy import Connection, case, delete, func, insert, or_, select, upda
 
 from bilateral.core.errors import InvalidArgumentError
 from bilateral.core.text import quoted
-from bilateral.index.changes.webhook_tables import webhook, webhook_lease
+from bilateral.index.changes.tables import webhook, webhook_lease
 from bilateral.index.log.dialects import dialect_of
 from bilateral.index.log.rows import rows_of
 

@@ -20,11 +20,45 @@ from sqlalchemy import (
 )
 
 from bilateral.index.files import tables as schema
-from bilateral.index.files.loading import Failed, Loaded
+from bilateral.index.files.hosts import well_known_uri
+from bilateral.index.files.loading import Failed, Loaded, Outcome, host_of_file
 from bilateral.index.files.tables import Kind, State
 from bilateral.index.log.inserts import insert_into, insert_new
 from bilateral.index.search.projection import learn_words
 from bilateral.index.search.tables import registration_words
+
+
+def domain_files(outcomes: Iterable[tuple[Kind, Outcome]], now: float) -> list[dict[str, Any]]:
+    """Return the rows of the files of the domains that registration files name.
+
+    Args:
+        outcomes: Kinds of files, and the outcomes of their fetches. Only loaded registration files name domains.
+        now: The time, in Unix seconds.
+
+    Returns:
+        The rows for `file`, by id.
+    """
+    parsed: dict[bytes, dict[str, Any]] = {}
+    for kind, outcome in outcomes:
+        if kind is not Kind.REGISTRATION or not isinstance(outcome, Loaded):
+            continue
+        for row in outcome.rows.get(schema.registration_domain, []):
+            uri = well_known_uri(row["host"])
+            parsed[row["file_id"]] = {
+                **dict.fromkeys(schema.file.c.keys()),
+                "file_id": row["file_id"],
+                "kind": Kind.DOMAIN,
+                "uri": uri,
+                "host": host_of_file(uri),
+                "state": State.WAITING,
+                "found_at": int(now),
+                "attempts": 0,
+                "failures": 0,
+                "refresh_seconds": 0,
+                "next_at": now,
+            }
+    return [parsed[file_id] for file_id in sorted(parsed)]
+
 
 REPLACED: Final = (Kind.REGISTRATION, Kind.DOMAIN)
 """The kinds of files of which an agent has one at a time: a later event replaces the file of an earlier one."""

@@ -24,7 +24,7 @@ from bilateral.index.changes.webhooks import webhook_figures
 from bilateral.index.log.database import snapshot, unavailable
 from bilateral.index.operating.databases import Shard
 from bilateral.index.operating.status import ChainStatus, chain_statuses
-from bilateral.index.shards.statuses import ShardStatuses, statuses_of_shards
+from bilateral.index.shards.process import ShardStatuses, statuses_of_shards
 
 _MAX_SILENCE: Final = 120.0
 """Seconds without a look at a chain after which it is not healthy: workers look every second, or wait ten at most."""

@@ -32,8 +32,7 @@ from bilateral.index.log.patience import Patience
 from bilateral.index.log.registries import added_registries, begun_block, record_registries, registries_of
 from bilateral.index.log.store import ChainStore
 from bilateral.index.operating.settings import ChainSettings, IndexSettings
-from bilateral.index.payments.store import PaymentStore
-from bilateral.index.payments.worker import PaymentFollower
+from bilateral.index.payments.worker import PaymentFollower, PaymentStore
 from bilateral.index.projections import PROJECTIONS
 
 _LOGGER: Final = logging.getLogger("bilateral.index")

@@ -6,9 +6,11 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import Any, Final
 
-from sqlalchemy import ColumnElement, FromClause, Subquery, and_, exists, func
+from sqlalchemy import ColumnElement, Float, FromClause, Subquery, and_, case, exists, func, literal
 
 from bilateral.core.contracts import Registry
+from bilateral.core.values import STANDARD_TAGS
+from bilateral.core.values.bounds import QUANTILE, SHARES, scale_of_tag
 from bilateral.index.agents.tables import agent, agent_activity, agent_metadata
 from bilateral.index.files import tables as files
 from bilateral.index.files.tables import IS_LOADED, IS_READ, State, agent_file
@@ -18,6 +20,38 @@ from bilateral.index.ratings.tables import summary
 from bilateral.index.search.domains import is_named_by_domain
 from bilateral.index.search.filters import AgentSearch, Order
 from bilateral.index.search.tables import registration_vector, registration_words
+
+_REAL: Final = Float(53)
+
+
+def lower_bound(share_sum: Any, clients: Any, tag: Any) -> ColumnElement[Any]:
+    """Return `values.bounds.lower_bound` in SQL: the same operations in the same order, on the same numbers.
+
+    Args:
+        share_sum: The sum of the shares of those who gave ratings, each of `SHARES`.
+        clients: Their number.
+    """
+    squared = QUANTILE**2
+    share = share_sum / (clients * SHARES)
+    centre = share + literal(squared, _REAL) / (2 * clients)
+    inner = (share * (1 - share) + literal(squared, _REAL) / (4 * clients)) / clients
+    spread = literal(QUANTILE, _REAL) * func.sqrt(inner)
+    bound = (centre - spread) / (1 + literal(squared, _REAL) / clients)
+    positive = case((bound > 0, bound), else_=literal(0.0, _REAL))
+    scales = {name: scale_of_tag(name) for name in STANDARD_TAGS}
+    ordinary = (0, 100)
+    values: list[Any] = [
+        (tag == name, None if scale is None else _scaled(positive, scale))
+        for name, scale in scales.items()
+        if scale != ordinary
+    ]
+    return case(*values, else_=_scaled(positive, ordinary))
+
+
+def _scaled(bound: ColumnElement[Any], scale: tuple[int, int]) -> ColumnElement[Any]:
+    lowest, highest = scale
+    return literal(float(lowest), _REAL) + bound * (highest - lowest)
+
 
 KEY: Final = ("chain_id", "identity_registry", "agent_id")
 """The columns of the key of an agent."""

@@ -35,9 +35,8 @@ from bilateral.index.log.tables import EVENT_TABLES, registry
 from bilateral.index.log.unindexed import by_rater, unindexed
 from bilateral.index.ratings.blind import is_blind_feedback
 from bilateral.index.ratings.tables import counterpart, summary
-from bilateral.index.search.conditions import KEY, RATED_IN
+from bilateral.index.search.conditions import KEY, RATED_IN, lower_bound
 from bilateral.index.search.filters import OF_GATE, Gate, Order, Payment, Side
-from bilateral.index.search.lower_bounds import lower_bound
 
 _REAL: Final = Float(53)
 _NO_BOUND: Final = -1.0

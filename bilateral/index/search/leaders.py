@@ -25,7 +25,7 @@ from bilateral.index.search.conditions import KEY, WITH_FILES
 from bilateral.index.search.filters import Side, storable
 from bilateral.index.search.gates import has_better
 from bilateral.index.standing.queries import analysed_chains, first_code
-from bilateral.index.standing.standing_tables import standing
+from bilateral.index.standing.tables import standing
 
 _REAL: Final = Float(53)
 _COMMON: Final = 2000

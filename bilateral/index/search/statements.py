@@ -33,7 +33,7 @@ from bilateral.index.search.conditions import KEY, TIMES
 from bilateral.index.search.filters import Order
 from bilateral.index.search.plans import Plan
 from bilateral.index.search.ways import Part, Way
-from bilateral.index.standing.standing_tables import standing
+from bilateral.index.standing.tables import standing
 
 _REAL: Final = Float(53)
 """The type of ranks."""

@@ -19,7 +19,7 @@ from bilateral.index.log.unindexed import unindexed
 from bilateral.index.search.filters import Order, Side
 from bilateral.index.search.plans import Plan
 from bilateral.index.search.tables import registration_words
-from bilateral.index.standing.standing_tables import standing, standing_refresh
+from bilateral.index.standing.tables import standing, standing_refresh
 
 Place: TypeAlias = tuple[Any, ...] | None
 Listed: TypeAlias = Mapping[int, Sequence[int]] | None

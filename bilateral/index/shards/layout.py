@@ -17,7 +17,6 @@ from bilateral.index.log import tables as schema
 from bilateral.index.payments import tables as payments
 from bilateral.index.projections import PARTITIONED_TABLES
 from bilateral.index.search import tables as search
-from bilateral.index.standing import standing_tables as standings
 from bilateral.index.standing import tables as analysis
 from bilateral.index.tables import backfill
 
@@ -26,7 +25,6 @@ CHAIN_TABLES: Final[tuple[Table, ...]] = (
     *(files.file_reference, files.file_scan, files.file_sight, files.solana_proof),
     *(file_tables.agent_file, file_tables.payment_claim),
     *analysis.metadata.tables.values(),
-    *standings.metadata.tables.values(),
     *(payments.payment_cursor, *payments.CHAIN_TABLES, payments.late_payment),
     agent_activity,
     *backfill.metadata.tables.values(),

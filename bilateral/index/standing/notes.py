@@ -12,8 +12,7 @@ from sqlalchemy import Connection, Select, Table, insert, select, update
 
 from bilateral.core.text import printable
 from bilateral.index.log import tables as schema
-from bilateral.index.standing.standing_tables import standing_refresh
-from bilateral.index.standing.tables import AnalysisKey
+from bilateral.index.standing.tables import AnalysisKey, standing_refresh
 
 _MAX_PROBLEM: Final = 500
 """Characters of a problem that are kept."""

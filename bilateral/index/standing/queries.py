@@ -12,7 +12,7 @@ from sqlalchemy import Connection, and_, select
 from bilateral.core.values.standing import Side, Standing, StandingReason, Status
 from bilateral.index.log.lists import in_parts
 from bilateral.index.reading.registries import AgentKey, Registries, numbers_by_chain
-from bilateral.index.standing.standing_tables import standing, standing_refresh
+from bilateral.index.standing.tables import standing, standing_refresh
 from bilateral.index.standing.words import MARKS, why
 
 

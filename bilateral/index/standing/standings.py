@@ -12,8 +12,7 @@ from bilateral.core.values.standing import Status
 from bilateral.index.changes.notes import Note
 from bilateral.index.changes.tables import ChangeKind
 from bilateral.index.standing.notes import note
-from bilateral.index.standing.standing_tables import standing
-from bilateral.index.standing.tables import AnalysisKey
+from bilateral.index.standing.tables import AnalysisKey, standing
 
 if TYPE_CHECKING:
     import pyarrow as pa

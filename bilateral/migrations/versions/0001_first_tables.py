@@ -14,7 +14,6 @@ from bilateral.index.log import tables as schema
 from bilateral.index.payments import tables as payments
 from bilateral.index.ratings import tables as ratings
 from bilateral.index.search import tables as search
-from bilateral.index.standing import standing_tables as standings
 from bilateral.index.standing import tables as analysis
 from bilateral.x402.aggregator import tables as aggregator
 
@@ -25,7 +24,7 @@ down_revision = None
 def upgrade() -> None:
     """Create the tables and views."""
     connection = op.get_bind()
-    for tables in (schema, agents, ratings, files, analysis, aggregator, search, payments, standings, changes):
+    for tables in (schema, agents, ratings, files, analysis, aggregator, search, payments, changes):
         tables.metadata.create_all(connection, checkfirst=False)
     for name, query in {**schema.VIEWS, **files.VIEWS}.items():
         op.execute(f'CREATE VIEW "{name}" AS {query}')

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from alembic import op
 
-from bilateral.index.changes import webhook_tables as webhooks
+from bilateral.index.changes import tables as changes
 
 revision = "2"
 down_revision = "1"
 
 
 def upgrade() -> None:
-    """Create the tables."""
-    webhooks.metadata.create_all(op.get_bind(), checkfirst=False)
+    """Create the tables. The first migration creates them in new databases."""
+    changes.metadata.create_all(op.get_bind(), tables=changes.WEBHOOK_TABLES)

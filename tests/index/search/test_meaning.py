@@ -24,7 +24,7 @@ from bilateral.index.search.matching import matcher_of
 from bilateral.index.search.meaning import embedder
 from bilateral.index.search.queries import search_agents
 from bilateral.index.search.tables import registration_vector
-from bilateral.index.standing.standing_tables import standing
+from bilateral.index.standing.tables import standing
 from tests.index.conftest import CHAIN_ID
 from tests.index.files.conftest import registered, uri_updated
 from tests.index.search.test_brute_force import FIGURES, keys
