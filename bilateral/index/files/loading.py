@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Final, TypeAlias
 
@@ -21,7 +22,8 @@ from bilateral.core.errors import (
 from bilateral.documents import Document, Loader, Validators, document_hash, verify_hash
 from bilateral.documents.http import host_of
 from bilateral.documents.loader import scheme_of
-from bilateral.index.files.reading import ReadRows, read_content
+from bilateral.index.files.readers import Reader, ReadRows
+from bilateral.index.files.reading import read_content
 from bilateral.index.files.tables import Kind
 
 _LOGGER: Final = logging.getLogger("bilateral.index")
@@ -47,6 +49,7 @@ class Loaded:
         rows: The rows that the content makes.
         problem: A sentence why it is not of its format; None if it is.
         validators: The marks of the server's version.
+        readers: Those that read it, too.
     """
 
     content: bytes = field(repr=False)
@@ -56,6 +59,7 @@ class Loaded:
     rows: ReadRows = field(repr=False)
     problem: str | None
     validators: Validators
+    readers: Sequence[Reader] = ()
 
 
 @dataclass(frozen=True)
@@ -85,21 +89,29 @@ class Failed:
 Outcome: TypeAlias = Loaded | Unchanged | Failed
 
 
-def load_file(loader: Loader, kind: Kind, uri: str, expected_hash: bytes | None, known: Validators) -> Outcome:
+def load_file(  # noqa: PLR0913, PLR0917  # a file's columns, and who reads it
+    loader: Loader,
+    kind: Kind,
+    uri: str,
+    expected_hash: bytes | None,
+    stored: Validators,
+    readers: Sequence[Reader] = (),
+) -> Outcome:
     """Load a file.
 
     Args:
         kind: The kind of the file.
         uri: Its URI, as the index stores it.
         expected_hash: The hash that the chain gives; None without one.
-        known: The marks of the version that is stored.
+        stored: The marks of the version that is stored.
+        readers: Derive further rows from its content.
 
     Returns:
         The outcome. An error that nobody foresaw is one too: no file may end the thread that fetches it.
     """
     try:
-        document = loader.load_changes(uri, known)
-        return Unchanged() if document is None else _read(kind, document, expected_hash)
+        document = loader.load_changes(uri, stored)
+        return Unchanged() if document is None else _read(kind, document, expected_hash, readers)
     except (DocumentError, MissingExtraError) as problem:
         return _failure(uri, problem)
     except Exception as problem:
@@ -134,7 +146,7 @@ def failure_of(problem: BilateralError) -> Failed:
     return Failed(problem.reason, _sentence(problem), is_final=True)
 
 
-def _read(kind: Kind, document: Document, expected_hash: bytes | None) -> Loaded:
+def _read(kind: Kind, document: Document, expected_hash: bytes | None, readers: Sequence[Reader]) -> Loaded:
     """Check a document, and read it."""
     integrity: str | None = document.integrity
     try:
@@ -147,10 +159,19 @@ def _read(kind: Kind, document: Document, expected_hash: bytes | None) -> Loaded
     content_hash, problem = document_hash(document.content), None
     rows: ReadRows = {}
     try:
-        rows = read_content(kind, content_hash, document.content)
+        rows = read_content(kind, content_hash, document.content, readers)
     except MalformedDocumentError as malformed:
         problem = _sentence(malformed)
-    return Loaded(document.content, content_hash, integrity, integrity is not None, rows, problem, document.validators)
+    return Loaded(
+        document.content,
+        content_hash,
+        integrity,
+        is_final=integrity is not None,
+        rows=rows,
+        problem=problem,
+        validators=document.validators,
+        readers=readers,
+    )
 
 
 def _failure(uri: str, problem: BilateralError) -> Failed:

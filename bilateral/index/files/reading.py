@@ -8,9 +8,9 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
-from typing import Any, Final, TypeAlias
+from typing import Any, Final
 
 from sqlalchemy import Table
 
@@ -30,12 +30,8 @@ from bilateral.documents.feedback import A2aUse, McpUse, OasfUse
 from bilateral.documents.model import MAX_ITEMS
 from bilateral.index.files import tables as schema
 from bilateral.index.files.hosts import host_rows
+from bilateral.index.files.readers import Reader, ReadRows
 from bilateral.index.files.tables import Kind
-from bilateral.index.search.meaning import has_model, vector_row
-from bilateral.index.search.tables import registration_vector, registration_words
-from bilateral.index.search.words import words_of
-
-ReadRows: TypeAlias = Mapping[Table, list[dict[str, Any]]]
 
 _MAX_SERVICE_NAME: Final = 100
 
@@ -92,12 +88,13 @@ _CARD_LISTS: Final[Mapping[str, str]] = {
 """The columns of `registration_card`, by the kind of a capability."""
 
 
-def read_content(kind: Kind, content_hash: bytes, content: bytes) -> ReadRows:
+def read_content(kind: Kind, content_hash: bytes, content: bytes, readers: Sequence[Reader] = ()) -> ReadRows:
     """Return the rows that a file's content makes.
 
     Args:
         kind: The kind of the file. Responses, requests and validations have no format, and make no rows.
         content_hash: The keccak-256 hash of the content.
+        readers: Derive further rows of registration files.
 
     Returns:
         The rows by table.
@@ -106,13 +103,16 @@ def read_content(kind: Kind, content_hash: bytes, content: bytes) -> ReadRows:
         MalformedDocumentError: The content is not a JSON object.
     """
     if kind in (Kind.REGISTRATION, Kind.DOMAIN):
-        return _registration(content_hash, decode_object(content))
+        rows = _registration(content_hash, decode_object(content))
+        for reader in readers:
+            rows |= reader.read(content_hash, rows)
+        return rows
     if kind is Kind.FEEDBACK:
         return _feedback(content_hash, decode_object(content))
     return {}
 
 
-def _registration(content_hash: bytes, value: dict[str, Any]) -> ReadRows:
+def _registration(content_hash: bytes, value: dict[str, Any]) -> dict[Table, list[dict[str, Any]]]:
     """Read a registration file, of January 2026 or of October 2025."""
     file, key = RegistrationFile.read(value, is_strict=False), {"content_hash": content_hash}
     problems = list(file.faults)
@@ -143,12 +143,6 @@ def _registration(content_hash: bytes, value: dict[str, Any]) -> ReadRows:
         }
     ]
     rows[schema.registration_card] = [{**key, **_card(services, rows[schema.registration_capability])}]
-    words = search_words(rows)
-    rows[registration_words] = [{**key, **words}]
-    if has_model():
-        (row,) = rows[schema.registration_file]
-        named = [capability["value"] for capability in rows[schema.registration_capability]]
-        rows[registration_vector] = [vector_row(content_hash, row["name"], row["description"], named, words["words"])]
     return rows
 
 
@@ -165,21 +159,6 @@ def _card(services: list[dict[str, Any]], capabilities: list[dict[str, Any]]) ->
     for kind, name in _CARD_LISTS.items():
         columns[name] = listed([capability["value"] for capability in capabilities if capability["kind"] == kind])
     return columns
-
-
-def search_words(rows: ReadRows) -> dict[str, list[str]]:
-    """Return the words by which searches find a registration file.
-
-    Args:
-        rows: The rows that it makes.
-    """
-    (file,) = rows[schema.registration_file]
-    services = (row["name"] for row in rows[schema.registration_service])
-    capabilities = (row["value"] for row in rows[schema.registration_capability])
-    return {
-        "name_words": words_of([file["name"]]),
-        "words": words_of([file["name"], *services, file["description"], *capabilities]),
-    }
 
 
 def _services(

@@ -7,7 +7,7 @@ references of removed blocks in the same transaction. So no reference outlives i
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
@@ -33,6 +33,7 @@ from bilateral.index.files.current import find_files
 from bilateral.index.files.hosts import domain_uri, file_id_of
 from bilateral.index.files.loading import Failed, Loaded, Outcome, failure_of, host_of_file, load_file
 from bilateral.index.files.observations import note_sights
+from bilateral.index.files.readers import Reader
 from bilateral.index.files.rows import REPLACED, columns_of, domain_files, store_content, wake_files, wake_hosts
 from bilateral.index.files.tables import Kind, State
 from bilateral.index.log.inserts import insert_new
@@ -88,15 +89,23 @@ class ReferenceScan:
 
     Args:
         loader: Decodes data URIs at once, within its limits.
+        readers: Derive further rows from contents.
         clock: Returns the time, in Unix seconds.
     """
 
     def __init__(
-        self, engine: Engine, chain_id: int, loader: Loader, *, clock: Callable[[], float] = time.time
+        self,
+        engine: Engine,
+        chain_id: int,
+        loader: Loader,
+        readers: Sequence[Reader],
+        *,
+        clock: Callable[[], float] = time.time,
     ) -> None:
         self._engine = engine
         self.chain_id = chain_id
         self._loader = loader
+        self._readers = readers
         self._clock = clock
 
     def step(self) -> int | None:
@@ -188,7 +197,7 @@ class ReferenceScan:
                 host = host_of_file(uri)
                 if host is None:
                     outcomes[file_id] = load_file(
-                        self._loader, reference.kind, uri, reference.expected_hash, _NOT_FETCHED
+                        self._loader, reference.kind, uri, reference.expected_hash, _NOT_FETCHED, self._readers
                     )
             except UnsupportedUriError as problem:
                 outcomes[file_id] = failure_of(problem)

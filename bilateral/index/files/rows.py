@@ -24,8 +24,6 @@ from bilateral.index.files.hosts import well_known_uri
 from bilateral.index.files.loading import Failed, Loaded, Outcome, host_of_file
 from bilateral.index.files.tables import Kind, State
 from bilateral.index.log.inserts import insert_into, insert_new
-from bilateral.index.search.projection import learn_words
-from bilateral.index.search.tables import registration_words
 
 
 def domain_files(outcomes: Iterable[tuple[Kind, Outcome]], now: float) -> list[dict[str, Any]]:
@@ -75,7 +73,8 @@ def store_content(connection: Connection, loaded: Loaded) -> None:
     )
     for read, rows in loaded.rows.items():
         insert_new(connection, read, rows)
-    learn_words(connection, (word for row in loaded.rows.get(registration_words, ()) for word in row["name_words"]))
+    for reader in loaded.readers:
+        reader.stored(connection, loaded.rows)
 
 
 def delete_unused_content(connection: Connection, content_hash: bytes) -> None:

@@ -20,6 +20,7 @@ from bilateral.index.log.database import passing_failure
 from bilateral.index.log.patience import Patience
 from bilateral.index.operating.settings import ChainSettings, IndexSettings
 from bilateral.index.operating.worker import Worker
+from bilateral.index.projections import READERS
 from bilateral.index.standing.worker import Background
 
 _LOGGER: Final = logging.getLogger("bilateral.index")
@@ -81,7 +82,7 @@ class _Process:
         self._stop = stop
         self._files: FileWorkers | None = None
         if settings.files.workers:
-            self._files = FileWorkers(engine, settings.files, stop=stop, fail=self._fail)
+            self._files = FileWorkers(engine, settings.files, READERS, stop=stop, fail=self._fail)
 
     def follow(self, *, until_head: bool) -> bool:
         """Follow the chains and fetch files. Return True if nothing told the process to stop before the end."""

@@ -15,6 +15,7 @@ from bilateral.core.contracts.records import is_book
 from bilateral.core.errors import InvalidArgumentError
 from bilateral.core.errors.invalid_fields import first_problem
 from bilateral.index.changes.worker import FeedLimits
+from bilateral.index.files.worker import FileSettings
 from bilateral.index.operating.databases import Shard, databases_of
 from bilateral.index.payments.terms import PaymentTerms
 
@@ -48,26 +49,6 @@ class ChainSettings:
             raise InvalidArgumentError("a chain needs at least one rpc_url")
         if len({deployment.chain_id for deployment in self.deployments}) > 1:
             raise InvalidArgumentError("the deployments of one chain have different chain ids")
-
-
-@dataclass(frozen=True)
-class FileSettings:
-    """The settings of the queue that fetches files.
-
-    Attributes:
-        workers: The threads that fetch files; 0 to fetch none.
-        gateways: The IPFS gateways, tried in order; public ones if empty.
-        max_bytes: The largest size of a file.
-        seconds: The longest time for a file.
-        allow_private: True if files may come from private addresses. Set it in tests and closed networks only: else
-            anybody who registers an agent makes this program read from its own network.
-    """
-
-    workers: int = 4
-    gateways: tuple[str, ...] = ()
-    max_bytes: int = 1024 * 1024
-    seconds: float = 10.0
-    allow_private: bool = False
 
 
 @dataclass(frozen=True)

@@ -22,12 +22,12 @@ from bilateral.index.log.dialects import dialect_of
 from bilateral.index.log.tables import chain
 from bilateral.index.log.unindexed import unindexed
 from bilateral.index.reading.prepared import Prepared, plan_by_values
-from bilateral.index.search.closest import closest_of
 from bilateral.index.search.conditions import KEY, TIMES, Conditions, conditions_of
 from bilateral.index.search.domains import claimed_agents
 from bilateral.index.search.filters import AgentSearch, Order
 from bilateral.index.search.gates import NO_BOUNDS, Bounds, Ranked, bounds_of, ranked
 from bilateral.index.search.matching import Words, words_of_search
+from bilateral.index.search.meaning import closest_of
 from bilateral.index.search.tables import registration_words
 from bilateral.index.standing.queries import chains_with_standings
 

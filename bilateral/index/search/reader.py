@@ -1,20 +1,64 @@
-"""Vectors of the registration files that were stored without the extra `semantic`, or with another model."""
+"""What searches derive from registration files: words, the vocabulary of names, and vectors by meaning.
+
+Words are learnt with their file and stay, although their last file may go: a word that no file has finds nothing.
+"""
 
 from __future__ import annotations
 
 import threading
 from collections import defaultdict
+from collections.abc import Iterable
+from operator import itemgetter
 from typing import Final
 
 from sqlalchemy import Connection, Engine, delete, or_, select
 
 from bilateral.index.files import tables as files
+from bilateral.index.files.readers import Reader, ReadRows
 from bilateral.index.log.inserts import insert_new
 from bilateral.index.search.meaning import MODEL, has_model, vector_row
-from bilateral.index.search.tables import registration_vector, registration_words
+from bilateral.index.search.tables import known_word, registration_vector, registration_words, word_trigram
+from bilateral.index.search.words import LEARNT_LENGTHS, trigrams, words_of
 
 _AT_ONCE: Final = 500
 """Files of one transaction: it takes a tenth of a second, in which others wait for SQLite."""
+
+
+class SearchReader(Reader):
+    """Stores the words of registration files, and their vectors if the extra `semantic` is installed."""
+
+    def read(self, content_hash: bytes, rows: ReadRows) -> ReadRows:
+        (file,) = rows[files.registration_file]
+        services = (row["name"] for row in rows[files.registration_service])
+        capabilities = [row["value"] for row in rows[files.registration_capability]]
+        words = words_of([file["name"], *services, file["description"], *capabilities])
+        row = {"content_hash": content_hash, "name_words": words_of([file["name"]]), "words": words}
+        if not has_model():
+            return {registration_words: [row]}
+        vector = vector_row(content_hash, file["name"], file["description"], capabilities, words)
+        return {registration_words: [row], registration_vector: [vector]}
+
+    def stored(self, connection: Connection, rows: ReadRows) -> None:
+        _learn_words(connection, (word for row in rows.get(registration_words, ()) for word in row["name_words"]))
+
+    def catch_up(self, engine: Engine, stop: threading.Event) -> int:
+        return fill_vectors(engine, stop)
+
+
+def _learn_words(connection: Connection, words: Iterable[str]) -> None:
+    """Store words that are not stored yet."""
+    wanted = sorted({word for word in words if len(word) in LEARNT_LENGTHS})
+    if not wanted:
+        return
+    known = set(connection.execute(select(known_word.c.word).where(known_word.c.word.in_(wanted))).scalars())
+    parts = {word: trigrams(word) for word in wanted if word not in known}
+    trigram_rows = [{"word": word, "trigram": trigram} for word, of_word in parts.items() for trigram in of_word]
+    for table, rows in (
+        (known_word, [{"word": word, "trigrams": len(of_word)} for word, of_word in parts.items()]),
+        # In one order, so that two transactions do not wait for each other in a circle.
+        (word_trigram, sorted(trigram_rows, key=itemgetter("trigram", "word"))),
+    ):
+        insert_new(connection, table, rows)
 
 
 def fill_vectors(engine: Engine, stop: threading.Event | None = None) -> int:
