@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any, Final
 from bilateral.checks.verdicts import Code, Severity
 from bilateral.core.values.decision import Ground, limit_of
 from bilateral.core.values.standing import Side, Standing, Status
-from bilateral.index.standing.notes import standings_states
 from bilateral.index.standing.queries import stored_standing
+from bilateral.index.standing.standings import standings_states
 
 if TYPE_CHECKING:
     from sqlalchemy import Connection

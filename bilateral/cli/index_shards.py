@@ -62,7 +62,7 @@ def move(
 
 def migrate_all(invocation: Invocation, settings: IndexSettings) -> None:
     """Bring the tables of all servers to the version of this package, and show the versions."""
-    from bilateral.index.shards.migrating import upgrade_shards  # noqa: PLC0415  # slow to import
+    from bilateral.index.shards.moving import upgrade_shards  # noqa: PLC0415  # slow to import
 
     migrated = upgrade_shards(settings.database, settings.shards)
     columns = {"server": lambda value: value.server, "before": lambda value: value.before}

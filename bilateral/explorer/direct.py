@@ -17,7 +17,7 @@ from bilateral.explorer.text import MAX_SHOWN
 from bilateral.index.agents import tables as agent_tables
 from bilateral.index.files.queries import names_of
 from bilateral.index.log.text import key_text
-from bilateral.index.payments.transactions import logged_in, paid_in
+from bilateral.index.payments.queries import logged_in, paid_in
 from bilateral.index.ratings import tables as rating_tables
 from bilateral.index.ratings.records import validation_records
 from bilateral.index.reading.registries import agent_key

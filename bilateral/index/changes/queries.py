@@ -9,13 +9,15 @@ from __future__ import annotations
 import re
 from bisect import bisect_right
 from collections import defaultdict
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
 from sqlalchemy import Connection, Table, Text, func, select, tuple_
 
 from bilateral.core.errors import InvalidArgumentError
+from bilateral.core.identifiers import checksummed
+from bilateral.core.text import quoted
 from bilateral.index.changes.answers import FeedChange, RawChange, raw_change, raw_note, shown_agent
 from bilateral.index.changes.tables import (
     EVENT_KINDS,
@@ -29,7 +31,7 @@ from bilateral.index.changes.tables import (
     removed_change,
 )
 from bilateral.index.log.packed_rows import unpacked
-from bilateral.index.reading.registries import AgentKey, Registries, read_registries
+from bilateral.index.reading.registries import AgentKey, Registries, agent_key, read_registries
 
 AT_ONCE: Final = 1_000
 """The changes that one read looks at, so that a filter that nothing passes takes no longer than another."""
@@ -346,4 +348,37 @@ def _shown(entry: _Told, registries: Registries, identity: str) -> FeedChange:
         accounts=change.accounts,
         tags=tuple(tag for tag in change.tags if tag),
         details=dict(change.details or {}),
+    )
+
+
+def parse_filter(
+    registries: Registries,
+    agents: Iterable[str] = (),
+    accounts: Iterable[str] = (),
+    tags: Iterable[str] = (),
+    kinds: Iterable[str] = (),
+) -> FeedFilter:
+    """Return the filter of changes that texts describe.
+
+    Args:
+        registries: The indexed registries.
+        agents: Ids of agents with their chains.
+        accounts: Addresses.
+        tags: Tags, exactly.
+        kinds: Kinds of changes.
+
+    Raises:
+        InvalidArgumentError: A kind is unknown.
+        MalformedIdentifierError: An id or an address is malformed.
+        NotIndexedError: The index has no such chain or registry.
+    """
+    kinds = tuple(kinds)
+    for kind in kinds:
+        if kind not in list(ChangeKind):
+            raise InvalidArgumentError(f"kind {quoted(kind)} is unknown: choose {', '.join(ChangeKind)}")
+    return FeedFilter(
+        tuple(agent_key(registries, text) for text in agents),
+        tuple(checksummed(text) for text in accounts),
+        tuple(tags),
+        tuple(map(ChangeKind, kinds)),
     )

@@ -26,7 +26,7 @@ from sqlalchemy import (
 from bilateral.core.events import NewFeedback, ResponseAppended
 from bilateral.core.values.blind import Blind
 from bilateral.index.files import tables as files
-from bilateral.index.files.content import FileContent
+from bilateral.index.files.queries import FileContent
 from bilateral.index.log import tables as schema
 from bilateral.index.reading.pages import Page, decode_cursor, encode_cursor, newest_page, page_of, require_limit
 from bilateral.index.reading.prepared import Prepared

@@ -15,7 +15,7 @@ from bilateral.index.files import tables as files
 from bilateral.index.files.tables import READ_FILES, agent_file
 from bilateral.index.log import tables as schema
 from bilateral.index.ratings import tables as rating_tables
-from bilateral.index.search.domains import is_named_by_domain
+from bilateral.index.search.conditions import is_named_by_domain
 
 LOOKED_AT: Final = 50
 """The agents of which facets are counted: counting all that 100,000 agents may be would take seconds."""

@@ -12,11 +12,13 @@ from functools import lru_cache
 from hashlib import sha256
 from typing import Any, Final
 
-from sqlalchemy import Connection, Row, func, select
+from sqlalchemy import Connection, Row, bindparam, func, select
 
 from bilateral.core.identifiers import global_agent_id
 from bilateral.index.agents.tables import agent
 from bilateral.index.files import tables as files
+from bilateral.index.log.tables import registry
+from bilateral.index.ratings.tables import summary
 from bilateral.index.reading.pages import (
     DEFAULT_LIMIT,
     InvalidCursorError,
@@ -31,13 +33,109 @@ from bilateral.index.reading.registries import read_registries
 from bilateral.index.reading.values import Wide as WideValue
 from bilateral.index.search.conditions import KEY, WITH_FILES
 from bilateral.index.search.facets import LOOKED_AT, Facets, count_facets
-from bilateral.index.search.filters import AgentSearch, Order
+from bilateral.index.search.filters import AgentSearch, Gate, Order
+from bilateral.index.search.gates import is_of_summaries, limited, named, ratings, source
 from bilateral.index.search.meaning import has_model
-from bilateral.index.search.passed import MatchedRating, passed
 from bilateral.index.search.plans import plan_of
 from bilateral.index.search.statements import rows_of
 from bilateral.index.search.ways import steps
 from bilateral.index.standing.queries import statuses
+
+
+@dataclass(frozen=True, slots=True)
+class MatchedRating:
+    """The ratings by which an agent passed the first gate of a search.
+
+    Attributes:
+        registry: The registry of ratings.
+        count: The number of ratings.
+        counterparts: The number of distinct clients, or of servers, that gave them.
+        mean: Their mean.
+        lower_bound: The value that the agent has at least, with a confidence of 95 %; None for a tag without a scale.
+    """
+
+    registry: str
+    tag: str
+    count: int
+    counterparts: int
+    mean: float
+    lower_bound: float | None
+
+
+def passed(
+    connection: Connection, gate: Gate, order: Order, wanted: Sequence[tuple[int, str, int]]
+) -> dict[tuple[int, str, int], MatchedRating]:
+    """Return the best ratings of some agents for a gate.
+
+    Args:
+        order: The order of the search, which tells the best of several.
+        wanted: The agents.
+    """
+    values, (most_chains, most_identities, most_ids) = listed(KEY, zip(*wanted, strict=True))
+    addresses = [row[0] for row in _addresses(most_chains, most_identities).all(connection, values)]
+    if is_of_summaries(gate):
+        more_values, (most_registries,) = listed(["registry"], [addresses])
+        values |= {**more_values, "side": gate.summed_side, "tag": gate.tag}
+        rows = _summaries(most_chains, most_registries, most_ids).all(connection, values)
+        passing = [row for row in rows if _passes(gate, *row[5:])]
+    else:
+        # With the registries, the rows are found by their key.
+        columns = source(gate).c
+        chains, _, ids = (sorted(set(column)) for column in zip(*wanted, strict=True))
+        conditions = (columns.chain_id.in_(chains), columns.registry.in_(addresses), columns.agent_id.in_(ids))
+        passing = [tuple(row) for row in connection.execute(ratings(gate, *conditions))]
+    best_of: dict[tuple[int, str, int], MatchedRating] = {}
+    for chain_id, identity, agent_id, address, tag, count, counterparts, mean, bound in passing:
+        rating = MatchedRating(
+            address, tag, int(count), int(counterparts), float(mean), None if bound is None else float(bound)
+        )
+        former = best_of.get((chain_id, identity, agent_id))
+        if former is None or _merit(rating, order) > _merit(former, order):
+            best_of[chain_id, identity, agent_id] = rating
+    return best_of
+
+
+def _merit(rating: MatchedRating, order: Order) -> tuple[Any, ...]:
+    """Return what makes one of an agent's ratings better than another."""
+    bound = -1.0 if rating.lower_bound is None else rating.lower_bound
+    first = {Order.MEAN: rating.mean, Order.ACTIVITY: float(rating.count)}.get(order, bound)
+    return first, bound, rating.count, rating.registry, rating.tag
+
+
+@lru_cache
+def _addresses(chains: int, identities: int) -> Prepared:
+    """Return the statement for the registries of ratings that belong to some identity registries."""
+    known = registry.c
+    asked = (
+        one_of("chain_id", known.chain_id, chains),
+        one_of("identity_registry", known.identity_registry, identities),
+    )
+    return Prepared(select(known.address).where(*asked).distinct())
+
+
+@lru_cache
+def _summaries(chains: int, registries: int, agents: int) -> Prepared:
+    """Return the statement for the ratings of some agents by all, for one `side` and `tag`, as `ratings` gives them."""
+    columns = summary.c
+    sizes = {"chain_id": chains, "registry": registries, "agent_id": agents}
+    conditions = (columns[name] == bindparam(name, type_=columns[name].type) for name in ("side", "tag"))
+    return Prepared(
+        select(*named(summary), columns["count"], columns.counterparts, columns.mean, columns.lower_bound).where(
+            registry.c.chain_id == columns.chain_id,
+            registry.c.address == columns.registry,
+            *conditions,
+            *(one_of(name, columns[name], size) for name, size in sizes.items()),
+        )
+    )
+
+
+def _passes(gate: Gate, count: int, clients: int, mean: float, bound: float | None) -> bool:
+    """Check that ratings fulfil a gate, as SQL checks it."""
+    return all(
+        figure is not None and (figure >= limit if is_least else figure <= limit)
+        for figure, limit, is_least in limited(gate, count, clients, mean, bound)
+    )
+
 
 _SHOWN: Final = 300
 """Characters of a description that a search shows."""

@@ -19,7 +19,7 @@ from bilateral.index.chain.pool import Pool
 from bilateral.index.chain.quantities import amount, quantity, word
 from bilateral.index.log import tables as schema
 from bilateral.index.log.inserts import insert_new
-from bilateral.index.standing.accounts import accounts_without_funding
+from bilateral.index.standing.opinions import accounts_without_funding
 from bilateral.index.standing.tables import AnalysisKey, FundingState, funding
 
 _ACCOUNTS_AT_ONCE: Final = 40

@@ -21,7 +21,7 @@ from bilateral.core.text.log_lines import log_safely
 from bilateral.index.chain.endpoint import Endpoint
 from bilateral.index.chain.source import Source
 from bilateral.index.log.database import open_database
-from bilateral.index.standing.notes import identity_registries, note_problem, stored_problem
+from bilateral.index.standing.standings import identity_registries, note_problem, stored_problem
 
 _LOGGER: Final = logging.getLogger("bilateral.index")
 

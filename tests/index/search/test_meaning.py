@@ -17,7 +17,7 @@ from bilateral.core.errors import InvalidArgumentError, MissingExtraError
 from bilateral.index.agents.tables import agent
 from bilateral.index.files import tables as files
 from bilateral.index.reading.pages import InvalidCursorError
-from bilateral.index.search import meaning, reader
+from bilateral.index.search import meaning, plans, reader
 from bilateral.index.search import nearest as meanings
 from bilateral.index.search.filters import AgentSearch, Order
 from bilateral.index.search.matching import matcher_of
@@ -198,6 +198,7 @@ def test_without_the_extra_files_have_no_vectors_and_the_order_says_what_to_inst
         raise MissingExtraError("semantic", ["wordllama"])
 
     monkeypatch.setattr(meaning, "embedder", missing)
+    monkeypatch.setattr(plans, "embedder", missing)
     monkeypatch.setattr(reader, "has_model", lambda: False)
     story.block(*registered(data_uri(name="Lingua Bridge")))
     story.scan_all()

@@ -28,8 +28,7 @@ from bilateral.index.projections import PROJECTIONS
 from bilateral.index.reading.statistics import count_by_day
 from bilateral.index.shards.coordinator import places
 from bilateral.index.shards.errors import MisplacedChainError, ShardError
-from bilateral.index.shards.migrating import upgrade_shards
-from bilateral.index.shards.moving import move_chain
+from bilateral.index.shards.moving import move_chain, upgrade_shards
 from bilateral.index.shards.servers import update_shards
 from bilateral.index.standing.kept import COUNT
 from tests.api.world import CHAIN_ID
