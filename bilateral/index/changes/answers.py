@@ -7,22 +7,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any, Final
 
-from bilateral.core.events import (
-    AgentUpdated,
-    ClientRated,
-    Event,
-    FeedbackRevoked,
-    MetadataSet,
-    NewAuthorizedFeedback,
-    NewFeedback,
-    RatingsOpened,
-    ResponseAppended,
-    Transfer,
-    URIUpdated,
-    ValidationRequest,
-    ValidationResponse,
-    ValidatorRated,
-)
+from bilateral.core import events
 from bilateral.core.identifiers import checksummed, global_agent_id
 from bilateral.index.changes.tables import EVENT_KINDS, MOST_TEXT, ChangeKind
 from bilateral.index.reading.registries import Registries
@@ -87,7 +72,7 @@ class RawChange:
     details: Mapping[str, Detail] | None = None
 
 
-def raw_change(event: type[Event], row: Mapping[str, Any]) -> RawChange:
+def raw_change(event: type[events.Event], row: Mapping[str, Any]) -> RawChange:
     """Return the change that an event is.
 
     Args:
@@ -239,18 +224,18 @@ def _domain(row: Mapping[str, Any]) -> _Shape:
     return (row["agent_id"],), (row["agent_address"],), (), details
 
 
-_SHAPES: Final[Mapping[type[Event], Callable[[Mapping[str, Any]], _Shape]]] = {
-    NewFeedback: _feedback,
-    NewAuthorizedFeedback: _authorized,
-    FeedbackRevoked: _revoked,
-    ResponseAppended: _response,
-    ClientRated: _rating("client"),
-    ValidatorRated: _rating("validator"),
-    RatingsOpened: _opened,
-    ValidationRequest: _request,
-    ValidationResponse: _answer,
-    Transfer: _transfer,
-    MetadataSet: _wallet,
-    URIUpdated: _uri,
-    AgentUpdated: _domain,
+_SHAPES: Final[Mapping[type[events.Event], Callable[[Mapping[str, Any]], _Shape]]] = {
+    events.NewFeedback: _feedback,
+    events.NewAuthorizedFeedback: _authorized,
+    events.FeedbackRevoked: _revoked,
+    events.ResponseAppended: _response,
+    events.ClientRated: _rating("client"),
+    events.ValidatorRated: _rating("validator"),
+    events.RatingsOpened: _opened,
+    events.ValidationRequest: _request,
+    events.ValidationResponse: _answer,
+    events.Transfer: _transfer,
+    events.MetadataSet: _wallet,
+    events.URIUpdated: _uri,
+    events.AgentUpdated: _domain,
 }

@@ -11,58 +11,32 @@ from collections.abc import Mapping
 from enum import StrEnum
 from typing import Final
 
-from sqlalchemy import (
-    BigInteger,
-    Column,
-    Index,
-    Integer,
-    LargeBinary,
-    MetaData,
-    PrimaryKeyConstraint,
-    String,
-    Table,
-    Text,
-)
+import sqlalchemy as sa
 
-from bilateral.core.events import (
-    AgentUpdated,
-    ClientRated,
-    Event,
-    FeedbackRevoked,
-    MetadataSet,
-    NewAuthorizedFeedback,
-    NewFeedback,
-    RatingsOpened,
-    ResponseAppended,
-    Transfer,
-    URIUpdated,
-    ValidationRequest,
-    ValidationResponse,
-    ValidatorRated,
-)
+from bilateral.core import events
 from bilateral.index.log.columns import ADDRESS, WideInteger
 from bilateral.index.log.tables import EVENT_TABLES
 
-metadata: Final = MetaData()
+metadata: Final = sa.MetaData()
 
-webhook: Final = Table(
+webhook: Final = sa.Table(
     "webhook",
     metadata,
-    Column("id", String(35), primary_key=True),
-    Column("owner", String(64), nullable=False),
-    Column("url", Text, nullable=False),
-    Column("wanted", Text, nullable=False),
-    Column("since", String(60), nullable=False),
-    Column("pending", String(60)),
-    Column("created_at", BigInteger, nullable=False),
-    Column("next_at", BigInteger, nullable=False),
-    Column("failures", Integer, nullable=False),
-    Column("failing_since", BigInteger),
-    Column("stopped_at", BigInteger),
-    Column("problem", Text),
-    Column("delivered", BigInteger, nullable=False),
-    Column("failed", BigInteger, nullable=False),
-    Index("webhook_by_owner", "owner"),
+    sa.Column("id", sa.String(35), primary_key=True),
+    sa.Column("owner", sa.String(64), nullable=False),
+    sa.Column("url", sa.Text, nullable=False),
+    sa.Column("wanted", sa.Text, nullable=False),
+    sa.Column("since", sa.String(60), nullable=False),
+    sa.Column("pending", sa.String(60)),
+    sa.Column("created_at", sa.BigInteger, nullable=False),
+    sa.Column("next_at", sa.BigInteger, nullable=False),
+    sa.Column("failures", sa.Integer, nullable=False),
+    sa.Column("failing_since", sa.BigInteger),
+    sa.Column("stopped_at", sa.BigInteger),
+    sa.Column("problem", sa.Text),
+    sa.Column("delivered", sa.BigInteger, nullable=False),
+    sa.Column("failed", sa.BigInteger, nullable=False),
+    sa.Index("webhook_by_owner", "owner"),
 )
 """One row a subscription. `wanted` is the filter as JSON, `since` the cursor of the last delivery that was taken.
 
@@ -70,12 +44,12 @@ webhook: Final = Table(
 counts since the last success, `failed` since the beginning.
 """
 
-webhook_lease: Final = Table(
+webhook_lease: Final = sa.Table(
     "webhook_lease",
     metadata,
-    Column("id", Integer, primary_key=True, autoincrement=False),
-    Column("holder", String(32), nullable=False),
-    Column("until", BigInteger, nullable=False),
+    sa.Column("id", sa.Integer, primary_key=True, autoincrement=False),
+    sa.Column("holder", sa.String(32), nullable=False),
+    sa.Column("until", sa.BigInteger, nullable=False),
 )
 """At most one row: the process that delivers, and the time until which no other one does."""
 
@@ -120,20 +94,20 @@ class ChangeKind(StrEnum):
     """The analysis flags an account, or flags it no more."""
 
 
-EVENT_KINDS: Final[Mapping[type[Event], ChangeKind]] = {
-    NewFeedback: ChangeKind.FEEDBACK,
-    NewAuthorizedFeedback: ChangeKind.FEEDBACK,
-    FeedbackRevoked: ChangeKind.REVOKED,
-    ResponseAppended: ChangeKind.RESPONSE,
-    ClientRated: ChangeKind.RATING,
-    ValidatorRated: ChangeKind.RATING,
-    RatingsOpened: ChangeKind.RATING,
-    ValidationRequest: ChangeKind.VALIDATION,
-    ValidationResponse: ChangeKind.VALIDATION,
-    Transfer: ChangeKind.OWNER,
-    MetadataSet: ChangeKind.WALLET,
-    URIUpdated: ChangeKind.FILE,
-    AgentUpdated: ChangeKind.FILE,
+EVENT_KINDS: Final[Mapping[type[events.Event], ChangeKind]] = {
+    events.NewFeedback: ChangeKind.FEEDBACK,
+    events.NewAuthorizedFeedback: ChangeKind.FEEDBACK,
+    events.FeedbackRevoked: ChangeKind.REVOKED,
+    events.ResponseAppended: ChangeKind.RESPONSE,
+    events.ClientRated: ChangeKind.RATING,
+    events.ValidatorRated: ChangeKind.RATING,
+    events.RatingsOpened: ChangeKind.RATING,
+    events.ValidationRequest: ChangeKind.VALIDATION,
+    events.ValidationResponse: ChangeKind.VALIDATION,
+    events.Transfer: ChangeKind.OWNER,
+    events.MetadataSet: ChangeKind.WALLET,
+    events.URIUpdated: ChangeKind.FILE,
+    events.AgentUpdated: ChangeKind.FILE,
 }
 """The kinds of the events that are changes. Of metadata, only the wallet is one."""
 
@@ -157,48 +131,48 @@ class StepKind(StrEnum):
     """The index noticed something that is not on the chain."""
 
 
-change_step: Final = Table(
+change_step: Final = sa.Table(
     "change_step",
     metadata,
-    Column("step", BigInteger, primary_key=True, autoincrement=False),
-    Column("kind", String(8), nullable=False),
-    Column("chain_id", BigInteger, nullable=False),
-    Column("first_block", BigInteger, nullable=False),
-    Column("last_block", BigInteger, nullable=False),
-    Column("kept_block", BigInteger),
-    Column("removal", BigInteger),
-    Column("changes", BigInteger, nullable=False),
-    Column("made_at", BigInteger, nullable=False),
-    Index("change_step_by_block", "chain_id", "kept_block"),
+    sa.Column("step", sa.BigInteger, primary_key=True, autoincrement=False),
+    sa.Column("kind", sa.String(8), nullable=False),
+    sa.Column("chain_id", sa.BigInteger, nullable=False),
+    sa.Column("first_block", sa.BigInteger, nullable=False),
+    sa.Column("last_block", sa.BigInteger, nullable=False),
+    sa.Column("kept_block", sa.BigInteger),
+    sa.Column("removal", sa.BigInteger),
+    sa.Column("changes", sa.BigInteger, nullable=False),
+    sa.Column("made_at", sa.BigInteger, nullable=False),
+    sa.Index("change_step_by_block", "chain_id", "kept_block"),
 )
 """One row a step. `kept_block` is the last block of a step of blocks that no rollback removed."""
 
-removed_change: Final = Table(
+removed_change: Final = sa.Table(
     "removed_change",
     metadata,
-    Column("chain_id", BigInteger, nullable=False),
-    Column("removal", BigInteger, nullable=False),
-    Column("block_number", BigInteger, nullable=False),
-    Column("log_index", Integer, nullable=False),
-    Column("step", BigInteger, nullable=False),
-    Column("table_name", String(40), nullable=False),
-    Column("packed_row", LargeBinary, nullable=False),
-    PrimaryKeyConstraint("chain_id", "removal", "block_number", "log_index"),
-    Index("removed_change_by_step", "step", "block_number", "log_index"),
+    sa.Column("chain_id", sa.BigInteger, nullable=False),
+    sa.Column("removal", sa.BigInteger, nullable=False),
+    sa.Column("block_number", sa.BigInteger, nullable=False),
+    sa.Column("log_index", sa.Integer, nullable=False),
+    sa.Column("step", sa.BigInteger, nullable=False),
+    sa.Column("table_name", sa.String(40), nullable=False),
+    sa.Column("packed_row", sa.LargeBinary, nullable=False),
+    sa.PrimaryKeyConstraint("chain_id", "removal", "block_number", "log_index"),
+    sa.Index("removed_change_by_step", "step", "block_number", "log_index"),
 )
 """The events that rollbacks removed. `step` told them; `removal` numbers the rollbacks of a chain."""
 
-change_note: Final = Table(
+change_note: Final = sa.Table(
     "change_note",
     metadata,
-    Column("step", BigInteger, nullable=False),
-    Column("position", Integer, nullable=False),
-    Column("kind", String(8), nullable=False),
-    Column("registry", ADDRESS, nullable=False),
-    Column("agent_id", WideInteger),
-    Column("account", ADDRESS),
-    Column("details", Text, nullable=False),
-    PrimaryKeyConstraint("step", "position"),
+    sa.Column("step", sa.BigInteger, nullable=False),
+    sa.Column("position", sa.Integer, nullable=False),
+    sa.Column("kind", sa.String(8), nullable=False),
+    sa.Column("registry", ADDRESS, nullable=False),
+    sa.Column("agent_id", WideInteger),
+    sa.Column("account", ADDRESS),
+    sa.Column("details", sa.Text, nullable=False),
+    sa.PrimaryKeyConstraint("step", "position"),
 )
 """The changes of a step of notes. `details` is JSON."""
 

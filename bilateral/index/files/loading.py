@@ -7,18 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Final, TypeAlias
 
-from bilateral.core.errors import (
-    BilateralError,
-    DocumentError,
-    DocumentTimeoutError,
-    DocumentTooLargeError,
-    HashMismatchError,
-    MalformedDocumentError,
-    MissingExtraError,
-    RefusedDocumentError,
-    UnreachableDocumentError,
-    UnsupportedUriError,
-)
+from bilateral.core import errors
 from bilateral.documents import Document, Loader, Validators, document_hash, verify_hash
 from bilateral.documents.http import host_of
 from bilateral.documents.loader import scheme_of
@@ -112,7 +101,7 @@ def load_file(  # noqa: PLR0913, PLR0917  # a file's columns, and who reads it
     try:
         document = loader.load_changes(uri, stored)
         return Unchanged() if document is None else _read(kind, document, expected_hash, readers)
-    except (DocumentError, MissingExtraError) as problem:
+    except (errors.DocumentError, errors.MissingExtraError) as problem:
         return _failure(uri, problem)
     except Exception as problem:
         _LOGGER.exception("file=%s outcome=unexpected_error", kind)
@@ -127,21 +116,21 @@ def host_of_file(uri: str) -> str | None:
     """
     scheme = scheme_of(uri)
     if "\N{REPLACEMENT CHARACTER}" in uri:
-        raise UnsupportedUriError("the URI has NUL, U+FFFD or bytes that are not UTF-8")
+        raise errors.UnsupportedUriError("the URI has NUL, U+FFFD or bytes that are not UTF-8")
     if scheme == "data":
         return None
     if scheme == "ipfs":
         return IPFS_HOST
     if scheme not in ("http", "https"):
-        raise UnsupportedUriError("files are fetched by https, http, ipfs and data URIs only")
+        raise errors.UnsupportedUriError("files are fetched by https, http, ipfs and data URIs only")
     host, port = host_of(uri.strip())
     name = f"{host}:{port}"
     if len(name) > _MAX_HOST:
-        raise UnsupportedUriError("the name of the host is too long")
+        raise errors.UnsupportedUriError("the name of the host is too long")
     return name
 
 
-def failure_of(problem: BilateralError) -> Failed:
+def failure_of(problem: errors.BilateralError) -> Failed:
     """Return a failure that trying again cannot repair."""
     return Failed(problem.reason, _sentence(problem), is_final=True)
 
@@ -152,7 +141,7 @@ def _read(kind: Kind, document: Document, expected_hash: bytes | None, readers: 
     try:
         if verify_hash(document.content, expected_hash or _NO_HASH):
             integrity = integrity or "hash"
-    except HashMismatchError as mismatch:
+    except errors.HashMismatchError as mismatch:
         if mismatch.variant is None:
             raise
         integrity = "variant"
@@ -160,7 +149,7 @@ def _read(kind: Kind, document: Document, expected_hash: bytes | None, readers: 
     rows: ReadRows = {}
     try:
         rows = read_content(kind, content_hash, document.content, readers)
-    except MalformedDocumentError as malformed:
+    except errors.MalformedDocumentError as malformed:
         problem = _sentence(malformed)
     return Loaded(
         document.content,
@@ -174,22 +163,23 @@ def _read(kind: Kind, document: Document, expected_hash: bytes | None, readers: 
     )
 
 
-def _failure(uri: str, problem: BilateralError) -> Failed:
+def _failure(uri: str, problem: errors.BilateralError) -> Failed:
     scheme = scheme_of(uri)
     is_fixed = scheme == "data" or (
-        scheme == "ipfs" and isinstance(problem, (DocumentTooLargeError, HashMismatchError, MalformedDocumentError))
+        scheme == "ipfs"
+        and isinstance(problem, (errors.DocumentTooLargeError, errors.HashMismatchError, errors.MalformedDocumentError))
     )
-    status = problem.status if isinstance(problem, RefusedDocumentError) else None
-    is_silent = isinstance(problem, (DocumentTimeoutError, UnreachableDocumentError)) and status is None
+    status = problem.status if isinstance(problem, errors.RefusedDocumentError) else None
+    is_silent = isinstance(problem, (errors.DocumentTimeoutError, errors.UnreachableDocumentError)) and status is None
     return Failed(
         reason=problem.reason,
         problem=_sentence(problem),
-        is_final=is_fixed or isinstance(problem, UnsupportedUriError),
+        is_final=is_fixed or isinstance(problem, errors.UnsupportedUriError),
         is_of_host=scheme != "ipfs" and (is_silent or status in _BUSY),
-        wait_seconds=problem.wait_seconds if isinstance(problem, RefusedDocumentError) else None,
+        wait_seconds=problem.wait_seconds if isinstance(problem, errors.RefusedDocumentError) else None,
     )
 
 
-def _sentence(problem: BilateralError) -> str:
+def _sentence(problem: errors.BilateralError) -> str:
     """Return the message of an error, in which strangers may have a word."""
     return str(problem)[:_MAX_PROBLEM].replace("\0", "\N{REPLACEMENT CHARACTER}")

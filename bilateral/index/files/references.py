@@ -13,19 +13,8 @@ from typing import Any, Final
 
 from sqlalchemy import Connection, Engine, select, update
 
+from bilateral.core import events
 from bilateral.core.errors import UnsupportedUriError
-from bilateral.core.events import (
-    AgentRegistered,
-    AgentUpdated,
-    Event,
-    NewAuthorizedFeedback,
-    NewFeedback,
-    Registered,
-    ResponseAppended,
-    URIUpdated,
-    ValidationRequest,
-    ValidationResponse,
-)
 from bilateral.documents import Loader, Validators
 from bilateral.index.files import tables as schema
 from bilateral.index.files.claims import find_payments_of_blocks
@@ -39,16 +28,16 @@ from bilateral.index.files.tables import Kind, State
 from bilateral.index.log.inserts import insert_new
 from bilateral.index.log.tables import EVENT_TABLES, chain
 
-NAMED: Final[Mapping[type[Event], tuple[Kind, str, str | None]]] = {
-    Registered: (Kind.REGISTRATION, "agent_uri", None),
-    URIUpdated: (Kind.REGISTRATION, "new_uri", None),
-    NewFeedback: (Kind.FEEDBACK, "feedback_uri", "feedback_hash"),
-    NewAuthorizedFeedback: (Kind.FEEDBACK, "file_uri", "file_hash"),
-    ResponseAppended: (Kind.RESPONSE, "response_uri", "response_hash"),
-    ValidationRequest: (Kind.REQUEST, "request_uri", "request_hash"),
-    ValidationResponse: (Kind.VALIDATION, "response_uri", "response_hash"),
-    AgentRegistered: (Kind.DOMAIN, "agent_domain", None),
-    AgentUpdated: (Kind.DOMAIN, "agent_domain", None),
+NAMED: Final[Mapping[type[events.Event], tuple[Kind, str, str | None]]] = {
+    events.Registered: (Kind.REGISTRATION, "agent_uri", None),
+    events.URIUpdated: (Kind.REGISTRATION, "new_uri", None),
+    events.NewFeedback: (Kind.FEEDBACK, "feedback_uri", "feedback_hash"),
+    events.NewAuthorizedFeedback: (Kind.FEEDBACK, "file_uri", "file_hash"),
+    events.ResponseAppended: (Kind.RESPONSE, "response_uri", "response_hash"),
+    events.ValidationRequest: (Kind.REQUEST, "request_uri", "request_hash"),
+    events.ValidationResponse: (Kind.VALIDATION, "response_uri", "response_hash"),
+    events.AgentRegistered: (Kind.DOMAIN, "agent_domain", None),
+    events.AgentUpdated: (Kind.DOMAIN, "agent_domain", None),
 }
 """The events that name files: the kind of the file, the column of its URI or domain, and that of its hash."""
 

@@ -9,18 +9,8 @@ from typing import Any, Final
 
 from sqlalchemy import Connection, Select, Table, func, select
 
+from bilateral.core import events
 from bilateral.core.errors import InvalidArgumentError
-from bilateral.core.events import (
-    ClientRated,
-    FeedbackRevoked,
-    NewAuthorizedFeedback,
-    NewFeedback,
-    Registered,
-    ResponseAppended,
-    ValidationRequest,
-    ValidationResponse,
-    ValidatorRated,
-)
 from bilateral.index.log import tables as schema
 
 MAX_DAYS: Final = 366
@@ -29,15 +19,15 @@ MAX_DAYS: Final = 366
 _DAY: Final = 86_400  # seconds; Unix time has no leap seconds
 
 _COUNTED: Final = {
-    "agents": Registered,
-    "feedback": NewFeedback,
-    "revocations": FeedbackRevoked,
-    "responses": ResponseAppended,
-    "authorized_feedback": NewAuthorizedFeedback,
-    "client_ratings": ClientRated,
-    "validator_ratings": ValidatorRated,
-    "validation_requests": ValidationRequest,
-    "validation_responses": ValidationResponse,
+    "agents": events.Registered,
+    "feedback": events.NewFeedback,
+    "revocations": events.FeedbackRevoked,
+    "responses": events.ResponseAppended,
+    "authorized_feedback": events.NewAuthorizedFeedback,
+    "client_ratings": events.ClientRated,
+    "validator_ratings": events.ValidatorRated,
+    "validation_requests": events.ValidationRequest,
+    "validation_responses": events.ValidationResponse,
 }
 """The event that each field of `DayStatistics` counts."""
 
