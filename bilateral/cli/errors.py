@@ -25,7 +25,6 @@ from bilateral.core.errors import solana as solana_errors
 from bilateral.dev.anvil import AnvilEndedError, AnvilMissingError
 from bilateral.index import errors as index_errors
 from bilateral.index.reading import errors as query_errors
-from bilateral.index.shards import errors as shard_errors
 
 
 class ExitCode(IntEnum):
@@ -225,8 +224,8 @@ _CODES: Final[tuple[tuple[ExitCode, tuple[type[BilateralError], ...]], ...]] = (
             index_errors.OtherRegistriesError,
             query_errors.QueryTimeoutError,
             query_errors.ReadersBusyError,
-            shard_errors.MisplacedChainError,
-            shard_errors.ShardError,
+            index_errors.MisplacedChainError,
+            index_errors.ShardError,
         ),
     ),
     (ExitCode.UNANSWERED, (CheckError,)),

@@ -18,8 +18,8 @@ from bilateral.index.chain.pending_batches import Arrivals
 from bilateral.index.chain.reading import Reader
 from bilateral.index.errors import ChainChangedError, CursorMovedError, EndpointLiesError, FirstBlockAheadError
 from bilateral.index.log.batches import Batch, Block
+from bilateral.index.log.history import counted, stored_events
 from bilateral.index.log.store import JOURNAL_BLOCKS, ChainStore
-from bilateral.index.operating.verification import counted, stored_events
 from bilateral.index.store.backfill_ranges import BackfillRanges
 
 if TYPE_CHECKING:

@@ -7,6 +7,7 @@ from datetime import datetime
 
 from sqlalchemy import Connection, Engine, func, select
 
+from bilateral.core.errors import BilateralError
 from bilateral.core.values.times import moment
 from bilateral.index.files.projection import count_files
 from bilateral.index.log import tables as schema
@@ -121,6 +122,21 @@ class ChainStatus:
     ranges_claimed: int
     ranges_filled: int
     standings: StandingsState
+
+
+@dataclass(frozen=True)
+class ShardStatuses:
+    """The progress of all chains that can be read.
+
+    Attributes:
+        chains: The status of each of them, by chain id.
+        missing: The chains of shards that cannot be read, by chain id.
+        problems: The reasons, by shard.
+    """
+
+    chains: list[ChainStatus]
+    missing: list[int]
+    problems: list[BilateralError]
 
 
 def chain_statuses(engine: Engine) -> list[ChainStatus]:

@@ -25,6 +25,7 @@ from bilateral.index.chain.source import Source
 from bilateral.index.errors import EndpointLiesError
 from bilateral.index.log import tables as schema
 from bilateral.index.log.database import snapshot
+from bilateral.index.log.history import counted, stored_events
 from bilateral.index.log.lock_waits import wait_for_locks
 from bilateral.index.log.rows import Row, key_columns
 from bilateral.index.projections import DERIVED_TABLES, PROJECTIONS
@@ -282,21 +283,6 @@ class Verifier:
         stored = stored_events(self._engine, self._chain_id, first, last)
         missing, stale = expected - stored, stored - expected
         return Comparison(first, last, expected.total(), _places(missing), _places(stale))
-
-
-def stored_events(engine: Engine, chain_id: int, first: int, last: int) -> Counter[tuple[str, Row]]:
-    """Read the stored rows of the events of a range of blocks. See `counted`."""
-    stored = {}
-    with snapshot(engine) as connection:
-        for table in (*schema.EVENT_TABLES.values(), schema.undecodable_log):
-            of_range = (table.c.chain_id == chain_id) & table.c.block_number.between(first, last)
-            stored[table] = [tuple(row) for row in connection.execute(select(table).where(of_range))]
-    return counted(stored)
-
-
-def counted(rows: Mapping[Table, Sequence[Row]]) -> Counter[tuple[str, Row]]:
-    """Return rows with the names of their tables, and how often each occurs."""
-    return Counter((table.name, tuple(row)) for table, rows_of in rows.items() for row in rows_of)
 
 
 def _places(rows: Counter[tuple[str, Row]]) -> tuple[str, ...]:

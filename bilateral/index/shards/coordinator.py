@@ -11,13 +11,13 @@ from sqlalchemy import Connection, text
 from sqlalchemy.exc import DBAPIError
 
 from bilateral.index.changes.tables import TABLES as FEED_TABLES
+from bilateral.index.errors import ShardError
 from bilateral.index.log.database import parsed_url
 from bilateral.index.log.dialects import dialect_of
 from bilateral.index.log.lock_waits import wait_for_locks
 from bilateral.index.log.places import PARTS, PLAIN, SERVED, Placed, has_schema
 from bilateral.index.log.tables import registry
 from bilateral.index.operating.databases import Shard
-from bilateral.index.shards.errors import ShardError
 from bilateral.index.shards.layout import CHAIN_TABLES, OWN_PARTITIONS, SHARED_TABLES, VIEWS
 from bilateral.index.shards.reachable import feed_views, forget_reachable, shared_view
 

@@ -13,6 +13,7 @@ from typing import Final
 
 from sqlalchemy import Connection, Engine, text
 
+from bilateral.index.errors import MisplacedChainError
 from bilateral.index.log.database import connect_engine, open_database, snapshot
 from bilateral.index.log.lock_waits import wait_for_locks
 from bilateral.index.log.migrate import upgrade_within
@@ -32,7 +33,6 @@ from bilateral.index.shards.coordinator import (
     split,
 )
 from bilateral.index.shards.copying import copy_chain, forget_chain
-from bilateral.index.shards.errors import MisplacedChainError
 from bilateral.index.shards.process import shard_of
 from bilateral.index.shards.reachable import keep_reachable
 from bilateral.index.shards.served import claim, number_from, serve, serve_shared

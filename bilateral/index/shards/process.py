@@ -7,7 +7,7 @@ import threading
 from collections.abc import Callable, Collection, Iterable, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import partial
 from typing import Any, Final
 
@@ -15,37 +15,21 @@ from sqlalchemy import Engine, make_url
 
 from bilateral.core.errors import BilateralError
 from bilateral.index.chain.endpoint import Endpoint
-from bilateral.index.errors import DatabaseUnavailableError
+from bilateral.index.errors import DatabaseUnavailableError, MisplacedChainError, ShardError
 from bilateral.index.log.database import open_database
 from bilateral.index.log.places import PARTS, has_schema
 from bilateral.index.operating.databases import Shard
 from bilateral.index.operating.process import follow_chains
 from bilateral.index.operating.settings import ChainSettings, IndexSettings
-from bilateral.index.operating.status import ChainStatus, chain_statuses
+from bilateral.index.operating.status import ChainStatus, ShardStatuses, chain_statuses
 from bilateral.index.operating.worker import chain_id_of
 from bilateral.index.shards.coordinator import identity_of, require_places
-from bilateral.index.shards.errors import MisplacedChainError, ShardError
 from bilateral.index.shards.numbering import keep_numbered, number_steps, release_restored
 from bilateral.index.shards.served import require_claim
 from bilateral.index.shards.servers import of_shard, opened_shards
 
 _CONNECT_SECONDS: Final = 2
 """The seconds to connect to a shard, as the coordinator has: monitors wait ten by default."""
-
-
-@dataclass(frozen=True)
-class ShardStatuses:
-    """The progress of all chains that can be read.
-
-    Attributes:
-        chains: The status of each of them, by chain id.
-        missing: The chains of shards that cannot be read, by chain id.
-        problems: The reasons, by shard.
-    """
-
-    chains: list[ChainStatus]
-    missing: list[int]
-    problems: list[BilateralError]
 
 
 def statuses_of_shards(shards: Mapping[str, Shard]) -> ShardStatuses:

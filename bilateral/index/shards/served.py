@@ -8,10 +8,10 @@ from typing import Final
 from sqlalchemy import Connection, text
 
 from bilateral.index.changes.tables import change_note, change_step, removed_change
+from bilateral.index.errors import ShardError
 from bilateral.index.log.partitions import create_partitions
 from bilateral.index.log.places import PARTS, SERVED, has_schema
 from bilateral.index.log.tables import registry
-from bilateral.index.shards.errors import ShardError
 from bilateral.index.shards.layout import CHAIN_TABLES, NUMBERED, OWN_PARTITIONS, SHARED_TABLES, VIEWS
 
 _OF_ANOTHER: Final = "another coordinator reads it: name that one as database.url, or pass --adopt if it is gone"

@@ -8,7 +8,7 @@ from contextlib import ExitStack, contextmanager
 from sqlalchemy import Connection, Engine, text
 from sqlalchemy.exc import DBAPIError
 
-from bilateral.index.errors import DatabaseUnavailableError, OlderSchemaError
+from bilateral.index.errors import DatabaseUnavailableError, OlderSchemaError, ShardError
 from bilateral.index.log.database import open_database, unavailable
 from bilateral.index.log.lock_waits import wait_for_locks
 from bilateral.index.log.places import Placed, holds
@@ -27,7 +27,6 @@ from bilateral.index.shards.coordinator import (
     split,
 )
 from bilateral.index.shards.copying import forget_chain
-from bilateral.index.shards.errors import ShardError
 from bilateral.index.shards.reachable import keep_reachable
 from bilateral.index.shards.served import claim, number_from, require_no_others, serve
 
