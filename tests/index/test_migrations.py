@@ -8,6 +8,7 @@ from alembic.migration import MigrationContext
 from alembic.script import ScriptDirectory
 from sqlalchemy import inspect
 
+from bilateral.buyers import tables as buyers
 from bilateral.index.agents import tables as agents
 from bilateral.index.changes import tables as changes
 from bilateral.index.files import tables as files
@@ -29,6 +30,7 @@ MODULES = (
     aggregator,
     search,
     payments,
+    buyers,
     agents,
     ratings,
     changes,

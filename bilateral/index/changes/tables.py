@@ -14,7 +14,7 @@ from typing import Final
 import sqlalchemy as sa
 
 from bilateral.core import events
-from bilateral.index.log.columns import ADDRESS, WideInteger
+from bilateral.index.log.columns import ADDRESS, WideInteger, optional, required
 from bilateral.index.log.tables import EVENT_TABLES
 
 metadata: Final = sa.MetaData()
@@ -24,18 +24,14 @@ webhook: Final = sa.Table(
     metadata,
     sa.Column("id", sa.String(35), primary_key=True),
     sa.Column("owner", sa.String(64), nullable=False),
-    sa.Column("url", sa.Text, nullable=False),
-    sa.Column("wanted", sa.Text, nullable=False),
+    *required(sa.Text, "url", "wanted"),
     sa.Column("since", sa.String(60), nullable=False),
     sa.Column("pending", sa.String(60)),
-    sa.Column("created_at", sa.BigInteger, nullable=False),
-    sa.Column("next_at", sa.BigInteger, nullable=False),
+    *required(sa.BigInteger, "created_at", "next_at"),
     sa.Column("failures", sa.Integer, nullable=False),
-    sa.Column("failing_since", sa.BigInteger),
-    sa.Column("stopped_at", sa.BigInteger),
+    *optional(sa.BigInteger, "failing_since", "stopped_at"),
     sa.Column("problem", sa.Text),
-    sa.Column("delivered", sa.BigInteger, nullable=False),
-    sa.Column("failed", sa.BigInteger, nullable=False),
+    *required(sa.BigInteger, "delivered", "failed"),
     sa.Index("webhook_by_owner", "owner"),
 )
 """One row a subscription. `wanted` is the filter as JSON, `since` the cursor of the last delivery that was taken.
@@ -136,13 +132,9 @@ change_step: Final = sa.Table(
     metadata,
     sa.Column("step", sa.BigInteger, primary_key=True, autoincrement=False),
     sa.Column("kind", sa.String(8), nullable=False),
-    sa.Column("chain_id", sa.BigInteger, nullable=False),
-    sa.Column("first_block", sa.BigInteger, nullable=False),
-    sa.Column("last_block", sa.BigInteger, nullable=False),
-    sa.Column("kept_block", sa.BigInteger),
-    sa.Column("removal", sa.BigInteger),
-    sa.Column("changes", sa.BigInteger, nullable=False),
-    sa.Column("made_at", sa.BigInteger, nullable=False),
+    *required(sa.BigInteger, "chain_id", "first_block", "last_block"),
+    *optional(sa.BigInteger, "kept_block", "removal"),
+    *required(sa.BigInteger, "changes", "made_at"),
     sa.Index("change_step_by_block", "chain_id", "kept_block"),
 )
 """One row a step. `kept_block` is the last block of a step of blocks that no rollback removed."""
@@ -150,9 +142,7 @@ change_step: Final = sa.Table(
 removed_change: Final = sa.Table(
     "removed_change",
     metadata,
-    sa.Column("chain_id", sa.BigInteger, nullable=False),
-    sa.Column("removal", sa.BigInteger, nullable=False),
-    sa.Column("block_number", sa.BigInteger, nullable=False),
+    *required(sa.BigInteger, "chain_id", "removal", "block_number"),
     sa.Column("log_index", sa.Integer, nullable=False),
     sa.Column("step", sa.BigInteger, nullable=False),
     sa.Column("table_name", sa.String(40), nullable=False),

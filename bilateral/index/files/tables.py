@@ -12,7 +12,7 @@ from typing import Any, Final
 
 import sqlalchemy as sa
 
-from bilateral.index.log.columns import ADDRESS, HASH, WideInteger, agent_columns, log_columns
+from bilateral.index.log.columns import ADDRESS, HASH, WideInteger, agent_columns, log_columns, optional, required
 
 metadata: Final = sa.MetaData()
 
@@ -73,15 +73,10 @@ file: Final = sa.Table(
     sa.Column("content_hash", HASH),
     sa.Column("integrity", sa.String(7)),
     sa.Column("reason", sa.String(40)),
-    sa.Column("problem", sa.Text),
-    sa.Column("etag", sa.Text),
-    sa.Column("last_modified", sa.Text),
+    *optional(sa.Text, "problem", "etag", "last_modified"),
     sa.Column("found_at", sa.BigInteger, nullable=False),
-    sa.Column("checked_at", sa.BigInteger),
-    sa.Column("changed_at", sa.BigInteger),
-    sa.Column("attempts", sa.Integer, nullable=False),
-    sa.Column("failures", sa.Integer, nullable=False),
-    sa.Column("refresh_seconds", sa.Integer, nullable=False),
+    *optional(sa.BigInteger, "checked_at", "changed_at"),
+    *required(sa.Integer, "attempts", "failures", "refresh_seconds"),
     sa.Column("next_at", _MOMENT),
     sa.Column("lease", sa.LargeBinary(16)),
 )
@@ -133,8 +128,7 @@ file_scan: Final = sa.Table(
     "file_scan",
     metadata,
     sa.Column("chain_id", sa.BigInteger, primary_key=True, autoincrement=False),
-    sa.Column("block_number", sa.BigInteger, nullable=False),
-    sa.Column("generation", sa.BigInteger, nullable=False),
+    *required(sa.BigInteger, "block_number", "generation"),
 )
 
 abandoned_file: Final = sa.Table(
@@ -191,12 +185,8 @@ registration_file: Final = sa.Table(
     "registration_file",
     metadata,
     content_column(is_key=True),
-    sa.Column("type", sa.Text),
-    sa.Column("name", sa.Text),
-    sa.Column("description", sa.Text),
-    sa.Column("image", sa.Text),
-    sa.Column("active", sa.Boolean),
-    sa.Column("x402_support", sa.Boolean),
+    *optional(sa.Text, "type", "name", "description", "image"),
+    *optional(sa.Boolean, "active", "x402_support"),
     sa.Column("problems", sa.Text, nullable=False),
 )
 
@@ -226,8 +216,7 @@ registration_service: Final = sa.Table(
     content_column(),
     sa.Column("position", sa.Integer, nullable=False),
     sa.Column("name", sa.String(100), nullable=False),
-    sa.Column("endpoint", sa.Text),
-    sa.Column("version", sa.Text),
+    *optional(sa.Text, "endpoint", "version"),
     sa.PrimaryKeyConstraint("content_hash", "position"),
     sa.Index("registration_service_by_name", "name"),
 )
@@ -305,10 +294,8 @@ payment_claim: Final = sa.Table(
     sa.Column("agent_id", WideInteger, nullable=False),
     sa.Column("tag", sa.Text, nullable=False),
     sa.Column("account", ADDRESS, nullable=False),
-    sa.Column("share", sa.BigInteger, nullable=False),
-    sa.Column("units", sa.BigInteger, nullable=False),
-    sa.Column("payer", ADDRESS),
-    sa.Column("payee", ADDRESS),
+    *required(sa.BigInteger, "share", "units"),
+    *optional(ADDRESS, "payer", "payee"),
     sa.Column("is_bound", sa.Boolean, nullable=False),
     sa.Column("file_id", sa.LargeBinary(32), nullable=False),
     sa.PrimaryKeyConstraint("chain_id", "block_number", "log_index"),

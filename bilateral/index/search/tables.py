@@ -11,6 +11,7 @@ from sqlalchemy.types import TypeDecorator
 
 from bilateral.index.files import tables as files
 from bilateral.index.files.tables import agent_file, payment_claim
+from bilateral.index.log.columns import required
 from bilateral.index.search.words import MAX_WORD
 
 metadata: Final = sa.MetaData()
@@ -36,8 +37,7 @@ registration_words: Final = sa.Table(
     metadata,
     sa.Column("document_id", sa.BigInteger().with_variant(sa.Integer, "sqlite"), primary_key=True),
     files.content_column(is_unique=True),
-    sa.Column("name_words", Words, nullable=False),
-    sa.Column("words", Words, nullable=False),
+    *required(Words, "name_words", "words"),
 )
 sa.Index("registration_words_by_word", registration_words.c.words, postgresql_using="gin").ddl_if(dialect="postgresql")
 sa.Index("registration_words_by_name", registration_words.c.name_words, postgresql_using="gin").ddl_if(

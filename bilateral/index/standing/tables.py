@@ -11,7 +11,7 @@ from typing import Any, Final
 
 import sqlalchemy as sa
 
-from bilateral.index.log.columns import ADDRESS, HASH, WideInteger, contract_columns
+from bilateral.index.log.columns import ADDRESS, HASH, WideInteger, contract_columns, optional, required
 
 metadata: Final = sa.MetaData()
 
@@ -22,16 +22,11 @@ standing: Final = sa.Table(
     sa.Column("side", sa.String(6), nullable=False),
     sa.Column("agent_id", WideInteger, nullable=False),
     sa.Column("status", sa.String(9), nullable=False),
-    sa.Column("rank", sa.Float(53)),
-    sa.Column("rating", sa.Float(53)),
-    sa.Column("lower_bound", sa.Float(53), nullable=False),
-    sa.Column("upper_bound", sa.Float(53), nullable=False),
-    sa.Column("effective_raters", sa.Float(53), nullable=False),
-    sa.Column("raters", sa.BigInteger, nullable=False),
-    sa.Column("payments", sa.BigInteger, nullable=False),
+    *optional(sa.Float(53), "rank", "rating"),
+    *required(sa.Float(53), "lower_bound", "upper_bound", "effective_raters"),
+    *required(sa.BigInteger, "raters", "payments"),
     sa.Column("paid", sa.Float(53), nullable=False),
-    sa.Column("first_at", sa.BigInteger),
-    sa.Column("last_at", sa.BigInteger),
+    *optional(sa.BigInteger, "first_at", "last_at"),
     sa.Column("evidence_cost", sa.Float(53), nullable=False),
     sa.Column("reasons", sa.Text, nullable=False),
     sa.PrimaryKeyConstraint("chain_id", "identity_registry", "side", "agent_id"),
@@ -48,8 +43,7 @@ standing_refresh: Final = sa.Table(
     "standing_refresh",
     metadata,
     *contract_columns("identity_registry"),
-    sa.Column("block_number", sa.BigInteger),
-    sa.Column("made_at", sa.BigInteger),
+    *optional(sa.BigInteger, "block_number", "made_at"),
     sa.Column("seconds", sa.Float(53)),
     sa.Column("problem", sa.Text),
     sa.Column("problem_at", sa.BigInteger),
@@ -108,18 +102,10 @@ analysis: Final = sa.Table(
     sa.Column("block_number", sa.BigInteger, nullable=False),
     sa.Column("block_hash", HASH, nullable=False),
     sa.Column("is_exact", sa.Boolean, nullable=False),
-    sa.Column("made_at", sa.BigInteger, nullable=False),
-    sa.Column("agents", sa.BigInteger, nullable=False),
-    sa.Column("opinions", sa.BigInteger, nullable=False),
-    sa.Column("left_out", sa.BigInteger, nullable=False),
-    sa.Column("accounts_without_funding", sa.BigInteger, nullable=False),
-    sa.Column("trusted_accounts", sa.Integer, nullable=False),
-    sa.Column("reviewed_cases", sa.Integer, nullable=False),
+    *required(sa.BigInteger, "made_at", "agents", "opinions", "left_out", "accounts_without_funding"),
+    *required(sa.Integer, "trusted_accounts", "reviewed_cases"),
     sa.Column("threshold", sa.Float(53), nullable=False),
-    sa.Column("run", sa.BigInteger),
-    sa.Column("seen_block", sa.BigInteger),
-    sa.Column("first_run", sa.BigInteger),
-    sa.Column("first_seen_block", sa.BigInteger),
+    *optional(sa.BigInteger, "run", "seen_block", "first_run", "first_seen_block"),
     sa.PrimaryKeyConstraint("chain_id", "identity_registry"),
 )
 
@@ -142,13 +128,9 @@ trust_score: Final = sa.Table(
     *contract_columns("identity_registry"),
     sa.Column("side", sa.String(9), nullable=False),
     sa.Column("subject", sa.String(78), nullable=False),
-    sa.Column("score", sa.Float(53)),
-    sa.Column("low", sa.Float(53)),
-    sa.Column("high", sa.Float(53)),
-    sa.Column("lower_bound", sa.Float(53)),
+    *optional(sa.Float(53), "score", "low", "high", "lower_bound"),
     sa.Column("raters", sa.BigInteger, nullable=False),
-    sa.Column("effective", sa.Float(53), nullable=False),
-    sa.Column("removed", sa.Float(53), nullable=False),
+    *required(sa.Float(53), "effective", "removed"),
     sa.Column("status", sa.String(20), nullable=False),
     sa.Column("abstains", sa.Boolean, nullable=False),
     sa.PrimaryKeyConstraint("chain_id", "identity_registry", "side", "subject"),
@@ -161,10 +143,8 @@ finding: Final = sa.Table(
     *contract_columns("identity_registry"),
     sa.Column("finding_id", sa.String(60), nullable=False),
     sa.Column("detector", sa.String(40), nullable=False),
-    sa.Column("q_value", sa.Float(53), nullable=False),
-    sa.Column("strength", sa.Float(53), nullable=False),
-    sa.Column("statistic", sa.Text, nullable=False),
-    sa.Column("sentence", sa.Text, nullable=False),
+    *required(sa.Float(53), "q_value", "strength"),
+    *required(sa.Text, "statistic", "sentence"),
     sa.PrimaryKeyConstraint("chain_id", "identity_registry", "finding_id"),
 )
 

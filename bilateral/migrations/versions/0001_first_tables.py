@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from alembic import op
 
+from bilateral.buyers import tables as buyers
 from bilateral.index.agents import tables as agents
 from bilateral.index.changes import tables as changes
 from bilateral.index.files import tables as files
@@ -24,7 +25,7 @@ down_revision = None
 def upgrade() -> None:
     """Create the tables and views."""
     connection = op.get_bind()
-    for tables in (schema, agents, ratings, files, analysis, aggregator, search, payments, changes):
+    for tables in (schema, agents, ratings, files, analysis, aggregator, search, payments, buyers, changes):
         tables.metadata.create_all(connection, checkfirst=False)
     for name, query in {**schema.VIEWS, **files.VIEWS}.items():
         op.execute(f'CREATE VIEW "{name}" AS {query}')
