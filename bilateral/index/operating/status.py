@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from datetime import datetime
+from typing import Final
 
 from sqlalchemy import Connection, Engine, func, select
 
@@ -59,17 +60,8 @@ def chains(connection: Connection, chain_id: int | None = None) -> tuple[ChainPr
     rows = connection.execute(of_chain(query, table, chain_id).order_by(table.c.chain_id))
     return tuple(
         ChainProgress(
-            chain_id,
-            first,
-            block,
-            f"0x{hash_.hex()}",
-            block_time,
-            head,
-            max(0, head - block),
-            finalized,
-            updated,
-            reorgs,
-            standings.get(chain_id, StandingsState()),
+            *(chain_id, first, block, f"0x{hash_.hex()}", block_time, head, max(0, head - block)),
+            *(finalized, updated, reorgs, standings.get(chain_id, StandingsState())),
         )
         for chain_id, first, block, hash_, block_time, head, finalized, updated, reorgs in rows
     )
@@ -139,6 +131,13 @@ class ShardStatuses:
     problems: list[BilateralError]
 
 
+_COPIED: Final = (
+    *("chain_id", "first_block", "event_rows", "endpoint", "problem"),
+    *("reorganizations", "last_reorganization_depth"),
+)
+"""The columns of a chain that its status shows as they are."""
+
+
 def chain_statuses(engine: Engine) -> list[ChainStatus]:
     """Return the status of every chain, by chain id."""
     table = schema.chain
@@ -149,22 +148,16 @@ def chain_statuses(engine: Engine) -> list[ChainStatus]:
         files = {row["chain_id"]: count_files(connection, row["chain_id"]) for row in rows}
     return [
         ChainStatus(
-            chain_id=row["chain_id"],
-            first_block=row["first_block"],
+            **{name: row[name] for name in _COPIED},
             block=row["block_number"],
             block_time=moment(row["block_time"]),
             head=row["head_number"],
             lag=max(0, row["head_number"] - row["block_number"]),
             finalized=row["finalized_number"],
-            event_rows=row["event_rows"],
-            endpoint=row["endpoint"],
             updated_at=moment(row["updated_at"]),
-            reorganizations=row["reorganizations"],
             last_reorganization_at=(
                 None if row["last_reorganization_at"] is None else moment(row["last_reorganization_at"])
             ),
-            last_reorganization_depth=row["last_reorganization_depth"],
-            problem=row["problem"],
             ranges_claimed=ranges.get((row["chain_id"], False), 0),
             ranges_filled=ranges.get((row["chain_id"], True), 0),
             standings=standings.get(row["chain_id"], StandingsState()),

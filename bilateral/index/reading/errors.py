@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from dataclasses import InitVar
 
-from bilateral.core.errors import BilateralError, InvalidArgumentError
+from bilateral.core.errors import FormattedError, InvalidArgumentError
 from bilateral.core.text import quoted
 from bilateral.index.errors import NotIndexedError
 
@@ -26,16 +27,15 @@ class ChainNotIndexedError(NotIndexedError):
         self.args = (f"chain {shown} is not indexed: name one of the indexed chains ({listed})",)
 
 
-class LargeAnswerError(InvalidArgumentError):
+class LargeAnswerError(FormattedError, InvalidArgumentError):
     """A query has an answer that is too large."""
 
     reason = "answer_too_large"
+    template = "the answer has more than {most} bytes: ask for fewer entries, or for fewer texts"
+    most: InitVar[int]
 
-    def __init__(self, most: int) -> None:
-        super().__init__(f"the answer has more than {most} bytes: ask for fewer entries, or for fewer texts")
 
-
-class QueryTimeoutError(BilateralError):
+class QueryTimeoutError(FormattedError):
     """A query took too long, and was ended. The database works as before.
 
     Attributes:
@@ -43,26 +43,19 @@ class QueryTimeoutError(BilateralError):
     """
 
     reason = "query_timeout"
-
-    def __init__(self, seconds: float) -> None:
-        super().__init__(f"the query took longer than {seconds:g} seconds: ask for less, or filter by more")
-        self.seconds = seconds
+    template = "the query took longer than {seconds:g} seconds: ask for less, or filter by more"
+    seconds: float
 
 
 class StarvedError(QueryTimeoutError):
     """A query got too little processor time, because the machine is busy. Try again."""
 
     reason = "busy"
-
-    def __init__(self, seconds: float) -> None:
-        super().__init__(seconds)
-        self.args = (f"the machine is busy: the query was not done within {seconds:g} seconds; try again in a second",)
+    template = "the machine is busy: the query was not done within {seconds:g} seconds; try again in a second"
 
 
-class ReadersBusyError(BilateralError):
+class ReadersBusyError(FormattedError):
     """Every connection to the database is in use. Try again."""
 
     reason = "busy"
-
-    def __init__(self) -> None:
-        super().__init__("all connections to the database are in use: try again in a second")
+    template = "all connections to the database are in use: try again in a second"
