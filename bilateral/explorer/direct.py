@@ -119,11 +119,7 @@ def _look_alikes(connection: Connection, text: str) -> tuple[Direct, ...]:
 def _exists(connection: Connection, key: AgentKey) -> bool:
     """Check that the index has an agent."""
     columns = agent_tables.agent.c
-    query = select(columns.agent_id).where(
-        columns.chain_id == key.chain_id,
-        columns.identity_registry == key.identity_registry,
-        columns.agent_id == key.agent_id,
-    )
+    query = select(columns.agent_id).where(*key.of(columns))
     return connection.execute(query).first() is not None
 
 

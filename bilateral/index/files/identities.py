@@ -84,11 +84,7 @@ def solana_identities(connection: Connection, key: AgentKey) -> tuple[SolanaIden
 def _proven(connection: Connection, key: AgentKey) -> set[str]:
     """Return the agents on Solana whose last stored outcome proves them."""
     proof = files.solana_proof.c
-    place = (
-        proof.chain_id == key.chain_id,
-        proof.identity_registry == key.identity_registry,
-        proof.agent_id == key.agent_id,
-    )
+    place = (*key.of(proof),)
     query = select(proof.solana_agent, proof.names_back).where(*place).order_by(proof.sight_id)
     last = dict(map(tuple, connection.execute(query)))
     return {agent for agent, names_back in last.items() if names_back}

@@ -11,7 +11,7 @@ from sqlalchemy import ColumnElement, Connection, Row, Select, and_, select
 from bilateral.core.events import NewAuthorizedFeedback
 from bilateral.index.log import tables as schema
 from bilateral.index.log.text import padded_text
-from bilateral.index.reading.pages import Page, newest_page, require_limit
+from bilateral.index.reading.pages import Page, newest_page
 from bilateral.index.reading.registries import AgentKey
 from bilateral.index.reading.values import hexadecimal, short_text
 
@@ -75,11 +75,8 @@ def authorized_feedback_of(  # noqa: PLR0913  # one a filter
         InvalidCursorError: The cursor is not of this list.
         InvalidArgumentError: The limit is out of range.
     """
-    require_limit(limit)
     columns, kind = _TABLE.c, f"authorized feedback of {key.global_id}"
-    of_agent = and_(
-        columns.chain_id == key.chain_id, columns.registry.in_(key.registries), columns.agent_id == key.agent_id
-    )
+    of_agent = and_(*key.in_registries(columns))
     statement = authorized_selection().where(of_agent)
     if client is not None:
         statement = statement.where(columns.client_address == client)

@@ -263,8 +263,7 @@ def feedback(connection: Connection, key: AgentKey, client: str, feedback_index:
     """
     columns = VIEW.c
     statement = SELECTION.where(
-        *(columns.chain_id == key.chain_id, columns.registry.in_(key.registries), columns.agent_id == key.agent_id),
-        *(columns.client_address == client, columns.feedback_index == feedback_index),
+        *key.in_registries(columns), *(columns.client_address == client, columns.feedback_index == feedback_index)
     )
     rows = connection.execute(statement.order_by(*(column.desc() for column in _ORDER)).limit(100))
     return tuple(feedback_of_row(row) for row in rows)
@@ -338,13 +337,12 @@ def responses_of(  # noqa: PLR0913  # one a filter
         InvalidCursorError: The cursor is not of this list.
         InvalidArgumentError: The limit is out of range.
     """
-    require_limit(limit)
     columns, kind = _RESPONSE.c, f"responses of {key.global_id}"
     names = ("client_address", "feedback_index", "registry", "responder", "response_uri", "response_hash")
     statement = select(
         *(columns[name] for name in names),
         *(columns.block_number, columns.log_index, columns.block_time, columns.transaction_hash),
-    ).where(columns.chain_id == key.chain_id, columns.registry.in_(key.registries), columns.agent_id == key.agent_id)
+    ).where(*key.in_registries(columns))
     if client is not None:
         statement = statement.where(columns.client_address == client)
     if feedback_index is not None:

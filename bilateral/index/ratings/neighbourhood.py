@@ -143,7 +143,7 @@ def _received(connection: Connection, key: AgentKey, limit: int) -> list[Row[*tu
     names = ("agent_id", "side", "account", "tag", "count", "share_sum")
     looked_at = (
         select(*(columns[name] for name in names))
-        .where(columns.chain_id == key.chain_id, columns.registry.in_(key.registries), columns.agent_id == key.agent_id)
+        .where(*key.in_registries(columns))
         .where(is_plain(columns.side))
         .limit(MAX_COUNTERPARTS)
         .subquery()
@@ -165,13 +165,7 @@ def _given(connection: Connection, key: AgentKey, limit: int) -> tuple[list[Row[
     not count, so a row has at most the entries that name it.
     """
     agent = agent_tables.agent.c
-    people = connection.execute(
-        select(agent.owner, agent.wallet).where(
-            agent.chain_id == key.chain_id,
-            agent.identity_registry == key.identity_registry,
-            agent.agent_id == key.agent_id,
-        )
-    ).first()
+    people = connection.execute(select(agent.owner, agent.wallet).where(*key.of(agent))).first()
     if people is None:
         return [], True
     named: Counter[tuple[Any, ...]] = Counter()

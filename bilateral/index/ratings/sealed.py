@@ -10,7 +10,7 @@ from sqlalchemy import BigInteger, Connection, Row, Text, column, or_, select, t
 
 from bilateral.core.events import RatingsOpened, RatingsSealed
 from bilateral.index.log import tables as schema
-from bilateral.index.reading.pages import Page, newest_page, require_limit
+from bilateral.index.reading.pages import Page, newest_page
 from bilateral.index.reading.registries import AgentKey
 from bilateral.index.reading.values import Wide
 
@@ -96,7 +96,6 @@ def sealed_pairs_of(
         InvalidCursorError: The cursor is not of this list.
         InvalidArgumentError: The limit is out of range.
     """
-    require_limit(limit)
     pair = _VIEW.c
     statement = select(
         *(pair.chain_id, pair.client_id, pair.server_id, pair.registry, pair.interaction, pair.state),

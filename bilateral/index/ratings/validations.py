@@ -78,9 +78,7 @@ def validations_of(
         InvalidArgumentError: The limit is out of range.
     """
     columns = VIEW.c
-    statement = _selection().where(
-        columns.chain_id == key.chain_id, columns.registry.in_(key.registries), columns.agent_id == key.agent_id
-    )
+    statement = _selection().where(*key.in_registries(columns))
     return _page(connection, statement, limit, cursor, f"validations of {key.global_id}")
 
 

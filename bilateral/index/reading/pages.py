@@ -149,6 +149,7 @@ def newest_page(  # noqa: PLR0913  # one a part of the list
     Raises:
         InvalidCursorError: The cursor is not of this list.
     """
+    require_limit(limit)
     if cursor is not None:
         statement = after(statement, place, decode_cursor(kind, cursor, int, Small), descending=True)
     rows = connection.execute(statement.order_by(*(column.desc() for column in place)).limit(limit + 1)).all()

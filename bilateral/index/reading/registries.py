@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Final
+from typing import Any, Final
 
-from sqlalchemy import Connection, select
+from sqlalchemy import ColumnElement, Connection, select
 
 from bilateral.core.contracts import Deployment, Registry
 from bilateral.core.errors import MalformedIdentifierError
@@ -66,6 +66,16 @@ class AgentKey:
     def global_id(self) -> str:
         """The id among all registries, such as `eip155:8453:0x8004…#247`."""
         return global_agent_id(self.chain_id, self.identity_registry, self.agent_id)
+
+    def of(self, columns: Any) -> list[ColumnElement[bool]]:
+        """Return the conditions that rows have the key of the agent."""
+        names = ("chain_id", "identity_registry", "agent_id")
+        return [columns[name] == getattr(self, name) for name in names]
+
+    def in_registries(self, columns: Any) -> list[ColumnElement[bool]]:
+        """Return the conditions that events of the related registries are about the agent."""
+        is_of_registry = columns.registry.in_(self.registries)
+        return [columns.chain_id == self.chain_id, is_of_registry, columns.agent_id == self.agent_id]
 
 
 @dataclass(frozen=True, slots=True)

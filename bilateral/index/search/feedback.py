@@ -19,8 +19,7 @@ from bilateral.index.files.tables import feedback_file, payment_claim
 from bilateral.index.log import tables as schema
 from bilateral.index.log.dialects import Dialect, dialect_of
 from bilateral.index.ratings.feedback import SELECTION, VIEW, Feedback, feedback_of_row
-from bilateral.index.reading.pages import DEFAULT_LIMIT, Page, newest_page, require_limit
-from bilateral.index.reading.pages import require_limit as require_page
+from bilateral.index.reading.pages import DEFAULT_LIMIT, Page, newest_page
 from bilateral.index.reading.prepared import plan_by_values
 from bilateral.index.reading.registries import AgentKey
 from bilateral.index.search.filters import Payment, address, require_short, storable
@@ -54,9 +53,8 @@ def feedback_behind(  # noqa: PLR0913  # one a filter
         InvalidCursorError: The cursor is not of this list.
         InvalidArgumentError: The limit is out of range.
     """
-    require_limit(limit)
     columns = VIEW.c
-    wanted = [columns.chain_id == key.chain_id, columns.registry.in_(key.registries), columns.agent_id == key.agent_id]
+    wanted = key.in_registries(columns)
     if tag is not None:
         wanted.append(columns.tag1 == tag)
     if clients is not None:
@@ -78,13 +76,7 @@ def speakers(connection: Connection, key: AgentKey) -> tuple[str, ...]:
         key: The agent.
     """
     columns, chosen = agent.c, primary_agent.c
-    row = connection.execute(
-        select(columns.owner, columns.wallet).where(
-            columns.chain_id == key.chain_id,
-            columns.identity_registry == key.identity_registry,
-            columns.agent_id == key.agent_id,
-        )
-    ).first()
+    row = connection.execute(select(columns.owner, columns.wallet).where(*key.of(columns))).first()
     accounts = sorted({account for account in row or () if account is not None})
     query = select(chosen.account).where(
         chosen.chain_id == key.chain_id,
@@ -101,12 +93,7 @@ def _claims(key: AgentKey, payment: Payment) -> ColumnElement[bool]:
     wanted = [claim[name] == VIEW.c[name] for name in _CLAIM_PLACE]
     if payment is Payment.MATCHING:
         columns = agent.c
-        is_payee = exists().where(
-            columns.chain_id == key.chain_id,
-            columns.identity_registry == key.identity_registry,
-            columns.agent_id == key.agent_id,
-            or_(columns.owner == claim.payee, columns.wallet == claim.payee),
-        )
+        is_payee = exists().where(*key.of(columns), or_(columns.owner == claim.payee, columns.wallet == claim.payee))
         wanted += [claim.is_bound, claim.payer == claim.account, is_payee.correlate(payment_claim)]
     return exists().where(*wanted).correlate(VIEW)
 
@@ -191,7 +178,6 @@ def search_feedback(
         InvalidArgumentError: The limit is out of range.
         InvalidCursorError: The cursor is of another search.
     """
-    require_page(limit)
     kind = f"feedback {sha256(repr(search).encode()).hexdigest()[:16]}"
     plan_by_values(connection)
     statement = SELECTION.where(*_conditions(search, dialect_of(connection)))

@@ -169,12 +169,7 @@ def _given(key: AgentKey, block: int) -> Any:
     parts = []
     for table, further in ((FEEDBACK, [FEEDBACK.c.is_revoked.is_(False)]), (_AUTHORIZED, [])):
         columns = table.c.client_address.label("client"), table.c.block_number, table.c.log_index
-        wanted = (
-            table.c.chain_id == key.chain_id,
-            table.c.registry.in_(key.registries),
-            table.c.agent_id == key.agent_id,
-            table.c.block_number <= block,
-        )
+        wanted = (*key.in_registries(table.c), table.c.block_number <= block)
         parts.append(select(*columns).where(*wanted, *further))
     return union(*parts).subquery("given")
 
