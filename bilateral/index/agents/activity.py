@@ -56,12 +56,7 @@ def shown_feedback(registries: Iterable[tuple[str, str]]) -> str | None:
 
 
 class ActivityTable:
-    """The table `agent_activity`, for the events of one chain.
-
-    Args:
-        connection: The database, in a transaction.
-        rows: Its access to rows.
-    """
+    """The table `agent_activity`, for the events of one chain."""
 
     def __init__(self, chain_id: int, connection: Connection, rows: Rows) -> None:
         self._chain_id = chain_id
@@ -73,7 +68,6 @@ class ActivityTable:
         """Bring the table up to date with further events. The tables of events may hold them already.
 
         Args:
-            events: The rows of the events of some blocks.
             agents: The rows of the agents that the events of identity registries are about, after these events.
         """
         # Each registry, agent and time once: most events of an agent share a block's time.

@@ -44,7 +44,6 @@ def changes_of(connection: Connection, key: AgentKey, limit: int = 20) -> tuple[
     """Return the changes of an agent, the newest first.
 
     Args:
-        key: The agent.
         limit: The largest number of changes of each kind.
     """
     moved, changed, updated = (schema.EVENT_TABLES[event].c for event in (Transfer, URIUpdated, AgentUpdated))
@@ -130,7 +129,6 @@ def account(connection: Connection, address: str, chain_ids: tuple[int, ...]) ->
 
     Args:
         address: The account, in checksum form.
-        chain_ids: The chains to look at.
     """
     agent, primary = agent_tables.agent.c, agent_tables.primary_agent.c
     columns = (agent.chain_id, agent.identity_registry, agent.agent_id)

@@ -58,11 +58,7 @@ _NAMES: Final = (AgentRegistered, AgentUpdated)
 
 
 class AgentTables:
-    """The tables `agent`, `agent_metadata` and `primary_agent`, for one batch of events of one chain.
-
-    Args:
-        journal: The journal of the batch.
-    """
+    """The tables `agent`, `agent_metadata` and `primary_agent`, for one batch of events of one chain."""
 
     def __init__(self, chain_id: int, journal: Journal) -> None:
         self._chain_id = chain_id
@@ -74,10 +70,6 @@ class AgentTables:
 
     def derive(self, rows: Rows, events: EventRows) -> Mapping[Row, Row | None]:
         """Bring the tables up to date with further events.
-
-        Args:
-            rows: The access to rows.
-            events: The rows of the events of some blocks.
 
         Returns:
             The rows of the agents that the events are about, by their keys; None for agents that are burnt.

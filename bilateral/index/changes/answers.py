@@ -73,11 +73,7 @@ class RawChange:
 
 
 def raw_change(event: type[events.Event], row: Mapping[str, Any]) -> RawChange:
-    """Return the change that an event is.
-
-    Args:
-        event: The event's type.
-    """
+    """Return the change that an event is."""
     shape = _SHAPES[event]
     accounts = (_value(row, account) for account in shape.accounts)
     return RawChange(
@@ -90,11 +86,7 @@ def raw_change(event: type[events.Event], row: Mapping[str, Any]) -> RawChange:
 
 
 def raw_note(row: Any) -> RawChange:
-    """Return the change that a note is.
-
-    Args:
-        row: The row of `change_note`.
-    """
+    """Return the change that a note is."""
     details = _cut_details(json.loads(row.details))
     agents = () if row.agent_id is None else (int(row.agent_id),)
     return RawChange(ChangeKind(row.kind), agents, () if row.account is None else (row.account,), (), details)
@@ -110,12 +102,7 @@ def cut(text: str) -> str:
 
 
 def shown_agent(registries: Registries, chain_id: int, identity_registry: str, agent_id: int) -> str:
-    """Return the short id of an agent, or the global one if the short one means another registry.
-
-    Args:
-        registries: The indexed registries.
-        agent_id: Its token.
-    """
+    """Return the short id of an agent, or the global one if the short one means another registry."""
     if chain_id in registries.chains and registries.identity_of(chain_id) == identity_registry:
         return f"{chain_id}:{agent_id}"
     return global_agent_id(chain_id, identity_registry, agent_id)

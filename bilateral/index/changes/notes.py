@@ -35,13 +35,7 @@ class Note:
 
 
 def add_notes(connection: Connection, chain_id: int, block: int, notes: Sequence[Note]) -> None:
-    """Add a step of changes that are not on the chain.
-
-    Args:
-        connection: The connection, in a transaction that is about to end.
-        block: The last indexed block.
-        notes: The changes.
-    """
+    """Add a step of changes that are not on the chain."""
     if not notes:
         return
     blocks = {"first_block": block, "last_block": block}

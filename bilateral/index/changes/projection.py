@@ -43,9 +43,6 @@ def add_blocks(connection: Connection, chain_id: int, first: int, last: int, eve
     """Add the step of blocks that were stored. Blocks without events make none.
 
     Args:
-        connection: The connection, in a transaction that is about to end.
-        first: The first block.
-        last: The last block.
         events: The number of their events.
     """
     if events:
@@ -55,10 +52,6 @@ def add_blocks(connection: Connection, chain_id: int, first: int, last: int, eve
 
 def keep_removed(connection: Connection, chain_id: int, target: int) -> tuple[int, int]:
     """Keep the events after a block for the feed, before they are deleted.
-
-    Args:
-        connection: The connection, in a transaction that holds the cursor.
-        target: The block.
 
     Returns:
         The number of the removal, and that of the kept events, for `add_rollback`.
@@ -94,8 +87,6 @@ def add_rollback(connection: Connection, chain_id: int, blocks: tuple[int, int],
     """Add the step of a rollback, unless it took nothing back.
 
     Args:
-        connection: The connection, in a transaction that is about to end.
-        blocks: The first and the last block that were removed.
         removal: The number of the removal, of `keep_removed`.
         events: The number of events that were kept.
     """

@@ -83,11 +83,7 @@ class FeedFilter:
     kinds: tuple[ChangeKind, ...] = ()
 
     def lets_pass(self, chain_id: int, identity_registry: str, change: RawChange) -> bool:
-        """Return True if a change passes.
-
-        Args:
-            identity_registry: The registry of its agents.
-        """
+        """Return True if a change passes."""
         return (
             (not self.kinds or change.kind in self.kinds)
             and (not self.accounts or not set(self.accounts).isdisjoint(change.accounts))
@@ -153,8 +149,6 @@ def read_feed(connection: Connection, since: str, wanted: FeedFilter, limit: int
     """Return the changes after a cursor.
 
     Args:
-        since: The cursor, or the id of a change: `0` for the beginning.
-        wanted: The changes to show.
         limit: The largest number of changes, at most `AT_ONCE`.
 
     Raises:
@@ -359,13 +353,6 @@ def parse_filter(
     kinds: Iterable[str] = (),
 ) -> FeedFilter:
     """Return the filter of changes that texts describe.
-
-    Args:
-        registries: The indexed registries.
-        agents: Ids of agents with their chains.
-        accounts: Addresses.
-        tags: Tags, exactly.
-        kinds: Kinds of changes.
 
     Raises:
         InvalidArgumentError: A kind is unknown.

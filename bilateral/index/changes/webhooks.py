@@ -54,11 +54,7 @@ def add_webhook(connection: Connection, owner: str, url: str, wanted: str, since
     """Store a subscription.
 
     Args:
-        connection: The connection, in a transaction.
         owner: The name of its owner, at most 64 characters.
-        url: The receiver.
-        wanted: The filter, as JSON.
-        since: The cursor at which it begins.
 
     Returns:
         Its id.
@@ -110,8 +106,6 @@ def take_lease(connection: Connection, holder: str, now: int) -> bool:
     """Take or renew the lease of the process that delivers, and return False if another one holds it.
 
     Args:
-        connection: The connection, in a transaction.
-        holder: The name of this process.
         now: The time, Unix seconds.
     """
     lease, until = webhook_lease.c, now + LEASE_SECONDS

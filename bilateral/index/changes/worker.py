@@ -83,11 +83,7 @@ def _remove(connection: Connection, until: int) -> None:
 
 
 def keep_pruned(engine: Engine, limits: FeedLimits, stop: threading.Event) -> None:
-    """Prune the feed now and then, until the event.
-
-    Args:
-        stop: Set to end.
-    """
+    """Prune the feed now and then, until the event."""
     while True:
         try:
             if steps := prune_feed(engine, limits):

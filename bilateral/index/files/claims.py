@@ -32,7 +32,6 @@ def find_payments(connection: Connection, which: ColumnElement[bool]) -> None:
 
     Args:
         connection: The connection, in a transaction. The rows of the feedback are not in the table yet.
-        which: The condition on `file_reference`.
     """
     parts = connection.execute(_query(which)).partitions(_AT_ONCE)
     for rows in parts:
@@ -42,23 +41,13 @@ def find_payments(connection: Connection, which: ColumnElement[bool]) -> None:
 
 
 def find_payments_of_file(connection: Connection, file_id: bytes) -> None:
-    """Find again the payments that one file claims, after it was loaded or lost.
-
-    Args:
-        connection: The connection, in a transaction.
-    """
+    """Find again the payments that one file claims, after it was loaded or lost."""
     connection.execute(delete(payment_claim).where(payment_claim.c.file_id == file_id))
     find_payments(connection, files.file_reference.c.file_id == file_id)
 
 
 def find_payments_of_blocks(connection: Connection, chain_id: int, first: int, last: int) -> None:
-    """Find again the payments that the files of feedback in a range of blocks claim.
-
-    Args:
-        connection: The connection, in a transaction.
-        first: The first block.
-        last: The last block.
-    """
+    """Find again the payments that the files of feedback in a range of blocks claim."""
     table, named = payment_claim.c, files.file_reference.c
     claimed = (table.chain_id == chain_id) & table.block_number.between(first, last)
     connection.execute(delete(payment_claim).where(claimed))
@@ -66,22 +55,13 @@ def find_payments_of_blocks(connection: Connection, chain_id: int, first: int, l
 
 
 def find_payments_of_chain(connection: Connection, chain_id: int) -> None:
-    """Find again all payments that the files of feedback of a chain claim.
-
-    Args:
-        connection: The connection, in a transaction.
-    """
+    """Find again all payments that the files of feedback of a chain claim."""
     connection.execute(delete(payment_claim).where(payment_claim.c.chain_id == chain_id))
     find_payments(connection, files.file_reference.c.chain_id == chain_id)
 
 
 def forget_payments(connection: Connection, chain_id: int, block: int) -> None:
-    """Forget the payments that feedback of removed blocks claims.
-
-    Args:
-        connection: The connection, in the transaction of a rollback.
-        block: The last block that stays.
-    """
+    """Forget the payments that feedback of removed blocks claims."""
     table = payment_claim
     connection.execute(delete(table).where(table.c.chain_id == chain_id, table.c.block_number > block))
 

@@ -25,11 +25,7 @@ _pick_transferred = picker(_TRANSFERRED, "registry", "agent_id", "to_address")
 
 
 def left_files(events: EventRows) -> set[AgentPlace]:
-    """Return the agents that left their file by some events: they have another URI, or are burnt.
-
-    Args:
-        events: The rows of the events.
-    """
+    """Return the agents that left their file by some events: they have another URI, or are burnt."""
     updated = {_pick_updated(row) for row in events.get(_UPDATED, ())}
     burnt = (_pick_transferred(row) for row in events.get(_TRANSFERRED, ()))
     return updated | {(registry, agent_id) for registry, agent_id, to in burnt if to == _NOBODY}
@@ -53,23 +49,14 @@ def left_files_after(connection: Connection, chain_id: int, block: int) -> set[A
 
 
 def forget_files(connection: Connection, chain_id: int, agents: Iterable[AgentPlace]) -> None:
-    """Forget the current files of agents. The scan of their new URIs finds the new ones.
-
-    Args:
-        connection: The connection, in a transaction.
-    """
+    """Forget the current files of agents. The scan of their new URIs finds the new ones."""
     keys = [_parameters(chain_id, *agent) for agent in sorted(agents)]
     if keys:
         connection.execute(delete(agent_file).where(*_IS_ONE), keys)
 
 
 def find_files(connection: Connection, chain_id: int, agents: Iterable[AgentPlace] | None = None) -> None:
-    """Find the current files of agents again: those that their latest events name, if these name their URIs of now.
-
-    Args:
-        connection: The connection, in a transaction.
-        agents: The agents; all agents of the chain if left out.
-    """
+    """Find the current files of agents again: those that their latest events name, if these name their URIs of now."""
     if agents is None:
         connection.execute(delete(agent_file).where(agent_file.c.chain_id == chain_id))
         connection.execute(_FOUND, {"of_chain": chain_id})

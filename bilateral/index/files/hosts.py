@@ -37,9 +37,6 @@ def well_known_uri(host: str) -> str:
 def domain_uri(domain: str) -> str | None:
     """Return the URI of the file by which an agent's August 2025 domain names its agents.
 
-    Args:
-        domain: The domain, as the chain gives it: the words of a stranger.
-
     Returns:
         The URI; None if the text is not the name of a host, such as one with a path.
     """
@@ -62,12 +59,7 @@ def secure_host(uri: str) -> str | None:
 
 
 def host_rows(key: Mapping[str, bytes], services: Iterable[Mapping[str, Any]]) -> list[dict[str, Any]]:
-    """Return the rows of the first hosts of an agent's services.
-
-    Args:
-        key: The content of the registration file.
-        services: The rows of its services.
-    """
+    """Return the rows of the first hosts of an agent's services."""
     hosts = dict.fromkeys(secure_host(service["endpoint"] or "") for service in services)
     named = [host for host in hosts if host is not None][:MOST_HOSTS]
     return [

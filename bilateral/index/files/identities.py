@@ -63,11 +63,7 @@ class SolanaIdentity:
 
 
 def solana_identities(connection: Connection, key: AgentKey) -> tuple[SolanaIdentity, ...]:
-    """Return the agents on Solana that an agent's file names as the same one: the first 20.
-
-    Args:
-        key: The agent.
-    """
+    """Return the agents on Solana that an agent's file names as the same one: the first 20."""
     claim = files.registration_claim.c
     content = _content(key.chain_id, key.identity_registry, key.agent_id)
     rows = connection.execute(
@@ -113,11 +109,7 @@ def _on_solana(agent: GlobalAgentId, proven: set[str]) -> SolanaIdentity:
 
 
 def other_identities(connection: Connection, key: AgentKey, owner: str) -> tuple[OtherIdentity, ...]:
-    """Return the agents that an agent's file names as the same one: the first 20.
-
-    Args:
-        key: The agent.
-    """
+    """Return the agents that an agent's file names as the same one: the first 20."""
     claim = files.registration_claim.c
     content = _content(key.chain_id, key.identity_registry, key.agent_id)
     rows = connection.execute(

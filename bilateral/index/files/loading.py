@@ -89,11 +89,7 @@ def load_file(  # noqa: PLR0913, PLR0917  # a file's columns, and who reads it
     """Load a file.
 
     Args:
-        kind: The kind of the file.
-        uri: Its URI, as the index stores it.
         expected_hash: The hash that the chain gives; None without one.
-        stored: The marks of the version that is stored.
-        readers: Derive further rows from its content.
 
     Returns:
         The outcome. An error that nobody foresaw is one too: no file may end the thread that fetches it.

@@ -30,7 +30,6 @@ def tell_sights(connection: Connection, former: int) -> None:
 
     Args:
         connection: The connection, in the transaction that noted the sights. It is about to end.
-        former: The last sight before them.
     """
     seen, file = schema.file_sight.c, schema.file.c
     query = (
@@ -114,7 +113,6 @@ def move_sights(connection: Connection, chain_id: int, block: int) -> None:
 
     Args:
         connection: The connection, in the transaction of a rollback. It owns the cursor (`own_cursor`).
-        block: The last block that stays.
     """
     table = schema.file_sight
     later = (table.c.chain_id == chain_id) & (table.c.seen_block > block)

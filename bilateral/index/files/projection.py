@@ -48,11 +48,7 @@ class Files(Projection):
 
 
 def forget_references(connection: Connection, chain_id: int, block: int) -> None:
-    """Remove the references of removed blocks, within the transaction of a rollback. `move_sights` follows at its end.
-
-    Args:
-        block: The last block that stays.
-    """
+    """Remove the references of removed blocks, within a rollback. `move_sights` follows at its end."""
     scan, table = schema.file_scan, schema.file_reference
     back = case((scan.c.block_number > block, block), else_=scan.c.block_number)
     # First: it makes a scan wait, and then find its cursor moved.

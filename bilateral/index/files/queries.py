@@ -103,9 +103,6 @@ class NamedHost:
 def services_at(connection: Connection, url: str) -> NamedHost:
     """Return the services at the host of a URL. Of a registration file, only its first three hosts count.
 
-    Args:
-        url: An https URL, or a host alone.
-
     Raises:
         InvalidArgumentError: It has no host.
     """

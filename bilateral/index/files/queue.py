@@ -54,9 +54,6 @@ _MOST_PAUSE_DOUBLINGS: Final = 12
 def retry_seconds(failures: int) -> int:
     """Return the seconds after which a file is tried again.
 
-    Args:
-        failures: Its failures in a row, this one included.
-
     Returns:
         A minute, then more, up to 12 hours; then a day, and after 30 failures a week.
     """
@@ -68,9 +65,6 @@ def retry_seconds(failures: int) -> int:
 def host_seconds(failures: int) -> int:
     """Return the seconds for which a host that does not answer is left alone.
 
-    Args:
-        failures: Its failures in a row, this one included.
-
     Returns:
         5 seconds, doubled by each further failure, up to an hour.
     """
@@ -81,7 +75,6 @@ def refresh_seconds(kind: Kind, former: int, *, is_changed: bool) -> int:
     """Return the seconds after which a file that may change is asked for changes.
 
     Args:
-        kind: The kind of the file.
         former: The former seconds; 0 before the first look.
         is_changed: True if the last look found it changed.
 

@@ -15,11 +15,7 @@ class Reader:
     """Derives rows from registration files. Methods do nothing unless overridden."""
 
     def read(self, content_hash: bytes, rows: ReadRows) -> ReadRows:  # noqa: ARG002
-        """Return further rows that a registration file makes.
-
-        Args:
-            rows: Those that the file makes by itself.
-        """
+        """Return further rows that a registration file makes."""
         return {}
 
     def stored(self, connection: Connection, rows: ReadRows) -> None:

@@ -93,8 +93,6 @@ def read_content(kind: Kind, content_hash: bytes, content: bytes, readers: Seque
 
     Args:
         kind: The kind of the file. Responses, requests and validations have no format, and make no rows.
-        content_hash: The keccak-256 hash of the content.
-        readers: Derive further rows of registration files.
 
     Returns:
         The rows by table.

@@ -77,8 +77,6 @@ class ReferenceScan:
     """Finds the files that the events of a chain name.
 
     Args:
-        loader: Decodes data URIs at once, within its limits.
-        readers: Derive further rows from contents.
         clock: Returns the time, in Unix seconds.
     """
 

@@ -95,7 +95,6 @@ def wake_hosts(connection: sa.Connection, hosts: Iterable[str], now: float) -> N
     """Make hosts due, or as soon as they may be asked again.
 
     Args:
-        connection: The connection, in a transaction.
         now: The time, in Unix seconds.
     """
     table = schema.file_host
@@ -114,7 +113,6 @@ def wake_files(connection: sa.Connection, file_ids: Iterable[bytes], now: float)
     """Make files due, but for those that are being fetched and those that can never change.
 
     Args:
-        connection: The connection, in a transaction that has woken their hosts.
         now: The time, in Unix seconds.
     """
     table = schema.file

@@ -62,13 +62,7 @@ def loader_of(settings: FileSettings) -> Loader:
 
 
 class FileWorkers:
-    """Threads of one process: one finds the files of its chains, the others fetch files of any chain.
-
-    Args:
-        readers: Derive further rows from contents.
-        stop: Set to make the threads end.
-        fail: Called with an error that ends a thread.
-    """
+    """Threads of one process: one finds the files of its chains, the others fetch files of any chain."""
 
     def __init__(
         self,

@@ -86,7 +86,6 @@ def require_replicas(url: str | None, readers: list[str] | tuple[str, ...]) -> N
 
     Args:
         url: The URL of the database; None for the default one.
-        readers: The URLs of its replicas.
 
     Raises:
         InvalidArgumentError: A URL is malformed or is not of PostgreSQL.

@@ -43,8 +43,6 @@ def monitored(
     """Answer monitors meanwhile, at `/healthz`, `/readyz` and `/metrics`.
 
     Args:
-        host: The address to listen on.
-        port: The port; 0 for a free one.
         look_at_shards: Asks the shards that hold the rows of chains; None to ask the database.
         needs_analysis: True if the process counts as ready only while all chains have current standings.
 

@@ -36,7 +36,6 @@ def follow_chains(engine: Engine, settings: IndexSettings, *, stop: threading.Ev
     """Follow chains and fetch files until the process is stopped.
 
     Args:
-        settings: The chains, and the settings of the queue of files.
         stop: Set to end the process. Steps that are under way are finished, or undone when the process ends; nothing is
             lost. A thread that waits for a node's answer is left behind after some seconds.
         until_head: True to end when every chain is at its head and no file is due.
@@ -66,10 +65,6 @@ def _report(problem: str) -> None:
 
 class _Process:
     """The threads of one process.
-
-    Args:
-        settings: The chains, and the settings of the queue of files.
-        stop: Set to end the threads.
 
     Attributes:
         failures: The errors that ended threads, in order.

@@ -165,9 +165,6 @@ def read_settings(path: Path) -> IndexSettings:
 def read_deployments(paths: Sequence[Path]) -> tuple[tuple[Deployment, ...], tuple[Mapping[int, Deployment], ...]]:
     """Read deployment records and address books.
 
-    Args:
-        paths: The files.
-
     Returns:
         The deployments of the records, and each address book as deployments by chain id.
 

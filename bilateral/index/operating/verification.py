@@ -56,9 +56,7 @@ def compare_owners(
     """Compare the owners of agents, chosen at random, with `ownerOf` after the last indexed block.
 
     Args:
-        endpoint: A node that keeps the state after that block.
         samples: The number of agents to choose.
-        seed: The seed of the choice.
 
     Raises:
         NodeError: The node refuses, for instance because it lacks the state.
@@ -142,7 +140,6 @@ def compare_derived(
     """Recompute the derived tables of a chain, compare, and roll the transaction back.
 
     Args:
-        engine: The database. Its other writers of the chain wait meanwhile.
         progress: Called with the number of a block now and then.
 
     Returns:
@@ -239,7 +236,6 @@ class Verifier:
 
     Args:
         source: The chain as an endpoint shows it; best another one than the index was read from.
-        registries: The registry at each address.
     """
 
     def __init__(self, engine: Engine, source: Source, registries: Mapping[str, Registry]) -> None:
@@ -252,10 +248,7 @@ class Verifier:
         """Compare blocks.
 
         Args:
-            first: The first block.
-            last: The last block.
             samples: The number of ranges to choose at random; None for all.
-            seed: The seed of the choice.
 
         Yields:
             The comparison of each range.

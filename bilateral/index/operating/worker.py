@@ -60,11 +60,8 @@ class Worker:
     """Follows one chain.
 
     Args:
-        settings: The chain's settings.
-        stop: Set to make the worker end after its step.
         poll_seconds: The seconds between two looks for a new block.
         report: Called with the progress after every step that changed something.
-        enough: The logs after which a transaction ends; see `Follower`.
         max_wait: The seconds without a success after which a run to the head ends with the failure.
 
     Raises:
@@ -239,10 +236,6 @@ class Worker:
 
 def deployments_of(settings: ChainSettings, chain_id: int) -> tuple[Deployment, ...]:
     """Return the deployments of a chain: those of the settings, or the packaged ones, canonical and of this project.
-
-    Args:
-        settings: The chain's settings.
-        chain_id: The chain, as its nodes say it.
 
     Raises:
         UnknownDeploymentError: None is given, and none is packaged for the chain.

@@ -34,9 +34,6 @@ def store_accounts(connection: Connection, rows: Rows, chain_id: int, first: int
 
     Args:
         connection: The connection, in the transaction that moves the cursor of payments.
-        rows: The access to rows.
-        first: The first block; the changes before it are stored.
-        last: The last block. The index has it.
     """
     tables = [schema.EVENT_TABLES[event] for event in _EVENTS]
     changes = _changes({table: rows.of_blocks(table, chain_id, first, last) for table in tables})
@@ -150,10 +147,6 @@ class Wallets:
 
     def agents_at(self, wallet: str, place: tuple[int, int]) -> list[tuple[str, int, str]]:
         """Return the agents whose wallet an account was at a place of the chain.
-
-        Args:
-            wallet: The account.
-            place: The block and the index of a log.
 
         Returns:
             Registry, id and owner of each agent, the lowest id first.

@@ -66,11 +66,7 @@ class PaidAgent:
 
 
 def logged_in(connection: Connection, chain_id: int, transaction: bytes) -> tuple[Logged, ...]:
-    """Return the events of a transaction that have a page, among the newest 20,000 of each kind.
-
-    Args:
-        transaction: The hash of the transaction.
-    """
+    """Return the events of a transaction that have a page, among the newest 20,000 of each kind."""
     named = {ValidationRequest: ("validation", "request_hash"), Registered: ("registration", "agent_id")}
     events: list[Logged] = []
     for event in (*_RATINGS, *named):
@@ -91,11 +87,7 @@ def logged_in(connection: Connection, chain_id: int, transaction: bytes) -> tupl
 
 
 def paid_in(connection: Connection, chain_id: int, transaction: bytes) -> tuple[PaidAgent, ...]:
-    """Return the payments to agents that a transaction made, of any age.
-
-    Args:
-        transaction: The hash of the transaction.
-    """
+    """Return the payments to agents that a transaction made, of any age."""
     columns = payment.c
     asked = select(columns.identity_registry, columns.agent_id, columns.payer).where(
         columns.transaction_hash == transaction, columns.chain_id == chain_id
@@ -208,11 +200,6 @@ def proofs_of(
 ) -> tuple[PaymentProof, ...]:
     """Compare the payments that feedback claims with those in the index.
 
-    Args:
-        identities: The identity registry of each registry of feedback.
-        chain_id: The chain of the feedback.
-        entries: The feedback.
-
     Returns:
         A proof for each feedback, in their order.
     """
@@ -231,7 +218,6 @@ def proof_of(  # noqa: PLR0913, PLR0917  # one a part of the question
 
     Args:
         identity: The identity registry of the rated agent; None if it is unknown.
-        agent_id: The id of the agent's token.
         client: The client, in checksum form.
         claim: The transaction that the file names; None without one.
     """
@@ -240,10 +226,6 @@ def proof_of(  # noqa: PLR0913, PLR0917  # one a part of the question
 
 def payment_states(connection: Connection, key: AgentKey, newest: Sequence[RecentFeedback]) -> tuple[str, ...]:
     """Return the state of the payment of each of an agent's newest feedback.
-
-    Args:
-        key: The agent.
-        newest: Its newest feedback.
 
     Returns:
         `proven`, `to itself`, `claimed` or `none` for each feedback, in their order.

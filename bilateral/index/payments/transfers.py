@@ -86,8 +86,6 @@ class TransferSource(Source):
 
         Args:
             accounts: The accounts, in checksum form.
-            first: The first block.
-            last: The last block.
 
         Raises:
             EndpointRefusesError, EndpointLiesError: See `Source.logs`.
@@ -100,8 +98,6 @@ class TransferSource(Source):
 
         Args:
             accounts: The accounts, in checksum form.
-            first: The first block.
-            last: The last block.
 
         Raises:
             EndpointRefusesError, EndpointLiesError, MalformedNodeAnswerError: See `received`.
@@ -124,8 +120,6 @@ class TransferSource(Source):
 
         Args:
             accounts: The accounts, in checksum form.
-            first: The first block.
-            last: The last block.
 
         Returns:
             Transaction, token, account and nonce, by block and index of the log.
@@ -203,24 +197,14 @@ def _account(topic: str) -> str:
 
 
 def unsure_senders(transfers: Sequence[TokenTransfer], used: Authorizations) -> set[str]:
-    """Return the senders whose other transfers are needed to say which authorizations the given ones used.
-
-    Args:
-        transfers: The transfers that are known.
-        used: The authorizations, see `TransferSource.authorizations`.
-    """
+    """Return the senders whose other transfers are needed to say which authorizations the given ones used."""
     return {sender for *_, sender in unsure_groups(_places(transfers), _uses(used))}
 
 
 def with_nonces(
     transfers: Sequence[TokenTransfer], used: Authorizations, others: Iterable[TokenTransfer] = ()
 ) -> list[TokenTransfer]:
-    """Return transfers with the nonces of their authorizations, see `paired_nonces`.
-
-    Args:
-        used: The authorizations, see `TransferSource.authorizations`.
-        others: All transfers of the senders that `unsure_senders` returns.
-    """
+    """Return transfers with the nonces of their authorizations, see `paired_nonces`."""
     places = _places(transfers)
     nonces = paired_nonces({*places, *_places(others)}, _uses(used))
     return [

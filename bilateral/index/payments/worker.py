@@ -49,11 +49,7 @@ class PaymentRange:
 
 
 class PaymentStore:
-    """The rows of payments of one chain.
-
-    Args:
-        terms: The terms on which transfers count.
-    """
+    """The rows of payments of one chain."""
 
     def __init__(self, engine: Engine, chain_id: int, terms: PaymentTerms) -> None:
         self._engine = engine
@@ -61,11 +57,7 @@ class PaymentStore:
         self.terms = terms
 
     def begin(self, first_block: int) -> None:
-        """Store the cursor of a chain that has none, so that monitors know that payments are not read yet.
-
-        Args:
-            first_block: The first block of the chain's index.
-        """
+        """Store the cursor of a chain that has none, so that monitors know that payments are not read yet."""
         with self._engine.begin() as connection:
             self._cursor(connection, first_block - 1)
 
@@ -92,9 +84,6 @@ class PaymentStore:
     def accounts(self, due: PaymentRange) -> tuple[list[str], list[str]]:
         """Store the accounts of agents up to the end of a range, and return all wallets and owners of agents so far.
 
-        Args:
-            due: The range.
-
         Raises:
             CursorMovedError: Another worker stored the range, or the index rolled back.
         """
@@ -108,11 +97,6 @@ class PaymentStore:
 
     def append(self, due: PaymentRange, paid: Sequence[TokenTransfer], returned: Sequence[TokenTransfer]) -> int:
         """Store the payments of a range, and move the cursor to its end.
-
-        Args:
-            due: The range.
-            paid: The transfers to wallets.
-            returned: The transfers from wallets and owners.
 
         Returns:
             The number of payments.
@@ -271,8 +255,6 @@ class PaymentFollower:
     """Follows the payments of one chain, one range of blocks after the other.
 
     Args:
-        store: The chain's payments in the database.
-        pool: The chain's endpoints.
         wait: Waits some seconds; returns False to give up.
     """
 

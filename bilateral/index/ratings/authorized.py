@@ -63,17 +63,11 @@ def authorized_feedback_of(  # noqa: PLR0913  # one a filter
     """Return the authorised feedback on an agent, the newest first.
 
     Args:
-        key: The agent.
         client: The client, in checksum form; None for any.
         tag: The first tag, as summaries name it; None for any. A tag with U+FFFD stands for several: of the agent's
             tags that begin as it does, the first 1,000 by their bytes are compared.
         clients: Only by these accounts; None for all.
         limit: The largest number of entries.
-        cursor: The place in the list, from the former page.
-
-    Raises:
-        InvalidCursorError: The cursor is not of this list.
-        InvalidArgumentError: The limit is out of range.
     """
     columns, kind = _TABLE.c, f"authorized feedback of {key.global_id}"
     of_agent = and_(*key.in_registries(columns))

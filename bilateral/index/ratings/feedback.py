@@ -159,14 +159,7 @@ def feedback_of(
     """Return the feedback on an agent, the newest first.
 
     Args:
-        key: The agent.
-        wanted: The feedback to show.
         limit: The largest number of entries.
-        cursor: The place in the list, from the former page.
-
-    Raises:
-        InvalidCursorError: The cursor is not of this list.
-        InvalidArgumentError: The limit is out of range.
     """
     # One statement a registry: each ends after a page, by the index of the agent's feedback. With IN none would.
     registries = key.reputations or key.registries
@@ -187,13 +180,7 @@ def feedback_by(  # noqa: PLR0913  # one a filter
 
     Args:
         client: The account, in checksum form.
-        wanted: The feedback to show.
         limit: The largest number of entries.
-        cursor: The place in the list, from the former page.
-
-    Raises:
-        InvalidCursorError: The cursor is not of this list.
-        InvalidArgumentError: The limit is out of range.
     """
     parameters = [{"chain": chain_id, "account": client}]
     return _page(connection, _BY_ACCOUNT, parameters, wanted, limit, cursor, f"feedback by {chain_id}:{client}")
@@ -254,9 +241,7 @@ def feedback(connection: Connection, key: AgentKey, client: str, feedback_index:
     """Return one feedback. Several registries of one identity registry may each have one.
 
     Args:
-        key: The agent.
         client: The client's address, in checksum form.
-        feedback_index: The index on chain, from 1.
 
     Returns:
         The feedback, the newest first.
@@ -327,15 +312,9 @@ def responses_of(  # noqa: PLR0913  # one a filter
     """Return the responses to the feedback on an agent, the newest first.
 
     Args:
-        key: The agent.
         client: The client whose feedback was answered; None for any.
         feedback_index: The feedback's index on chain, from 1; None for any.
         limit: The largest number of entries.
-        cursor: The place in the list, from the former page.
-
-    Raises:
-        InvalidCursorError: The cursor is not of this list.
-        InvalidArgumentError: The limit is out of range.
     """
     columns, kind = _RESPONSE.c, f"responses of {key.global_id}"
     names = ("client_address", "feedback_index", "registry", "responder", "response_uri", "response_hash")

@@ -34,10 +34,6 @@ def distribution(connection: Connection, key: AgentKey, summary: RatingSummary) 
 
     A mean at the end of the scale counts in the last tenth. The database reads one row a counterpart, of
     `MAX_COUNTERPARTS` at most: the first ones in the order of their addresses, which says nothing about them.
-
-    Args:
-        key: The agent.
-        summary: One of the agent's summaries; its tag must have a scale.
     """
     columns = rating_tables.counterpart.c
     tally = (
@@ -120,7 +116,6 @@ def neighbourhood(connection: Connection, key: AgentKey, *, limit: int = 100) ->
     The agent gives feedback as its owner and its wallet.
 
     Args:
-        key: The agent.
         limit: The largest number of edges of each kind.
     """
     limit = min(max(limit, 1), MAX_EDGES)

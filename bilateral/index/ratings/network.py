@@ -49,7 +49,6 @@ def newest_links(connection: Connection, chain_id: int, identity: str, limit: in
     to `MAX_NODES`.
 
     Args:
-        identity: The identity registry of the agents.
         limit: The largest number of ratings of each direction.
     """
     registries = select(schema.registry.c.address).where(

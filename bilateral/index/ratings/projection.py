@@ -121,11 +121,7 @@ class Ratings(Projection):
 
 
 class SummaryTables:
-    """The tables `summary` and `counterpart`, for one batch of events of one chain.
-
-    Args:
-        rows: The access to rows.
-    """
+    """The tables `summary` and `counterpart`, for one batch of events of one chain."""
 
     def __init__(self, chain_id: int, rows: Rows) -> None:
         self._chain_id = chain_id
@@ -133,12 +129,7 @@ class SummaryTables:
         self._changes: dict[Subject, _Change] = defaultdict(_Change)
 
     def derive(self, events: EventRows, sign: int = 1) -> None:
-        """Bring the tables up to date with further events, or undo events that the tables of events still hold.
-
-        Args:
-            events: The rows of all events of some blocks.
-            sign: 1 to add the events, -1 to remove them.
-        """
+        """Bring the tables up to date with further events, or undo events that the tables of events still hold."""
         opened = {row[_BLOCK : _BLOCK + 2]: _pick_opened(row) for row in events.get(_OPENED, ())}
         for row in events.get(_GIVEN, ()):
             if _pick_entry(row)[-1] <= DECIMALS:

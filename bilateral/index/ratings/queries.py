@@ -94,17 +94,10 @@ def ratings_of(  # noqa: PLR0913  # one a filter
     """Return the ratings of an agent, or by it, the newest first.
 
     Args:
-        key: The agent.
-        direction: `received` or `given`.
         side: The side as which the rated one acted; None for both.
         servers: Only by the servers with these ids; None for all.
         blind: `only` for ratings that were sealed first; None for all.
         limit: The largest number of entries.
-        cursor: The place in the list, from the former page.
-
-    Raises:
-        InvalidCursorError: The cursor is not of this list.
-        InvalidArgumentError: The limit is out of range.
     """
     require_limit(limit)
     kind = f"{direction} ratings of {key.global_id}"
@@ -121,13 +114,7 @@ def ratings_of(  # noqa: PLR0913  # one a filter
 
 
 def client_rating(connection: Connection, key: AgentKey, server_id: int, reputation: str) -> int | None:
-    """Return the rating that a server gave a client (EIP-8004a, `getClientRating`); None if the index has none.
-
-    Args:
-        key: The client.
-        server_id: The id of the server's token in the same identity registry.
-        reputation: The address of the reputation registry that counts.
-    """
+    """Return the rating that a server gave a client (EIP-8004a, `getClientRating`); None if the index has none."""
     table, subject = SIDES[RatedSide.CLIENT]
     columns = table.c
     statement = (
@@ -152,11 +139,7 @@ def _statement(direction: Direction, side: RatedSide | None, **options: bool) ->
 
 
 def rating_selection(side: RatedSide, chain: Any) -> Select[Any]:
-    """Return the statement for the ratings of one side, without a condition: `rating_of_row` wants `is_answer` too.
-
-    Args:
-        chain: The chain, which the condition must name, too.
-    """
+    """Return the statement for the ratings of one side, without a condition: `rating_of_row` wants `is_answer` too."""
     table, subject = SIDES[side]
     columns = table.c
     is_blind = is_blind_rating(table, chain) if side is RatedSide.CLIENT else false()

@@ -54,13 +54,7 @@ _BY_ANYBODY: Final = _newest_answer()
 def answers_to(
     connection: Connection, chain_id: int, entries: Iterable[Feedback], of_agent: Collection[str]
 ) -> tuple[Answer | None, ...]:
-    """Return the answer to each of some feedback; None for one without.
-
-    Args:
-        chain_id: The chain of the feedback.
-        entries: The feedback.
-        of_agent: The agent's owner and wallet.
-    """
+    """Return the answer to each of some feedback; None for one without."""
     answered = []
     for entry in entries:
         values = {
@@ -182,11 +176,7 @@ class RecentFeedback:
 
 
 def recent_feedback(connection: Connection, key: AgentKey) -> tuple[RecentFeedback, ...]:
-    """Return the newest feedback on an agent, the newest first.
-
-    Args:
-        key: The agent.
-    """
+    """Return the newest feedback on an agent, the newest first."""
     rows: list[Any] = []
     for registry in key.reputations or key.registries:
         values = {"chain": key.chain_id, "registry": registry, "agent": key.agent_id}
@@ -199,11 +189,7 @@ def recent_feedback(connection: Connection, key: AgentKey) -> tuple[RecentFeedba
 
 
 def rating_times(connection: Connection, key: AgentKey) -> tuple[int, ...]:
-    """Return the times at which servers rated an agent as their client, the newest first.
-
-    Args:
-        key: The agent.
-    """
+    """Return the times at which servers rated an agent as their client, the newest first."""
     columns = schema.EVENT_TABLES[ClientRated].c
     rows = connection.execute(
         select(columns.block_time)

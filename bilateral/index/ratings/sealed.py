@@ -87,14 +87,8 @@ def sealed_pairs_of(
     An exchange seals and opens at once: its ratings are blind, and it makes no sealed pair.
 
     Args:
-        key: The agent.
         state: Only pairs in this state; None for all.
         limit: The largest number of entries.
-        cursor: The place in the list, from the former page.
-
-    Raises:
-        InvalidCursorError: The cursor is not of this list.
-        InvalidArgumentError: The limit is out of range.
     """
     pair = _VIEW.c
     statement = select(

@@ -22,11 +22,7 @@ _SUMMARY_COLUMNS: Final = ("registry", "side", "tag", "count", "counterparts", "
 
 
 def summaries(connection: Connection, key: AgentKey) -> tuple[RatingSummary, ...]:
-    """Return the summaries of the values for an agent, those with the most counterparts first.
-
-    Args:
-        key: The agent.
-    """
+    """Return the summaries of the values for an agent, those with the most counterparts first."""
     registries = {f"registry_{place}": address for place, address in enumerate(key.registries)}
     rows = _summaries(len(registries)).all(connection, {**_parameters(key), **registries})
     return tuple(RatingSummary(*row) for row in rows)

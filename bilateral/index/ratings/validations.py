@@ -69,13 +69,7 @@ def validations_of(
     """Return the validations of an agent, the newest request first.
 
     Args:
-        key: The agent.
         limit: The largest number of entries.
-        cursor: The place in the list, from the former page.
-
-    Raises:
-        InvalidCursorError: The cursor is not of this list.
-        InvalidArgumentError: The limit is out of range.
     """
     columns = VIEW.c
     statement = _selection().where(*key.in_registries(columns))
@@ -90,11 +84,6 @@ def validations_by(
     Args:
         validator: The validator, in checksum form.
         limit: The largest number of entries.
-        cursor: The place in the list, from the former page.
-
-    Raises:
-        InvalidCursorError: The cursor is not of this list.
-        InvalidArgumentError: The limit is out of range.
     """
     statement = _selection().where(VIEW.c.chain_id == chain_id, VIEW.c.validator_address == validator)
     return _page(connection, statement, limit, cursor, f"validations by {chain_id}:{validator}")

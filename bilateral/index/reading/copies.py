@@ -121,8 +121,6 @@ class Copies:
     """The primary server and its replicas, each of which a thread looks at.
 
     Args:
-        primary: The URL of the primary server.
-        replicas: The URLs of the replicas, as in the settings.
         max_delay: The seconds that a replica may be behind before readers go elsewhere.
 
     Attributes:
@@ -186,12 +184,7 @@ class Copies:
 
 
 class _Looks:
-    """Looks at one server.
-
-    Args:
-        copies: All servers.
-        copy: The server.
-    """
+    """Looks at one server."""
 
     def __init__(self, copies: Copies, copy: Copy) -> None:
         self._copies = copies

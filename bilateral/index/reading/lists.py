@@ -20,7 +20,6 @@ def has_all(
 
     Args:
         lower: Folds the case of a text on the engine, given the text to be found in it (`EntityDialect.lower`).
-        value: The value of a row.
         conditions: The conditions of the rows. Other tables that they name are of the statement around it.
         folded: True if upper and lower case are the same.
     """

@@ -49,10 +49,6 @@ def without_missing_chains() -> Iterator[None]:
 class ShardLooks:
     """The shards of a coordinator.
 
-    Args:
-        url: The URL of the coordinator.
-        path: The schemas that its connections search.
-
     Attributes:
         down: The names of the shards that did not answer when they were looked at last.
         missing: Their chains.
@@ -77,23 +73,14 @@ class ShardLooks:
         return cls(connection.engine.url, path)
 
     def prepare(self, connection: Connection) -> None:
-        """Let a visit see the shards that answer. See `without_missing_chains`.
-
-        Args:
-            connection: The coordinator, at the beginning of a transaction.
-        """
+        """Let a visit see the shards that answer. See `without_missing_chains`."""
         if self.down:
             settings = {"of_down": DOWN, "down": ",".join(sorted(self.down)), "of_lenient": LENIENT}
             lenient = "on" if _IS_LENIENT.get() else "off"
             connection.execute(_PREPARE, {"path": self._path, "lenient": lenient, **settings})
 
     def failure(self, problem: DBAPIError, failure: DatabaseUnavailableError) -> DatabaseUnavailableError:
-        """Return the error of a visit that failed. Before, look which shards answer.
-
-        Args:
-            problem: The driver's error.
-            failure: The error of a database without shards.
-        """
+        """Return the error of a visit that failed. Before, look which shards answer."""
         driver_error: Any = problem.orig
         if getattr(driver_error, "sqlstate", None) == MISSING:
             return MissingChainError(int(driver_error.diag.message_detail))

@@ -65,7 +65,6 @@ def encode_cursor(kind: str, *key: str | float | bytes) -> str:
 
     Args:
         kind: The list's name and filters: a cursor is valid for the same ones only.
-        *key: The values by which the list is sorted.
     """
     shown = [part.hex() if isinstance(part, bytes) else part for part in key]
     text = json.dumps([kind, *shown], separators=(",", ":"), ensure_ascii=False)
@@ -76,14 +75,10 @@ def decode_cursor(kind: str, cursor: str, *types: type) -> tuple[Any, ...]:
     """Read a cursor. It comes from a stranger.
 
     Args:
-        kind: As for `encode_cursor`.
         *types: The type of each value: `int`, `Wide`, `Small`, `float`, `str` or `bytes`.
 
     Returns:
         The values by which the list is sorted.
-
-    Raises:
-        InvalidCursorError: The cursor is not of this list.
     """
     try:
         if len(cursor) > _MAX_CURSOR:
@@ -105,8 +100,6 @@ def after(
     """Return a statement for the entries after a cursor.
 
     Args:
-        columns: The columns by which it is sorted, all in one direction.
-        key: The cursor's values.
         descending: True if the largest come first.
     """
     place, last = tuple_(*columns), tuple_(*key, types=[column.type for column in columns])
@@ -117,10 +110,7 @@ def page_of(rows: Sequence[R], limit: int, convert: Callable[[R], T], cursor_of:
     """Return the page that rows make.
 
     Args:
-        rows: The rows, one more than the limit if there are further ones.
         limit: The largest number of entries.
-        convert: Makes an entry of a row.
-        cursor_of: Makes the cursor of a row.
     """
     shown = rows[:limit]
     return Page(tuple(convert(row) for row in shown), cursor_of(shown[-1]) if len(rows) > limit else None)
@@ -139,15 +129,7 @@ def newest_page(  # noqa: PLR0913  # one a part of the list
     """Return a page of events, the newest first.
 
     Args:
-        statement: The events. It selects `block_number` and `log_index`.
-        place: These two columns.
-        convert: Makes an entry of a row.
-        kind: The name of the list, for its cursors.
         limit: The largest number of entries.
-        cursor: The place in the list, from the former page.
-
-    Raises:
-        InvalidCursorError: The cursor is not of this list.
     """
     require_limit(limit)
     if cursor is not None:
@@ -158,9 +140,6 @@ def newest_page(  # noqa: PLR0913  # one a part of the list
 
 def require_limit(limit: int) -> int:
     """Check the number of entries that a caller asks for.
-
-    Args:
-        limit: The number.
 
     Raises:
         InvalidArgumentError: It is not within 1 to `MAX_LIMIT`.

@@ -32,9 +32,6 @@ class ReplicatedReader(Reader):
 
     Args:
         url: The SQLAlchemy URL of the primary; the default database if left out.
-        replicas: The URLs of the replicas.
-        seconds: See `Reader`.
-        connections: See `Reader`; of each server.
         max_delay: The seconds that a replica may be behind the primary before visits go elsewhere.
 
     Attributes:
@@ -93,11 +90,7 @@ class ReplicatedReader(Reader):
         raise last
 
     def visit(self, work: Callable[[Connection], T], spent: float = 0.0) -> T:
-        """Do the work of a visit, once more on another server if one fails meanwhile. See `Reader.visit`.
-
-        Args:
-            spent: See `Reader.connect`.
-        """
+        """Do the work of a visit, once more on another server if one fails meanwhile. See `Reader.visit`."""
         try:
             return super().visit(work, spent)
         except MissingChainError:

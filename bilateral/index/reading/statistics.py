@@ -66,10 +66,6 @@ def statistics(
 
     The effort grows with the number of events on these days, not with that of the whole chain.
 
-    Args:
-        first: The first day, in UTC.
-        last: The last day.
-
     Returns:
         The statistics by chain, the latest day first.
 

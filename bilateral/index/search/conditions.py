@@ -87,7 +87,6 @@ def lower_bound(share_sum: Any, clients: Any, tag: Any) -> sa.ColumnElement[Any]
 
     Args:
         share_sum: The sum of the shares of those who gave ratings, each of `SHARES`.
-        clients: Their number.
     """
     squared = QUANTILE**2
     share = share_sum / (clients * SHARES)

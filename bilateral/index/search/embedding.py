@@ -55,11 +55,7 @@ class Embedder:
         return self._quantised(total).tobytes()
 
     def question(self, text: str) -> NDArray[np.float32]:
-        """Return the vector of a question, with the parts of a stored one.
-
-        Args:
-            text: The question.
-        """
+        """Return the vector of a question, with the parts of a stored one."""
         return self._quantised(self._unit(text)).astype(np.float32)
 
     def _unit(self, text: str) -> NDArray[np.float32]:

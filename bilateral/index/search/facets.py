@@ -64,7 +64,6 @@ def count_facets(connection: Connection, agents: Sequence[AgentPlace], side: str
 
     Args:
         agents: The agents, at most 50.
-        side: The side on which they are rated.
         has_more: True if the search finds more agents.
     """
     counts: dict[str, Counter[str]] = {"chain": Counter(str(chain_id) for chain_id, *_ in agents)}

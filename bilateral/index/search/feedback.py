@@ -41,17 +41,11 @@ def feedback_behind(  # noqa: PLR0913  # one a filter
     """Return the feedback on an agent that a gate counts, the newest first, and revoked one among it.
 
     Args:
-        key: The agent.
         tag: The tag; None for any.
         clients: Only by these accounts; None for all.
         payment: Only with such a proof of payment, as `Gate` describes it; None for all.
         blind: `only` for feedback that was sealed first; None for all.
         limit: The largest number of entries.
-        cursor: The place in the list, from the former page.
-
-    Raises:
-        InvalidCursorError: The cursor is not of this list.
-        InvalidArgumentError: The limit is out of range.
     """
     columns = VIEW.c
     wanted = key.in_registries(columns)
@@ -70,11 +64,7 @@ def feedback_behind(  # noqa: PLR0913  # one a filter
 
 
 def speakers(connection: Connection, key: AgentKey) -> tuple[str, ...]:
-    """Return the accounts that speak as an agent: those of its owner and wallet that named it as theirs.
-
-    Args:
-        key: The agent.
-    """
+    """Return the accounts that speak as an agent: those of its owner and wallet that named it as theirs."""
     columns, chosen = agent.c, primary_agent.c
     row = connection.execute(select(columns.owner, columns.wallet).where(*key.of(columns))).first()
     accounts = sorted({account for account in row or () if account is not None})
@@ -170,12 +160,10 @@ def search_feedback(
     """Return the feedback that fulfils all conditions of a search, the newest first.
 
     Args:
-        search: The conditions.
         limit: The largest number of entries.
         cursor: The cursor of the former page. It names a feedback, so new blocks shift nothing.
 
     Raises:
-        InvalidArgumentError: The limit is out of range.
         InvalidCursorError: The cursor is of another search.
     """
     kind = f"feedback {sha256(repr(search).encode()).hexdigest()[:16]}"

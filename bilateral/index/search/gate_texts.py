@@ -72,9 +72,6 @@ def gate_of(text: str) -> Gate:
     The names are the fields of `Gate`; `reviewer` may be repeated. A comma within a value is written as `%2C`, as in
     URLs.
 
-    Args:
-        text: The text, such as `EXAMPLE`.
-
     Raises:
         InvalidArgumentError: A name is unknown or comes twice, or a value is out of its limits.
     """
@@ -105,9 +102,6 @@ def gate_of(text: str) -> Gate:
 def capability_of(text: str) -> tuple[Capability, str]:
     """Return the kind and the value of a capability.
 
-    Args:
-        text: Both, such as `mcp_tool:get_weather`.
-
     Raises:
         InvalidArgumentError: The text does not begin with a kind.
     """
@@ -121,9 +115,6 @@ def capability_of(text: str) -> tuple[Capability, str]:
 
 def entry_of(text: str) -> tuple[str, bytes | None]:
     """Return the key of an entry of metadata, and its value; None for any value.
-
-    Args:
-        text: `key`, `key=text`, or `key=hex:ff00` for other bytes.
 
     Raises:
         InvalidArgumentError: The value is not in hexadecimal digits behind `hex:`, or not Unicode.
@@ -192,7 +183,6 @@ class AgentFilters(BaseModel):
         """Return the search with these filters.
 
         Args:
-            gates: The conditions on ratings. The first one ranks.
             order: The order; None for that of standings.
 
         Raises:

@@ -73,7 +73,6 @@ def ranked(gates: Sequence[Gate], order: Order, chains: Sequence[int], *, are_fe
     """Return the gates of a search as parts of its statements.
 
     Args:
-        order: The order in which the agents are wanted.
         are_few: True to look the ratings of each agent up, False to collect all that pass.
     """
     by = order if order in OF_GATE else Order.LOWER_BOUND
@@ -91,8 +90,6 @@ def bounds_of(connection: sa.Connection, gate: Gate, chains: Sequence[int], *, m
     """Return the conditions of a walk down the lower bounds of a gate; `NO_BOUNDS` if few summaries pass.
 
     Args:
-        gate: The gate. It has a tag, and is not one of few ratings.
-        most: The summaries up to which no walk is wanted.
         within: Only so many of the tag's greatest bounds may be looked at to count them; None for all.
     """
     passing = {chain_id: _passing(gate, chain_id, summary.c) for chain_id in chains}
@@ -224,8 +221,6 @@ def limits_of(gate: Gate, count: Any, clients: Any, mean: Any, bound: Any) -> li
     Args:
         count: The number of ratings.
         clients: The number of those who gave them.
-        mean: Their mean.
-        bound: Their lower bound.
     """
     bounds: list[sa.ColumnElement[bool]] = []
     for figure, limit, is_least in limited(gate, count, clients, mean, bound):
@@ -354,11 +349,7 @@ def _of_claims(gate: Gate, conditions: Sequence[sa.ColumnElement[bool]]) -> sa.S
 
 
 def named(from_table: sa.Table) -> list[sa.ColumnElement[Any]]:
-    """Return the columns of `_RATINGS`.
-
-    Args:
-        from_table: The table of the ratings.
-    """
+    """Return the columns of `_RATINGS`."""
     columns = from_table.c
     return [columns.chain_id, registry.c.identity_registry, columns.agent_id, columns.registry, columns.tag]
 

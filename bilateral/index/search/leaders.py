@@ -101,11 +101,8 @@ def leaderboard(  # noqa: PLR0913  # one a filter
     Nobody leads on a chain that is not analysed yet: false ratings lead any other order.
 
     Args:
-        tag: The tag; `""` for ratings by servers.
         board: The order; None for that of standings, or of lower bounds for validators.
-        chains: Only on these chains; on all if empty.
         limit: The largest number of agents.
-        cursor: The cursor of the former page.
 
     Raises:
         InvalidArgumentError: The tag has no scale, so it has no lower bound; validators have no standing; or the limit

@@ -103,11 +103,7 @@ class Matcher(ABC):
         return points
 
     def has_named(self, terms: Sequence[Term], count: int) -> sa.ColumnElement[bool]:
-        """Return the condition that words of a name begin with just so many of some terms.
-
-        Args:
-            count: Their number.
-        """
+        """Return the condition that words of a name begin with just so many of some terms."""
         named = [self._has_in("name_words", term) for term in terms]
         numbers = range(len(terms))
         choices = (
@@ -265,7 +261,6 @@ class Words:
 
         Args:
             count: The number of words that the names have.
-            most: The files are counted up to one more than these.
         """
         if not self.terms:
             return Names(None, 0, ())
@@ -299,7 +294,6 @@ def words_of_search(connection: sa.Connection, search: AgentSearch, *, most: int
     """Return the words of a search; None if a word is neither known nor similar to a known one.
 
     Args:
-        search: The search. A search by meaning needs no word.
         most: The files with all words are counted up to one more than these; None to count none.
     """
     matcher = matcher_of(connection)

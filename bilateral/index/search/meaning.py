@@ -59,9 +59,6 @@ def vector_row(
 ) -> dict[str, Any]:
     """Return the row of `registration_vector` for a registration file.
 
-    Args:
-        capabilities: The values of its capabilities.
-
     Raises:
         MissingExtraError: The extra `semantic` is not installed.
     """

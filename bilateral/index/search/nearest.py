@@ -123,10 +123,6 @@ class Meanings:
     def ranks(self, connection: Connection, matcher: Matcher, text: str, words: Sequence[str]) -> dict[int, int]:
         """Return the files that come closest to a question, by both lists.
 
-        Args:
-            matcher: Makes the conditions on words.
-            text: The question.
-
         Returns:
             The sums of the reciprocal ranks of the files, in millionths, by the numbers of their vectors.
         """
@@ -140,12 +136,7 @@ class Meanings:
     def lists(
         self, connection: Connection, matcher: Matcher, text: str, words: Sequence[str]
     ) -> tuple[NDArray[Any], NDArray[Any], NDArray[np.int64]]:
-        """Return the rows of the files that come closest by their meaning, and by rare words; and the numbers of rows.
-
-        Args:
-            matcher: Makes the conditions on words.
-            text: The question.
-        """
+        """Return the rows of the files that come closest by their meaning, and by rare words; and the numbers of rows."""
         with self._lock:
             self._refresh(connection)
             state = self._state

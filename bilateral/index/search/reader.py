@@ -64,9 +64,6 @@ def _learn_words(connection: Connection, words: Iterable[str]) -> None:
 def fill_vectors(engine: Engine, stop: threading.Event | None = None) -> int:
     """Compute the vectors that are missing or of another model.
 
-    Args:
-        stop: Set to end before all are computed.
-
     Returns:
         The number of files; 0 without the extra `semantic`.
     """

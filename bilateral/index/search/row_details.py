@@ -77,13 +77,7 @@ class RowDetails:
 def row_details(
     connection: Connection, registries: Registries, agents: Sequence[FoundAgent], text: str | None, side: str
 ) -> dict[str, RowDetails]:
-    """Return the words and figures beside agents of a search, by their short ids.
-
-    Args:
-        registries: The indexed registries.
-        text: The words of the search.
-        side: The side whose ratings are shown.
-    """
+    """Return the words and figures beside agents of a search, by their short ids."""
     if not agents:
         return {}
     contents, descriptions = _files(connection, agents)

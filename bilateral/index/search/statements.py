@@ -95,13 +95,7 @@ class _Statement:
     def select(
         self, first: sa.ColumnElement[Any], second: sa.ColumnElement[Any], where: Sequence[sa.ColumnElement[bool]]
     ) -> sa.Select[Any]:
-        """Return the statement for keys and ranks.
-
-        Args:
-            first: The first rank.
-            second: The rank among agents with the same first rank.
-            where: Further conditions.
-        """
+        """Return the statement for keys and ranks."""
         columns = [*(agent.c[name] for name in KEY), self._plan.words.relevance.label("relevance")]
         query = sa.select(*columns, first.label("first_rank"), second.label("second_rank"))
         return query.select_from(self._from).where(*self._where, *where)
@@ -135,8 +129,6 @@ def rows_of(plan: Plan, parts: Iterable[Part], count: int) -> list[sa.Row[Any]]:
     """Run the statements of a step, and return the first of their agents.
 
     Args:
-        plan: The plan of the search.
-        parts: The statements of the step.
         count: The number of agents.
     """
     rows: list[sa.Row[Any]] = []

@@ -74,7 +74,6 @@ def steps(plan: Plan, place: Place) -> Iterator[Iterable[Part]]:
     """Yield the steps to the agents of a search, in their order. The agents of each step's statements are merged.
 
     Args:
-        plan: The plan of the search.
         place: The values of the cursor; None for the first page.
     """
     if plan.begin is not None:

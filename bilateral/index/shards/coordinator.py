@@ -85,9 +85,6 @@ strangers choose them, and the case of their letters depends on the order.
 def split(connection: Connection) -> str:
     """Make a database without chains a coordinator, unless it is one.
 
-    Args:
-        connection: The database, in a transaction.
-
     Returns:
         The id of the coordinator.
 
@@ -114,11 +111,7 @@ def identity_of(connection: Connection) -> str:
 
 
 def join(connection: Connection) -> None:
-    """Put the empty tables of a coordinator in their places again, for a migration. `split` takes them away after it.
-
-    Args:
-        connection: The coordinator, in a transaction.
-    """
+    """Put the empty tables of a coordinator in their places again, for a migration. `split` takes them away after it."""
     forget_reachable(connection)
     own = connection.execute(text("SELECT current_schema()")).scalar_one()
     kinds = text(
@@ -136,21 +129,13 @@ def join(connection: Connection) -> None:
 
 
 def places(connection: Connection) -> list[Placed]:
-    """Return the places of all chains, by chain id.
-
-    Args:
-        connection: The coordinator.
-    """
+    """Return the places of all chains, by chain id."""
     query = "SELECT chain_id, name, number FROM sharded.place JOIN sharded.shard USING (number) ORDER BY chain_id"
     return [Placed(*row) for row in connection.execute(text(query))]
 
 
 def require_places(connection: Connection, shards: Mapping[str, Shard]) -> None:
     """Refuse settings that name another place for a chain than the coordinator.
-
-    Args:
-        connection: The coordinator.
-        shards: The shards of the settings.
 
     Raises:
         ShardError: A chain is elsewhere, or is left out.
@@ -168,12 +153,7 @@ def require_places(connection: Connection, shards: Mapping[str, Shard]) -> None:
 
 
 def number_of(connection: Connection, name: str) -> int:
-    """Return the number of a shard; the next one for a new shard.
-
-    Args:
-        connection: The coordinator, in a transaction.
-        name: The name of the shard.
-    """
+    """Return the number of a shard; the next one for a new shard."""
     number = text("SELECT number FROM sharded.shard WHERE name = :name")
     known = connection.execute(number, {"name": name}).scalar_one_or_none()
     if known is not None:
@@ -183,21 +163,13 @@ def number_of(connection: Connection, name: str) -> int:
 
 
 def hold_places(connection: Connection) -> None:
-    """Keep other programs from changing the places of chains until the end of the transaction.
-
-    Args:
-        connection: The coordinator, in a transaction.
-    """
+    """Keep other programs from changing the places of chains until the end of the transaction."""
     wait_for_locks(connection)
     dialect_of(connection).lock(connection, _PLACING)
 
 
 def hold_numbers(connection: Connection) -> None:
-    """Keep other programs from numbering steps of the change feed until the end of the transaction.
-
-    Args:
-        connection: The coordinator, in a transaction.
-    """
+    """Keep other programs from numbering steps of the change feed until the end of the transaction."""
     dialect_of(connection).lock(connection, _NUMBERS)
 
 
@@ -210,7 +182,6 @@ def connect_shard(connection: Connection, name: str, number: int, url: str) -> N
     """Let the coordinator read a shard, at the URL of the settings.
 
     Args:
-        connection: The coordinator, in a transaction.
         name: The name of the shard, which PostgreSQL says when it does not answer.
     """
     server, parsed = f'"{name}"', parsed_url(url)
@@ -241,7 +212,6 @@ def require_readable(connection: Connection, number: int) -> None:
     """Read a shard from the coordinator, which may have another network and other rights than this program.
 
     Args:
-        connection: The coordinator, in a transaction.
         number: The number of the shard.
 
     Raises:
@@ -251,23 +221,13 @@ def require_readable(connection: Connection, number: int) -> None:
 
 
 def reads(connection: Connection, chain_id: int) -> bool:
-    """Return True if the coordinator has foreign tables of a chain.
-
-    Args:
-        connection: The coordinator.
-    """
+    """Return True if the coordinator has foreign tables of a chain."""
     table = text("SELECT to_regclass(:name) IS NOT NULL")
     return bool(connection.execute(table, {"name": f"sharded.chain_{chain_id:d}"}).scalar_one())
 
 
 def place_chain(connection: Connection, placed: Placed, schema_name: str) -> None:
-    """Read a chain on a shard from now on.
-
-    Args:
-        connection: The coordinator, in a transaction.
-        placed: The place of the chain.
-        schema_name: The schema of the shard's tables.
-    """
+    """Read a chain on a shard from now on."""
     chain_id = placed.chain_id
     beside = [*(table.name for table in FEED_TABLES), registry.name]
     parents = {name: f'"{name}"' for name in (*(table.name for table in CHAIN_TABLES), *VIEWS)}

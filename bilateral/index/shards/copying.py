@@ -55,7 +55,6 @@ def copy_chain(source: Connection, target: Connection, chain_id: int, note: Call
     Args:
         source: The shard that has it, in a transaction that reads one state.
         target: The other one, in a transaction. It serves the chain, and has no rows of it.
-        note: Called with the name of each table.
 
     Returns:
         The number that was added to the numbers of the steps of the change feed.
@@ -87,11 +86,7 @@ def copy_chain(source: Connection, target: Connection, chain_id: int, note: Call
 
 
 def forget_chain(connection: Connection, chain_id: int) -> None:
-    """Remove a chain from a shard that another one holds. Files that nobody names go later, as after a rollback.
-
-    Args:
-        connection: The shard, in a transaction.
-    """
+    """Remove a chain from a shard that another one holds. Files that nobody names go later, as after a rollback."""
     views = connection.execute(
         text("SELECT viewname FROM pg_views WHERE schemaname = :served AND viewname LIKE :name"),
         {"served": SERVED, "name": f"%\\_{chain_id:d}"},

@@ -57,10 +57,6 @@ class Migrated:
 def upgrade_shards(url: str | None, shards: Mapping[str, Shard]) -> list[Migrated]:
     """Bring the tables of all servers to the version that this package knows. Safe to retry.
 
-    Args:
-        url: The URL of the coordinator.
-        shards: The shards of the settings.
-
     Returns:
         The migrations, in their order.
 
@@ -134,11 +130,6 @@ def move_chain(
     url: str | None, shards: Mapping[str, Shard], chain_id: int, note: Callable[[str], None] = lambda _: None
 ) -> list[Placed]:
     """Move a chain to the shard that the settings name. Safe to retry.
-
-    Args:
-        url: The URL of the coordinator.
-        shards: The shards of the settings.
-        note: Called with the name of each table that is copied.
 
     Returns:
         The places of all chains.

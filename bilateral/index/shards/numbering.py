@@ -56,7 +56,6 @@ def number_steps(engine: Engine, failing: set[int] | None = None) -> int:
     """Number the steps that shards added. Those of a shard that does not answer wait.
 
     Args:
-        engine: The coordinator.
         failing: The chains whose failure is logged already, which are changed; none if left out.
 
     Returns:
@@ -72,10 +71,6 @@ def release_restored(engine: Engine, chains: Iterable[int]) -> None:
     """Number steps again that come after a backup, if a shard was restored from one. Do it before its workers begin.
 
     The shard gives the numbers of the steps after its backup once more, to other steps.
-
-    Args:
-        engine: The coordinator.
-        chains: The chains of the shard.
     """
     for chain_id in chains:
         with engine.begin() as connection:
@@ -84,11 +79,7 @@ def release_restored(engine: Engine, chains: Iterable[int]) -> None:
 
 
 def forget_pruned(engine: Engine) -> None:
-    """Forget the steps up to the last one that a shard pruned: a reader of an earlier cursor would miss that one.
-
-    Args:
-        engine: The coordinator.
-    """
+    """Forget the steps up to the last one that a shard pruned: a reader of an earlier cursor would miss that one."""
     with engine.begin() as connection:
         hold_numbers(connection)
         pruned = [connection.execute(_PRUNED, {"chain": placed.chain_id}).scalar_one() for placed in places(connection)]
@@ -100,8 +91,6 @@ def keep_numbered(engine: Engine, stop: threading.Event, pruning_seconds: float 
     """Number steps, and forget pruned ones, until the process ends.
 
     Args:
-        engine: The coordinator.
-        stop: Set to end.
         pruning_seconds: The seconds between two looks for pruned steps.
     """
     looks, failing, is_told = 0, set[int](), False

@@ -33,11 +33,7 @@ _CONNECT_SECONDS: Final = 2
 
 
 def statuses_of_shards(shards: Mapping[str, Shard]) -> ShardStatuses:
-    """Ask all shards at once.
-
-    Args:
-        shards: The shards of the settings.
-    """
+    """Ask all shards at once."""
     with ThreadPoolExecutor(len(shards)) as threads:
         answers = dict(zip(shards, threads.map(_asked, shards, shards.values()), strict=True))
     failed = {name: answer for name, answer in answers.items() if isinstance(answer, BilateralError)}
@@ -171,9 +167,6 @@ def on_each_shard(
     """Do the work of a process on each shard at once, and wait for all.
 
     Args:
-        settings: The settings of all shards.
-        stop: Set to end the process.
-        work: The work: `follow_chains`, or `fill_chains` of helpers.
         waits: True to wait for shards that do not answer at the start, while another one does.
 
     Returns:
@@ -226,9 +219,6 @@ def follow_shards(engine: Engine, settings: IndexSettings, *, stop: threading.Ev
     A shard that does not answer at the start is opened once it does, and the others are followed meanwhile.
 
     Args:
-        engine: The coordinator.
-        settings: The chains, and the settings of the queue of files.
-        stop: Set to end the process.
         until_head: True to end when every chain is at its head and no file is due.
 
     Returns:

@@ -68,11 +68,7 @@ _STEP_BY_STEP: Final = """CROSS JOIN LATERAL (
 
 
 def feed_views(schema_name: str) -> list[str]:
-    """Return the statements that make the views of the change feed.
-
-    Args:
-        schema_name: The schema of the views; empty for that of the connection.
-    """
+    """Return the statements that make the views of the change feed."""
     prefix, inner = (f"{schema_name}.", f"{schema_name}.shard_") if schema_name else ("", "sharded.")
     notes = (_STEP_BY_STEP if schema_name else _JOINED).format(notes=f"{inner}{change_note.name}")
     tables = {"steps": f"{inner}{change_step.name}", "removed": f"{inner}{removed_change.name}", "notes": notes}
@@ -83,7 +79,6 @@ def shared_view(table: Table, place: str, rows: str) -> str:
     """Return the statement that makes the view of a shared table: of rows with one key, that of the first shard counts.
 
     Args:
-        place: The name of the view, as SQL.
         rows: The name of the table or view that has the rows of all shards with their `shard`, as SQL.
     """
     columns = ", ".join(f'rows."{column.name}"' for column in table.c)
@@ -93,21 +88,12 @@ def shared_view(table: Table, place: str, rows: str) -> str:
 
 
 def forget_reachable(connection: Connection) -> None:
-    """Drop the views: they read the foreign tables, which change.
-
-    Args:
-        connection: The coordinator, in a transaction.
-    """
+    """Drop the views: they read the foreign tables, which change."""
     connection.exec_driver_sql(f"DROP SCHEMA IF EXISTS {REACHABLE} CASCADE")
 
 
 def keep_reachable(connection: Connection, placed: Sequence[Placed]) -> None:
-    """Make the views, unless they are there.
-
-    Args:
-        connection: The coordinator, in a transaction.
-        placed: The places of all chains.
-    """
+    """Make the views, unless they are there."""
     if has_reachable(connection) or not placed:
         return
     forget_reachable(connection)

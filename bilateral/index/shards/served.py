@@ -24,8 +24,6 @@ def claim(connection: Connection, coordinator: str, shard: tuple[str, int], *, a
     """Write down which coordinator a shard is of.
 
     Args:
-        connection: The shard, in a transaction.
-        shard: The name of the shard, and its number there.
         adopts: True to take it from another coordinator.
 
     Returns:
@@ -61,10 +59,6 @@ def claim(connection: Connection, coordinator: str, shard: tuple[str, int], *, a
 def require_claim(connection: Connection, coordinator: str, name: str) -> None:
     """Refuse to work on a shard that another coordinator reads: its readers would not learn of the changes.
 
-    Args:
-        connection: The shard.
-        name: The name of the shard.
-
     Raises:
         ShardError: Another coordinator reads it, or none does.
     """
@@ -75,23 +69,13 @@ def require_claim(connection: Connection, coordinator: str, name: str) -> None:
 
 
 def serve_shared(connection: Connection, number: int) -> None:
-    """Let the coordinator read the files of a shard.
-
-    Args:
-        connection: The shard, in a transaction.
-        number: Its number there.
-    """
+    """Let the coordinator read the files of a shard."""
     for table in SHARED_TABLES:
         connection.exec_driver_sql(_view(table.name, f"{number:d} AS shard, rows.*", f'"{table.name}" rows'))
 
 
 def number_from(connection: Connection, number_range: int) -> None:
-    """Let the sequences of a shard continue in a range that no shard had before.
-
-    Args:
-        connection: The shard, in a transaction.
-        number_range: The range; a later one has greater numbers.
-    """
+    """Let the sequences of a shard continue in a range that no shard had before."""
     for table in NUMBERED:
         place = {"name": table.name, "column": next(iter(table.primary_key)).name, "last": number_range * RANGE}
         connection.execute(text("SELECT setval(pg_get_serial_sequence(:name, :column), :last)"), place)
@@ -99,10 +83,6 @@ def number_from(connection: Connection, number_range: int) -> None:
 
 def require_no_others(connection: Connection, name: str, chains: Collection[int]) -> None:
     """Refuse a shard that holds chains which the settings leave out.
-
-    Args:
-        connection: The shard.
-        chains: The chains of the settings.
 
     Raises:
         ShardError: It holds others.
@@ -113,11 +93,7 @@ def require_no_others(connection: Connection, name: str, chains: Collection[int]
 
 
 def serve(connection: Connection, chains: Iterable[int]) -> None:
-    """Let the coordinator read chains of a shard, and workers write them.
-
-    Args:
-        connection: The shard, in a transaction.
-    """
+    """Let the coordinator read chains of a shard, and workers write them."""
     tables = (*CHAIN_TABLES, registry, change_step, removed_change)
     for chain_id in chains:
         create_partitions(connection, chain_id)

@@ -36,7 +36,6 @@ def opened_shards(shards: Mapping[str, Shard], *, creates: bool = False) -> Iter
     """Open the databases of all shards.
 
     Args:
-        shards: The shards of the settings.
         creates: True to make the tables in an empty database.
 
     Yields:
@@ -78,8 +77,6 @@ def update_shards(url: str | None, shards: Mapping[str, Shard], *, adopts: bool 
     """Make the coordinator read all chains of the settings on their shards. Safe to retry.
 
     Args:
-        url: The URL of the coordinator.
-        shards: The shards of the settings.
         adopts: True to take shards from another coordinator.
 
     Returns:
@@ -110,9 +107,6 @@ def read_shards(
 
     Args:
         connection: The coordinator, in a transaction that holds the places of chains.
-        engines: The databases of the shards.
-        shards: The shards of the settings.
-        adopts: See `update_shards`.
 
     Returns:
         The places of the chains.

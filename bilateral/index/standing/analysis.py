@@ -70,9 +70,6 @@ def analyse(
     """Analyse an identity registry as of the index's last block, and replace the stored results.
 
     Args:
-        engine: The index's database.
-        key: The analysis.
-        reviews: Cases that people decided. They override findings.
         trusted: The addresses that the reader trusts, in checksum form. Trust spreads from them.
 
     Raises:
@@ -86,10 +83,6 @@ class Analyst:
     """Analyses an identity registry again and again. After new blocks it computes only what they touch.
 
     A detector keeps its findings if none of the tables that it reads changed. Results equal those of a new analysis.
-
-    Args:
-        engine: The index's database.
-        key: The analysis.
     """
 
     def __init__(self, engine: Engine, key: AnalysisKey) -> None:
@@ -107,7 +100,6 @@ class Analyst:
         """Analyse as of the index's last block, and replace the stored results. See `analyse`.
 
         Args:
-            reviews: Cases that people decided. They override findings.
             trusted: The addresses that the reader trusts, in checksum form. Trust spreads from them.
         """
         for _ in range(_TRIES):

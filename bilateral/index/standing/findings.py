@@ -135,11 +135,7 @@ class TrustScore:
 
 
 def analysis_run(connection: Connection, chain_id: int, identity: str) -> AnalysisRun | None:
-    """Return the stored analysis of an identity registry; None if there is none.
-
-    Args:
-        identity: The identity registry.
-    """
+    """Return the stored analysis of an identity registry; None if there is none."""
     made, marked, finding = schema.analysis, schema.suspicion, schema.finding
     row = connection.execute(
         select(
@@ -157,12 +153,7 @@ def analysis_run(connection: Connection, chain_id: int, identity: str) -> Analys
 def findings(
     connection: Connection, chain_id: int, identity: str, finding_id: str | None = None
 ) -> tuple[Finding, ...]:
-    """Return the findings of an analysis, the strongest first: the first 100.
-
-    Args:
-        identity: The identity registry.
-        finding_id: Only this one.
-    """
+    """Return the findings of an analysis, the strongest first: the first 100."""
     finding = schema.finding
     wanted = [] if finding_id is None else [finding.c.finding_id == finding_id]
     return _findings(connection, chain_id, identity, wanted)
@@ -174,7 +165,6 @@ def findings_about(
     """Return the findings that name one of some accounts, each with the account's part in it.
 
     Args:
-        identity: The identity registry.
         accounts: The accounts, in checksum form.
     """
     member = schema.finding_member
@@ -194,11 +184,7 @@ def findings_about(
 def members_of(
     connection: Connection, chain_id: int, identity: str, finding_ids: Iterable[str]
 ) -> dict[str, tuple[Member, ...]]:
-    """Return the accounts of findings, by the finding: the first 200 of each.
-
-    Args:
-        identity: The identity registry.
-    """
+    """Return the accounts of findings, by the finding: the first 200 of each."""
     rows = _first_rows(connection, schema.finding_member, (chain_id, identity), finding_ids, ("part", "account"))
     return {id_: tuple(Member(row.account, row.part) for row in of_finding) for id_, of_finding in rows.items()}
 
@@ -237,12 +223,7 @@ def clusters(connection: Connection, chain_id: int, identity: str) -> tuple[Clus
 def trust_scores(
     connection: Connection, chain_id: int, identity: str, subjects: Iterable[str]
 ) -> tuple[TrustScore, ...]:
-    """Return the scores of an agent, without false ratings.
-
-    Args:
-        identity: The identity registry.
-        subjects: The agent's number, and its accounts.
-    """
+    """Return the scores of an agent, without false ratings."""
     trust_score = schema.trust_score
     names = ("side", "score", "lower_bound", "raters", "effective", "status")
     query = select(*(trust_score.c[name] for name in names)).where(

@@ -55,8 +55,6 @@ class FundingCollector:
     Each group of accounts is stored when it is found, so a collector that ended resumes where it was.
 
     Args:
-        engine: The index's database.
-        key: The identity registry.
         pool: The chain's endpoints. They must keep old states, as archive nodes do.
         progress: Called with the number of accounts found so far, and the number of all.
     """
@@ -115,11 +113,7 @@ class _Search:
         self._blocks: dict[int, _FullBlock] = {}
 
     def rows(self, accounts: Mapping[str, int]) -> list[dict[str, Any]]:
-        """Return the row of each account.
-
-        Args:
-            accounts: The block in which each account acted first.
-        """
+        """Return the row of each account."""
         begun = self._begun(accounts)
         low = {account: -1 for account, has_begun in begun.items() if has_begun}
         high = {account: accounts[account] for account in low}

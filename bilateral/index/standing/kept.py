@@ -51,11 +51,7 @@ class Events:
 
 
 class KeptEvents:
-    """The rows of a kind of events, of one chain and identity registry.
-
-    Args:
-        events: The kind.
-    """
+    """The rows of a kind of events, of one chain and identity registry."""
 
     def __init__(self, events: Events) -> None:
         self._events = events
@@ -72,7 +68,6 @@ class KeptEvents:
 
         Args:
             connection: The index's database, in a transaction that sees one state of it.
-            values: The `chain_id` and the address of the `identity` registry.
         """
         head, reorganizations, registries = connection.execute(text(_HEAD), values).one()
         ended = _count(connection, self._events.ended_by, values["chain_id"], head) if self._events.ended_by else 0
@@ -107,11 +102,7 @@ class KeptEvents:
 
 
 class Places(Sequence[Place]):
-    """The events that rows were made from. A million of them take 70 MB, and three times as much as tuples.
-
-    Args:
-        rows: A table with the columns of a place.
-    """
+    """The events that rows were made from. A million of them take 70 MB, and three times as much as tuples."""
 
     def __init__(self, rows: pa.Table) -> None:
         self._columns = [rows[name] for name in _PLACE]

@@ -51,10 +51,6 @@ def accounts_without_funding(connection: Connection, key: AnalysisKey) -> dict[s
 
     An account acts by registering an agent or giving one away, as an agent's wallet, or by giving feedback or
     validating. Anybody can give it an agent, so the block of such a gift counts only if it did nothing else.
-
-    Args:
-        connection: The index's database.
-        key: The identity registry.
     """
     values = {"chain_id": key.chain_id, "identity": key.identity_registry, "nobody": NOBODY}
     return {account: int(block) for account, block in connection.execute(text(_WITHOUT_FUNDING), values)}

@@ -28,10 +28,6 @@ def forget_blocks(connection: Connection, chain_id: int, block: int) -> None:
     says that they may rest on rows that are gone. An analysis that was stored at a removed block counts from the block
     after the last one that remains, at which an answer did not have it. A source of funds counts from one block later
     than that of its note, as ever.
-
-    Args:
-        connection: The index's database.
-        block: The last block that remains.
     """
     analysis, rows = schema.analysis, schema.finding_row
     is_later = (analysis.c.chain_id == chain_id) & (analysis.c.block_number > block)

@@ -59,10 +59,6 @@ class ClaimedTransactions:
     def read(self, endpoint: Endpoint, at_most: int) -> int:
         """Read the receipts of noted transactions, and return their number.
 
-        Args:
-            endpoint: A node of the chain.
-            at_most: The largest number.
-
         Raises:
             NodeError, NodeUnreachableError, NodeTimeoutError, MalformedNodeAnswerError: See `Endpoint.request`.
         """
@@ -91,8 +87,6 @@ class Proofs:
 
     Args:
         claims: The block, the log and the claimed transaction of each feedback whose file claims one.
-        payments: The rows of the table of payments.
-        accounts: The accounts of each agent.
         transactions: Tells whose money a claimed transaction moved. Nobody is accused of a foreign proof without it.
     """
 
@@ -121,11 +115,7 @@ class Proofs:
         return sorted({block for (block, _), claimed in self._claims.items() if claimed in self._payments})
 
     def of(self, block: int, log: int, client: str, agent_id: int) -> str | None:
-        """Return the name of the payment that a feedback proves; None without one.
-
-        Args:
-            block: The block of the feedback.
-        """
+        """Return the name of the payment that a feedback proves; None without one."""
         claimed = self._claims.get((block, log), "")
         payments = self._payments.get(claimed, [])
         if not payments:

@@ -19,12 +19,7 @@ from bilateral.index.standing.words import MARKS, why
 def stored_standing(
     connection: Connection, chain_id: int, identity: str, agent_id: int, side: str = "server"
 ) -> Standing | None:
-    """Return the standing of an agent on one side, with its block and time; None before the first analysis.
-
-    Args:
-        identity: The identity registry.
-        side: `server` or `client`.
-    """
+    """Return the standing of an agent on one side, with its block and time; None before the first analysis."""
     same = [standing_refresh.c[name] == standing.c[name] for name in ("chain_id", "identity_registry")]
     query = (
         select(standing, standing_refresh.c.block_number, standing_refresh.c.made_at)
@@ -40,11 +35,7 @@ def stored_standing(
 
 
 def standings_of(connection: Connection, key: AgentKey) -> tuple[Standing, ...]:
-    """Return the standing of an agent as a server, and as a client if it was rated as one; none before an analysis.
-
-    Args:
-        key: The agent.
-    """
+    """Return the standing of an agent as a server, and as a client if it was rated as one; none before an analysis."""
     of_sides = (stored_standing(connection, key.chain_id, key.identity_registry, key.agent_id, side) for side in Side)
     return tuple(held for held in of_sides if held is not None and (held.side == Side.SERVER or held.raters))
 
@@ -90,11 +81,7 @@ def doubts_of(connection: Connection, registries: Registries, ids: Iterable[str 
 
 
 def chains_with_standings(connection: Connection, chains: Sequence[int], side: str) -> list[int]:
-    """Return the chains on which agents have standings on a side.
-
-    Args:
-        side: The side. Validators have no standings.
-    """
+    """Return the chains on which agents have standings on a side."""
     columns = standing.c
     queries = {
         chain_id: select(columns.side).where(columns.chain_id == chain_id, columns.side == side).limit(1)
@@ -114,12 +101,7 @@ def analysed_chains(connection: Connection, chains: Sequence[int]) -> list[int]:
 def statuses(
     connection: Connection, keys: Sequence[tuple[int, str, int]], side: str = "server"
 ) -> dict[tuple[int, str, int], tuple[str, float, str | None, float | None]]:
-    """Return status, lower bound, first reason and rating of some agents' standings, by chain, registry and id.
-
-    Args:
-        keys: The agents.
-        side: `server` or `client`.
-    """
+    """Return status, lower bound, first reason and rating of some agents' standings, by chain, registry and id."""
     columns = standing.c
     asked = [
         column.in_(sorted(set(values)))

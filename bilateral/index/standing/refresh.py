@@ -50,9 +50,7 @@ class Refresher:
     """Keeps the standings of all identity registries of an index current.
 
     Args:
-        engine: The index's database.
         urls: The URLs of nodes by chain. They are asked for the first funds of accounts.
-        make: Makes the analyst of a registry.
         only_followed: True to leave out chains without URLs: other processes follow and analyse them.
     """
 
@@ -80,11 +78,7 @@ class Refresher:
         self._urls.update(urls)
 
     def run(self, stop: threading.Event) -> None:
-        """Refresh until an event is set. A database that fails for a while is waited for.
-
-        Args:
-            stop: The event.
-        """
+        """Refresh until an event is set. A database that fails for a while is waited for."""
         while not stop.is_set():
             try:
                 self.refresh(is_paced=True)

@@ -53,10 +53,6 @@ def stored_results(connection: Connection, key: AnalysisKey) -> Results:
 
     Accounts that neither acted nor have part in a finding are not stored, nor is evidence by feedback, nor what buyers
     paid, nor the reasons of cases, nor signs. The rows of findings are named by table, block and log.
-
-    Args:
-        connection: The index's database.
-        key: The analysis.
     """
     accounts = _stored_rows(connection, schema.suspicion, key)
     scores = _stored_rows(connection, schema.trust_score, key)
@@ -165,12 +161,6 @@ def replace_results(
     The inserts may take minutes, in which the index continues. So the block at which the results become known is read
     after them. Until the end of the transaction no further block is stored.
 
-    Args:
-        connection: The index's database.
-        key: The analysis.
-        head: The further columns of its row in `analysis`.
-        places: The events that the rows of its tables were made from.
-
     Returns:
         The accounts that got or lost a flag, for the change feed.
     """
@@ -221,12 +211,7 @@ def _moment(connection: Connection, key: AnalysisKey, former: Mapping[str, Any] 
 
 
 def current_analysis(connection: Connection, key: AnalysisKey) -> Mapping[str, Any] | None:
-    """Return the row of the last analysis; None if there is none. `is_exact` is False after a reorganisation.
-
-    Args:
-        connection: The index's database.
-        key: The analysis.
-    """
+    """Return the row of the last analysis; None if there is none. `is_exact` is False after a reorganisation."""
     row = connection.execute(select(schema.analysis).where(key.of(schema.analysis))).mappings().first()
     return None if row is None else dict(row)
 

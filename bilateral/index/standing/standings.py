@@ -32,11 +32,7 @@ _STALE_REFRESHES: Final = 3
 
 
 def identity_registries(connection: Connection) -> list[AnalysisKey]:
-    """Return the identity registries that an index has agents of, by chain and address.
-
-    Args:
-        connection: The index's database.
-    """
+    """Return the identity registries that an index has agents of, by chain and address."""
     table = schema.registry
     query = select(table.c.chain_id, table.c.identity_registry).distinct()
     return [AnalysisKey(*row) for row in connection.execute(query.order_by(*query.selected_columns))]
@@ -52,8 +48,6 @@ def note_problem(connection: Connection, key: AnalysisKey, problem: str | None) 
     """Note why the last analysis of a registry failed, or that it did not.
 
     Args:
-        connection: The index's database.
-        key: The identity registry.
         problem: The reason; None to take back a former one.
     """
     told = None if problem is None else printable(problem)[:_MAX_PROBLEM]
@@ -61,13 +55,7 @@ def note_problem(connection: Connection, key: AnalysisKey, problem: str | None) 
 
 
 def note(connection: Connection, key: AnalysisKey, values: Mapping[str, Any]) -> None:
-    """Write values beside the standings of a registry.
-
-    Args:
-        connection: The index's database.
-        key: The identity registry.
-        values: Columns of `standing_refresh`.
-    """
+    """Write values beside the standings of a registry."""
     if connection.execute(update(standing_refresh).where(key.of(standing_refresh)).values(**values)).rowcount == 0:
         connection.execute(insert(standing_refresh).values(**key.columns, **values))
 
@@ -131,7 +119,6 @@ def standings_states(connection: Connection, chain_id: int | None = None) -> dic
     """Return the state of the standings of each chain. Of several registries, the one with the oldest counts.
 
     Args:
-        connection: The index's database.
         chain_id: The only chain; None for all.
     """
     columns, chain = standing_refresh.c, schema.chain.c
@@ -170,11 +157,7 @@ def replace_standings(
     """Replace the standings of a registry's agents, in the connection's transaction.
 
     Args:
-        connection: The index's database.
-        key: The identity registry.
         table: The standings, with the columns of `bilateral.trust.standing.SCHEMA`.
-        block: The last block that they rest on.
-        seconds: The time that it took to make them.
 
     Returns:
         The changes of status, for the change feed.
@@ -222,12 +205,7 @@ def _rows(batch: pa.RecordBatch) -> Iterator[dict[str, Any]]:
 
 
 def stored_standings(connection: Connection, key: AnalysisKey) -> list[dict[str, Any]]:
-    """Return the stored standings of a registry as rows with the columns of `bilateral.trust.standing.SCHEMA`.
-
-    Args:
-        connection: The index's database.
-        key: The identity registry.
-    """
+    """Return the stored standings of a registry as rows with the columns of `bilateral.trust.standing.SCHEMA`."""
     query = select(standing).where(key.of(standing)).order_by(standing.c.side, standing.c.agent_id)
     former = {new: old for old, new in _RENAMED.items()}
     rows = connection.execute(query).mappings()

@@ -82,7 +82,6 @@ def suspect(connection: Connection, chain_id: int, identity: str, account: str) 
     """Return the judgement about an account. An account that never acted has no suspicion.
 
     Args:
-        identity: The identity registry.
         account: The account, in checksum form.
     """
     suspicion = schema.suspicion
@@ -95,7 +94,6 @@ def flagged_among(connection: Connection, chain_id: int, identity: str, accounts
     """Return those of some accounts that the analysis flags.
 
     Args:
-        identity: The identity registry.
         accounts: The accounts, in checksum form: a few hundred.
     """
     suspicion = schema.suspicion
@@ -111,7 +109,6 @@ def cluster_accounts(connection: Connection, chain_id: int, identity: str, clust
     """Return the accounts of a cluster, the most suspicious first: the first 200.
 
     Args:
-        identity: The identity registry.
         cluster: The number of the cluster.
     """
     suspicion = schema.suspicion
@@ -127,9 +124,6 @@ def trusted_clients(connection: Connection, key: AgentKey) -> TrustedClients | N
 
     The rule is that of `bilateral.trust.policy`, on the stored results: a client is left out if it is flagged, if its
     feedback about this agent is probably false, or if it owns the agent; with a list, also if no trust reaches it.
-
-    Args:
-        key: The agent.
     """
     of = (key.chain_id, key.identity_registry)
     made = connection.execute(select(schema.analysis).where(*_of(schema.analysis, *of))).mappings().first()

@@ -68,11 +68,7 @@ def sentence_of(reason: StandingReason) -> str:
 
 
 def why(status: str, reasons: Iterable[StandingReason]) -> str:
-    """Return in one sentence why an agent is held back or contested.
-
-    Args:
-        reasons: The reasons for its standing.
-    """
+    """Return in one sentence why an agent is held back or contested."""
     parts = [sentence_of(reason) for reason in reasons if reason.code not in _NOT_AGAINST][:1]
     if status == Status.CONTESTED:
         return "its own acts tie it to false ratings, not proven" + "".join(f": {part}" for part in parts)

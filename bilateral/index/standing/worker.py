@@ -45,7 +45,6 @@ class Background:
     """A process of its own that keeps the standings of a database current, and the thread that looks after it.
 
     Args:
-        engine: The index's database.
         rpc_urls: The URLs of each chain's nodes. They are asked for the first funds of accounts.
     """
 
@@ -109,11 +108,7 @@ _NOTED: Final = 3
 
 
 def note_everywhere(engine: Engine, problem: str) -> None:
-    """Note a problem for every identity registry of an index that does not have it yet.
-
-    Args:
-        engine: The index's database.
-    """
+    """Note a problem for every identity registry of an index that does not have it yet."""
     try:
         with engine.begin() as connection:
             for key in identity_registries(connection):
