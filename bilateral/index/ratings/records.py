@@ -127,7 +127,7 @@ def file_evidence(connection: Connection, chain_id: int, block: int, log_index: 
 
 
 def registration_evidence(connection: Connection, key: AgentKey) -> FileEvidence | None:
-    """Return the registration file that an agent names now; None if it names none, or the index has not found it yet."""
+    """Return the registration file that an agent names now; None if it names none, or it is not found yet."""
     names = ("chain_id", "identity_registry", "agent_id")
     return _file(connection, agent_file, *(agent_file.c[name] == getattr(key, name) for name in names))
 

@@ -136,7 +136,7 @@ class Meanings:
     def lists(
         self, connection: Connection, matcher: Matcher, text: str, words: Sequence[str]
     ) -> tuple[NDArray[Any], NDArray[Any], NDArray[np.int64]]:
-        """Return the rows of the files that come closest by their meaning, and by rare words; and the numbers of rows."""
+        """Return the rows of the files that come closest by meaning, and by rare words; and the numbers of rows."""
         with self._lock:
             self._refresh(connection)
             state = self._state

@@ -111,7 +111,7 @@ def identity_of(connection: Connection) -> str:
 
 
 def join(connection: Connection) -> None:
-    """Put the empty tables of a coordinator in their places again, for a migration. `split` takes them away after it."""
+    """Put the empty tables of a coordinator in their places, for a migration. `split` takes them away after it."""
     forget_reachable(connection)
     own = connection.execute(text("SELECT current_schema()")).scalar_one()
     kinds = text(
