@@ -12,8 +12,8 @@ from sqlalchemy import LargeBinary, Text, bindparam, cast, func, literal_column,
 from bilateral.checks.errors import FileNotHeldError
 from bilateral.checks.seen_files import Sight, sight_of, sights
 from bilateral.index.files import tables as schema
-from bilateral.index.files.hosts import domain_uri, file_id_of, secure_host, well_known_uri
 from bilateral.index.files.identities import solana_agent
+from bilateral.index.files.reading import domain_uri, file_id_of, secure_host, well_known_uri
 from bilateral.index.files.tables import Kind, State
 from bilateral.index.log.unindexed import newest_first, unindexed
 from bilateral.index.reading.prepared import Prepared, at_most

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from sqlalchemy import Engine
 
     from bilateral.cli.invocation import Invocation
-    from bilateral.index.operating.databases import Shard
+    from bilateral.index.operating.settings import Shard
     from bilateral.index.operating.status import ChainStatus
 
 _PACKAGES: Final = ("alembic", "libipld", "msgspec", "platformdirs", "prometheus_client", "psycopg", "sqlalchemy")

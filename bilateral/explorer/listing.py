@@ -19,8 +19,7 @@ from bilateral.index.profiles.queries import Agent
 from bilateral.index.profiles.queries import agent as read_agent
 from bilateral.index.ratings.authorized import AuthorizedFeedback, authorized_feedback_of
 from bilateral.index.ratings.feedback import Feedback, FeedbackFilter, feedback_of
-from bilateral.index.ratings.queries import Direction, RatedSide, Rating, ratings_of
-from bilateral.index.ratings.summaries import RatingSummary
+from bilateral.index.ratings.queries import Direction, RatedSide, Rating, RatingSummary, ratings_of
 from bilateral.index.search.feedback import feedback_behind, speakers
 from bilateral.index.search.filters import Payment, address, require_short, storable
 from bilateral.index.standing.queries import Doubt, doubts_of

@@ -25,11 +25,10 @@ from bilateral.index.profiles.queries import agent as read_agent
 from bilateral.index.ratings.authorized import AuthorizedFeedback, authorized_feedback_of
 from bilateral.index.ratings.feedback import Feedback, FeedbackFilter, feedback_of
 from bilateral.index.ratings.neighbourhood import TENTHS, Edge, distribution, neighbourhood
-from bilateral.index.ratings.queries import Direction, Rating, ratings_of
+from bilateral.index.ratings.queries import Direction, Rating, RatingSummary, ratings_of
 from bilateral.index.ratings.recent import LatestRating, latest_ratings, rating_times, recent_feedback
 from bilateral.index.ratings.records import FileEvidence, registration_evidence
 from bilateral.index.ratings.sealed import SealedPair, sealed_pairs_of
-from bilateral.index.ratings.summaries import RatingSummary
 from bilateral.index.ratings.validations import Validation, validations_of
 from bilateral.index.reading.registries import read_registries
 from bilateral.index.search.filters import Side

@@ -27,9 +27,8 @@ from bilateral.index.log.batches import Batch, Block
 from bilateral.index.log.store import ChainStore
 from bilateral.index.operating.status import chains
 from bilateral.index.projections import PROJECTIONS
-from bilateral.index.reading.copies import VISIT, Visit
+from bilateral.index.reading.copies import VISIT, ReplicatedReader, Visit
 from bilateral.index.reading.readers import Reader
-from bilateral.index.reading.replicated import ReplicatedReader
 from simulation.events import Generator
 from tests.api.world import served
 from tests.index.comparison import open_with_registries

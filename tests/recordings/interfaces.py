@@ -26,8 +26,8 @@ from bilateral.cli.app import load
 from bilateral.index.files.worker import FileSettings
 from bilateral.index.log.database import connect_engine
 from bilateral.index.operating import settings as index_settings
-from bilateral.index.operating.databases import Databases
 from bilateral.index.operating.monitoring import monitored
+from bilateral.index.operating.settings import Databases
 from bilateral.x402.aggregator import configuration
 from bilateral.x402.aggregator.settings import AggregatorSettings, SponsoredChain
 from bilateral.x402.server import metrics as x402_metrics

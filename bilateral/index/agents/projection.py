@@ -6,8 +6,7 @@ from collections.abc import Iterator
 
 from sqlalchemy import Connection, delete
 
-from bilateral.index.agents.activity import RAISING, ActivityTable
-from bilateral.index.agents.states import IDENTITY_EVENTS, AgentTables
+from bilateral.index.agents.states import IDENTITY_EVENTS, RAISING, ActivityTable, AgentTables
 from bilateral.index.agents.tables import AGENT_TABLES, agent_activity
 from bilateral.index.log.history import stored_batches
 from bilateral.index.log.journal import Journal

@@ -13,7 +13,7 @@ from bilateral.core.identifiers import global_agent_id
 from bilateral.core.text import quoted
 from bilateral.index.agents import tables as agent_tables
 from bilateral.index.files import tables as files
-from bilateral.index.files.hosts import file_id_of, secure_host, well_known_uri
+from bilateral.index.files.reading import file_id_of, secure_host, well_known_uri
 from bilateral.index.files.tables import READ_FILES, Kind, agent_file
 from bilateral.index.log.lists import in_parts
 from bilateral.index.reading.registries import Registries, numbers_by_chain

@@ -8,8 +8,8 @@ from typing import Any, Final
 import sqlalchemy as sa
 
 from bilateral.index.files import tables as schema
-from bilateral.index.files.hosts import well_known_uri
 from bilateral.index.files.loading import Failed, Loaded, Outcome, host_of_file
+from bilateral.index.files.reading import well_known_uri
 from bilateral.index.files.tables import Kind, State
 from bilateral.index.log.inserts import insert_into, insert_new
 

@@ -12,7 +12,7 @@ from sqlalchemy import JSON, ColumnElement, Connection, Select, and_, column, fu
 from bilateral.index.agents import tables as agent_tables
 from bilateral.index.files import tables as files
 from bilateral.index.ratings.feedback import Feedback, feedback_of
-from bilateral.index.ratings.summaries import _KEY, MAX_ENTRIES, RatingSummary, _is, _parameters, summaries
+from bilateral.index.ratings.queries import _KEY, MAX_ENTRIES, RatingSummary, _is, _parameters, summaries
 from bilateral.index.reading.json import EntityDialect, expressions_of
 from bilateral.index.reading.prepared import Prepared
 from bilateral.index.reading.registries import AgentKey

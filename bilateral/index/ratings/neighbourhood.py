@@ -18,8 +18,7 @@ from bilateral.index.log.text import key_text, padded_text
 from bilateral.index.log.unindexed import unindexed
 from bilateral.index.ratings import tables as rating_tables
 from bilateral.index.ratings.blind import is_plain
-from bilateral.index.ratings.queries import Direction, ratings_of
-from bilateral.index.ratings.summaries import RatingSummary
+from bilateral.index.ratings.queries import Direction, RatingSummary, ratings_of
 from bilateral.index.reading.registries import AgentKey
 
 TENTHS: Final = 10

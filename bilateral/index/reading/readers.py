@@ -15,11 +15,10 @@ from sqlalchemy.exc import DBAPIError, DisconnectionError
 from sqlalchemy.exc import TimeoutError as PoolTimeoutError
 
 from bilateral.core.errors import BilateralError
-from bilateral.index.errors import ShardFailedError
+from bilateral.index.errors import LargeAnswerError, QueryTimeoutError, ReadersBusyError, ShardFailedError, StarvedError
 from bilateral.index.log.database import is_pooled, make_engine, parsed_url, require_file, unavailable
 from bilateral.index.log.dialects import dialect_of
 from bilateral.index.log.revisions import require_current_revision, stored_revision
-from bilateral.index.reading.errors import LargeAnswerError, QueryTimeoutError, ReadersBusyError, StarvedError
 from bilateral.index.reading.missing_chains import ShardLooks
 
 P = ParamSpec("P")

@@ -12,9 +12,8 @@ from sqlalchemy import ColumnElement, Connection, select
 from bilateral.core.contracts import Deployment, Registry
 from bilateral.core.errors import MalformedIdentifierError
 from bilateral.core.identifiers import AccountId, AgentId, GlobalAgentId, global_agent_id
-from bilateral.index.errors import NotIndexedError
+from bilateral.index.errors import ChainNotIndexedError, NotIndexedError
 from bilateral.index.log import tables as schema
-from bilateral.index.reading.errors import ChainNotIndexedError
 
 _WITH_FEEDBACK: Final = (Registry.REPUTATION, Registry.BIDIRECTIONAL)
 """The kinds of registries that take open feedback."""

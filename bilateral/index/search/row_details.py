@@ -17,7 +17,7 @@ from bilateral.index.files import tables as files
 from bilateral.index.files.tables import READ_FILES, agent_file
 from bilateral.index.payments.tables import payment
 from bilateral.index.ratings import tables as rating_tables
-from bilateral.index.ratings.summaries import RatingSummary
+from bilateral.index.ratings.queries import RatingSummary
 from bilateral.index.reading.registries import Registries
 from bilateral.index.search.queries import FoundAgent
 from bilateral.index.search.words import words_of

@@ -17,7 +17,7 @@ from bilateral.index.log.dialects import dialect_of
 from bilateral.index.log.lock_waits import wait_for_locks
 from bilateral.index.log.places import PARTS, PLAIN, SERVED, Placed, has_schema
 from bilateral.index.log.tables import registry
-from bilateral.index.operating.databases import Shard
+from bilateral.index.operating.settings import Shard
 from bilateral.index.shards.layout import CHAIN_TABLES, OWN_PARTITIONS, SHARED_TABLES, VIEWS
 from bilateral.index.shards.reachable import feed_views, forget_reachable, shared_view
 

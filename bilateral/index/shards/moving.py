@@ -20,7 +20,7 @@ from bilateral.index.log.migrate import upgrade_within
 from bilateral.index.log.places import PARTS, SERVED, Placed, has_schema
 from bilateral.index.log.revisions import stored_revision
 from bilateral.index.log.tables import REVISION
-from bilateral.index.operating.databases import Shard
+from bilateral.index.operating.settings import Shard
 from bilateral.index.shards.coordinator import (
     connect_shard,
     hold_numbers,

@@ -18,9 +18,8 @@ from bilateral.index.chain.endpoint import Endpoint
 from bilateral.index.errors import DatabaseUnavailableError, MisplacedChainError, ShardError
 from bilateral.index.log.database import open_database
 from bilateral.index.log.places import PARTS, has_schema
-from bilateral.index.operating.databases import Shard
 from bilateral.index.operating.process import follow_chains
-from bilateral.index.operating.settings import ChainSettings, IndexSettings
+from bilateral.index.operating.settings import ChainSettings, IndexSettings, Shard
 from bilateral.index.operating.status import ChainStatus, ShardStatuses, chain_statuses
 from bilateral.index.operating.worker import chain_id_of
 from bilateral.index.shards.coordinator import identity_of, require_places

@@ -12,7 +12,7 @@ from bilateral.index.errors import DatabaseUnavailableError, OlderSchemaError, S
 from bilateral.index.log.database import open_database, unavailable
 from bilateral.index.log.lock_waits import wait_for_locks
 from bilateral.index.log.places import Placed, holds
-from bilateral.index.operating.databases import Shard
+from bilateral.index.operating.settings import Shard
 from bilateral.index.shards.coordinator import (
     connect_shard,
     hold_places,

@@ -14,8 +14,17 @@ from sqlalchemy import Connection, text
 from bilateral.core.values.currency import ETHER, symbol_of
 from bilateral.index.log.columns import python_integer
 from bilateral.index.payments.terms import MICROS
-from bilateral.index.standing.kept import LARGEST_ID, KeptEvents, Place, Places
-from bilateral.index.standing.opinions import AUTHORIZED_FEEDBACK, FEEDBACK, NOBODY, OF_REGISTRY, RATINGS
+from bilateral.index.standing.opinions import (
+    AUTHORIZED_FEEDBACK,
+    FEEDBACK,
+    LARGEST_ID,
+    NOBODY,
+    OF_REGISTRY,
+    RATINGS,
+    KeptEvents,
+    Place,
+    Places,
+)
 from bilateral.index.standing.proofs import ClaimedTransactions, Proofs
 from bilateral.index.standing.tables import FundingState
 from bilateral.trust.tables import COLUMNS, OPTIONAL, Tables

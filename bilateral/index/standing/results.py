@@ -22,7 +22,7 @@ from bilateral.trust.standing import SCHEMA
 if TYPE_CHECKING:
     import pyarrow as pa
 
-    from bilateral.index.standing.kept import Place
+    from bilateral.index.standing.opinions import Place
     from bilateral.trust.results import Results
 
 

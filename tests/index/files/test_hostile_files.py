@@ -8,9 +8,8 @@ import pytest
 
 from bilateral.documents import document_hash
 from bilateral.index.files import tables as schema
-from bilateral.index.files.hosts import secure_host, well_known_uri
 from bilateral.index.files.loading import host_of_file
-from bilateral.index.files.reading import read_content
+from bilateral.index.files.reading import read_content, secure_host, well_known_uri
 from bilateral.index.files.tables import Kind
 from tests.index.files.conftest import feedback_given, registered, registration
 

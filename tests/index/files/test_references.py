@@ -15,8 +15,8 @@ from sqlalchemy.event import listen, remove
 
 from bilateral.core.contracts import Registry
 from bilateral.index.files import tables as schema
-from bilateral.index.files.hosts import domain_uri, file_id_of
 from bilateral.index.files.projection import collect
+from bilateral.index.files.reading import domain_uri, file_id_of
 from bilateral.index.files.references import NAMED, ReferenceScan
 from bilateral.index.files.rows import is_outdated
 from bilateral.index.files.tables import Kind
