@@ -36,7 +36,7 @@ from bilateral.index.log.row_changes import Writes
 from bilateral.index.log.rows import Row, Rows, key_columns, picker
 from bilateral.index.log.text import key_text
 
-_Change: TypeAlias = tuple[int, int, type["Event"], "Row"]
+_Change: TypeAlias = tuple[int, int, type[Event], Row]
 """Block, log index, event and row of an event that changes an agent."""
 
 _Texts: TypeAlias = dict[bool, str]

@@ -18,18 +18,8 @@ from sqlalchemy import Connection, Table, Text, func, select, tuple_
 from bilateral.core.errors import InvalidArgumentError
 from bilateral.core.identifiers import checksummed
 from bilateral.core.text import quoted
+from bilateral.index.changes import tables as schema
 from bilateral.index.changes.answers import FeedChange, RawChange, raw_change, raw_note, shown_agent
-from bilateral.index.changes.tables import (
-    EVENT_KINDS,
-    MOST_TEXT,
-    TABLES_BY_NAME,
-    WALLET_KEY,
-    ChangeKind,
-    StepKind,
-    change_note,
-    change_step,
-    removed_change,
-)
 from bilateral.index.log.packed_rows import unpacked
 from bilateral.index.reading.registries import AgentKey, Registries, agent_key, read_registries
 
@@ -80,7 +70,7 @@ class FeedFilter:
     agents: tuple[AgentKey, ...] = ()
     accounts: tuple[str, ...] = ()
     tags: tuple[str, ...] = ()
-    kinds: tuple[ChangeKind, ...] = ()
+    kinds: tuple[schema.ChangeKind, ...] = ()
 
     def lets_pass(self, chain_id: int, identity_registry: str, change: RawChange) -> bool:
         """Return True if a change passes."""
@@ -137,12 +127,12 @@ def last_cursor(connection: Connection) -> str:
 
 def last_step(connection: Connection) -> int:
     """Return the number of the last step; 0 before the first."""
-    return int(connection.execute(select(func.coalesce(func.max(change_step.c.step), 0))).scalar_one())
+    return int(connection.execute(select(func.coalesce(func.max(schema.change_step.c.step), 0))).scalar_one())
 
 
 def oldest_cursor(connection: Connection) -> str:
     """Return the cursor of the oldest changes that were not pruned."""
-    return str(connection.execute(select(func.coalesce(func.min(change_step.c.step), 1))).scalar_one() - 1)
+    return str(connection.execute(select(func.coalesce(func.min(schema.change_step.c.step), 1))).scalar_one() - 1)
 
 
 def read_feed(connection: Connection, since: str, wanted: FeedFilter, limit: int = AT_ONCE) -> FeedPage:
@@ -160,9 +150,9 @@ def read_feed(connection: Connection, since: str, wanted: FeedFilter, limit: int
         raise FeedCursorError(since, f"lies behind the end of the feed, {last}: the index was rebuilt. Begin at 0")
     if step < int(oldest := oldest_cursor(connection)) or (place is not None and step == int(oldest) > 0):
         raise FeedPrunedError(since, oldest)
-    columns = change_step.c
+    columns = schema.change_step.c
     is_later = columns.step > step if place is None else columns.step >= step
-    listed = connection.execute(select(change_step).where(is_later).order_by(columns.step).limit(_STEPS)).all()
+    listed = connection.execute(select(schema.change_step).where(is_later).order_by(columns.step).limit(_STEPS)).all()
     steps = _first_steps(listed)
     if not steps:
         return FeedPage((), str(step), is_end=True)
@@ -216,15 +206,15 @@ def _told(connection: Connection, steps: Sequence[Any], start: _Place | None, wa
     told: list[_Told] = []
     tables = [
         (event, table)
-        for event, table in TABLES_BY_NAME.values()
-        if not wanted.kinds or EVENT_KINDS[event] in wanted.kinds
+        for event, table in schema.TABLES_BY_NAME.values()
+        if not wanted.kinds or schema.EVENT_KINDS[event] in wanted.kinds
     ]
     names = {table.name for _, table in tables}
     blocks: dict[int, list[Any]] = defaultdict(list)
     for step in steps:
-        if step.kind == StepKind.BLOCKS:
+        if step.kind == schema.StepKind.BLOCKS:
             blocks[step.chain_id].append(step)
-        elif step.kind == StepKind.ROLLBACK:
+        elif step.kind == schema.StepKind.ROLLBACK:
             before = start if step is steps[0] else None
             told += _taken_back(connection, step, before, names)
     for chain_id, of_chain in blocks.items():
@@ -232,8 +222,8 @@ def _told(connection: Connection, steps: Sequence[Any], start: _Place | None, wa
         for event, table in tables if kept else ():
             told += _stored(connection, chain_id, kept, start if kept[0] is steps[0] else None, (event, table))
         told += _removed(connection, of_chain, start if of_chain[0] is steps[0] else None, names)
-    told += _noted(connection, [step for step in steps if step.kind == StepKind.NOTES], start, steps[0].step)
-    descending = {step.step for step in steps if step.kind == StepKind.ROLLBACK}
+    told += _noted(connection, [step for step in steps if step.kind == schema.StepKind.NOTES], start, steps[0].step)
+    descending = {step.step for step in steps if step.kind == schema.StepKind.ROLLBACK}
     sign = {True: -1, False: 1}
     told.sort(key=lambda entry: (entry.step, *(sign[entry.step in descending] * part for part in entry.place)))
     return told
@@ -252,7 +242,7 @@ def _stored(
         .limit(AT_ONCE + 1)
     )
     if "metadata_key" in columns:
-        query = query.where(columns.metadata_key == WALLET_KEY)
+        query = query.where(columns.metadata_key == schema.WALLET_KEY)
     if start is not None:  # a step after the first one may have stored the same blocks anew
         is_later = tuple_(columns.block_number, columns.log_index) > tuple_(*start)
         query = query.where((columns.block_number > steps[0].kept_block) | is_later)
@@ -263,7 +253,7 @@ def _stored(
 def _columns(table: Table) -> list[Any]:
     """Return the columns of a table of events that a change needs: texts of strangers only as far as they are shown."""
     return [
-        func.substr(column, 1, MOST_TEXT + 1).label(column.name) if isinstance(column.type, Text) else column
+        func.substr(column, 1, schema.MOST_TEXT + 1).label(column.name) if isinstance(column.type, Text) else column
         for column in table.c
         if column.name not in ("raw_data", "block_hash")
     ]
@@ -281,9 +271,11 @@ def _removed(
     connection: Connection, steps: Sequence[Any], start: _Place | None, names: Collection[str]
 ) -> Iterator[_Told]:
     """Yield the events that steps of blocks told, and that rollbacks have removed since."""
-    columns = removed_change.c
+    columns = schema.removed_change.c
     place = (columns.block_number, columns.log_index)
-    query = select(removed_change).where(columns.step.in_([step.step for step in steps]), columns.table_name.in_(names))
+    query = select(schema.removed_change).where(
+        columns.step.in_([step.step for step in steps]), columns.table_name.in_(names)
+    )
     if start is not None:
         query = query.where((columns.step > steps[0].step) | (tuple_(*place) > tuple_(*start)))
     for row in connection.execute(query.order_by(columns.step, *place).limit(AT_ONCE + 1)):
@@ -292,10 +284,10 @@ def _removed(
 
 def _taken_back(connection: Connection, step: Any, start: _Place | None, names: Collection[str]) -> Iterator[_Told]:
     """Yield the retractions of a rollback, the latest event first."""
-    columns = removed_change.c
+    columns = schema.removed_change.c
     place = (columns.block_number, columns.log_index)
     is_of_step = (columns.chain_id == step.chain_id) & (columns.removal == step.removal)
-    query = select(removed_change).where(is_of_step, columns.table_name.in_(names))
+    query = select(schema.removed_change).where(is_of_step, columns.table_name.in_(names))
     if start is not None:
         query = query.where(tuple_(*place) < tuple_(*start))
     for row in connection.execute(query.order_by(*(part.desc() for part in place)).limit(AT_ONCE + 1)):
@@ -304,7 +296,7 @@ def _taken_back(connection: Connection, step: Any, start: _Place | None, names: 
 
 def _kept(step: int, row: Any, retracts: int | None = None) -> _Told:
     """Return the change that a kept row tells, or that its removal takes back."""
-    event, table = TABLES_BY_NAME[row.table_name]
+    event, table = schema.TABLES_BY_NAME[row.table_name]
     cells = dict(zip(table.c.keys(), unpacked(table, row.packed_row), strict=True))
     return _event(step, event, cells, retracts)
 
@@ -313,8 +305,8 @@ def _noted(connection: Connection, steps: Sequence[Any], start: _Place | None, f
     """Yield the changes of steps of notes."""
     if not steps:
         return
-    columns, by_number = change_note.c, {step.step: step for step in steps}
-    query = select(change_note).where(columns.step.in_(list(by_number)))
+    columns, by_number = schema.change_note.c, {step.step: step for step in steps}
+    query = select(schema.change_note).where(columns.step.in_(list(by_number)))
     if start is not None:
         query = query.where((columns.step > first) | (columns.position > start[0]))
     for row in connection.execute(query.order_by(columns.step, columns.position).limit(AT_ONCE + 1)):
@@ -361,11 +353,11 @@ def parse_filter(
     """
     kinds = tuple(kinds)
     for kind in kinds:
-        if kind not in list(ChangeKind):
-            raise InvalidArgumentError(f"kind {quoted(kind)} is unknown: choose {', '.join(ChangeKind)}")
+        if kind not in list(schema.ChangeKind):
+            raise InvalidArgumentError(f"kind {quoted(kind)} is unknown: choose {', '.join(schema.ChangeKind)}")
     return FeedFilter(
         tuple(agent_key(registries, text) for text in agents),
         tuple(checksummed(text) for text in accounts),
         tuple(tags),
-        tuple(map(ChangeKind, kinds)),
+        tuple(map(schema.ChangeKind, kinds)),
     )

@@ -16,19 +16,11 @@ from typing import Any, Final
 from sqlalchemy import Connection, Engine, Row, func, select, update
 
 from bilateral.documents import Validators
+from bilateral.index.files import rows as file_rows
 from bilateral.index.files import tables as schema
 from bilateral.index.files.claims import find_payments_of_file
 from bilateral.index.files.loading import IPFS_HOST, Failed, Loaded, Outcome
 from bilateral.index.files.observations import note_sights
-from bilateral.index.files.rows import (
-    columns_of,
-    delete_unused_content,
-    domain_files,
-    is_outdated,
-    set_file,
-    store_content,
-    wake_hosts,
-)
 from bilateral.index.files.tables import Kind, State
 from bilateral.index.log.database import snapshot
 from bilateral.index.log.inserts import insert_new
@@ -172,23 +164,23 @@ class FileQueue:
             True if the outcome was stored; False if the lease had ended and another worker took the file.
         """
         now = self._clock()
-        domains = domain_files([(lease.kind, outcome)], now)
+        domains = file_rows.domain_files([(lease.kind, outcome)], now)
         with self._engine.begin() as connection:
             if domains:  # hosts are locked in one order, so that two workers do not wait for each other in a circle
-                wake_hosts(connection, {lease.host, *(row["host"] for row in domains)}, now)
+                file_rows.wake_hosts(connection, {lease.host, *(row["host"] for row in domains)}, now)
             host = self._locked_host(connection, lease.host)
             known = self._leased(connection, lease)
             if known is None:
                 return False
             insert_new(connection, schema.file, domains)
             if isinstance(outcome, Loaded):
-                store_content(connection, outcome)
+                file_rows.store_content(connection, outcome)
             values = {**_changes(lease, known, outcome, now), "lease": None, "attempts": 0}
-            set_file(connection, lease.file_id, values)
+            file_rows.set_file(connection, lease.file_id, values)
             if lease.kind is Kind.FEEDBACK and isinstance(outcome, Loaded):
                 find_payments_of_file(connection, lease.file_id)
             if isinstance(outcome, Loaded) and known.content_hash not in (None, outcome.content_hash):
-                delete_unused_content(connection, known.content_hash)
+                file_rows.delete_unused_content(connection, known.content_hash)
             self._schedule_host(connection, host, outcome, now)
             note_sights(connection, [lease.file_id])
         return True
@@ -200,7 +192,7 @@ class FileQueue:
             with self._engine.begin() as connection:
                 host = self._locked_host(connection, lease.host)
                 values = {"lease": None, "attempts": 0, "next_at": now}
-                if set_file(connection, lease.file_id, values, lease.token) and host is not None:
+                if file_rows.set_file(connection, lease.file_id, values, lease.token) and host is not None:
                     self._set_host(connection, lease.host, max(now, host.closed_until))
 
     def seconds_to_next(self) -> float | None:
@@ -224,9 +216,9 @@ class FileQueue:
         if busy < limit:
             due = select(table).where(table.c.host == host, table.c.next_at <= now).order_by(table.c.next_at).limit(1)
             row = connection.execute(due).one_or_none()
-            if row is not None and is_outdated(connection, row.file_id):
+            if row is not None and file_rows.is_outdated(connection, row.file_id):
                 # An agent may come back to the URI, and a reorganisation may bring back the event that names it.
-                set_file(connection, row.file_id, {"next_at": now + _OUTDATED_SECONDS, "lease": None})
+                file_rows.set_file(connection, row.file_id, {"next_at": now + _OUTDATED_SECONDS, "lease": None})
             elif row is not None:
                 lease = self._take(connection, row, now)
         if busy + (lease is not None) < limit:
@@ -242,7 +234,7 @@ class FileQueue:
         token = secrets.token_bytes(16)
         seconds = self._lease_seconds * (1 << min(row.attempts, _MOST_DOUBLINGS))
         values = {"lease": token, "attempts": row.attempts + 1, "next_at": now + seconds}
-        set_file(connection, row.file_id, values)
+        file_rows.set_file(connection, row.file_id, values)
         validators = Validators(row.etag, row.last_modified)
         expected = None if row.expected_hash is None else bytes(row.expected_hash)
         return Lease(bytes(row.file_id), Kind(row.kind), row.uri, expected, row.host, validators, token)
@@ -303,7 +295,7 @@ def _changes(lease: Lease, known: Row[Any], outcome: Outcome, now: float) -> dic
         }
     if isinstance(outcome, Loaded):
         is_changed = outcome.content_hash != known.content_hash
-        values = columns_of(outcome, second)
+        values = file_rows.columns_of(outcome, second)
         if not is_changed:
             values["changed_at"] = known.changed_at
         is_final = outcome.is_final

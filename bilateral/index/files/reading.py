@@ -15,18 +15,11 @@ from typing import Any, Final
 
 from sqlalchemy import Table
 
+from bilateral import documents
 from bilateral.core.errors import MalformedIdentifierError, UnsupportedUriError
 from bilateral.core.identifiers import AccountId
 from bilateral.core.identifiers.caip import base58_bytes
 from bilateral.core.text.encoding import decode_object
-from bilateral.documents import (
-    FeedbackFile,
-    ProofOfInteraction,
-    ProofOfPayment,
-    Registration,
-    RegistrationFile,
-    Service,
-)
 from bilateral.documents.feedback import A2aUse, McpUse, OasfUse
 from bilateral.documents.http import host_of
 from bilateral.documents.model import MAX_ITEMS
@@ -170,7 +163,7 @@ def read_content(kind: Kind, content_hash: bytes, content: bytes, readers: Seque
 
 def _registration(content_hash: bytes, value: dict[str, Any]) -> dict[Table, list[dict[str, Any]]]:
     """Read a registration file, of January 2026 or of October 2025."""
-    file, key = RegistrationFile.read(value, is_strict=False), {"content_hash": content_hash}
+    file, key = documents.RegistrationFile.read(value, is_strict=False), {"content_hash": content_hash}
     problems = list(file.faults)
     services, capabilities = _services(key, file.all_services, problems)
     capabilities += [("trust", trust[:_MAX_NAME]) for trust in file.supported_trust or () if trust]
@@ -218,7 +211,7 @@ def _card(services: list[dict[str, Any]], capabilities: list[dict[str, Any]]) ->
 
 
 def _services(
-    key: dict[str, bytes], services: list[Service], problems: list[str]
+    key: dict[str, bytes], services: list[documents.Service], problems: list[str]
 ) -> tuple[list[dict[str, Any]], list[tuple[str, str]]]:
     """Return the rows of an agent's services, and its capabilities with their kinds."""
     rows, capabilities = [], []
@@ -252,7 +245,7 @@ def _names(place: str, entries: Any, problems: list[str]) -> list[str]:
     return names
 
 
-def _claim(entry: Registration) -> dict[str, Any]:
+def _claim(entry: documents.Registration) -> dict[str, Any]:
     """Return the columns of an agent's entry in a registry. Addresses of EVM chains take their checksum form.
 
     The address of an agent on Solana has 32 bytes, and is stored as their number.
@@ -276,9 +269,12 @@ def _token_id(agent_id: int | str | None) -> int | None:
 
 def _feedback(content_hash: bytes, value: dict[str, Any]) -> ReadRows:
     """Read a feedback file, of the best practices, the x402 extension, or its upstream draft."""
-    file = FeedbackFile.read(value, is_strict=False)
+    file = documents.FeedbackFile.read(value, is_strict=False)
     mcp, a2a, oasf = file.mcp or McpUse(), file.a2a or A2aUse(), file.oasf or OasfUse()
-    payment, proof = file.proof_of_payment or ProofOfPayment(), file.proof_of_interaction or ProofOfInteraction()
+    payment, proof = (
+        file.proof_of_payment or documents.ProofOfPayment(),
+        file.proof_of_interaction or documents.ProofOfInteraction(),
+    )
     score = (file.model_extra or {}).get("score") if file.value is None else file.value  # of August 2025
     texts = {
         "agent_registry": file.agent_registry,

@@ -8,20 +8,8 @@ from functools import cache
 from operator import itemgetter
 from typing import Any, Final
 
-from sqlalchemy import (
-    BigInteger,
-    Boolean,
-    ColumnElement,
-    Connection,
-    Row,
-    Select,
-    and_,
-    bindparam,
-    column,
-    select,
-    table,
-    tuple_,
-)
+import sqlalchemy as sa
+from sqlalchemy import column
 
 from bilateral.core.events import NewFeedback, ResponseAppended
 from bilateral.core.values.blind import Blind
@@ -36,12 +24,12 @@ from bilateral.index.reading.values import Exact, Wide, exact, hexadecimal
 _GIVEN: Final = schema.EVENT_TABLES[NewFeedback]
 _RESPONSE: Final = schema.EVENT_TABLES[ResponseAppended]
 
-VIEW: Final = table(
+VIEW: Final = sa.table(
     "feedback",
     *(column(field.name, field.type) for field in _GIVEN.c),
-    column("revoked_block", BigInteger),
-    column("is_revoked", Boolean),
-    column("is_blind", Boolean),
+    column("revoked_block", sa.BigInteger),
+    column("is_revoked", sa.Boolean),
+    column("is_blind", sa.Boolean),
 )
 FILE: Final = files.file
 _REFERENCE: Final = files.file_reference
@@ -119,12 +107,12 @@ class FeedbackFilter:
 _ANY: Final = FeedbackFilter()
 
 
-def _selection() -> Select[Any]:
+def _selection() -> sa.Select[Any]:
     """Return the statement for feedback with its file."""
     columns, read = VIEW.c, files.feedback_file
     # The view `referenced_file` would do, but SQLite reads all of it before it joins it.
     place = [_REFERENCE.c[name] == columns[name] for name in ("chain_id", "block_number", "log_index")]
-    return select(
+    return sa.select(
         *(columns[name] for name in ("chain_id", "agent_id", "registry", "client_address", "feedback_index")),
         *(columns[name] for name in ("value", "value_decimals", "tag1", "tag2", "endpoint", "feedback_uri")),
         *(columns[name] for name in ("feedback_hash", "is_revoked", "revoked_block", "is_blind")),
@@ -132,9 +120,9 @@ def _selection() -> Select[Any]:
         *(columns.block_time, columns.transaction_hash, FILE.c.state, FILE.c.integrity, FILE.c.reason),
         *(read.c[name] for name in _FILE_FIELDS),
     ).select_from(
-        VIEW.outerjoin(_REFERENCE, and_(*place))
+        VIEW.outerjoin(_REFERENCE, sa.and_(*place))
         .outerjoin(FILE, FILE.c.file_id == _REFERENCE.c.file_id)
-        .outerjoin(read, and_(read.c.content_hash == FILE.c.content_hash, FILE.c.state == files.State.LOADED))
+        .outerjoin(read, sa.and_(read.c.content_hash == FILE.c.content_hash, FILE.c.state == files.State.LOADED))
     )
 
 
@@ -142,9 +130,9 @@ SELECTION: Final = _selection()
 _ORDER: Final = (VIEW.c.block_number, VIEW.c.log_index)
 
 
-def _bound(name: str, column: ColumnElement[Any]) -> ColumnElement[bool]:
+def _bound(name: str, column: sa.ColumnElement[Any]) -> sa.ColumnElement[bool]:
     """Return the condition that a column equals a parameter, for statements that are made once."""
-    return column == bindparam(name, type_=column.type)
+    return column == sa.bindparam(name, type_=column.type)
 
 
 _OF_AGENT: Final = SELECTION.where(
@@ -154,7 +142,12 @@ _BY_ACCOUNT: Final = SELECTION.where(_bound("chain", VIEW.c.chain_id), _bound("a
 
 
 def feedback_of(
-    connection: Connection, key: AgentKey, wanted: FeedbackFilter = _ANY, *, limit: int = 20, cursor: str | None = None
+    connection: sa.Connection,
+    key: AgentKey,
+    wanted: FeedbackFilter = _ANY,
+    *,
+    limit: int = 20,
+    cursor: str | None = None,
 ) -> Page[Feedback]:
     """Return the feedback on an agent, the newest first.
 
@@ -168,7 +161,7 @@ def feedback_of(
 
 
 def feedback_by(  # noqa: PLR0913  # one a filter
-    connection: Connection,
+    connection: sa.Connection,
     chain_id: int,
     client: str,
     wanted: FeedbackFilter = _ANY,
@@ -187,8 +180,8 @@ def feedback_by(  # noqa: PLR0913  # one a filter
 
 
 def _page(  # noqa: PLR0913, PLR0917  # one a filter
-    connection: Connection,
-    statement: Select[Any],
+    connection: sa.Connection,
+    statement: sa.Select[Any],
     parameters: Sequence[dict[str, Any]],
     wanted: FeedbackFilter,
     limit: int,
@@ -223,7 +216,9 @@ _FILTERED: Final = {"tag1": VIEW.c.tag1, "tag2": VIEW.c.tag2, "client": VIEW.c.c
 
 
 @cache
-def _listed(statement: Select[Any], filters: tuple[str, ...], shown: tuple[bool, bool], *, is_first: bool) -> Prepared:
+def _listed(
+    statement: sa.Select[Any], filters: tuple[str, ...], shown: tuple[bool, bool], *, is_first: bool
+) -> Prepared:
     """Return a statement with the conditions of some filters. There are 64 of each."""
     include_revoked, only_blind = shown
     query = statement.where(*(_bound(name, _FILTERED[name]) for name in filters))
@@ -232,12 +227,14 @@ def _listed(statement: Select[Any], filters: tuple[str, ...], shown: tuple[bool,
     if only_blind:
         query = query.where(VIEW.c.is_blind.is_(True))
     if not is_first:
-        last = tuple_(*(bindparam(name, type_=BigInteger) for name in ("last_block", "last_index")))
-        query = query.where(tuple_(*_ORDER) < last)
-    return Prepared(query.order_by(*(place.desc() for place in _ORDER)).limit(bindparam("limit", type_=BigInteger)))
+        last = sa.tuple_(*(sa.bindparam(name, type_=sa.BigInteger) for name in ("last_block", "last_index")))
+        query = query.where(sa.tuple_(*_ORDER) < last)
+    return Prepared(
+        query.order_by(*(place.desc() for place in _ORDER)).limit(sa.bindparam("limit", type_=sa.BigInteger))
+    )
 
 
-def feedback(connection: Connection, key: AgentKey, client: str, feedback_index: int) -> tuple[Feedback, ...]:
+def feedback(connection: sa.Connection, key: AgentKey, client: str, feedback_index: int) -> tuple[Feedback, ...]:
     """Return one feedback. Several registries of one identity registry may each have one.
 
     Args:
@@ -301,7 +298,7 @@ class Response:
 
 
 def responses_of(  # noqa: PLR0913  # one a filter
-    connection: Connection,
+    connection: sa.Connection,
     key: AgentKey,
     client: str | None = None,
     feedback_index: int | None = None,
@@ -318,7 +315,7 @@ def responses_of(  # noqa: PLR0913  # one a filter
     """
     columns, kind = _RESPONSE.c, f"responses of {key.global_id}"
     names = ("client_address", "feedback_index", "registry", "responder", "response_uri", "response_hash")
-    statement = select(
+    statement = sa.select(
         *(columns[name] for name in names),
         *(columns.block_number, columns.log_index, columns.block_time, columns.transaction_hash),
     ).where(*key.in_registries(columns))
@@ -329,7 +326,7 @@ def responses_of(  # noqa: PLR0913  # one a filter
     order = (columns.block_number, columns.log_index)
     agent = key.id
 
-    def convert(row: Row[*tuple[Any, ...]]) -> Response:
+    def convert(row: sa.Row[*tuple[Any, ...]]) -> Response:
         given_by, index, registry, responder, uri, hash_, block, log_index, time, transaction = row
         return Response(
             *(_feedback_id(agent, given_by, index), registry, responder, uri, hexadecimal(hash_)),

@@ -8,20 +8,7 @@ from enum import StrEnum
 from functools import cache
 from typing import Any, Final
 
-from sqlalchemy import (
-    BigInteger,
-    ColumnElement,
-    Connection,
-    Row,
-    Select,
-    and_,
-    bindparam,
-    false,
-    literal,
-    not_,
-    select,
-    union_all,
-)
+import sqlalchemy as sa
 
 from bilateral.core.events import ClientRated, ValidatorRated
 from bilateral.core.values.blind import Blind
@@ -42,7 +29,7 @@ _SUMMARY: Final = rating_tables.summary.c
 _SUMMARY_COLUMNS: Final = ("registry", "side", "tag", "count", "counterparts", "mean", "lower_bound")
 
 
-def summaries(connection: Connection, key: AgentKey) -> tuple[RatingSummary, ...]:
+def summaries(connection: sa.Connection, key: AgentKey) -> tuple[RatingSummary, ...]:
     """Return the summaries of the values for an agent, those with the most counterparts first."""
     registries = {f"registry_{place}": address for place, address in enumerate(key.registries)}
     rows = _summaries(len(registries)).all(connection, {**_parameters(key), **registries})
@@ -54,21 +41,21 @@ def _parameters(key: AgentKey) -> dict[str, Any]:
     return dict(zip(_KEY, (key.chain_id, key.identity_registry, key.agent_id), strict=True))
 
 
-def _is(columns: Any) -> list[ColumnElement[bool]]:
+def _is(columns: Any) -> list[sa.ColumnElement[bool]]:
     """Return the conditions that a row is of the agent of `_parameters`."""
-    return [columns[name] == bindparam(name, type_=agent_tables.agent.c[name].type) for name in _KEY]
+    return [columns[name] == sa.bindparam(name, type_=agent_tables.agent.c[name].type) for name in _KEY]
 
 
 @cache
 def _summaries(registries: int) -> Prepared:
     """Return the statement for the summaries of an agent in a number of registries."""
-    listed = [bindparam(f"registry_{place}", type_=_SUMMARY.registry.type) for place in range(registries)]
+    listed = [sa.bindparam(f"registry_{place}", type_=_SUMMARY.registry.type) for place in range(registries)]
     return Prepared(
-        select(*(_SUMMARY[name] for name in _SUMMARY_COLUMNS))
+        sa.select(*(_SUMMARY[name] for name in _SUMMARY_COLUMNS))
         .where(
-            _SUMMARY.chain_id == bindparam("chain_id", type_=_SUMMARY.chain_id.type),
+            _SUMMARY.chain_id == sa.bindparam("chain_id", type_=_SUMMARY.chain_id.type),
             _SUMMARY.registry.in_(listed),
-            _SUMMARY.agent_id == bindparam("agent_id", type_=_SUMMARY.agent_id.type),
+            _SUMMARY.agent_id == sa.bindparam("agent_id", type_=_SUMMARY.agent_id.type),
             is_plain(_SUMMARY.side),
         )
         .order_by(_SUMMARY.counterparts.desc(), _SUMMARY.registry, _SUMMARY.side, _SUMMARY.tag)
@@ -158,7 +145,7 @@ class Rating:
 
 
 def ratings_of(  # noqa: PLR0913  # one a filter
-    connection: Connection,
+    connection: sa.Connection,
     key: AgentKey,
     direction: Direction = Direction.RECEIVED,
     side: RatedSide | None = None,
@@ -190,12 +177,12 @@ def ratings_of(  # noqa: PLR0913  # one a filter
     return page_of(rows, limit, rating_of_row, lambda row: encode_cursor(kind, row.block_number, row.log_index))
 
 
-def client_rating(connection: Connection, key: AgentKey, server_id: int, reputation: str) -> int | None:
+def client_rating(connection: sa.Connection, key: AgentKey, server_id: int, reputation: str) -> int | None:
     """Return the rating that a server gave a client (EIP-8004a, `getClientRating`); None if the index has none."""
     table, subject = SIDES[RatedSide.CLIENT]
     columns = table.c
     statement = (
-        select(columns.rating)
+        sa.select(columns.rating)
         .where(columns.chain_id == key.chain_id, columns.registry == reputation)
         .where(columns[subject] == key.agent_id, columns.server_id == server_id)
         .limit(1)
@@ -204,24 +191,24 @@ def client_rating(connection: Connection, key: AgentKey, server_id: int, reputat
 
 
 @cache
-def _statement(direction: Direction, side: RatedSide | None, **options: bool) -> Select[Any]:
+def _statement(direction: Direction, side: RatedSide | None, **options: bool) -> sa.Select[Any]:
     """Return the statement for a page of ratings. To build it takes longer than to run it."""
     parts = [_part(part_side, direction, **options) for part_side in RatedSide if side in (None, part_side)]
-    united = union_all(*(part.subquery().select() for part in parts)).subquery()
+    united = sa.union_all(*(part.subquery().select() for part in parts)).subquery()
     place = (united.c.block_number.desc(), united.c.log_index.desc())
     # Out here, it is computed for one page of ratings, and not for all that the parts sort.
-    is_open = and_(united.c.side == RatedSide.CLIENT.value, not_(united.c.is_blind))
-    answers = and_(is_open, follows_feedback(united, "agent_id", CHAIN)).label("is_answer")
-    return select(united, answers).order_by(*place).limit(bindparam("limit", type_=BigInteger))
+    is_open = sa.and_(united.c.side == RatedSide.CLIENT.value, sa.not_(united.c.is_blind))
+    answers = sa.and_(is_open, follows_feedback(united, "agent_id", CHAIN)).label("is_answer")
+    return sa.select(united, answers).order_by(*place).limit(sa.bindparam("limit", type_=sa.BigInteger))
 
 
-def rating_selection(side: RatedSide, chain: Any) -> Select[Any]:
+def rating_selection(side: RatedSide, chain: Any) -> sa.Select[Any]:
     """Return the statement for the ratings of one side, without a condition: `rating_of_row` wants `is_answer` too."""
     table, subject = SIDES[side]
     columns = table.c
-    is_blind = is_blind_rating(table, chain) if side is RatedSide.CLIENT else false()
-    return select(
-        *(literal(side.value).label("side"), columns.chain_id, columns[subject].label("agent_id")),
+    is_blind = is_blind_rating(table, chain) if side is RatedSide.CLIENT else sa.false()
+    return sa.select(
+        *(sa.literal(side.value).label("side"), columns.chain_id, columns[subject].label("agent_id")),
         *(columns.server_id, columns.registry, columns.rating, is_blind.label("is_blind")),
         *(columns.block_number, columns.log_index, columns.block_time, columns.transaction_hash),
     )
@@ -229,29 +216,29 @@ def rating_selection(side: RatedSide, chain: Any) -> Select[Any]:
 
 def _part(
     side: RatedSide, direction: Direction, *, has_cursor: bool, has_servers: bool, only_blind: bool
-) -> Select[Any]:
+) -> sa.Select[Any]:
     """Return the statement for the ratings of one side."""
     table, subject = SIDES[side]
     columns = table.c
     agent_id = columns[subject] if direction is Direction.RECEIVED else columns.server_id
     statement = rating_selection(side, CHAIN).where(
         columns.chain_id == CHAIN,
-        columns.registry.in_(bindparam("registries", expanding=True, type_=columns.registry.type)),
-        agent_id == bindparam("agent", type_=agent_id.type),
+        columns.registry.in_(sa.bindparam("registries", expanding=True, type_=columns.registry.type)),
+        agent_id == sa.bindparam("agent", type_=agent_id.type),
     )
     if has_servers:
-        servers = bindparam("servers", expanding=True, type_=columns.server_id.type)
+        servers = sa.bindparam("servers", expanding=True, type_=columns.server_id.type)
         statement = statement.where(columns.server_id.in_(servers))
     if only_blind:
-        statement = statement.where(is_blind_rating(table) if side is RatedSide.CLIENT else false())
+        statement = statement.where(is_blind_rating(table) if side is RatedSide.CLIENT else sa.false())
     if has_cursor:
         place = (columns.block_number, columns.log_index)
-        last = tuple(bindparam(name, type_=column.type) for name, column in zip(_LAST, place, strict=True))
+        last = tuple(sa.bindparam(name, type_=column.type) for name, column in zip(_LAST, place, strict=True))
         statement = after(statement, place, last, descending=True)
-    return statement.order_by(*newest_first(columns)).limit(bindparam("limit", type_=BigInteger))
+    return statement.order_by(*newest_first(columns)).limit(sa.bindparam("limit", type_=sa.BigInteger))
 
 
-def rating_of_row(row: Row[*tuple[Any, ...]]) -> Rating:
+def rating_of_row(row: sa.Row[*tuple[Any, ...]]) -> Rating:
     """Return a row as a rating."""
     side, chain_id, agent_id, server_id, registry, rating, is_blind, *place, transaction, is_answer = row
     return Rating(

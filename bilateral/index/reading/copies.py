@@ -14,13 +14,7 @@ from typing import Final, TypeVar
 from sqlalchemy import Connection, make_url, select
 
 from bilateral.core.errors import BilateralError
-from bilateral.index.errors import (
-    DatabaseUnavailableError,
-    MissingChainError,
-    NewerSchemaError,
-    OlderSchemaError,
-    ShardFailedError,
-)
+from bilateral.index import errors
 from bilateral.index.log import tables as schema
 from bilateral.index.log.database import parsed_url
 from bilateral.index.reading.missing_chains import without_missing_chains
@@ -245,7 +239,7 @@ def _states(connection: Connection) -> dict[int, ChainState]:
 
 T = TypeVar("T")
 
-_UNUSABLE: Final = (DatabaseUnavailableError, NewerSchemaError, OlderSchemaError)
+_UNUSABLE: Final = (errors.DatabaseUnavailableError, errors.NewerSchemaError, errors.OlderSchemaError)
 """Errors of a server that is away, or whose tables have another version."""
 
 
@@ -317,9 +311,9 @@ class ReplicatedReader(Reader):
         """Do the work of a visit, once more on another server if one fails meanwhile. See `Reader.visit`."""
         try:
             return super().visit(work, spent)
-        except MissingChainError:
+        except errors.MissingChainError:
             raise
-        except DatabaseUnavailableError:
+        except errors.DatabaseUnavailableError:
             return super().visit(work, spent)
 
     def close(self) -> None:
@@ -343,9 +337,9 @@ def _doubting(copy: Copy) -> Iterator[None]:
     """Leave a server out after a failure, until a look shows that it answers."""
     try:
         yield
-    except (ShardFailedError, MissingChainError):
+    except (errors.ShardFailedError, errors.MissingChainError):
         raise  # another copy would not have the rows either
-    except DatabaseUnavailableError:
+    except errors.DatabaseUnavailableError:
         copy.doubt()
         raise
 

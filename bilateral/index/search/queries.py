@@ -19,15 +19,7 @@ from bilateral.index.agents.tables import agent
 from bilateral.index.files import tables as files
 from bilateral.index.log.tables import registry
 from bilateral.index.ratings.tables import summary
-from bilateral.index.reading.pages import (
-    DEFAULT_LIMIT,
-    InvalidCursorError,
-    Page,
-    Wide,
-    decode_cursor,
-    encode_cursor,
-    require_limit,
-)
+from bilateral.index.reading import pages
 from bilateral.index.reading.prepared import Prepared, listed, one_of
 from bilateral.index.reading.registries import read_registries
 from bilateral.index.reading.values import Wide as WideValue
@@ -189,8 +181,8 @@ class FoundAgent:
 
 
 def search_agents(
-    connection: Connection, search: AgentSearch, *, limit: int = DEFAULT_LIMIT, cursor: str | None = None
-) -> Page[FoundAgent]:
+    connection: Connection, search: AgentSearch, *, limit: int = pages.DEFAULT_LIMIT, cursor: str | None = None
+) -> pages.Page[FoundAgent]:
     """Return the agents that fulfil all conditions of a search, in its order.
 
     Args:
@@ -209,7 +201,7 @@ def search_agents(
 
 
 @dataclass(frozen=True, slots=True)
-class FoundAgents(Page[FoundAgent]):
+class FoundAgents(pages.Page[FoundAgent]):
     """A page of a search.
 
     Attributes:
@@ -231,7 +223,7 @@ def by_meaning(search: AgentSearch) -> AgentSearch | None:
 
 
 def search_indexed(
-    connection: Connection, search: AgentSearch, *, limit: int = DEFAULT_LIMIT, cursor: str | None = None
+    connection: Connection, search: AgentSearch, *, limit: int = pages.DEFAULT_LIMIT, cursor: str | None = None
 ) -> FoundAgents:
     """Return the agents as `search_agents` does, or if none has all words those that come closest to their meaning.
 
@@ -243,7 +235,7 @@ def search_indexed(
     closest = by_meaning(search)
     try:
         page = search_agents(connection, search, limit=limit, cursor=cursor)
-    except InvalidCursorError:
+    except pages.InvalidCursorError:
         if closest is None:
             raise
         page = search_agents(connection, closest, limit=limit, cursor=cursor)  # a further page of the closest
@@ -258,10 +250,10 @@ def search_with_facets(
     connection: Connection,
     search: AgentSearch,
     *,
-    limit: int = DEFAULT_LIMIT,
+    limit: int = pages.DEFAULT_LIMIT,
     cursor: str | None = None,
     sample: int = LOOKED_AT,
-) -> tuple[Page[FoundAgent], Facets]:
+) -> tuple[pages.Page[FoundAgent], Facets]:
     """Return the agents as `search_agents` does, and the facets of the first ones.
 
     Args:
@@ -274,13 +266,13 @@ def search_with_facets(
         InvalidArgumentError: As of `search_agents`.
         InvalidCursorError: As of `search_agents`.
     """
-    require_limit(limit)
+    pages.require_limit(limit)
     none = Facets(0, False, ())
     kind = _kind(search)
-    place = None if cursor is None else decode_cursor(kind, cursor, float, float, int, str, Wide)
+    place = None if cursor is None else pages.decode_cursor(kind, cursor, float, float, int, str, pages.Wide)
     plan = plan_of(connection, search)
     if plan is None:
-        return Page((), None), none
+        return pages.Page((), None), none
     rows: list[Row[Any]] = []
     wanted = max(limit, sample) + 1
     for step in steps(plan, place):
@@ -295,10 +287,10 @@ def search_with_facets(
         counted = [(row.chain_id, row.identity_registry, int(row.agent_id)) for row in rows[:sample]]
         facets = count_facets(connection, counted, plan.search.rated_side.value, has_more=len(rows) > sample)
     if len(rows) <= limit:
-        return Page(agents, None), facets
+        return pages.Page(agents, None), facets
     last = shown[-1]
     key = (float(last.first_rank), float(last.second_rank), last.chain_id, last.identity_registry, last.agent_id)
-    return Page(agents, encode_cursor(kind, *key)), facets
+    return pages.Page(agents, pages.encode_cursor(kind, *key)), facets
 
 
 def _details(connection: Connection, search: AgentSearch, rows: Sequence[Row[Any]]) -> list[tuple[Any, ...]]:
