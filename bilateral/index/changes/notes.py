@@ -39,7 +39,7 @@ def add_notes(connection: Connection, chain_id: int, block: int, notes: Sequence
     if not notes:
         return
     blocks = {"first_block": block, "last_block": block}
-    step = _add(connection, StepKind.NOTES, chain_id=chain_id, changes=len(notes), **blocks)
+    step = add_step(connection, StepKind.NOTES, chain_id=chain_id, changes=len(notes), **blocks)
     for start in range(0, len(notes), _AT_ONCE):
         connection.execute(insert(change_note), list(_note_rows(step, start, notes[start : start + _AT_ONCE])))
 
@@ -57,7 +57,7 @@ def _note_rows(step: int, start: int, notes: Iterable[Note]) -> Iterable[dict[st
         }
 
 
-def _add(connection: Connection, kind: StepKind, **columns: int) -> int:
+def add_step(connection: Connection, kind: StepKind, **columns: int) -> int:
     """Add a step, and return its number."""
     number_steps(connection)
     step = connection.execute(select(func.coalesce(func.max(change_step.c.step), 0))).scalar_one() + 1

@@ -12,7 +12,7 @@ from typing import Final
 
 from sqlalchemy import Connection, Table, Text, func, select, update
 
-from bilateral.index.changes.notes import _add
+from bilateral.index.changes.notes import add_step
 from bilateral.index.changes.tables import EVENT_KINDS, MOST_TEXT, WALLET_KEY, StepKind, change_step, removed_change
 from bilateral.index.log.history import stored_batches
 from bilateral.index.log.packed_rows import packed
@@ -29,32 +29,26 @@ class Changes(Projection):
     name = "changes"
 
     def seal(self, step: Append) -> None:
-        add_blocks(step.connection, step.chain_id, step.cursor.number + 1, step.batch.end.number, step.batch.count)
+        if step.batch.count:  # blocks without events make no step
+            last = step.batch.end.number
+            blocks = {"first_block": step.cursor.number + 1, "last_block": last, "kept_block": last}
+            add_step(step.connection, StepKind.BLOCKS, chain_id=step.chain_id, changes=step.batch.count, **blocks)
 
     def undo(self, removal: Removal) -> Iterator[None]:
         connection, chain_id, target = removal.connection, removal.chain_id, removal.target.number
-        number, events = keep_removed(connection, chain_id, target)
+        number, events = _keep_removed(connection, chain_id, target)
         yield
         yield
-        add_rollback(connection, chain_id, (target + 1, removal.cursor.number), number, events)
+        if events:
+            removed = {"first_block": target + 1, "last_block": removal.cursor.number, "removal": number}
+            add_step(connection, StepKind.ROLLBACK, chain_id=chain_id, changes=events, **removed)
 
 
-def add_blocks(connection: Connection, chain_id: int, first: int, last: int, events: int) -> None:
-    """Add the step of blocks that were stored. Blocks without events make none.
-
-    Args:
-        events: The number of their events.
-    """
-    if events:
-        blocks = {"first_block": first, "last_block": last, "kept_block": last}
-        _add(connection, StepKind.BLOCKS, chain_id=chain_id, changes=events, **blocks)
-
-
-def keep_removed(connection: Connection, chain_id: int, target: int) -> tuple[int, int]:
+def _keep_removed(connection: Connection, chain_id: int, target: int) -> tuple[int, int]:
     """Keep the events after a block for the feed, before they are deleted.
 
     Returns:
-        The number of the removal, and that of the kept events, for `add_rollback`.
+        The number of the removal, and that of the kept events.
     """
     step, removed = change_step.c, removed_change.c
     # A step whose blocks are all gone already tells nothing of the blocks that replaced them.
@@ -81,18 +75,6 @@ def keep_removed(connection: Connection, chain_id: int, target: int) -> tuple[in
             count += len(kept)
     connection.execute(update(change_step).where(cut).values(kept_block=target))
     return removal, count
-
-
-def add_rollback(connection: Connection, chain_id: int, blocks: tuple[int, int], removal: int, events: int) -> None:
-    """Add the step of a rollback, unless it took nothing back.
-
-    Args:
-        removal: The number of the removal, of `keep_removed`.
-        events: The number of events that were kept.
-    """
-    if events:
-        removed = {"first_block": blocks[0], "last_block": blocks[1], "removal": removal}
-        _add(connection, StepKind.ROLLBACK, chain_id=chain_id, changes=events, **removed)
 
 
 def _cut(table: Table, row: Row) -> Row:

@@ -117,24 +117,15 @@ _CAPABILITIES: Final = {
 """The lists of a service, by its kind: the capability, and the names of its list."""
 
 _CARD_SERVICES: Final[Mapping[str, Mapping[str, str]]] = {
-    "mcp": {"endpoint": "mcp_endpoint", "version": "mcp_version"},
-    "a2a": {"endpoint": "a2a_endpoint", "version": "a2a_version"},
-    "web": {"endpoint": "web_endpoint"},
-    "oasf": {"endpoint": "oasf_endpoint", "version": "oasf_version"},
-    "email": {"endpoint": "email_endpoint"},
-    "ens": {"endpoint": "ens"},
-    "did": {"endpoint": "did"},
+    **{kind: {part: f"{kind}_{part}" for part in ("endpoint", "version")} for kind in ("mcp", "a2a", "oasf")},
+    **{kind: {"endpoint": f"{kind}_endpoint"} for kind in ("web", "email")},
+    **{kind: {"endpoint": kind} for kind in ("ens", "did")},
 }
 """The columns of `registration_card`, by a service's kind and part."""
 
 _CARD_LISTS: Final[Mapping[str, str]] = {
     "trust": "supported_trusts",
-    "mcp_tool": "mcp_tools",
-    "mcp_prompt": "mcp_prompts",
-    "mcp_resource": "mcp_resources",
-    "a2a_skill": "a2a_skills",
-    "oasf_skill": "oasf_skills",
-    "oasf_domain": "oasf_domains",
+    **{kind: f"{kind}s" for lists in _CAPABILITIES.values() for kind, *_ in lists},
 }
 """The columns of `registration_card`, by the kind of a capability."""
 
@@ -267,6 +258,13 @@ def _token_id(agent_id: int | str | None) -> int | None:
     return agent_id if agent_id is not None and 0 <= agent_id < 2**256 else None
 
 
+_FEEDBACK_TEXTS: Final = (
+    *("agent_registry", "agent_id", "client_address", "created_at", "value_decimals", "tag1", "tag2"),
+    "interaction_hash",
+)
+"""The fields of a feedback file whose columns have their names."""
+
+
 def _feedback(content_hash: bytes, value: dict[str, Any]) -> ReadRows:
     """Read a feedback file, of the best practices, the x402 extension, or its upstream draft."""
     file = documents.FeedbackFile.read(value, is_strict=False)
@@ -276,25 +274,11 @@ def _feedback(content_hash: bytes, value: dict[str, Any]) -> ReadRows:
         file.proof_of_interaction or documents.ProofOfInteraction(),
     )
     score = (file.model_extra or {}).get("score") if file.value is None else file.value  # of August 2025
-    texts = {
-        "agent_registry": file.agent_registry,
-        "agent_id": file.agent_id,
-        "client_address": file.client_address,
-        "created_at": file.created_at,
-        "value": score if isinstance(score, (int, float)) else None,
-        "value_decimals": file.value_decimals,
-        "tag1": file.tag1,
-        "tag2": file.tag2,
-        "mcp_tool": mcp.tool,
-        "mcp_prompt": mcp.prompt,
-        "a2a_context_id": a2a.context_id,
-        "a2a_task_id": a2a.task_id,
-        "payment_from": payment.from_address,
-        "payment_to": payment.to_address,
-        "payment_chain_id": payment.chain_id,
-        "payment_transaction": payment.tx_hash,
-        "interaction_hash": file.interaction_hash,
-    }
+    texts = {name: getattr(file, name) for name in _FEEDBACK_TEXTS}
+    texts |= {"value": score if isinstance(score, (int, float)) else None, "mcp_tool": mcp.tool}
+    texts |= {"mcp_prompt": mcp.prompt, "a2a_context_id": a2a.context_id, "a2a_task_id": a2a.task_id}
+    texts |= {"payment_from": payment.from_address, "payment_to": payment.to_address}
+    texts |= {"payment_chain_id": payment.chain_id, "payment_transaction": payment.tx_hash}
     uris = {
         "endpoint": file.endpoint,
         "mcp_resource": mcp.resource,
@@ -302,11 +286,7 @@ def _feedback(content_hash: bytes, value: dict[str, Any]) -> ReadRows:
         "agent_signature": file.agent_signature or proof.agent_signature,
         "client_signature": file.client_signature or proof.reviewer_signature,
     }
-    lists = {
-        "a2a_skills": a2a.skills,
-        "oasf_skills": oasf.skills,
-        "oasf_domains": oasf.domains,
-    }
+    lists = {"a2a_skills": a2a.skills, "oasf_skills": oasf.skills, "oasf_domains": oasf.domains}
     row = {
         "content_hash": content_hash,
         **{name: _stored(text, _MAX_NAME) for name, text in texts.items()},

@@ -23,8 +23,16 @@ from bilateral.index.files.loading import Failed, Loaded, Outcome, failure_of, h
 from bilateral.index.files.observations import note_sights
 from bilateral.index.files.readers import Reader
 from bilateral.index.files.reading import domain_uri, file_id_of
-from bilateral.index.files.rows import REPLACED, columns_of, domain_files, store_content, wake_files, wake_hosts
-from bilateral.index.files.tables import Kind, State
+from bilateral.index.files.rows import (
+    REPLACED,
+    columns_of,
+    domain_files,
+    new_file,
+    store_content,
+    wake_files,
+    wake_hosts,
+)
+from bilateral.index.files.tables import Kind
 from bilateral.index.log.inserts import insert_new
 from bilateral.index.log.tables import EVENT_TABLES, chain
 
@@ -188,20 +196,7 @@ class ReferenceScan:
                     )
             except UnsupportedUriError as problem:
                 outcomes[file_id] = failure_of(problem)
-            new[file_id] = {
-                **dict.fromkeys(schema.file.c.keys()),
-                "file_id": file_id,
-                "kind": reference.kind,
-                "uri": uri,
-                "expected_hash": reference.expected_hash,
-                "host": host,
-                "state": State.WAITING,
-                "found_at": now,
-                "attempts": 0,
-                "failures": 0,
-                "refresh_seconds": 0,
-                "next_at": None if host is None else self._clock(),
-            }
+            new[file_id] = new_file(file_id, reference.kind, uri, host, self._clock(), reference.expected_hash)
             outcome = outcomes.get(file_id)
             if isinstance(outcome, Loaded | Failed):
                 new[file_id] |= columns_of(outcome, now)

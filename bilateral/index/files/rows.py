@@ -14,35 +14,28 @@ from bilateral.index.files.tables import Kind, State
 from bilateral.index.log.inserts import insert_into, insert_new
 
 
+def new_file(  # noqa: PLR0913, PLR0917  # what is known of it
+    file_id: bytes, kind: Kind, uri: str, host: str | None, now: float, expected_hash: bytes | None = None
+) -> dict[str, Any]:
+    """Return the row of a file that was not fetched yet. It is due at once if it has a host."""
+    row: dict[str, Any] = dict.fromkeys(schema.file.c.keys())
+    row |= {"file_id": file_id, "kind": kind, "uri": uri, "expected_hash": expected_hash, "host": host}
+    row |= {"state": State.WAITING, "found_at": int(now), "attempts": 0, "failures": 0, "refresh_seconds": 0}
+    return row | {"next_at": None if host is None else now}
+
+
 def domain_files(outcomes: Iterable[tuple[Kind, Outcome]], now: float) -> list[dict[str, Any]]:
-    """Return the rows of the files of the domains that registration files name.
+    """Return the rows of the files of the domains that loaded registration files name, by id.
 
     Args:
-        outcomes: Kinds of files, and the outcomes of their fetches. Only loaded registration files name domains.
         now: The time, in Unix seconds.
-
-    Returns:
-        The rows for `file`, by id.
     """
     parsed: dict[bytes, dict[str, Any]] = {}
     for kind, outcome in outcomes:
-        if kind is not Kind.REGISTRATION or not isinstance(outcome, Loaded):
-            continue
-        for row in outcome.rows.get(schema.registration_domain, []):
-            uri = well_known_uri(row["host"])
-            parsed[row["file_id"]] = {
-                **dict.fromkeys(schema.file.c.keys()),
-                "file_id": row["file_id"],
-                "kind": Kind.DOMAIN,
-                "uri": uri,
-                "host": host_of_file(uri),
-                "state": State.WAITING,
-                "found_at": int(now),
-                "attempts": 0,
-                "failures": 0,
-                "refresh_seconds": 0,
-                "next_at": now,
-            }
+        if kind is Kind.REGISTRATION and isinstance(outcome, Loaded):
+            for row in outcome.rows.get(schema.registration_domain, []):
+                uri = well_known_uri(row["host"])
+                parsed[row["file_id"]] = new_file(row["file_id"], Kind.DOMAIN, uri, host_of_file(uri), now)
     return [parsed[file_id] for file_id in sorted(parsed)]
 
 
