@@ -116,12 +116,12 @@ class AgentTables:
         self._agents.load(rows, agents)
         for key in agents:
             states = self._states.setdefault(key[1], AgentStates())
-            known = self._agents.get(key)
-            if known is not None:
-                states.owners[key[2]] = known[3]
-                if known[4]:
-                    states.wallets[key[2]] = known[4]
-                accounts.update((*key[:2], account) for account in known[3:5] if account)
+            existing = self._agents.get(key)
+            if existing is not None:
+                states.owners[key[2]] = existing[3]
+                if existing[4]:
+                    states.wallets[key[2]] = existing[4]
+                accounts.update((*key[:2], account) for account in existing[3:5] if account)
         self._primary_agents.load(rows, accounts)
         for key in accounts:
             if (chosen := self._primary_agents.get(key)) is not None:
@@ -152,9 +152,9 @@ class AgentTables:
                 continue
             if agent_id not in texts:
                 texts[agent_id] = {}
-                known = self._agents.get((*prefix, agent_id))
-                if known is not None:
-                    accounts.update(account for account in known[3:5] if account)
+                existing = self._agents.get((*prefix, agent_id))
+                if existing is not None:
+                    accounts.update(account for account in existing[3:5] if account)
             self._change_agent(states, kind, (*prefix, agent_id), values, texts[agent_id])
         states.settle()
         for account in accounts:
@@ -186,8 +186,8 @@ class AgentTables:
         if owner is None:  # burnt, or an event of an agent that was never minted
             self._agents.set(key, None)
             return
-        known = self._agents.get(key)
-        uri, domain, registered = ("", "", now) if known is None else (known[5], known[6], known[7:9])
+        existing = self._agents.get(key)
+        uri, domain, registered = ("", "", now) if existing is None else (existing[5], existing[6], existing[7:9])
         texts = {True: uri, False: domain, **texts}
         self._agents.set(key, (owner, states.wallets.get(key[2]), texts[True], texts[False], *registered, *now))
 
@@ -261,18 +261,18 @@ class ActivityTable:
         earlier = self._stored_times(new)
         writes = Writes(self._rows, agent_activity)
         for key in changed:
-            known, agent = stored.get(key), agents.get(key)
-            if known is None and agent is None:
+            existing, agent = stored.get(key), agents.get(key)
+            if existing is None and agent is None:
                 continue  # it is not registered
             if agent is None and key in agents:
-                writes.add(key, known, None)
+                writes.add(key, existing, None)
                 continue
-            registered, updated = _pick_agent(agent) if agent is not None else known[4:6]  # type: ignore[index]
-            before = known[5:7] if known is not None else (0, 0)
+            registered, updated = _pick_agent(agent) if agent is not None else existing[4:6]  # type: ignore[index]
+            before = existing[5:7] if existing is not None else (0, 0)
             spans = [times.get(key[1:], _NEVER), earlier.get(key[1:], _NEVER)]
             updated = max(updated, before[0], *(span[1] for span in spans))
             active = max(registered, before[1], *(span[0] for span in spans))
-            writes.add(key, known, (*key, str(key[2]), registered, updated, active))
+            writes.add(key, existing, (*key, str(key[2]), registered, updated, active))
         writes.write()
 
     def touched_after(self, block: int) -> set[AgentPlace]:
@@ -318,8 +318,8 @@ class ActivityTable:
         columns_of: dict[str, list[tuple[str, str]]] = defaultdict(list)
         for identity, kind, address in self._connection.execute(query.order_by(columns.first_block, columns.address)):
             columns_of[identity].append((kind, address))
-        shown = ((shown_feedback(registries), identity) for identity, registries in columns_of.items())
-        return {address: identity for address, identity in shown if address is not None}
+        displayed = ((shown_feedback(registries), identity) for identity, registries in columns_of.items())
+        return {address: identity for address, identity in displayed if address is not None}
 
     def _identity(self, table: Table, registry: str) -> str | None:
         """Return the identity registry of an event's agent; None if the event does not count."""
@@ -334,11 +334,11 @@ class ActivityTable:
 
     def _stored_times(self, agents: Iterable[Any]) -> dict[AgentPlace, Times]:
         """Return the times of stored events about some agents."""
-        wanted = list(agents)
+        requested = list(agents)
         addresses = {identity: address for address, identity in self._identities.items()}
         entries: list[Iterable[tuple[Table, str, int, int]]] = []
         for table in RAISING:
-            places = ((place[0] if table is RAISING[-1] else addresses.get(place[0]), place[1]) for place in wanted)
+            places = ((place[0] if table is RAISING[-1] else addresses.get(place[0]), place[1]) for place in requested)
             keys = [(self._chain_id, *place) for place in places if place[0] is not None]
             rows = self._rows.last_times(table, ("chain_id", "registry", "agent_id"), keys)
             entries.append([(table, *row[1:]) for row in rows])

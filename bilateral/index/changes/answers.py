@@ -142,7 +142,7 @@ def _exact(row: Mapping[str, Any]) -> str:
     return format(exact(int(row["value"]), row["value_decimals"]), "f")
 
 
-def _former_owner(row: Mapping[str, Any]) -> str | None:
+def _previous_owner(row: Mapping[str, Any]) -> str | None:
     return None if row["from_address"] == _NOBODY else row["from_address"]
 
 
@@ -151,7 +151,7 @@ def _wallet(row: Mapping[str, Any]) -> str | None:
     return checksummed(f"0x{value.hex()}") if len(value) == _ADDRESS_BYTES and any(value) else None
 
 
-def _of_agent(*accounts: _Cell, tags: tuple[_Cell, ...] = (), **details: _Cell) -> _Shape:
+def _of_agent(accounts: tuple[_Cell, ...], details: Mapping[str, _Cell], tags: tuple[_Cell, ...] = ()) -> _Shape:
     return _Shape(("agent_id",), accounts, tags, details)
 
 
@@ -168,21 +168,20 @@ _GIVEN: Final[Mapping[str, _Cell]] = {name: name for name in ("tag1", "tag2", "e
 
 _SHAPES: Final[Mapping[type[events.Event], _Shape]] = {
     events.NewFeedback: _of_agent(
-        "client_address",
-        tags=("tag1", "tag2"),
-        **{**_OF_FEEDBACK, "value": _exact, **_GIVEN, "uri": "feedback_uri", "hash": _hash("feedback_hash")},
+        ("client_address",),
+        {**_OF_FEEDBACK, "value": _exact, **_GIVEN, "uri": "feedback_uri", "hash": _hash("feedback_hash")},
+        ("tag1", "tag2"),
     ),
     events.NewAuthorizedFeedback: _of_agent(
-        "client_address",
-        tags=tuple(_TAGS.values()),
-        **{"client": "client_address", "value": _digits("score"), **_TAGS, "uri": "file_uri"},
-        hash=_hash("file_hash"),
+        ("client_address",),
+        {"client": "client_address", "value": _digits("score"), **_TAGS}
+        | {"uri": "file_uri", "hash": _hash("file_hash")},
+        tuple(_TAGS.values()),
     ),
-    events.FeedbackRevoked: _of_agent("client_address", **_OF_FEEDBACK),
+    events.FeedbackRevoked: _of_agent(("client_address",), _OF_FEEDBACK),
     events.ResponseAppended: _of_agent(
-        "client_address",
-        "responder",
-        **{**_OF_FEEDBACK, "responder": "responder", "uri": "response_uri", "hash": _hash("response_hash")},
+        ("client_address", "responder"),
+        {**_OF_FEEDBACK, "responder": "responder", "uri": "response_uri", "hash": _hash("response_hash")},
     ),
     events.ClientRated: _rating("client"),
     events.ValidatorRated: _rating("validator"),
@@ -191,14 +190,16 @@ _SHAPES: Final[Mapping[type[events.Event], _Shape]] = {
         {name: _digits(f"{name}_id") for name in ("client", "server")}
         | {"interaction": _hash("interaction"), "account": "client", "feedback_index": _digits("feedback_index")},
     ),
-    events.ValidationRequest: _of_agent("validator_address", **_REQUEST, uri="request_uri"),
+    events.ValidationRequest: _of_agent(("validator_address",), {**_REQUEST, "uri": "request_uri"}),
     events.ValidationResponse: _of_agent(
-        "validator_address",
-        tags=("tag",),
-        **{**_REQUEST, "response": "response", "uri": "response_uri", "hash": _hash("response_hash"), "tag": "tag"},
+        ("validator_address",),
+        {**_REQUEST, "response": "response", "uri": "response_uri", "hash": _hash("response_hash"), "tag": "tag"},
+        ("tag",),
     ),
-    events.Transfer: _of_agent("from_address", "to_address", former_owner=_former_owner, owner="to_address"),
-    events.MetadataSet: _of_agent(_wallet, wallet=_wallet),
-    events.URIUpdated: _of_agent("updated_by", uri="new_uri", updated_by="updated_by"),
-    events.AgentUpdated: _of_agent("agent_address", domain="agent_domain", account="agent_address"),
+    events.Transfer: _of_agent(
+        ("from_address", "to_address"), {"former_owner": _previous_owner, "owner": "to_address"}
+    ),
+    events.MetadataSet: _of_agent((_wallet,), {"wallet": _wallet}),
+    events.URIUpdated: _of_agent(("updated_by",), {"uri": "new_uri", "updated_by": "updated_by"}),
+    events.AgentUpdated: _of_agent(("agent_address",), {"domain": "agent_domain", "account": "agent_address"}),
 }

@@ -53,16 +53,16 @@ def _keep_removed(connection: Connection, chain_id: int, target: int) -> tuple[i
     step, removed = change_step.c, removed_change.c
     # A step whose blocks are all gone already tells nothing of the blocks that replaced them.
     cut = (step.chain_id == chain_id) & (step.kept_block > target) & (step.kept_block >= step.first_block)
-    told = connection.execute(select(step.first_block, step.step).where(cut).order_by(step.first_block)).all()
+    reported = connection.execute(select(step.first_block, step.step).where(cut).order_by(step.first_block)).all()
     last = select(func.coalesce(func.max(removed.removal), 0)).where(removed.chain_id == chain_id)
     removal, count, rows = connection.execute(last).scalar_one() + 1, 0, rows_of(connection)
-    firsts, steps = [first for first, _ in told], [PRUNED_STEP, *(number for _, number in told)]
+    firsts, steps = [first for first, _ in reported], [PRUNED_STEP, *(number for _, number in reported)]
     for _, events in stored_batches(connection, chain_id, tuple(EVENT_KINDS), target + 1):
         for table, stored in events.items():
             names = list(table.c.keys())
             block, index = names.index("block_number"), names.index("log_index")
             key = names.index("metadata_key") if "metadata_key" in names else None
-            kept = [
+            retained = [
                 (
                     *(chain_id, removal, row[block], row[index]),
                     steps[bisect_right(firsts, row[block])],
@@ -71,8 +71,8 @@ def _keep_removed(connection: Connection, chain_id: int, target: int) -> tuple[i
                 for row in stored
                 if key is None or row[key] == WALLET_KEY
             ]
-            rows.insert(removed_change, kept)
-            count += len(kept)
+            rows.insert(removed_change, retained)
+            count += len(retained)
     connection.execute(update(change_step).where(cut).values(kept_block=target))
     return removal, count
 

@@ -105,7 +105,7 @@ class FeedPage:
 
 
 @dataclass(frozen=True, slots=True)
-class _Told:
+class _Entry:
     """A change with its place in the feed, before it is shown."""
 
     step: int
@@ -157,24 +157,24 @@ def read_feed(connection: Connection, since: str, wanted: FeedFilter, limit: int
     if not steps:
         return FeedPage((), str(step), is_end=True)
     start = place if place is not None and steps[0].step == step else None
-    told = _told(connection, steps, start, wanted)
-    is_whole = len(told) <= AT_ONCE  # a larger step is alone
-    told = told[:AT_ONCE]
+    reported = _entries(connection, steps, start, wanted)
+    is_whole = len(reported) <= AT_ONCE  # a larger step is alone
+    reported = reported[:AT_ONCE]
     registries = read_registries(connection)
     identities = {
         (registry.chain_id, registry.address): registry.identity_registry
-        for known in registries.by_chain.values()
-        for registry in known
+        for existing in registries.by_chain.values()
+        for registry in existing
     }
     items: list[FeedChange] = []
-    for entry in told:
+    for entry in reported:
         identity = identities.get((entry.chain_id, entry.registry), entry.registry)
         if wanted.lets_pass(entry.chain_id, identity, entry.change):
             if len(items) == limit:
                 return FeedPage(tuple(items), items[-1].id, is_end=False)
-            items.append(_shown(entry, registries, identity))
+            items.append(_feed_change(entry, registries, identity))
     if not is_whole:
-        return FeedPage(tuple(items), _id(told[-1].step, told[-1].place), is_end=False)
+        return FeedPage(tuple(items), _id(reported[-1].step, reported[-1].place), is_end=False)
     return FeedPage(tuple(items), str(steps[-1].step), is_end=steps[-1].step == last)
 
 
@@ -201,9 +201,9 @@ def _first_steps(steps: Sequence[Any]) -> Sequence[Any]:
     return steps
 
 
-def _told(connection: Connection, steps: Sequence[Any], start: _Place | None, wanted: FeedFilter) -> list[_Told]:
+def _entries(connection: Connection, steps: Sequence[Any], start: _Place | None, wanted: FeedFilter) -> list[_Entry]:
     """Return what some steps tell, in its order; of a large step, one more than a read looks at."""
-    told: list[_Told] = []
+    reported: list[_Entry] = []
     tables = [
         (event, table)
         for event, table in schema.TABLES_BY_NAME.values()
@@ -216,22 +216,24 @@ def _told(connection: Connection, steps: Sequence[Any], start: _Place | None, wa
             blocks[step.chain_id].append(step)
         elif step.kind == schema.StepKind.ROLLBACK:
             before = start if step is steps[0] else None
-            told += _taken_back(connection, step, before, names)
+            reported += _retractions(connection, step, before, names)
     for chain_id, of_chain in blocks.items():
-        kept = [step for step in of_chain if step.kept_block >= step.first_block]  # in the order of their blocks
-        for event, table in tables if kept else ():
-            told += _stored(connection, chain_id, kept, start if kept[0] is steps[0] else None, (event, table))
-        told += _removed(connection, of_chain, start if of_chain[0] is steps[0] else None, names)
-    told += _noted(connection, [step for step in steps if step.kind == schema.StepKind.NOTES], start, steps[0].step)
+        retained = [step for step in of_chain if step.kept_block >= step.first_block]  # in the order of their blocks
+        for event, table in tables if retained else ():
+            reported += _stored(
+                connection, chain_id, retained, start if retained[0] is steps[0] else None, (event, table)
+            )
+        reported += _removed(connection, of_chain, start if of_chain[0] is steps[0] else None, names)
+    reported += _noted(connection, [step for step in steps if step.kind == schema.StepKind.NOTES], start, steps[0].step)
     descending = {step.step for step in steps if step.kind == schema.StepKind.ROLLBACK}
     sign = {True: -1, False: 1}
-    told.sort(key=lambda entry: (entry.step, *(sign[entry.step in descending] * part for part in entry.place)))
-    return told
+    reported.sort(key=lambda entry: (entry.step, *(sign[entry.step in descending] * part for part in entry.place)))
+    return reported
 
 
 def _stored(
     connection: Connection, chain_id: int, steps: Sequence[Any], start: _Place | None, kind: tuple[Any, Table]
-) -> Iterator[_Told]:
+) -> Iterator[_Entry]:
     """Yield the events of a table that steps of blocks told, and that are still stored."""
     event, table = kind
     columns, firsts = table.c, [step.first_block for step in steps]
@@ -259,17 +261,17 @@ def _columns(table: Table) -> list[Any]:
     ]
 
 
-def _event(step: int, event: Any, row: Any, retracts: int | None = None) -> _Told:
+def _event(step: int, event: Any, row: Any, retracts: int | None = None) -> _Entry:
     """Return the change that a row tells."""
     change = raw_change(event, row)
     place = (row["block_number"], row["log_index"])
     where = (row["chain_id"], row["registry"], row["block_time"])
-    return _Told(step, place, *where, row["block_number"], change, event.abi_name, row["transaction_hash"], retracts)
+    return _Entry(step, place, *where, row["block_number"], change, event.abi_name, row["transaction_hash"], retracts)
 
 
 def _removed(
     connection: Connection, steps: Sequence[Any], start: _Place | None, names: Collection[str]
-) -> Iterator[_Told]:
+) -> Iterator[_Entry]:
     """Yield the events that steps of blocks told, and that rollbacks have removed since."""
     columns = schema.removed_change.c
     place = (columns.block_number, columns.log_index)
@@ -279,10 +281,10 @@ def _removed(
     if start is not None:
         query = query.where((columns.step > steps[0].step) | (tuple_(*place) > tuple_(*start)))
     for row in connection.execute(query.order_by(columns.step, *place).limit(AT_ONCE + 1)):
-        yield _kept(row.step, row)
+        yield _removed_entry(row.step, row)
 
 
-def _taken_back(connection: Connection, step: Any, start: _Place | None, names: Collection[str]) -> Iterator[_Told]:
+def _retractions(connection: Connection, step: Any, start: _Place | None, names: Collection[str]) -> Iterator[_Entry]:
     """Yield the retractions of a rollback, the latest event first."""
     columns = schema.removed_change.c
     place = (columns.block_number, columns.log_index)
@@ -291,17 +293,17 @@ def _taken_back(connection: Connection, step: Any, start: _Place | None, names: 
     if start is not None:
         query = query.where(tuple_(*place) < tuple_(*start))
     for row in connection.execute(query.order_by(*(part.desc() for part in place)).limit(AT_ONCE + 1)):
-        yield _kept(step.step, row, row.step)
+        yield _removed_entry(step.step, row, row.step)
 
 
-def _kept(step: int, row: Any, retracts: int | None = None) -> _Told:
+def _removed_entry(step: int, row: Any, retracts: int | None = None) -> _Entry:
     """Return the change that a kept row tells, or that its removal takes back."""
     event, table = schema.TABLES_BY_NAME[row.table_name]
     cells = dict(zip(table.c.keys(), unpacked(table, row.packed_row), strict=True))
     return _event(step, event, cells, retracts)
 
 
-def _noted(connection: Connection, steps: Sequence[Any], start: _Place | None, first: int) -> Iterator[_Told]:
+def _noted(connection: Connection, steps: Sequence[Any], start: _Place | None, first: int) -> Iterator[_Entry]:
     """Yield the changes of steps of notes."""
     if not steps:
         return
@@ -312,10 +314,10 @@ def _noted(connection: Connection, steps: Sequence[Any], start: _Place | None, f
     for row in connection.execute(query.order_by(columns.step, columns.position).limit(AT_ONCE + 1)):
         step = by_number[row.step]
         where = (step.chain_id, row.registry, step.made_at, step.last_block)
-        yield _Told(row.step, (row.position, 0), *where, raw_note(row))
+        yield _Entry(row.step, (row.position, 0), *where, raw_note(row))
 
 
-def _shown(entry: _Told, registries: Registries, identity: str) -> FeedChange:
+def _feed_change(entry: _Entry, registries: Registries, identity: str) -> FeedChange:
     change, is_event = entry.change, entry.event is not None
     return FeedChange(
         id=_id(entry.step, entry.place),

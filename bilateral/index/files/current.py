@@ -61,9 +61,9 @@ def find_files(connection: Connection, chain_id: int, agents: Iterable[AgentPlac
         connection.execute(delete(agent_file).where(agent_file.c.chain_id == chain_id))
         connection.execute(_FOUND, {"of_chain": chain_id})
         return
-    wanted = sorted(agents)
-    forget_files(connection, chain_id, wanted)
-    keys: Sequence[dict[str, Any]] = [_parameters(chain_id, *agent) for agent in wanted]
+    requested = sorted(agents)
+    forget_files(connection, chain_id, requested)
+    keys: Sequence[dict[str, Any]] = [_parameters(chain_id, *agent) for agent in requested]
     if keys:
         connection.execute(_FOUND_ONE, keys)
 
@@ -72,7 +72,7 @@ def _parameters(chain_id: int, registry: str, agent_id: int) -> dict[str, Any]:
     return {"of_chain": chain_id, "of_registry": registry, "of_agent": agent_id}
 
 
-def _found() -> Any:
+def _current_files() -> Any:
     """Return the query for the current file of each agent of a chain."""
     agent, file = agent_tables.agent.c, files.file.c
     named, later = files.file_reference.alias("named").c, files.file_reference.alias("later").c
@@ -95,10 +95,10 @@ def _found() -> Any:
 
 
 _COLUMNS: Final = ("chain_id", "identity_registry", "agent_id", "file_id")
-_FOUND: Final = insert(agent_file).from_select(_COLUMNS, _found())
+_FOUND: Final = insert(agent_file).from_select(_COLUMNS, _current_files())
 _FOUND_ONE: Final = insert(agent_file).from_select(
     _COLUMNS,
-    _found().where(
+    _current_files().where(
         agent_tables.agent.c.identity_registry == bindparam("of_registry"),
         agent_tables.agent.c.agent_id == bindparam("of_agent", type_=agent_tables.agent.c.agent_id.type),
     ),

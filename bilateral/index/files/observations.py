@@ -85,25 +85,25 @@ def note_sights(connection: Connection, file_ids: Collection[bytes]) -> None:
     Args:
         connection: The connection, in the transaction that stores the files and their references. It is about to end.
     """
-    former = None
+    previous = None
     for part in in_parts(sorted(file_ids)):
-        named, known = schema.registration_domain, schema.file
+        named, existing = schema.registration_domain, schema.file
         domains = (
             select(named.c.file_id)
-            .join(known, known.c.content_hash == named.c.content_hash)
-            .where(known.c.file_id.in_(part))
+            .join(existing, existing.c.content_hash == named.c.content_hash)
+            .where(existing.c.file_id.in_(part))
         )
         ids = {*part, *(bytes(content_hash) for content_hash in connection.execute(domains).scalars())}
         changes = _changes(sorted(ids))
         if connection.execute(changes.limit(1)).first() is None:
             continue  # most refreshes find what is known: they need not wait for each other
-        if former is None:
+        if previous is None:
             number_sights(connection)
             hold_cursors(connection)
-            former = connection.execute(select(func.coalesce(func.max(schema.file_sight.c.sight_id), 0))).scalar_one()
+            previous = connection.execute(select(func.coalesce(func.max(schema.file_sight.c.sight_id), 0))).scalar_one()
         connection.execute(insert(schema.file_sight).from_select(_COLUMNS, changes))
-    if former is not None:
-        tell_sights(connection, former)
+    if previous is not None:
+        tell_sights(connection, previous)
 
 
 def move_sights(connection: Connection, chain_id: int, block: int) -> None:

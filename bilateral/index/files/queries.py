@@ -135,7 +135,7 @@ def services_at(connection: Connection, url: str) -> NamedHost:
         .order_by(*(current.c[name] for name in _KEY), service.c.name, service.c.endpoint)
         .limit(MAX_SERVICES + 1)
     ).all()
-    shown = [
+    displayed = [
         NamedService(
             f"{row.chain_id}:{row.agent_id}",
             global_agent_id(row.chain_id, row.identity_registry, row.agent_id),
@@ -148,7 +148,7 @@ def services_at(connection: Connection, url: str) -> NamedHost:
         for row in rows[:MAX_SERVICES]
         if secure_host(row.endpoint) == host
     ]
-    return NamedHost(host, tuple(shown), len(rows) > MAX_SERVICES)
+    return NamedHost(host, tuple(displayed), len(rows) > MAX_SERVICES)
 
 
 _LENGTH: Final = 320
@@ -164,8 +164,8 @@ def names_of(connection: Connection, registries: Registries, ids: Iterable[str |
     """
     return {
         f"{chain_id}:{agent_id}": name
-        for chain_id, wanted in numbers_by_chain(ids).items()
-        for agent_id, name in _names(connection, chain_id, registries.identity_of(chain_id), wanted)
+        for chain_id, requested in numbers_by_chain(ids).items()
+        for agent_id, name in _names(connection, chain_id, registries.identity_of(chain_id), requested)
     }
 
 

@@ -169,18 +169,18 @@ class FileQueue:
             if domains:  # hosts are locked in one order, so that two workers do not wait for each other in a circle
                 file_rows.wake_hosts(connection, {lease.host, *(row["host"] for row in domains)}, now)
             host = self._locked_host(connection, lease.host)
-            known = self._leased(connection, lease)
-            if known is None:
+            existing = self._leased(connection, lease)
+            if existing is None:
                 return False
             insert_new(connection, schema.file, domains)
             if isinstance(outcome, Loaded):
                 file_rows.store_content(connection, outcome)
-            values = {**_changes(lease, known, outcome, now), "lease": None, "attempts": 0}
+            values = {**_changes(lease, existing, outcome, now), "lease": None, "attempts": 0}
             file_rows.set_file(connection, lease.file_id, values)
             if lease.kind is Kind.FEEDBACK and isinstance(outcome, Loaded):
                 find_payments_of_file(connection, lease.file_id)
-            if isinstance(outcome, Loaded) and known.content_hash not in (None, outcome.content_hash):
-                file_rows.delete_unused_content(connection, known.content_hash)
+            if isinstance(outcome, Loaded) and existing.content_hash not in (None, outcome.content_hash):
+                file_rows.delete_unused_content(connection, existing.content_hash)
             self._schedule_host(connection, host, outcome, now)
             note_sights(connection, [lease.file_id])
         return True

@@ -192,9 +192,9 @@ def _card(services: list[dict[str, Any]], capabilities: list[dict[str, Any]]) ->
     for service in services:
         for part, name in _CARD_SERVICES.get(service["name"].lower(), {}).items():
             columns[name] = service[part] or columns[name]
-    shown = ("name", "endpoint", "version")
+    displayed = ("name", "endpoint", "version")
     columns["services"] = listed(
-        [{part: service[part] for part in shown if service[part] is not None} for service in services]
+        [{part: service[part] for part in displayed if service[part] is not None} for service in services]
     )
     for kind, name in _CARD_LISTS.items():
         columns[name] = listed([capability["value"] for capability in capabilities if capability["kind"] == kind])

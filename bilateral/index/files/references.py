@@ -58,7 +58,7 @@ _NOT_FETCHED: Final = Validators()
 
 
 @dataclass(frozen=True)
-class _Found:
+class _Reference:
     """A reference that an event makes.
 
     Attributes:
@@ -120,7 +120,7 @@ class ReferenceScan:
             if indexed <= scanned:
                 return None
             end = self._end(connection, scanned + 1, indexed)
-            references = self._found(connection, scanned + 1, end)
+            references = self._references(connection, scanned + 1, end)
         new, outcomes = self._decoded(references)
         with self._engine.begin() as connection:
             if self._move(connection, scanned, end, generation):
@@ -160,7 +160,7 @@ class ReferenceScan:
             last = last if beyond is None else min(last, max(first, beyond - 1))
         return last
 
-    def _found(self, connection: Connection, first: int, last: int) -> list[_Found]:
+    def _references(self, connection: Connection, first: int, last: int) -> list[_Reference]:
         """Return the references of a range of blocks."""
         references = []
         for event, (kind, uri_column, hash_column) in NAMED.items():
@@ -175,10 +175,12 @@ class ReferenceScan:
                     uri = domain_uri(uri)
                 if uri or kind in REPLACED:
                     at = dict(zip(place, row, strict=False))
-                    references.append(_Found(at, kind, uri or "", None if content_hash == _NO_HASH else content_hash))
+                    references.append(
+                        _Reference(at, kind, uri or "", None if content_hash == _NO_HASH else content_hash)
+                    )
         return references
 
-    def _decoded(self, references: Iterable[_Found]) -> tuple[dict[bytes, dict[str, Any]], dict[bytes, Outcome]]:
+    def _decoded(self, references: Iterable[_Reference]) -> tuple[dict[bytes, dict[str, Any]], dict[bytes, Outcome]]:
         """Return the rows of files by id, and the outcomes of those that need no host or that no host can give."""
         now = int(self._clock())
         new: dict[bytes, dict[str, Any]] = {}
@@ -205,16 +207,16 @@ class ReferenceScan:
     def _store(
         self,
         connection: Connection,
-        candidates: Iterable[_Found],
+        candidates: Iterable[_Reference],
         new: Mapping[bytes, dict[str, Any]],
         outcomes: Mapping[bytes, Outcome],
     ) -> None:
         """Store references and their files, and make the files due that may have changed."""
-        now, known = self._clock(), self._known(connection, candidates)
+        now, existing = self._clock(), self._stored_places(connection, candidates)
         named = {
             reference.file_id
             for reference in candidates
-            if (reference.row["block_number"], reference.row["log_index"]) not in known
+            if (reference.row["block_number"], reference.row["log_index"]) not in existing
         }
         hosted = {file_id for file_id, row in new.items() if row["host"] is not None and file_id in named}
         domains = domain_files([(new[file_id]["kind"], outcome) for file_id, outcome in outcomes.items()], now)
@@ -243,7 +245,7 @@ class ReferenceScan:
             find_payments_of_blocks(connection, self.chain_id, min(blocks), max(blocks))
         note_sights(connection, new.keys())
 
-    def _known(self, connection: Connection, references: Iterable[_Found]) -> set[tuple[int, int]]:
+    def _stored_places(self, connection: Connection, references: Iterable[_Reference]) -> set[tuple[int, int]]:
         """Return the places of references that are stored already: a migration may have moved the cursor back."""
         table, blocks = schema.file_reference.c, [reference.row["block_number"] for reference in references]
         if not blocks:

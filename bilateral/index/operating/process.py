@@ -105,13 +105,13 @@ class _Process:
 
     def _follow(self, chain: ChainSettings, until_head: bool) -> None:
         """Follow one chain, once its endpoints say which it is."""
-        worker = self._made(chain, until_head)
+        worker = self._worker_of(chain, until_head)
         if worker is not None:
             if self._files is not None:
                 self._files.add_chain(worker.chain_id)
             worker.run(until_head=until_head)
 
-    def _made(self, chain: ChainSettings, until_head: bool) -> Worker | None:
+    def _worker_of(self, chain: ChainSettings, until_head: bool) -> Worker | None:
         """Make the worker of a chain, and wait while it cannot be made. Return None at the end of the process."""
         settings = self._settings
         writers = len(settings.chains) + (settings.files.workers > 0)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Final
+from typing import Any, Final
 
 from sqlalchemy import Connection, Engine, func, select
 
@@ -145,7 +145,12 @@ def chain_statuses(engine: Engine) -> list[ChainStatus]:
         rows = connection.execute(select(table).order_by(table.c.chain_id)).mappings().all()
         standings = standings_states(connection)
         ranges = _ranges(connection)
-        files = {row["chain_id"]: count_files(connection, row["chain_id"]) for row in rows}
+        files: dict[int, dict[str, Any]] = {
+            row["chain_id"]: {
+                f"files_{state}": count for state, count in count_files(connection, row["chain_id"]).items()
+            }
+            for row in rows
+        }
     return [
         ChainStatus(
             **{name: row[name] for name in _COPIED},
@@ -161,7 +166,7 @@ def chain_statuses(engine: Engine) -> list[ChainStatus]:
             ranges_claimed=ranges.get((row["chain_id"], False), 0),
             ranges_filled=ranges.get((row["chain_id"], True), 0),
             standings=standings.get(row["chain_id"], StandingsState()),
-            **{f"files_{state}": count for state, count in files[row["chain_id"]].items()},
+            **files[row["chain_id"]],
         )
         for row in rows
     ]

@@ -149,12 +149,12 @@ def compare_derived(
     with engine.connect() as connection, connection.begin() as changes:
         wait_for_locks(connection)
         connection.execute(cursor.with_for_update()).all()  # no worker adds events meanwhile
-        kept = [_copy(connection, table, chain_id) for table in DERIVED_TABLES]
+        retained = [_copy(connection, table, chain_id) for table in DERIVED_TABLES]
         for projection in PROJECTIONS:
             if projection.derived:  # files change the other tables meanwhile, so a comparison would blame rows
                 projection.rebuild(connection, chain_id, progress)
         comparisons = [
-            _compare(connection, table, copy, chain_id) for table, copy in zip(DERIVED_TABLES, kept, strict=True)
+            _compare(connection, table, copy, chain_id) for table, copy in zip(DERIVED_TABLES, retained, strict=True)
         ]
         changes.rollback()
     return comparisons

@@ -310,7 +310,7 @@ def chain_id_of(endpoints: Sequence[Endpoint], deployments: Sequence[Deployment]
     Raises:
         NoEndpointError: None is of the deployments' chain, and one that fails may be.
     """
-    wanted = {deployment.chain_id for deployment in deployments}
+    requested = {deployment.chain_id for deployment in deployments}
     problems: list[str] = []
     are_final = True
     others: dict[str, int] = {}
@@ -321,10 +321,10 @@ def chain_id_of(endpoints: Sequence[Endpoint], deployments: Sequence[Deployment]
             problems.append(f"{endpoint.name}: {problem}")
             are_final &= getattr(problem, "is_final", False)
             continue
-        if not wanted or chain_id in wanted:
+        if not requested or chain_id in requested:
             return chain_id
         others[endpoint.name] = chain_id
     if others and not problems:
         return next(iter(others.values()))
-    told = "; ".join((*problems, *(f"{name}: chain {number}" for name, number in others.items())))
-    raise NoEndpointError(None, told, is_final=are_final)
+    reported = "; ".join((*problems, *(f"{name}: chain {number}" for name, number in others.items())))
+    raise NoEndpointError(None, reported, is_final=are_final)

@@ -77,8 +77,8 @@ def _latest(connection: Connection, chain_id: int, agents: Collection[tuple[str,
             partition_by=(table.c.identity_registry, table.c.agent_id),
             order_by=(table.c.block_number.desc(), table.c.log_index.desc()),
         )
-        wanted = tuple_(table.c.identity_registry, table.c.agent_id).in_(part)
-        ranked = select(table, rank.label("rank")).where(table.c.chain_id == chain_id, wanted).subquery()
+        requested = tuple_(table.c.identity_registry, table.c.agent_id).in_(part)
+        ranked = select(table, rank.label("rank")).where(table.c.chain_id == chain_id, requested).subquery()
         yield from connection.execute(select(ranked).where(ranked.c.rank == 1))
 
 
@@ -128,8 +128,8 @@ class Wallets:
             periods = connection.execute(query.where(table.c.chain_id == chain_id, table.c.wallet.in_(of_wallets)))
             agents.update((row.identity_registry, int(row.agent_id)) for row in periods)
         for part in in_parts(sorted(agents)):
-            wanted = tuple_(table.c.identity_registry, table.c.agent_id).in_(part)
-            query = select(table).where(table.c.chain_id == chain_id, wanted)
+            requested = tuple_(table.c.identity_registry, table.c.agent_id).in_(part)
+            query = select(table).where(table.c.chain_id == chain_id, requested)
             changes: dict[tuple[str, int], list[Row]] = defaultdict(list)
             for row in connection.execute(
                 query.order_by(table.c.identity_registry, table.c.agent_id, table.c.block_number, table.c.log_index)

@@ -188,12 +188,12 @@ _MOST_KNOWN: Final = 1 << 16
 
 def _account(topic: str) -> str:
     """Return the account in a topic, in checksum form."""
-    known = _KNOWN.get(topic)
-    if known is None:
+    existing = _KNOWN.get(topic)
+    if existing is None:
         if len(_KNOWN) >= _MOST_KNOWN:
             _KNOWN.clear()
-        known = _KNOWN[topic] = checksummed("0x" + topic[-40:])
-    return known
+        existing = _KNOWN[topic] = checksummed("0x" + topic[-40:])
+    return existing
 
 
 def unsure_senders(transfers: Sequence[TokenTransfer], used: Authorizations) -> set[str]:

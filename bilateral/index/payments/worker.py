@@ -70,13 +70,13 @@ class PaymentStore:
             cursor = self._cursor(connection, index.first_block - 1)
             last = index.block_number - self.terms.confirmations + 1
             table = schema.block
-            known = select(table.c.block_number, table.c.block_hash).where(
+            existing = select(table.c.block_number, table.c.block_hash).where(
                 table.c.chain_id == self.chain_id, table.c.block_number > cursor[0], table.c.block_number <= last
             )
-            near = known.where(table.c.block_number <= cursor[0] + _MOST_BLOCKS)
+            near = existing.where(table.c.block_number <= cursor[0] + _MOST_BLOCKS)
             # Deep in the chain the index keeps the hashes of some blocks only: a range may have to be longer.
             end = connection.execute(near.order_by(table.c.block_number.desc()).limit(1)).one_or_none()
-            end = end or connection.execute(known.order_by(table.c.block_number).limit(1)).one_or_none()
+            end = end or connection.execute(existing.order_by(table.c.block_number).limit(1)).one_or_none()
         if end is None:
             return None
         return PaymentRange(cursor[0] + 1, end.block_number, bytes(end.block_hash), cursor)
@@ -204,14 +204,14 @@ class PaymentStore:
         query = select(table.c.block_number, table.c.block_hash).where(
             table.c.chain_id == self.chain_id, table.c.block_number.between(due.first if seen else due.last, due.last)
         )
-        known = {row.block_number: bytes(row.block_hash) for row in connection.execute(query)}
+        existing = {row.block_number: bytes(row.block_hash) for row in connection.execute(query)}
         # A checkpoint deep in the chain may have been forgotten meanwhile; then no reorganisation reaches it.
         index = self._index_cursor(connection)
         is_deep = index is not None and index.block_number - due.last > JOURNAL_BLOCKS
-        if known.get(due.last, due.hash if is_deep else None) != due.hash:
+        if existing.get(due.last, due.hash if is_deep else None) != due.hash:
             raise CursorMovedError(self.chain_id, due.last)
         for number, hash_ in seen.items():
-            if known.get(number, hash_) != hash_:
+            if existing.get(number, hash_) != hash_:
                 raise CursorMovedError(self.chain_id, number)
 
 

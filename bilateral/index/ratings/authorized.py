@@ -75,7 +75,7 @@ def authorized_feedback_of(  # noqa: PLR0913  # one a filter
     if client is not None:
         statement = statement.where(columns.client_address == client)
     if tag is not None:
-        statement = statement.where(columns.tag1.in_(_tags_named(connection, of_agent, tag)))
+        statement = statement.where(columns.tag1.in_(_tags_of_text(connection, of_agent, tag)))
     if clients is not None:
         statement = statement.where(columns.client_address.in_(clients))
     place = (columns.block_number, columns.log_index)
@@ -97,7 +97,7 @@ def authorized_feedback_by(
     return tuple(authorized_of_row(row) for row in rows)
 
 
-def _tags_named(connection: Connection, of_agent: ColumnElement[bool], tag: str) -> list[bytes]:
+def _tags_of_text(connection: Connection, of_agent: ColumnElement[bool], tag: str) -> list[bytes]:
     """Return the tags that a text names: several if it has U+FFFD, none if it has NUL or a lone surrogate."""
     try:
         raw = tag.encode()

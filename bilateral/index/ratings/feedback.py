@@ -198,8 +198,8 @@ def _page(  # noqa: PLR0913, PLR0917  # one a filter
     last = {}
     if cursor is not None:
         last = dict(zip(("last_block", "last_index"), decode_cursor(kind, cursor, int, int), strict=True))
-    shown = wanted.include_revoked, wanted.blind is not None
-    listed = _listed(statement, tuple(filters), shown, is_first=cursor is None)
+    displayed = wanted.include_revoked, wanted.blind is not None
+    listed = _listed(statement, tuple(filters), displayed, is_first=cursor is None)
     rows: list[tuple[Any, ...]] = []
     for parameter in parameters:
         rows += listed.all(connection, {**parameter, **filters, **last, "limit": limit + 1})

@@ -120,7 +120,7 @@ def neighbourhood(connection: Connection, key: AgentKey, *, limit: int = 100) ->
     limit = min(max(limit, 1), MAX_EDGES)
     received = _received(connection, key, limit)
     speaks_as = _agents_of(connection, key, {row.account for row in received[:limit]})
-    links, is_all = _given(connection, key, limit)
+    links, is_all = _links_by_agent(connection, key, limit)
     rated = ratings_of(connection, key, Direction.GIVEN, limit=limit)
     edges = [
         *(_edge(key, Direction.RECEIVED, row, speaks_as) for row in received[:limit]),
@@ -151,7 +151,7 @@ def _received(connection: Connection, key: AgentKey, limit: int) -> list[Row[*tu
     return list(connection.execute(statement))
 
 
-def _given(connection: Connection, key: AgentKey, limit: int) -> tuple[list[Row[*tuple[Any, ...]]], bool]:
+def _links_by_agent(connection: Connection, key: AgentKey, limit: int) -> tuple[list[Row[*tuple[Any, ...]]], bool]:
     """Return the counterparts of others that are the agent's owner or wallet, and False if there may be more.
 
     Of each account the last `MAX_COUNTERPARTS` entries of each kind of feedback are looked at. They name agents and
@@ -175,18 +175,20 @@ def _given(connection: Connection, key: AgentKey, limit: int) -> tuple[list[Row[
         counts = sorted((row[4] for row in rows), reverse=True)
         if len(counts) > limit and counts[limit] >= ranked[start][1]:
             break
-        wanted = [(key.chain_id, *agent) for agent, _ in ranked[start : start + _KEYS_AT_ONCE]]
-        rows += connection.execute(_of_keys(wanted, key.chain_id))
+        requested = [(key.chain_id, *agent) for agent, _ in ranked[start : start + _KEYS_AT_ONCE]]
+        rows += connection.execute(_of_keys(requested, key.chain_id))
     return sorted(rows, key=lambda row: (-row[4], row.agent_id, row.tag, row.account)), is_all
 
 
 def _of_keys(keys: Sequence[tuple[Any, ...]], chain_id: int) -> Select[Any]:
     """Return the query for the counterparts with some keys, the columns of `_KEY`, on a chain."""
     columns = rating_tables.counterpart.c
-    wanted = values(*(column(name, columns[name].type) for name in _KEY), name="wanted").data(list(keys)).cte()
+    requested = values(*(column(name, columns[name].type) for name in _KEY), name="wanted").data(list(keys)).cte()
     return (
         select(columns.agent_id, columns.side, columns.account, columns.tag, columns.count, columns.share_sum)
-        .select_from(wanted.join(rating_tables.counterpart, and_(*(columns[name] == wanted.c[name] for name in _KEY))))
+        .select_from(
+            requested.join(rating_tables.counterpart, and_(*(columns[name] == requested.c[name] for name in _KEY)))
+        )
         # PostgreSQL reads one partition by this. SQLite must look each row up by its whole key.
         .where(unindexed(columns.chain_id) == chain_id, columns.side == _SERVER)
     )

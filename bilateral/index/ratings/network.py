@@ -154,8 +154,8 @@ def _largest(sums: dict[tuple[str, str, str], list[int]]) -> tuple[Link, ...]:
     for (source, target, _), (count, _, _) in sums.items():
         ratings[source] += count
         ratings[target] += count
-    kept = set(sorted(sorted(ratings), key=ratings.__getitem__, reverse=True)[:MAX_NODES])
-    ends = sorted(pair for pair in sums if pair[0] in kept and pair[1] in kept)
+    retained = set(sorted(sorted(ratings), key=ratings.__getitem__, reverse=True)[:MAX_NODES])
+    ends = sorted(pair for pair in sums if pair[0] in retained and pair[1] in retained)
     ends.sort(key=lambda pair: -sums[pair][0])
     links = []
     for end in ends:

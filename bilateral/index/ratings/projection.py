@@ -157,9 +157,9 @@ class SummaryTables:
             return
         places = [(self._chain_id, row[_BLOCK], row[_BLOCK + 1] + 1) for row in revoked]
         stored = self._rows.select(_OPENED, ("chain_id", "block_number", "log_index"), places)
-        known = {row[_BLOCK : _BLOCK + 2]: _pick_opened(row) for row in stored} | opened
+        existing = {row[_BLOCK : _BLOCK + 2]: _pick_opened(row) for row in stored} | opened
         for row in revoked:
-            self._add_feedback(row, sign, is_blind=_opens_feedback(known, row))
+            self._add_feedback(row, sign, is_blind=_opens_feedback(existing, row))
 
     def _add(self, subject: Subject, account: str, value: int, decimals: int, sign: int) -> None:
         """Add an entry (sign 1), or remove it (-1)."""
@@ -181,11 +181,11 @@ class SummaryTables:
         if not keys:
             return []
         first = min(rows[0][_BLOCK] for rows in of_batch.values() if rows)
-        wanted = [(self._chain_id, *key) for key in keys]
+        requested = [(self._chain_id, *key) for key in keys]
         history: list[tuple[Row, Table, Row]] = []
         for table, pick in _pick_feedback.items():
             # The tables may hold the events of the batch too, and later ones.
-            stored = self._rows.select(table, ("chain_id", *_FEEDBACK_KEY), wanted)
+            stored = self._rows.select(table, ("chain_id", *_FEEDBACK_KEY), requested)
             relevant = [row for row in stored if row[_BLOCK] < first]
             relevant += [row for row in of_batch[table] if pick(row) in keys]
             history += [(row[_BLOCK : _BLOCK + 2], table, row) for row in relevant]
@@ -194,9 +194,9 @@ class SummaryTables:
         for place, table, row in sorted(history, key=itemgetter(0)):
             key = _pick_feedback[table](row)
             if table is _REVOKED:
-                former = newest.pop(key, None)
-                if former is not None and place[0] >= first:
-                    removed.append(former)
+                previous = newest.pop(key, None)
+                if previous is not None and place[0] >= first:
+                    removed.append(previous)
             elif _pick_entry(row)[-1] <= DECIMALS:
                 newest[key] = row
         return removed
@@ -229,8 +229,8 @@ class SummaryTables:
             _, _, _, _, _, count, number, value_sum, share_sum = former_summaries.get(key, (*key, 0, 0, 0, 0))[:9]
             for account, (added, added_shares, added_units) in change.counterparts.items():
                 account_key = (*key, account)
-                known = former_counterparts.get(account_key)
-                before, shares, units = _NOTHING if known is None else known[6:]
+                existing = former_counterparts.get(account_key)
+                before, shares, units = _NOTHING if existing is None else existing[6:]
                 after, new_shares = before + added, shares + added_shares
                 if before:
                     share_sum -= shares // before
@@ -240,7 +240,7 @@ class SummaryTables:
                     number += 1
                 if added or added_shares or added_units:
                     row = (*account_key, after, new_shares, units + added_units) if after else None
-                    counterparts.add(account_key, known, row)
+                    counterparts.add(account_key, existing, row)
             count += change.count
             value_sum += change.value_sum
             values = (*key, *_values(count, number, value_sum, share_sum, subject[3])) if count else None

@@ -40,10 +40,10 @@ class Answer:
 def _newest_answer(*names: str) -> Prepared:
     """Return the statement for the newest answer to one feedback. An index has its order."""
     columns = schema.EVENT_TABLES[ResponseAppended].c
-    known = ("chain_id", "registry", "agent_id", "client_address", "feedback_index", *names)
+    existing = ("chain_id", "registry", "agent_id", "client_address", "feedback_index", *names)
     query = select(
         columns.responder, columns.response_uri, columns.block_time, columns.block_number, columns.log_index
-    ).where(*(columns[name] == bindparam(name, type_=columns[name].type) for name in known))
+    ).where(*(columns[name] == bindparam(name, type_=columns[name].type) for name in existing))
     return Prepared(query.order_by(columns.block_number.desc(), columns.log_index.desc()).limit(1))
 
 
@@ -116,9 +116,12 @@ def latest_ratings(
     ratings = _newest(
         limit, chain_id, _RATED, _RATED.client_id, _RATED.server_id, null(), _RATED.rating, literal(0)
     ).add_columns(literal(""))
-    wanted = {"server": feedback, "client": ratings}
+    requested = {"server": feedback, "client": ratings}
     parts = [
-        (rated, *row) for rated, query in wanted.items() if side in (None, rated) for row in connection.execute(query)
+        (rated, *row)
+        for rated, query in requested.items()
+        if side in (None, rated)
+        for row in connection.execute(query)
     ]
     parts.sort(key=lambda row: row[1:3], reverse=True)
     return tuple(_rating(chain_id, row) for row in parts[:limit])

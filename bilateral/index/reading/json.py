@@ -49,14 +49,14 @@ def has_all(
         conditions: The conditions of the rows. Other tables that they name are of the statement around it.
         folded: True if upper and lower case are the same.
     """
-    wanted = sorted({entry.lower() for entry in entries} if folded else set(entries))
+    requested = sorted({entry.lower() for entry in entries} if folded else set(entries))
     if folded:
-        value = lower(value, "".join(wanted))
-    if len(wanted) == 1:
-        return exists().where(*conditions, value == wanted[0]).select_from(rows).correlate_except(rows)
+        value = lower(value, "".join(requested))
+    if len(requested) == 1:
+        return exists().where(*conditions, value == requested[0]).select_from(rows).correlate_except(rows)
     # One query counts all entries: an engine would plan a query for each of them.
-    count = select(func.count(distinct(value))).where(*conditions, value.in_(wanted)).select_from(rows)
-    return count.correlate_except(rows).scalar_subquery() == len(wanted)
+    count = select(func.count(distinct(value))).where(*conditions, value.in_(requested)).select_from(rows)
+    return count.correlate_except(rows).scalar_subquery() == len(requested)
 
 
 Member = tuple[str, "ColumnElement[Any]"]

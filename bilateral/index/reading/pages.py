@@ -66,8 +66,8 @@ def encode_cursor(kind: str, *key: str | float | bytes) -> str:
     Args:
         kind: The list's name and filters: a cursor is valid for the same ones only.
     """
-    shown = [part.hex() if isinstance(part, bytes) else part for part in key]
-    text = json.dumps([kind, *shown], separators=(",", ":"), ensure_ascii=False)
+    displayed = [part.hex() if isinstance(part, bytes) else part for part in key]
+    text = json.dumps([kind, *displayed], separators=(",", ":"), ensure_ascii=False)
     return urlsafe_b64encode(text.encode()).decode().rstrip("=")
 
 
@@ -112,8 +112,8 @@ def page_of(rows: Sequence[R], limit: int, convert: Callable[[R], T], cursor_of:
     Args:
         limit: The largest number of entries.
     """
-    shown = rows[:limit]
-    return Page(tuple(convert(row) for row in shown), cursor_of(shown[-1]) if len(rows) > limit else None)
+    displayed = rows[:limit]
+    return Page(tuple(convert(row) for row in displayed), cursor_of(displayed[-1]) if len(rows) > limit else None)
 
 
 def newest_page(  # noqa: PLR0913  # one a part of the list

@@ -189,8 +189,8 @@ class Compiled:
     def _processors(self, dialect: Dialect, description: Sequence[Any]) -> list[tuple[int, Convert]]:
         """Return what converts the values of columns, by their places. The driver tells the types of the server."""
         conversions: list[tuple[int, Convert]] = []
-        for place, (kind, told) in enumerate(zip(self._types, description, strict=True)):
-            convert = kind.dialect_impl(dialect).result_processor(dialect, told[1])
+        for place, (kind, reported) in enumerate(zip(self._types, description, strict=True)):
+            convert = kind.dialect_impl(dialect).result_processor(dialect, reported[1])
             if convert is not None:
                 conversions.append((place, convert))
         return conversions

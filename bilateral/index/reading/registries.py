@@ -92,8 +92,8 @@ class Registries:
         """The chains with an identity registry."""
         return [
             chain
-            for chain, known in self.by_chain.items()
-            if any(registry.kind == Registry.IDENTITY for registry in known)
+            for chain, existing in self.by_chain.items()
+            if any(registry.kind == Registry.IDENTITY for registry in existing)
         ]
 
     def identity_of(self, chain_id: int) -> str:
@@ -202,4 +202,4 @@ def numbers_by_chain(ids: Iterable[str | None]) -> dict[int, list[int]]:
         if agent is not None:
             chain_id, _, number = agent.partition(":")
             numbers[int(chain_id)].add(int(number))
-    return {chain_id: sorted(wanted) for chain_id, wanted in numbers.items()}
+    return {chain_id: sorted(requested) for chain_id, requested in numbers.items()}

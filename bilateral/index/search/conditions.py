@@ -203,9 +203,9 @@ def _on_agent(search: AgentSearch) -> Iterator[sa.ColumnElement[bool]]:
 def _on_file(search: AgentSearch) -> Iterator[sa.ColumnElement[bool]]:
     """Yield the conditions on the agent's registration file, without its words."""
     content, read = files.file.c.content_hash, files.registration_file.c
-    for wanted, column in ((search.active, read.active), (search.x402, read.x402_support)):
-        if wanted is not None:
-            yield column.is_(wanted)
+    for requested, column in ((search.active, read.active), (search.x402, read.x402_support)):
+        if requested is not None:
+            yield column.is_(requested)
     capability, service = files.registration_capability.c, files.registration_service.c
     offered = [sa.and_(capability.kind == kind.value, capability.value == value) for kind, value in search.capabilities]
     yield from _all_of(

@@ -132,9 +132,9 @@ def _rows(
 ) -> list[Row[Any]]:
     """Return the rows of a statement that are about some agents: lists of keys also fit a few others."""
     listed = {name: sorted(set(column)) for name, column in zip(_KEY, zip(*agents, strict=True), strict=True)}
-    wanted = set(agents)
+    requested = set(agents)
     rows = connection.execute(statement, listed | values)
-    return [row for row in rows if (row[0], row[1], int(row[2])) in wanted]
+    return [row for row in rows if (row[0], row[1], int(row[2])) in requested]
 
 
 def _files(connection: Connection, agents: Sequence[AgentPlace]) -> tuple[Counter[bytes], int]:

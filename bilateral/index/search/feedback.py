@@ -48,18 +48,18 @@ def feedback_behind(  # noqa: PLR0913  # one a filter
         limit: The largest number of entries.
     """
     columns = VIEW.c
-    wanted = key.in_registries(columns)
+    conditions = key.in_registries(columns)
     if tag is not None:
-        wanted.append(columns.tag1 == tag)
+        conditions.append(columns.tag1 == tag)
     if clients is not None:
-        wanted.append(columns.client_address.in_(clients))
+        conditions.append(columns.client_address.in_(clients))
     if payment is not None:
-        wanted.append(_claims(key, payment))
+        conditions.append(_claims(key, payment))
     if blind is not None:
-        wanted.append(columns.is_blind.is_(True))
+        conditions.append(columns.is_blind.is_(True))
     kind = f"feedback behind a figure of {key.global_id}"
     place = (columns.block_number, columns.log_index)
-    statement = SELECTION.where(*wanted)
+    statement = SELECTION.where(*conditions)
     return newest_page(connection, statement, place, feedback_of_row, kind=kind, limit=limit, cursor=cursor)
 
 
@@ -80,12 +80,12 @@ def speakers(connection: Connection, key: AgentKey) -> tuple[str, ...]:
 def _claims(key: AgentKey, payment: Payment) -> ColumnElement[bool]:
     """Return the condition that the file of a feedback claims a payment, or names its payer and payee."""
     claim: Any = payment_claim.c
-    wanted = [claim[name] == VIEW.c[name] for name in _CLAIM_PLACE]
+    conditions = [claim[name] == VIEW.c[name] for name in _CLAIM_PLACE]
     if payment is Payment.MATCHING:
         columns = agent.c
         is_payee = exists().where(*key.of(columns), or_(columns.owner == claim.payee, columns.wallet == claim.payee))
-        wanted += [claim.is_bound, claim.payer == claim.account, is_payee.correlate(payment_claim)]
-    return exists().where(*wanted).correlate(VIEW)
+        conditions += [claim.is_bound, claim.payer == claim.account, is_payee.correlate(payment_claim)]
+    return exists().where(*conditions).correlate(VIEW)
 
 
 _RESPONSE: Final = schema.EVENT_TABLES[ResponseAppended]
@@ -208,9 +208,9 @@ def _conditions(search: FeedbackSearch, dialect: Dialect) -> list[ColumnElement[
         conditions += [tuple_(columns.block_number, columns.log_index).in_(places), columns.is_blind.is_(True)]
     answered = exists().where(*(_RESPONSE.c[name] == columns[name] for name in _NAMES_FEEDBACK))
     paid = exists().where(*(payment_claim.c[name] == columns[name] for name in _PLACE))
-    for wanted, condition in ((search.is_answered, answered), (search.has_payment, paid)):
-        if wanted is not None:
-            conditions.append(condition if wanted else ~condition)
+    for requested, condition in ((search.is_answered, answered), (search.has_payment, paid)):
+        if requested is not None:
+            conditions.append(condition if requested else ~condition)
     return conditions
 
 

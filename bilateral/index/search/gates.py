@@ -248,7 +248,7 @@ def _of_summaries(gate: Gate, conditions: Sequence[sa.ColumnElement[bool]]) -> s
     """Return the ratings by all, which are summed up already."""
     columns = summary.c
     return (
-        sa.select(*named(summary), columns["count"], columns.counterparts, columns.mean, columns.lower_bound)
+        sa.select(*rating_columns(summary), columns["count"], columns.counterparts, columns.mean, columns.lower_bound)
         .where(*_of_gate(summary, gate), columns.side == gate.summed_side, *conditions)
         .where(*limits_of(gate, columns["count"], columns.counterparts, columns.mean, unindexed(columns.lower_bound)))
     )
@@ -263,7 +263,7 @@ def _of_counterparts(gate: Gate, conditions: Sequence[sa.ColumnElement[bool]]) -
     bound = lower_bound(share, sa.cast(clients, _REAL), columns.tag)
     return (
         sa.select(
-            *named(counterpart),
+            *rating_columns(counterpart),
             count.label("count"),
             clients.label("counterparts"),
             mean.label("mean"),
@@ -271,7 +271,7 @@ def _of_counterparts(gate: Gate, conditions: Sequence[sa.ColumnElement[bool]]) -
         )
         .where(*_of_gate(counterpart, gate), columns.side == gate.summed_side, columns.account.in_(_accounts(gate)))
         .where(*conditions)
-        .group_by(*named(counterpart))
+        .group_by(*rating_columns(counterpart))
         .having(sa.and_(True, *limits_of(gate, count, clients, mean, bound)))  # a gate may have no limits
     )
 
@@ -288,11 +288,11 @@ def _are_rated_by_reviewers(gate: Gate, chains: Sequence[int]) -> list[sa.Column
         columns = EVENT_TABLES[event].c
         names = ("chain_id", "registry", subject, rater)
         events = by_rater(EVENT_TABLES[event].name, *(sa.column(name, columns[name].type) for name in names)).c
-        wanted = [events.chain_id.in_(chains), events[rater].in_(raters)]
+        conditions = [events.chain_id.in_(chains), events[rater].in_(raters)]
         if gate.side is not Side.SERVER:  # their index has the registry before the rater
-            wanted.append(events.registry.in_(sa.select(registry.c.address).where(registry.c.chain_id.in_(chains))))
+            conditions.append(events.registry.in_(sa.select(registry.c.address).where(registry.c.chain_id.in_(chains))))
         queries.append(
-            sa.select(events.chain_id, events.registry, events[subject].label("agent_id")).where(*wanted).distinct()
+            sa.select(events.chain_id, events.registry, events[subject].label("agent_id")).where(*conditions).distinct()
         )
     rated = sa.union(*queries).subquery()
     return [counterpart.c[name] == rated.c[name] for name in ("chain_id", "registry", "agent_id")]
@@ -326,13 +326,13 @@ def _of_claims(gate: Gate, conditions: Sequence[sa.ColumnElement[bool]]) -> sa.S
         wanted += [columns.is_bound, columns.payer == columns.account, is_payee.correlate(payment_claim, registry)]
     by_client = (
         sa.select(
-            *named(payment_claim),
+            *rating_columns(payment_claim),
             sa.func.count().label("entries"),
             (sa.func.sum(columns.share) // sa.func.count()).label("share"),
             sa.func.sum(sa.cast(columns.units, _REAL)).label("units"),  # as integers they could exceed 64 bits
         )
         .where(*wanted)
-        .group_by(*named(payment_claim), columns.account)
+        .group_by(*rating_columns(payment_claim), columns.account)
         .subquery()
     )
     key = [by_client.c[name] for name in _RATINGS]
@@ -348,7 +348,7 @@ def _of_claims(gate: Gate, conditions: Sequence[sa.ColumnElement[bool]]) -> sa.S
     )
 
 
-def named(from_table: sa.Table) -> list[sa.ColumnElement[Any]]:
+def rating_columns(from_table: sa.Table) -> list[sa.ColumnElement[Any]]:
     """Return the columns of `_RATINGS`."""
     columns = from_table.c
     return [columns.chain_id, registry.c.identity_registry, columns.agent_id, columns.registry, columns.tag]

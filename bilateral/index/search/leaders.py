@@ -118,10 +118,10 @@ def leaderboard(  # noqa: PLR0913  # one a filter
         raise InvalidArgumentError(f"validators have no standing: use board=lower_bound, not {order}")
     kind = f"leaders {order} {sorted(chains)} {side} {stored}"[:300]
     place = None if cursor is None else decode_cursor(kind, cursor, float, int, str, Wide)
-    wanted = analysed_chains(connection, chains or tuple(connection.execute(select(chain.c.chain_id)).scalars()))
+    requested = analysed_chains(connection, chains or tuple(connection.execute(select(chain.c.chain_id)).scalars()))
     # Each chain has an index of its own in order of the bound, so its best are found without sorting all.
     parts = []
-    for chain_id in wanted:
+    for chain_id in requested:
         walks_ranks = order is Board.STANDING and _is_common(connection, chain_id, side, stored)
         parts.append(_best_of_chain(chain_id, stored, side, order, place, limit + 1, walks_ranks=walks_ranks))
     rows = sorted((row for part in parts for row in connection.execute(part)), key=_order)[: limit + 1]
@@ -210,8 +210,8 @@ def _names(connection: Connection, rows: Sequence[Row[Any]]) -> dict[tuple[Any, 
     query = select(*key, agent.c.owner, func.substr(files.registration_file.c.name, 1, 200)).select_from(WITH_FILES)
     # Lists of keys also fit a few other agents; SQLite finds the rows by them.
     lists = zip(key, zip(*(tuple(row)[:3] for row in rows), strict=True), strict=True)
-    shown = connection.execute(query.where(*(column.in_(sorted(set(values))) for column, values in lists)))
-    return {(row[0], row[1], row[2]): (row[3], row[4]) for row in shown}
+    displayed = connection.execute(query.where(*(column.in_(sorted(set(values))) for column, values in lists)))
+    return {(row[0], row[1], row[2]): (row[3], row[4]) for row in displayed}
 
 
 def _leader(row: Row[Any], owner: str, name: str | None) -> Leader:

@@ -57,7 +57,7 @@ class Matcher(ABC):
         terms = []
         for word in words:
             term = Term((word,), len(word) >= _SHORTEST_BEGINNING)
-            if not self._is_known(term):
+            if not self._has_files(term):
                 similar = _similar_words(self._connection, word)
                 if not similar:
                     return None
@@ -66,7 +66,7 @@ class Matcher(ABC):
         return terms
 
     @abstractmethod
-    def _is_known(self, term: Term) -> bool:
+    def _has_files(self, term: Term) -> bool:
         """Check that a file has a term."""
 
     @abstractmethod
@@ -120,7 +120,7 @@ class Matcher(ABC):
 class _SqliteMatcher(Matcher):
     """Makes the conditions for FTS5."""
 
-    def _is_known(self, term: Term) -> bool:
+    def _has_files(self, term: Term) -> bool:
         return self._connection.execute(self.documents([term]).limit(1)).first() is not None
 
     def documents(self, terms: Sequence[Term], named: Sequence[Sequence[Term]] = ()) -> sa.Select[int]:
@@ -158,7 +158,7 @@ class _PostgresMatcher(Matcher):
         super().__init__(connection)
         self._known: dict[tuple[str, str], int] = {}
 
-    def _is_known(self, term: Term) -> bool:
+    def _has_files(self, term: Term) -> bool:
         return _KNOWN.first(self._connection, {"words": _expression([[term]])}) is not None
 
     def documents(self, terms: Sequence[Term], named: Sequence[Sequence[Term]] = ()) -> sa.Select[int]:

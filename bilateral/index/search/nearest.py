@@ -105,10 +105,10 @@ class _State:
 
     def without(self, gone: set[int]) -> _State:
         """Return a copy without some vectors."""
-        kept = np.flatnonzero(~np.isin(self.ids[: self.count], sorted(gone)))
-        ids = self.ids[kept]
+        retained = np.flatnonzero(~np.isin(self.ids[: self.count], sorted(gone)))
+        ids = self.ids[retained]
         rows = {number: row for row, number in enumerate(ids.tolist())}
-        return _State(len(kept), self.vectors[kept], self.lengths[kept], ids, rows)
+        return _State(len(retained), self.vectors[retained], self.lengths[retained], ids, rows)
 
 
 class Meanings:
@@ -148,17 +148,17 @@ class Meanings:
     def _refresh(self, connection: Connection) -> None:
         """Load the vectors that the database has by now, and forget now and then those that are gone."""
         number, is_recount = registration_vector.c.vector_id, time.monotonic() - self._recounted > _RECOUNT_SECONDS
-        known = select(number).where(number > (-1 if is_recount else self._last - _OVERLAP)).order_by(number)
-        present = connection.execute(known).scalars().all()
+        existing = select(number).where(number > (-1 if is_recount else self._last - _OVERLAP)).order_by(number)
+        present = connection.execute(existing).scalars().all()
         new = [vector_id for vector_id in present if vector_id not in self._state.rows]
         for at in range(0, len(new), _LOADED):
             self._load(connection, new[at], new[min(at + _LOADED, len(new)) - 1])
         if is_recount:
             # Another thread may have loaded a later number, which the transaction of this one does not see.
             end = present[-1] if present else self._last
-            gone = {vector_id for vector_id in self._state.rows.keys() - {*present} if vector_id <= end}
-            if gone:
-                self._state = self._state.without(gone)
+            removed = {vector_id for vector_id in self._state.rows.keys() - {*present} if vector_id <= end}
+            if removed:
+                self._state = self._state.without(removed)
             self._recounted = time.monotonic()
         self._last = max(self._last, *present[-1:], 0)
 

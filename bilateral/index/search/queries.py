@@ -26,7 +26,7 @@ from bilateral.index.reading.values import Wide as WideValue
 from bilateral.index.search.conditions import KEY, WITH_FILES
 from bilateral.index.search.facets import LOOKED_AT, Facets, count_facets
 from bilateral.index.search.filters import AgentSearch, Gate, Order
-from bilateral.index.search.gates import is_of_summaries, limited, named, ratings, source
+from bilateral.index.search.gates import is_of_summaries, limited, rating_columns, ratings, source
 from bilateral.index.search.meaning import has_model
 from bilateral.index.search.plans import plan_of
 from bilateral.index.search.statements import rows_of
@@ -54,7 +54,7 @@ class MatchedRating:
     lower_bound: float | None
 
 
-def passed(
+def matched_ratings(
     connection: Connection, gate: Gate, order: Order, wanted: Sequence[tuple[int, str, int]]
 ) -> dict[tuple[int, str, int], MatchedRating]:
     """Return the best ratings of some agents for a gate.
@@ -81,8 +81,8 @@ def passed(
         rating = MatchedRating(
             address, tag, int(count), int(counterparts), float(mean), None if bound is None else float(bound)
         )
-        former = best_of.get((chain_id, identity, agent_id))
-        if former is None or _merit(rating, order) > _merit(former, order):
+        previous = best_of.get((chain_id, identity, agent_id))
+        if previous is None or _merit(rating, order) > _merit(previous, order):
             best_of[chain_id, identity, agent_id] = rating
     return best_of
 
@@ -97,12 +97,12 @@ def _merit(rating: MatchedRating, order: Order) -> tuple[Any, ...]:
 @lru_cache
 def _addresses(chains: int, identities: int) -> Prepared:
     """Return the statement for the registries of ratings that belong to some identity registries."""
-    known = registry.c
+    existing = registry.c
     asked = (
-        one_of("chain_id", known.chain_id, chains),
-        one_of("identity_registry", known.identity_registry, identities),
+        one_of("chain_id", existing.chain_id, chains),
+        one_of("identity_registry", existing.identity_registry, identities),
     )
-    return Prepared(select(known.address).where(*asked).distinct())
+    return Prepared(select(existing.address).where(*asked).distinct())
 
 
 @lru_cache
@@ -112,7 +112,9 @@ def _summaries(chains: int, registries: int, agents: int) -> Prepared:
     sizes = {"chain_id": chains, "registry": registries, "agent_id": agents}
     conditions = (columns[name] == bindparam(name, type_=columns[name].type) for name in ("side", "tag"))
     return Prepared(
-        select(*named(summary), columns["count"], columns.counterparts, columns.mean, columns.lower_bound).where(
+        select(
+            *rating_columns(summary), columns["count"], columns.counterparts, columns.mean, columns.lower_bound
+        ).where(
             registry.c.chain_id == columns.chain_id,
             registry.c.address == columns.registry,
             *conditions,
@@ -274,21 +276,21 @@ def search_with_facets(
     if plan is None:
         return pages.Page((), None), none
     rows: list[Row[Any]] = []
-    wanted = max(limit, sample) + 1
+    requested = max(limit, sample) + 1
     for step in steps(plan, place):
-        rows += rows_of(plan, step, wanted - len(rows))
-        if len(rows) >= wanted:
+        rows += rows_of(plan, step, requested - len(rows))
+        if len(rows) >= requested:
             break
-    shown = rows[:limit]
-    details = _details(connection, plan.search, shown)
-    agents = tuple(_found(row, *detail) for row, detail in zip(shown, details, strict=True))
+    displayed = rows[:limit]
+    details = _details(connection, plan.search, displayed)
+    agents = tuple(_found(row, *detail) for row, detail in zip(displayed, details, strict=True))
     facets = none
     if sample:
         counted = [(row.chain_id, row.identity_registry, int(row.agent_id)) for row in rows[:sample]]
         facets = count_facets(connection, counted, plan.search.rated_side.value, has_more=len(rows) > sample)
     if len(rows) <= limit:
         return pages.Page(agents, None), facets
-    last = shown[-1]
+    last = displayed[-1]
     key = (float(last.first_rank), float(last.second_rank), last.chain_id, last.identity_registry, last.agent_id)
     return pages.Page(agents, pages.encode_cursor(kind, *key)), facets
 
@@ -297,20 +299,20 @@ def _details(connection: Connection, search: AgentSearch, rows: Sequence[Row[Any
     """Return for each agent of a page what the search shows of it, its ratings for the first gate, and its standing."""
     if not rows:
         return []
-    wanted = [(row.chain_id, row.identity_registry, int(row.agent_id)) for row in rows]
-    values, sizes = listed(KEY, zip(*wanted, strict=True))
-    by_key = {tuple(row[:3]): row for row in _shown(*sizes).records(connection, values)}
-    ratings = passed(connection, search.gates[0], search.ranking, wanted) if search.gates else {}
+    requested = [(row.chain_id, row.identity_registry, int(row.agent_id)) for row in rows]
+    values, sizes = listed(KEY, zip(*requested, strict=True))
+    by_key = {tuple(row[:3]): row for row in _details_of(*sizes).records(connection, values)}
+    ratings = matched_ratings(connection, search.gates[0], search.ranking, requested) if search.gates else {}
     side = search.gates[0].side.value if search.gates else "server"
-    standings = statuses(connection, wanted, side)
-    return [(by_key[key], ratings.get(key), *standings.get(key, ())) for key in wanted]
+    standings = statuses(connection, requested, side)
+    return [(by_key[key], ratings.get(key), *standings.get(key, ())) for key in requested]
 
 
 @lru_cache
-def _shown(*sizes: int) -> Prepared:
+def _details_of(*sizes: int) -> Prepared:
     """Return the statement for what a search shows of agents, whose chains, registries and ids are lists."""
     read = files.registration_file
-    shown = select(
+    displayed = select(
         *(agent.c[name] for name in (*KEY, "owner", "wallet", "registered_at", "updated_at")),
         read.c.name,
         func.substr(read.c.description, 1, _SHOWN).label("description"),
@@ -318,7 +320,7 @@ def _shown(*sizes: int) -> Prepared:
         read.c.x402_support,
     )
     asked = (one_of(name, agent.c[name], size) for name, size in zip(KEY, sizes, strict=True))
-    return Prepared(shown.select_from(WITH_FILES).where(*asked))
+    return Prepared(displayed.select_from(WITH_FILES).where(*asked))
 
 
 def _found(row: Row[Any], shown: Row[Any], rating: MatchedRating | None, *standing: Any) -> FoundAgent:

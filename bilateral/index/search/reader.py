@@ -39,19 +39,19 @@ class SearchReader(Reader):
         return {registration_words: [row], registration_vector: [vector]}
 
     def stored(self, connection: Connection, rows: ReadRows) -> None:
-        _learn_words(connection, (word for row in rows.get(registration_words, ()) for word in row["name_words"]))
+        _store_words(connection, (word for row in rows.get(registration_words, ()) for word in row["name_words"]))
 
     def catch_up(self, engine: Engine, stop: threading.Event) -> int:
         return fill_vectors(engine, stop)
 
 
-def _learn_words(connection: Connection, words: Iterable[str]) -> None:
+def _store_words(connection: Connection, words: Iterable[str]) -> None:
     """Store words that are not stored yet."""
-    wanted = sorted({word for word in words if len(word) in LEARNT_LENGTHS})
-    if not wanted:
+    requested = sorted({word for word in words if len(word) in LEARNT_LENGTHS})
+    if not requested:
         return
-    known = set(connection.execute(select(known_word.c.word).where(known_word.c.word.in_(wanted))).scalars())
-    parts = {word: trigrams(word) for word in wanted if word not in known}
+    existing = set(connection.execute(select(known_word.c.word).where(known_word.c.word.in_(requested))).scalars())
+    parts = {word: trigrams(word) for word in requested if word not in existing}
     trigram_rows = [{"word": word, "trigram": trigram} for word, of_word in parts.items() for trigram in of_word]
     for table, rows in (
         (known_word, [{"word": word, "trigrams": len(of_word)} for word, of_word in parts.items()]),
@@ -93,15 +93,15 @@ def _fill(connection: Connection) -> int:
     # The lock makes the deletion of a content wait. It is taken in the order of `store_content`.
     content = files.file_content.c.content_hash
     locked = select(content).where(content.in_(sorted(rows))).order_by(content).with_for_update()
-    kept = [bytes(content_hash) for content_hash in connection.execute(locked).scalars()]
+    retained = [bytes(content_hash) for content_hash in connection.execute(locked).scalars()]
     capability, named = files.registration_capability.c, defaultdict(list)
-    listed = select(capability.content_hash, capability.value).where(capability.content_hash.in_(kept))
+    listed = select(capability.content_hash, capability.value).where(capability.content_hash.in_(retained))
     for content_hash, value in connection.execute(listed.order_by(capability.content_hash, capability.position)):
         named[bytes(content_hash)].append(value)
-    connection.execute(delete(registration_vector).where(vector.content_hash.in_(kept), vector.model != MODEL))
+    connection.execute(delete(registration_vector).where(vector.content_hash.in_(retained), vector.model != MODEL))
     insert_new(
         connection,
         registration_vector,
-        [vector_row(key, rows[key].name, rows[key].description, named[key], rows[key].words) for key in kept],
+        [vector_row(key, rows[key].name, rows[key].description, named[key], rows[key].words) for key in retained],
     )
     return len(rows)

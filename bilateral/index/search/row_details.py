@@ -82,9 +82,9 @@ def row_details(
         return {}
     contents, descriptions = _files(connection, agents)
     services = _listed(connection, files.registration_service, ("name",), contents.values())
-    wanted = tuple(words_of([text]))
+    requested = tuple(words_of([text]))
     capabilities = (
-        _listed(connection, files.registration_capability, ("kind", "value"), contents.values()) if wanted else {}
+        _listed(connection, files.registration_capability, ("kind", "value"), contents.values()) if requested else {}
     )
     ratings = _ratings(connection, registries, agents, side)
     details = {}
@@ -96,7 +96,7 @@ def row_details(
             ratings.get(agent.id),
             tuple(dict.fromkeys(names))[:_SERVICES],
             _last_paid(connection, agent) if agent.x402_support else None,
-            _snippet(wanted, descriptions.get(agent.id), entries),
+            _snippet(requested, descriptions.get(agent.id), entries),
         )
     return details
 
@@ -104,8 +104,8 @@ def row_details(
 def _files(connection: Connection, agents: Sequence[FoundAgent]) -> tuple[dict[str, bytes], dict[str, str]]:
     """Return the hash of each agent's file, and its description."""
     current, file, read = agent_file.c, files.file, files.registration_file
-    known = {(agent.chain_id, agent.identity_registry, int(agent.agent_id)): agent.id for agent in agents}
-    chains, identities, ids = (sorted(set(column)) for column in zip(*known, strict=True))
+    existing = {(agent.chain_id, agent.identity_registry, int(agent.agent_id)): agent.id for agent in agents}
+    chains, identities, ids = (sorted(set(column)) for column in zip(*existing, strict=True))
     query = select(
         *(current.chain_id, current.identity_registry, current.agent_id, file.c.content_hash),
         func.substr(read.c.description, 1, _READ),
@@ -115,7 +115,7 @@ def _files(connection: Connection, agents: Sequence[FoundAgent]) -> tuple[dict[s
     )
     contents, descriptions = {}, {}
     for chain_id, identity, agent_id, content, description in connection.execute(query):
-        if id_ := known.get((chain_id, identity, int(agent_id))):
+        if id_ := existing.get((chain_id, identity, int(agent_id))):
             contents[id_], descriptions[id_] = bytes(content), description or ""
     return contents, descriptions
 

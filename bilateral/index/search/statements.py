@@ -184,7 +184,7 @@ def _sorted(
     if place is not None:
         first, second, *last = place
         first_rank, second_rank = (sa.literal(rank, _REAL) for rank in (first, second))
-        behind = _is_behind(key, last)
+        behind = _comes_after(key, last)
         tied = sa.or_(inner.c.second_rank < second_rank, sa.and_(inner.c.second_rank == second_rank, behind))
         query = query.where(sa.or_(inner.c.first_rank < first_rank, sa.and_(inner.c.first_rank == first_rank, tied)))
     return query
@@ -202,7 +202,7 @@ def _down_agents(plan: Plan, part: Part) -> sa.Select[Any]:
     # This is true of the first page too: it lets SQLite begin with the index, at its place.
     where = [*part.where, *([time <= last] if relevance is None else [])]
     if place is not None:
-        behind = _is_behind([agent.c[name] for name in KEY], place[2:])
+        behind = _comes_after([agent.c[name] for name in KEY], place[2:])
         where.append(behind if relevance is not None else sa.or_(time < last, behind))
     query = statement.select(first, zero, [*where, *statement.without_standing()])
     order = [time.desc()] if relevance is None else []
@@ -232,11 +232,11 @@ def _down_bounds(plan: Plan, part: Part) -> sa.Select[Any]:
         (bound, fixed) if part.relevance is None else (fixed, sa.literal(0.0, _REAL) if is_by_key else bound)
     )
     if part.place is not None and is_by_key:
-        where.append(_is_behind([agent.c[name] for name in KEY], part.place[2:]))
+        where.append(_comes_after([agent.c[name] for name in KEY], part.place[2:]))
     elif part.place is not None:
         *ranks, chain, identity, agent_id = part.place
         limit = sa.literal(ranks[part.relevance is not None], _REAL)
-        behind = _is_behind([agent.c[name] for name in KEY], (chain, identity, agent_id))
+        behind = _comes_after([agent.c[name] for name in KEY], (chain, identity, agent_id))
         # The first part repeats the second, in a form that finds its place in the index.
         where += [columns.lower_bound <= limit, sa.or_(columns.lower_bound < limit, behind)]
     query = statement.select(first, second, [*where, *statement.without_standing()]).where(*_among(part, columns))
@@ -256,7 +256,7 @@ def _down_ranks(plan: Plan, part: Part) -> sa.Select[Any]:
     ]
     if part.place is not None:
         _, rank, *last = part.place
-        limit, behind = sa.literal(rank, _REAL), _is_behind([agent.c[name] for name in KEY], last)
+        limit, behind = sa.literal(rank, _REAL), _comes_after([agent.c[name] for name in KEY], last)
         where += [columns.rank <= limit, sa.or_(columns.rank < limit, behind)]
     first = sa.literal((part.relevance or 0) + _RANKED, _REAL)
     query = statement.select(first, columns.rank, where).where(*_among(part, columns))
@@ -274,7 +274,7 @@ def _among(part: Part, columns: Any) -> list[sa.ColumnElement[bool]]:
     ]
 
 
-def _is_behind(columns: Sequence[sa.ColumnElement[Any]], key: Sequence[Any]) -> sa.ColumnElement[bool]:
+def _comes_after(columns: Sequence[sa.ColumnElement[Any]], key: Sequence[Any]) -> sa.ColumnElement[bool]:
     """Return the condition that the key in some columns comes after another key."""
     return sa.tuple_(*columns) > sa.tuple_(*key, types=[column.type for column in columns])
 

@@ -120,11 +120,11 @@ def join(connection: Connection) -> None:
     )
     there: dict[str, str] = dict(map(tuple, connection.execute(kinds, {"schema": own})))
     # Of the version before, so without tables that are new.
-    kept: dict[str, str] = dict(map(tuple, connection.execute(kinds, {"schema": PLAIN})))
+    retained: dict[str, str] = dict(map(tuple, connection.execute(kinds, {"schema": PLAIN})))
     parts = connection.execute(kinds, {"schema": PARTS}).all()
-    statements = [f'DROP {_KINDS[there[name]]} "{name}"' for name in kept if name in there]
+    statements = [f'DROP {_KINDS[there[name]]} "{name}"' for name in retained if name in there]
     statements += [f'DROP TABLE sharded."{name}"' for name, kind in parts if kind == "p"]
-    statements += [f'ALTER {_KINDS[kind]} plain."{name}" SET SCHEMA "{own}"' for name, kind in kept.items()]
+    statements += [f'ALTER {_KINDS[kind]} plain."{name}" SET SCHEMA "{own}"' for name, kind in retained.items()]
     connection.exec_driver_sql(";".join((*statements, "DROP SCHEMA plain")))
 
 
@@ -140,9 +140,9 @@ def require_places(connection: Connection, shards: Mapping[str, Shard]) -> None:
     Raises:
         ShardError: A chain is elsewhere, or is left out.
     """
-    wanted = {chain_id: name for name, shard in shards.items() for chain_id in shard.chains}
+    requested = {chain_id: name for name, shard in shards.items() for chain_id in shard.chains}
     for placed in places(connection):
-        if (named := wanted.get(placed.chain_id)) is None:
+        if (named := requested.get(placed.chain_id)) is None:
             raise ShardError(placed.shard, f"the settings leave out its chain {placed.chain_id}: add it to its chains")
         if named != placed.shard:
             raise ShardError(
@@ -155,9 +155,9 @@ def require_places(connection: Connection, shards: Mapping[str, Shard]) -> None:
 def number_of(connection: Connection, name: str) -> int:
     """Return the number of a shard; the next one for a new shard."""
     number = text("SELECT number FROM sharded.shard WHERE name = :name")
-    known = connection.execute(number, {"name": name}).scalar_one_or_none()
-    if known is not None:
-        return int(known)
+    existing = connection.execute(number, {"name": name}).scalar_one_or_none()
+    if existing is not None:
+        return int(existing)
     added = text("INSERT INTO sharded.shard SELECT count(*) + 1, :name FROM sharded.shard RETURNING number")
     return int(connection.execute(added, {"name": name}).scalar_one())
 
@@ -186,13 +186,13 @@ def connect_shard(connection: Connection, name: str, number: int, url: str) -> N
     """
     server, parsed = f'"{name}"', parsed_url(url)
     place = {**_OPTIONS, "host": parsed.host, "port": parsed.port, "dbname": parsed.database, **parsed.query}
-    known = text("SELECT srvoptions FROM pg_foreign_server WHERE srvname = :name")
-    former = connection.execute(known, {"name": name}).one_or_none()
-    if former is None:
+    existing = text("SELECT srvoptions FROM pg_foreign_server WHERE srvname = :name")
+    previous = connection.execute(existing, {"name": name}).one_or_none()
+    if previous is None:
         options = _options({name: value for name, value in place.items() if value is not None})
         connection.exec_driver_sql(f"CREATE SERVER {server} FOREIGN DATA WRAPPER postgres_fdw OPTIONS ({options})")
     else:
-        _change_server(connection, server, former.srvoptions or (), place)
+        _change_server(connection, server, previous.srvoptions or (), place)
     for table in SHARED_TABLES:
         remote = _options({"schema_name": SERVED, "table_name": table.name})
         connection.exec_driver_sql(
@@ -276,11 +276,13 @@ def _hold_off_readers(connection: Connection, tables: Iterable[str]) -> None:
 
 def _change_server(connection: Connection, server: str, former: Iterable[str], place: Mapping[str, Any]) -> None:
     """Give a server the options of the settings."""
-    known = dict(option.split("=", 1) for option in former)
-    wanted = {name: str(value) for name, value in place.items() if value is not None}
-    changes = [f"SET {name} {_quoted(value)}" for name, value in wanted.items() if known.get(name, value) != value]
-    changes += [f"ADD {name} {_quoted(value)}" for name, value in wanted.items() if name not in known]
-    changes += [f"DROP {name}" for name in known if name not in wanted]
+    existing = dict(option.split("=", 1) for option in former)
+    requested = {name: str(value) for name, value in place.items() if value is not None}
+    changes = [
+        f"SET {name} {_quoted(value)}" for name, value in requested.items() if existing.get(name, value) != value
+    ]
+    changes += [f"ADD {name} {_quoted(value)}" for name, value in requested.items() if name not in existing]
+    changes += [f"DROP {name}" for name in existing if name not in requested]
     if changes:
         connection.exec_driver_sql(f"ALTER SERVER {server} OPTIONS ({', '.join(changes)})")
 

@@ -146,14 +146,14 @@ def move_chain(
             with coordinator.begin() as connection:
                 hold_places(connection)
                 identity = split(connection)
-                former = next((placed.shard for placed in places(connection) if placed.chain_id == chain_id), None)
-                if former is None:
+                previous = next((placed.shard for placed in places(connection) if placed.chain_id == chain_id), None)
+                if previous is None:
                     raise MisplacedChainError(chain_id, "is on no shard yet: run bilateral index shards")
-                if former != name:
+                if previous != name:
                     placed = Placed(chain_id, name, number_of(connection, name))
-                    with engines[former].connect() as holding:
+                    with engines[previous].connect() as holding:
                         _hold(holding, chain_id)  # until the coordinator reads the copy
-                        _move(connection, engines[former], engines[name], (identity, placed, shards[name]), note)
+                        _move(connection, engines[previous], engines[name], (identity, placed, shards[name]), note)
                         connection.commit()
                         forget_chain(holding, chain_id)
                         holding.commit()

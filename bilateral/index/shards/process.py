@@ -34,7 +34,7 @@ _CONNECT_SECONDS: Final = 2
 def statuses_of_shards(shards: Mapping[str, Shard]) -> ShardStatuses:
     """Ask all shards at once."""
     with ThreadPoolExecutor(len(shards)) as threads:
-        answers = dict(zip(shards, threads.map(_asked, shards, shards.values()), strict=True))
+        answers = dict(zip(shards, threads.map(_statuses_of, shards, shards.values()), strict=True))
     failed = {name: answer for name, answer in answers.items() if isinstance(answer, BilateralError)}
     statuses = [status for answer in answers.values() if isinstance(answer, list) for status in answer]
     return ShardStatuses(
@@ -44,7 +44,7 @@ def statuses_of_shards(shards: Mapping[str, Shard]) -> ShardStatuses:
     )
 
 
-def _asked(name: str, shard: Shard) -> list[ChainStatus] | BilateralError:
+def _statuses_of(name: str, shard: Shard) -> list[ChainStatus] | BilateralError:
     """Return the status of a shard's chains, or the reason why it cannot be read."""
     url = make_url(shard.url)
     if "connect_timeout" not in url.query:

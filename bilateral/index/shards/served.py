@@ -12,6 +12,7 @@ from bilateral.index.errors import ShardError
 from bilateral.index.log.partitions import create_partitions
 from bilateral.index.log.places import PARTS, SERVED, has_schema
 from bilateral.index.log.tables import registry
+from bilateral.index.projections import PARTITIONED_TABLES
 from bilateral.index.shards.layout import CHAIN_TABLES, NUMBERED, OWN_PARTITIONS, SHARED_TABLES, VIEWS
 
 _OF_ANOTHER: Final = "another coordinator reads it: name that one as database.url, or pass --adopt if it is gone"
@@ -96,7 +97,7 @@ def serve(connection: Connection, chains: Iterable[int]) -> None:
     """Let the coordinator read chains of a shard, and workers write them."""
     tables = (*CHAIN_TABLES, registry, change_step, removed_change)
     for chain_id in chains:
-        create_partitions(connection, chain_id)
+        create_partitions(connection, chain_id, PARTITIONED_TABLES)
         connection.execute(
             text("INSERT INTO served.chain VALUES (:chain) ON CONFLICT DO NOTHING"),
             {"chain": chain_id},

@@ -149,10 +149,10 @@ class Analyst:
             dialect_of(connection).lock(connection, _LOCK)  # another process may analyse the same registry
             if not _is_still_indexed(connection, self._key.chain_id, state):
                 return None
-            told = head | {name: getattr(summary, name) for name in figures}
+            reported = head | {name: getattr(summary, name) for name in figures}
             notes = replace_standings(connection, self._key, results.standings, state.block_number, seconds)
             note_problem(connection, self._key, None)
-            notes += replace_results(connection, self._key, told, results, tables.places)
+            notes += replace_results(connection, self._key, reported, results, tables.places)
             if not _is_still_indexed(connection, self._key.chain_id, state):  # a reorganisation during the inserts
                 connection.rollback()
                 return None
@@ -187,5 +187,7 @@ def _is_still_indexed(connection: Connection, chain_id: int, state: _State) -> b
     query = select(chain.c.reorganizations).where(chain.c.chain_id == chain_id)
     if connection.execute(query).scalar_one() == state.reorganizations:
         return True
-    kept = select(block.c.block_hash).where(block.c.chain_id == chain_id, block.c.block_number == state.block_number)
-    return bool(connection.execute(kept).scalar_one_or_none() == state.block_hash)
+    retained = select(block.c.block_hash).where(
+        block.c.chain_id == chain_id, block.c.block_number == state.block_number
+    )
+    return bool(connection.execute(retained).scalar_one_or_none() == state.block_hash)

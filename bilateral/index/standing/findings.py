@@ -155,8 +155,8 @@ def findings(
 ) -> tuple[Finding, ...]:
     """Return the findings of an analysis, the strongest first: the first 100."""
     finding = schema.finding
-    wanted = [] if finding_id is None else [finding.c.finding_id == finding_id]
-    return _findings(connection, chain_id, identity, wanted)
+    requested = [] if finding_id is None else [finding.c.finding_id == finding_id]
+    return _findings(connection, chain_id, identity, requested)
 
 
 def findings_about(
@@ -177,8 +177,8 @@ def findings_about(
     parts = {row.finding_id: row.part for row in ranked}
     if not parts:
         return ()
-    wanted = [schema.finding.c.finding_id.in_(sorted(parts))]
-    return tuple((finding, parts[finding.id]) for finding in _findings(connection, chain_id, identity, wanted))
+    requested = [schema.finding.c.finding_id.in_(sorted(parts))]
+    return tuple((finding, parts[finding.id]) for finding in _findings(connection, chain_id, identity, requested))
 
 
 def members_of(

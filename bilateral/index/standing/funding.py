@@ -82,11 +82,11 @@ class FundingCollector:
         with self._engine.connect().execution_options(bilateral_reader=True) as connection:
             waiting = list(accounts_without_funding(connection, self._key).items())[:at_most]
         for start in range(0, len(waiting), _ACCOUNTS_AT_ONCE):
-            self._store(self._found(dict(waiting[start : start + _ACCOUNTS_AT_ONCE])))
+            self._store(self._funding_rows(dict(waiting[start : start + _ACCOUNTS_AT_ONCE])))
             self._progress(min(start + _ACCOUNTS_AT_ONCE, len(waiting)), len(waiting))
         return len(waiting)
 
-    def _found(self, accounts: Mapping[str, int]) -> list[dict[str, Any]]:
+    def _funding_rows(self, accounts: Mapping[str, int]) -> list[dict[str, Any]]:
         """Return the rows of some accounts, from the first endpoint that can tell."""
         while True:
             source = self._pool.choose()
@@ -101,8 +101,8 @@ class FundingCollector:
         with self._engine.begin() as connection:
             # Locked: a block that is stored before the end of this transaction would not be known as before it.
             head = select(chain.c.block_number).where(chain.c.chain_id == self._key.chain_id).with_for_update()
-            known = {"chain_id": self._key.chain_id, "seen_block": connection.execute(head).scalar_one()}
-            insert_new(connection, funding, [{**known, **row} for row in rows])
+            existing = {"chain_id": self._key.chain_id, "seen_block": connection.execute(head).scalar_one()}
+            insert_new(connection, funding, [{**existing, **row} for row in rows])
 
 
 class _Search:
@@ -114,13 +114,13 @@ class _Search:
 
     def rows(self, accounts: Mapping[str, int]) -> list[dict[str, Any]]:
         """Return the row of each account."""
-        begun = self._begun(accounts)
+        begun = self._had_funds(accounts)
         low = {account: -1 for account, has_begun in begun.items() if has_begun}
         high = {account: accounts[account] for account in low}
         while open_ones := {
             account: (low[account] + high[account]) // 2 for account in low if high[account] - low[account] > 1
         }:
-            for account, has_begun in self._begun(open_ones).items():
+            for account, has_begun in self._had_funds(open_ones).items():
                 (high if has_begun else low)[account] = open_ones[account]
         rows = [self._row(account, high[account]) for account in sorted(high, key=lambda account: high[account])]
         return rows + [
@@ -129,7 +129,7 @@ class _Search:
             if account not in high
         ]
 
-    def _begun(self, at: Mapping[str, int]) -> dict[str, bool]:
+    def _had_funds(self, at: Mapping[str, int]) -> dict[str, bool]:
         """Check whether accounts had a balance, or had sent a transaction, after a block each."""
         calls = [(account, hex(block)) for account, block in at.items()]
         balances = self._endpoint.each("eth_getBalance", calls, str)

@@ -32,8 +32,8 @@ def forget_blocks(connection: Connection, chain_id: int, block: int) -> None:
     analysis, rows = schema.analysis, schema.finding_row
     is_later = (analysis.c.chain_id == chain_id) & (analysis.c.block_number > block)
     if connection.execute(update(analysis).where(is_later).values(is_exact=False)).rowcount:
-        gone = select(rows.c.identity_registry, rows.c.finding_id).distinct()
-        for key in connection.execute(gone.where(rows.c.chain_id == chain_id, rows.c.block_number > block)).all():
+        removed = select(rows.c.identity_registry, rows.c.finding_id).distinct()
+        for key in connection.execute(removed.where(rows.c.chain_id == chain_id, rows.c.block_number > block)).all():
             for table in (schema.finding, schema.finding_member, rows):
                 is_of_finding = (table.c.identity_registry == key[0]) & (table.c.finding_id == key[1])
                 connection.execute(delete(table).where(table.c.chain_id == chain_id, is_of_finding))

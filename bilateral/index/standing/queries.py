@@ -65,14 +65,14 @@ def doubts_of(connection: Connection, registries: Registries, ids: Iterable[str 
         ids: Short ids, such as `8453:247`; None is skipped.
     """
     columns, doubts = standing.c, dict[str, Doubt]()
-    for chain_id, wanted in numbers_by_chain(ids).items():
+    for chain_id, requested in numbers_by_chain(ids).items():
         query = select(columns.agent_id, columns.side, columns.status, columns.reasons).where(
             columns.chain_id == chain_id,
             columns.identity_registry == registries.identity_of(chain_id),
             columns.side.in_(tuple(Side)),
             columns.status.in_(tuple(MARKS)),
         )
-        for part in in_parts(wanted):
+        for part in in_parts(requested):
             rows = connection.execute(query.where(columns.agent_id.in_(part)))
             for row in sorted(rows, key=lambda row: (row.status == Status.HELD_BACK, row.side)):
                 reasons = (StandingReason(**reason) for reason in json.loads(row.reasons))

@@ -164,7 +164,7 @@ def replace_results(
     Returns:
         The accounts that got or lost a flag, for the change feed.
     """
-    former, flagged = current_analysis(connection, key), _flagged(connection, key)
+    previous, flagged = current_analysis(connection, key), _flagged(connection, key)
     for table in (*schema.RESULT_TABLES, schema.analysis):
         connection.execute(delete(table).where(key.of(table)))
     for table, rows in (
@@ -175,7 +175,7 @@ def replace_results(
         (schema.finding_row, _rows(results, places)),
     ):
         _insert(connection, table, key, rows)
-    moment = _moment(connection, key, former)
+    moment = _numbers(connection, key, previous)
     connection.execute(insert(schema.analysis).values(**key.columns, **head, **moment))
     current = _flagged(connection, key)
     return [
@@ -192,7 +192,7 @@ def _flagged(connection: Connection, key: AnalysisKey) -> set[str]:
     )
 
 
-def _moment(connection: Connection, key: AnalysisKey, former: Mapping[str, Any] | None) -> dict[str, int]:
+def _numbers(connection: Connection, key: AnalysisKey, former: Mapping[str, Any] | None) -> dict[str, int]:
     """Return the number of a new analysis, and the last indexed block at which it becomes known.
 
     Both stand beside those of the first analysis of the registry: before that one, nothing was known. Until the end of

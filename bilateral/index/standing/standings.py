@@ -50,8 +50,8 @@ def note_problem(connection: Connection, key: AnalysisKey, problem: str | None) 
     Args:
         problem: The reason; None to take back a former one.
     """
-    told = None if problem is None else printable(problem)[:_MAX_PROBLEM]
-    note(connection, key, {"problem": told, "problem_at": None if told is None else int(time.time())})
+    reported = None if problem is None else printable(problem)[:_MAX_PROBLEM]
+    note(connection, key, {"problem": reported, "problem_at": None if reported is None else int(time.time())})
 
 
 def note(connection: Connection, key: AnalysisKey, values: Mapping[str, Any]) -> None:
@@ -127,8 +127,8 @@ def standings_states(connection: Connection, chain_id: int | None = None) -> dic
         schema.chain, chain.chain_id == columns.chain_id
     )
     states: dict[int, StandingsState] = {}
-    wanted = of_chain(query, standing_refresh, chain_id).order_by(columns.made_at.desc().nulls_last())
-    for number, block, made_at, problem, seconds, head in connection.execute(wanted):
+    requested = of_chain(query, standing_refresh, chain_id).order_by(columns.made_at.desc().nulls_last())
+    for number, block, made_at, problem, seconds, head in connection.execute(requested):
         status = _currency(block, made_at, seconds or 0.0, head)
         states[number] = StandingsState(block, made_at, problem, status)
     return states
@@ -162,14 +162,14 @@ def replace_standings(
     Returns:
         The changes of status, for the change feed.
     """
-    former = _statuses(connection, key)
+    previous = _statuses(connection, key)
     connection.execute(delete(standing).where(key.of(standing)))
     for batch in table.to_batches(max_chunksize=_AT_ONCE):
         rows = [key.columns | row for row in _rows(batch)]
         if rows:
             connection.execute(insert(standing), rows)
     note(connection, key, {"block_number": block, "made_at": int(time.time()), "seconds": round(seconds, 3)})
-    return _changed(key, former, _statuses(connection, key))
+    return _changed(key, previous, _statuses(connection, key))
 
 
 def _statuses(connection: Connection, key: AnalysisKey) -> dict[tuple[str, int], str]:
@@ -207,9 +207,9 @@ def _rows(batch: pa.RecordBatch) -> Iterator[dict[str, Any]]:
 def stored_standings(connection: Connection, key: AnalysisKey) -> list[dict[str, Any]]:
     """Return the stored standings of a registry as rows with the columns of `bilateral.trust.standing.SCHEMA`."""
     query = select(standing).where(key.of(standing)).order_by(standing.c.side, standing.c.agent_id)
-    former = {new: old for old, new in _RENAMED.items()}
+    previous = {new: old for old, new in _RENAMED.items()}
     rows = connection.execute(query).mappings()
     return [
-        {former.get(name, name): value for name, value in row.items()} | {"agent_id": int(row["agent_id"])}
+        {previous.get(name, name): value for name, value in row.items()} | {"agent_id": int(row["agent_id"])}
         for row in rows
     ]

@@ -129,7 +129,7 @@ def trusted_clients(connection: Connection, key: AgentKey) -> TrustedClients | N
     made = connection.execute(select(schema.analysis).where(*_of(schema.analysis, *of))).mappings().first()
     if made is None:
         return None
-    key_values = _given(key, made["block_number"])
+    key_values = _feedback_up_to(key, made["block_number"])
     clients = list(connection.execute(select(key_values.c.client).distinct().limit(MAX_CLIENTS + 1)).scalars())
     judged = _judged(connection, key, clients[:MAX_CLIENTS])
     agent = agent_tables.agent
@@ -138,14 +138,14 @@ def trusted_clients(connection: Connection, key: AgentKey) -> TrustedClients | N
     ).scalar_one_or_none()
     false = _false_clients(connection, key, made, judged)
     by_list = made["trusted_accounts"] > 0
-    kept: list[str] = []
+    retained: list[str] = []
     left_out: list[str] = []
     for client in clients[:MAX_CLIENTS]:
         row = judged.get(client)
         is_flagged = row is not None and row["is_flagged"]
         is_unreached = by_list and (row is None or row["trust"] is None)
         counts = not (is_flagged or is_unreached or client in false or client == owner)
-        (kept if counts else left_out).append(client)
+        (retained if counts else left_out).append(client)
 
     def rank(client: str) -> tuple[float, str]:
         row = judged.get(client)
@@ -154,17 +154,17 @@ def trusted_clients(connection: Connection, key: AgentKey) -> TrustedClients | N
         return (-row["trust"] if by_list else row["suspicion"]), client
 
     is_complete = len(clients) <= MAX_CLIENTS
-    chosen = tuple(sorted(kept, key=rank))
+    chosen = tuple(sorted(retained, key=rank))
     return TrustedClients(key.id, made["block_number"], chosen, tuple(sorted(left_out)), by_list, is_complete)
 
 
-def _given(key: AgentKey, block: int) -> Any:
+def _feedback_up_to(key: AgentKey, block: int) -> Any:
     """Return the client and the place of each feedback on an agent that an analysis up to a block saw."""
     parts = []
     for table, further in ((FEEDBACK, [FEEDBACK.c.is_revoked.is_(False)]), (_AUTHORIZED, [])):
         columns = table.c.client_address.label("client"), table.c.block_number, table.c.log_index
-        wanted = (*key.in_registries(table.c), table.c.block_number <= block)
-        parts.append(select(*columns).where(*wanted, *further))
+        conditions = (*key.in_registries(table.c), table.c.block_number <= block)
+        parts.append(select(*columns).where(*conditions, *further))
     return union(*parts).subquery("given")
 
 
@@ -184,7 +184,7 @@ def _false_clients(
 ) -> set[str]:
     """Return the accounts whose feedback on an agent is probably false, by the findings that they acted in."""
     ratings, member, rested, finding = (
-        _given(key, made["block_number"]),
+        _feedback_up_to(key, made["block_number"]),
         schema.finding_member,
         schema.finding_row,
         schema.finding,

@@ -94,14 +94,14 @@ def verdict_of(standing: Standing) -> str:
 def reasons_of(standing: Standing) -> list[str]:
     """Return what counts for and against an agent, in sentences without full stops, what counts most first."""
     is_rated = standing.status == Status.OK
-    told = [_worth_of(standing.raters, standing.effective_raters)] if is_rated else []
+    reported = [_worth_of(standing.raters, standing.effective_raters)] if is_rated else []
     first = {reason.code: reason for reason in reversed(standing.reasons)}  # a detector may have several findings
     for reason in [reason for reason in standing.reasons if first[reason.code] is reason]:
         if reason.code == "no_payments" and is_rated and standing.side == Side.SERVER:
-            told.append("no payment to it is on record, so the limit is what its raters' accounts would have cost")
+            reported.append("no payment to it is on record, so the limit is what its raters' accounts would have cost")
         elif reason.code != "no_payments" or is_rated:
-            told.append(sentence_of(reason))
-    return told
+            reported.append(sentence_of(reason))
+    return reported
 
 
 def _worth_of(raters: int, independent: float) -> str:
