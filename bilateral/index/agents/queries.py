@@ -41,11 +41,7 @@ class Change:
 
 
 def changes_of(connection: Connection, key: AgentKey, limit: int = 20) -> tuple[Change, ...]:
-    """Return the changes of an agent, the newest first.
-
-    Args:
-        limit: The largest number of changes of each kind.
-    """
+    """Return the changes of an agent, the newest first."""
     moved, changed, updated = (schema.EVENT_TABLES[event].c for event in (Transfer, URIUpdated, AgentUpdated))
     metadata = schema.EVENT_TABLES[MetadataSet].c
     changes = [

@@ -45,11 +45,7 @@ class Changes(Projection):
 
 
 def _keep_removed(connection: Connection, chain_id: int, target: int) -> tuple[int, int]:
-    """Keep the events after a block for the feed, before they are deleted.
-
-    Returns:
-        The number of the removal, and that of the kept events.
-    """
+    """Keep the events after a block for the feed, before they are deleted."""
     step, removed = change_step.c, removed_change.c
     # A step whose blocks are all gone already tells nothing of the blocks that replaced them.
     cut = (step.chain_id == chain_id) & (step.kept_block > target) & (step.kept_block >= step.first_block)

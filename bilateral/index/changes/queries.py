@@ -138,9 +138,6 @@ def oldest_cursor(connection: Connection) -> str:
 def read_feed(connection: Connection, since: str, wanted: FeedFilter, limit: int = AT_ONCE) -> FeedPage:
     """Return the changes after a cursor.
 
-    Args:
-        limit: The largest number of changes, at most `AT_ONCE`.
-
     Raises:
         FeedCursorError: The cursor is malformed, or lies behind the feed's end.
         FeedPrunedError: Changes behind the cursor were pruned.

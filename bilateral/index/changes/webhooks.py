@@ -103,11 +103,7 @@ def note_webhook(connection: Connection, row: Any, **values: Any) -> bool:
 
 
 def take_lease(connection: Connection, holder: str, now: int) -> bool:
-    """Take or renew the lease of the process that delivers, and return False if another one holds it.
-
-    Args:
-        now: The time, Unix seconds.
-    """
+    """Take or renew the lease of the process that delivers, and return False if another one holds it."""
     lease, until = webhook_lease.c, now + LEASE_SECONDS
     if rows_of(connection).insert_unless_known(webhook_lease, {"id": 1, "holder": holder, "until": until}):
         return True

@@ -39,9 +39,6 @@ class FeedLimits:
 def prune_feed(engine: Engine, limits: FeedLimits, now: float | None = None) -> int:
     """Remove the steps that are beyond the limits. The last step stays, because it numbers the next one.
 
-    Args:
-        now: The time, Unix seconds; the present if left out.
-
     Returns:
         The number of removed steps.
     """

@@ -32,11 +32,7 @@ def left_files(events: EventRows) -> set[AgentPlace]:
 
 
 def left_files_after(connection: Connection, chain_id: int, block: int) -> set[AgentPlace]:
-    """Return the agents that left their file in the blocks after one.
-
-    Args:
-        connection: The connection, in a transaction. The tables of events still hold the blocks.
-    """
+    """Return the agents that left their file in the blocks after one."""
     agents: set[AgentPlace] = set()
     for table in (_UPDATED, _TRANSFERRED):
         query = select(table.c.registry, table.c.agent_id).where(

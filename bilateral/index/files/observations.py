@@ -26,11 +26,7 @@ MOST_AGENTS: Final = 1_000
 
 
 def tell_sights(connection: Connection, former: int) -> None:
-    """Add the changes of files to the feed: one for each agent whose events, or registration file, name the file.
-
-    Args:
-        connection: The connection, in the transaction that noted the sights. It is about to end.
-    """
+    """Add the changes of files to the feed: one for each agent whose events, or registration file, name the file."""
     seen, file = schema.file_sight.c, schema.file.c
     query = (
         select(seen.chain_id, seen.file_id, seen.seen_block, seen.state, seen.content_hash, seen.integrity, seen.reason)
@@ -58,7 +54,6 @@ def tell_sights(connection: Connection, former: int) -> None:
 
 
 def _agents(connection: Connection, chain_id: int, file_id: bytes, kind: str) -> list[tuple[str, int]]:
-    """Return the registry and the id of the agents of a file."""
     named = schema.file_reference.c
     query = select(named.registry, named.agent_id).distinct().order_by(named.registry, named.agent_id)
     agents = query.where(named.chain_id == chain_id, named.file_id == file_id).limit(MOST_AGENTS)

@@ -131,7 +131,6 @@ class FileQueue:
 
     Args:
         lease_seconds: The length of a lease, longer than a fetch may take.
-        clock: Returns the time, in Unix seconds.
     """
 
     def __init__(

@@ -82,11 +82,7 @@ class _Reference:
 
 
 class ReferenceScan:
-    """Finds the files that the events of a chain name.
-
-    Args:
-        clock: Returns the time, in Unix seconds.
-    """
+    """Finds the files that the events of a chain name."""
 
     def __init__(
         self,

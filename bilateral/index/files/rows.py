@@ -25,11 +25,7 @@ def new_file(  # noqa: PLR0913, PLR0917  # what is known of it
 
 
 def domain_files(outcomes: Iterable[tuple[Kind, Outcome]], now: float) -> list[dict[str, Any]]:
-    """Return the rows of the files of the domains that loaded registration files name, by id.
-
-    Args:
-        now: The time, in Unix seconds.
-    """
+    """Return the rows of the files of the domains that loaded registration files name, by id."""
     parsed: dict[bytes, dict[str, Any]] = {}
     for kind, outcome in outcomes:
         if kind is Kind.REGISTRATION and isinstance(outcome, Loaded):
@@ -85,11 +81,7 @@ def columns_of(outcome: Loaded | Failed, now: int) -> dict[str, Any]:
 
 
 def wake_hosts(connection: sa.Connection, hosts: Iterable[str], now: float) -> None:
-    """Make hosts due, or as soon as they may be asked again.
-
-    Args:
-        now: The time, in Unix seconds.
-    """
+    """Make hosts due, or as soon as they may be asked again."""
     table = schema.file_host
     opens = sa.case((table.c.closed_until > now, table.c.closed_until), else_=now)
     is_earlier = sa.or_(table.c.next_at.is_(None), table.c.next_at > opens)
@@ -103,11 +95,7 @@ def wake_hosts(connection: sa.Connection, hosts: Iterable[str], now: float) -> N
 
 
 def wake_files(connection: sa.Connection, file_ids: Iterable[bytes], now: float) -> None:
-    """Make files due, but for those that are being fetched and those that can never change.
-
-    Args:
-        now: The time, in Unix seconds.
-    """
+    """Make files due, but for those that are being fetched and those that can never change."""
     table = schema.file
     may_change = (table.c.lease.is_(None)) & table.c.integrity.is_(None) & (table.c.next_at > now)
     statement = sa.update(table).where(table.c.file_id == sa.bindparam("woken"), may_change).values(next_at=now)

@@ -93,9 +93,6 @@ def _require_shards(databases: Databases) -> None:
 def require_replicas(url: str | None, readers: list[str] | tuple[str, ...]) -> None:
     """Check that a database with replicas, and each replica, is in PostgreSQL. SQLite has no replicas.
 
-    Args:
-        url: The URL of the database; None for the default one.
-
     Raises:
         InvalidArgumentError: A URL is malformed or is not of PostgreSQL.
     """

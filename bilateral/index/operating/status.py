@@ -47,11 +47,7 @@ class ChainProgress:
 
 
 def chains(connection: Connection, chain_id: int | None = None) -> tuple[ChainProgress, ...]:
-    """Return the progress of every chain, by chain id.
-
-    Args:
-        chain_id: The only chain; None for all.
-    """
+    """Return the progress of every chain, by chain id."""
     table, standings = schema.chain, standings_states(connection, chain_id)
     query = select(
         *(table.c[name] for name in ("chain_id", "first_block", "block_number", "block_hash", "block_time")),

@@ -30,11 +30,7 @@ _PICK: Final = {
 
 
 def store_accounts(connection: Connection, rows: Rows, chain_id: int, first: int, last: int) -> None:
-    """Store the changes of owners and wallets in a range of blocks.
-
-    Args:
-        connection: The connection, in the transaction that moves the cursor of payments.
-    """
+    """Store the changes of owners and wallets in a range of blocks."""
     tables = [schema.EVENT_TABLES[event] for event in _EVENTS]
     changes = _changes({table: rows.of_blocks(table, chain_id, first, last) for table in tables})
     states: dict[str, AgentStates] = defaultdict(AgentStates)

@@ -217,8 +217,6 @@ def proof_of(  # noqa: PLR0913, PLR0917  # one a part of the question
     """Compare one payment that a file claims with those in the index.
 
     Args:
-        identity: The identity registry of the rated agent; None if it is unknown.
-        client: The client, in checksum form.
         claim: The transaction that the file names; None without one.
     """
     return _proof(claim, _payments_in(connection, chain_id, [claim]), client, identity, agent_id)
@@ -245,7 +243,6 @@ def payments_by(connection: Connection, chain_id: int, payer: str, limit: int = 
 
     Args:
         payer: The account, in checksum form.
-        limit: The largest number of payments.
     """
     return _newest(_BY_PAYER, connection, chain_id, payer, limit)
 
@@ -255,7 +252,6 @@ def payments_to(connection: Connection, chain_id: int, payee: str, limit: int = 
 
     Args:
         payee: The account, in checksum form.
-        limit: The largest number of payments.
     """
     return _newest(_BY_PAYEE, connection, chain_id, payee, limit)
 

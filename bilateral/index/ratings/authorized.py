@@ -63,11 +63,9 @@ def authorized_feedback_of(  # noqa: PLR0913  # one a filter
     """Return the authorised feedback on an agent, the newest first.
 
     Args:
-        client: The client, in checksum form; None for any.
         tag: The first tag, as summaries name it; None for any. A tag with U+FFFD stands for several: of the agent's
             tags that begin as it does, the first 1,000 by their bytes are compared.
         clients: Only by these accounts; None for all.
-        limit: The largest number of entries.
     """
     columns, kind = _TABLE.c, f"authorized feedback of {key.global_id}"
     of_agent = and_(*key.in_registries(columns))
@@ -85,12 +83,7 @@ def authorized_feedback_of(  # noqa: PLR0913  # one a filter
 def authorized_feedback_by(
     connection: Connection, chain_id: int, client: str, limit: int = 20
 ) -> tuple[AuthorizedFeedback, ...]:
-    """Return the newest authorised feedback that an account gave on a chain.
-
-    Args:
-        client: The account, in checksum form.
-        limit: The largest number of entries.
-    """
+    """Return the newest authorised feedback that an account gave on a chain."""
     columns = _TABLE.c
     query = authorized_selection().where(columns.chain_id == chain_id, columns.client_address == client)
     rows = connection.execute(query.order_by(columns.block_number.desc(), columns.log_index.desc()).limit(limit))

@@ -149,11 +149,7 @@ def feedback_of(
     limit: int = 20,
     cursor: str | None = None,
 ) -> Page[Feedback]:
-    """Return the feedback on an agent, the newest first.
-
-    Args:
-        limit: The largest number of entries.
-    """
+    """Return the feedback on an agent, the newest first."""
     # One statement a registry: each ends after a page, by the index of the agent's feedback. With IN none would.
     registries = key.reputations or key.registries
     parameters = [{"chain": key.chain_id, "agent": key.agent_id, "registry": registry} for registry in registries]
@@ -169,12 +165,7 @@ def feedback_by(  # noqa: PLR0913  # one a filter
     limit: int = 20,
     cursor: str | None = None,
 ) -> Page[Feedback]:
-    """Return the feedback that an account gave on a chain, the newest first.
-
-    Args:
-        client: The account, in checksum form.
-        limit: The largest number of entries.
-    """
+    """Return the feedback that an account gave on a chain, the newest first."""
     parameters = [{"chain": chain_id, "account": client}]
     return _page(connection, _BY_ACCOUNT, parameters, wanted, limit, cursor, f"feedback by {chain_id}:{client}")
 
@@ -236,9 +227,6 @@ def _listed(
 
 def feedback(connection: sa.Connection, key: AgentKey, client: str, feedback_index: int) -> tuple[Feedback, ...]:
     """Return one feedback. Several registries of one identity registry may each have one.
-
-    Args:
-        client: The client's address, in checksum form.
 
     Returns:
         The feedback, the newest first.
@@ -309,9 +297,7 @@ def responses_of(  # noqa: PLR0913  # one a filter
     """Return the responses to the feedback on an agent, the newest first.
 
     Args:
-        client: The client whose feedback was answered; None for any.
         feedback_index: The feedback's index on chain, from 1; None for any.
-        limit: The largest number of entries.
     """
     columns, kind = _RESPONSE.c, f"responses of {key.global_id}"
     names = ("client_address", "feedback_index", "registry", "responder", "response_uri", "response_hash")

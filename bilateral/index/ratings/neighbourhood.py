@@ -113,9 +113,6 @@ def neighbourhood(connection: Connection, key: AgentKey, *, limit: int = 100) ->
     """Return the accounts and agents that rated an agent, and those that it rated. Revoked feedback does not count.
 
     The agent gives feedback as its owner and its wallet.
-
-    Args:
-        limit: The largest number of edges of each kind.
     """
     limit = min(max(limit, 1), MAX_EDGES)
     received = _received(connection, key, limit)

@@ -47,9 +47,6 @@ def newest_links(connection: Connection, chain_id: int, identity: str, limit: in
 
     An account that speaks as an agent counts as that agent. Revoked feedback counts too. The number of nodes is limited
     to `MAX_NODES`.
-
-    Args:
-        limit: The largest number of ratings of each direction.
     """
     registries = select(schema.registry.c.address).where(
         schema.registry.c.chain_id == chain_id, schema.registry.c.identity_registry == identity

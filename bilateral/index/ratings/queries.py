@@ -161,7 +161,6 @@ def ratings_of(  # noqa: PLR0913  # one a filter
         side: The side as which the rated one acted; None for both.
         servers: Only by the servers with these ids; None for all.
         blind: `only` for ratings that were sealed first; None for all.
-        limit: The largest number of entries.
     """
     require_limit(limit)
     kind = f"{direction} ratings of {key.global_id}"

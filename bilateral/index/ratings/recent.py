@@ -107,7 +107,6 @@ def latest_ratings(
     """Return the latest feedback and ratings of clients on a chain, the newest first. Revoked feedback counts too.
 
     Args:
-        limit: The largest number of entries.
         side: Only ratings of agents as `server` or as `client`; None for both.
     """
     feedback = _newest(

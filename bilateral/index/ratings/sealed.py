@@ -88,7 +88,6 @@ def sealed_pairs_of(
 
     Args:
         state: Only pairs in this state; None for all.
-        limit: The largest number of entries.
     """
     pair = _VIEW.c
     statement = select(

@@ -66,11 +66,7 @@ _ORDER: Final = (VIEW.c.requested_block, VIEW.c.request_hash)
 def validations_of(
     connection: Connection, key: AgentKey, *, limit: int = 20, cursor: str | None = None
 ) -> Page[Validation]:
-    """Return the validations of an agent, the newest request first.
-
-    Args:
-        limit: The largest number of entries.
-    """
+    """Return the validations of an agent, the newest request first."""
     columns = VIEW.c
     statement = _selection().where(*key.in_registries(columns))
     return _page(connection, statement, limit, cursor, f"validations of {key.global_id}")
@@ -83,7 +79,6 @@ def validations_by(
 
     Args:
         validator: The validator, in checksum form.
-        limit: The largest number of entries.
     """
     statement = _selection().where(VIEW.c.chain_id == chain_id, VIEW.c.validator_address == validator)
     return _page(connection, statement, limit, cursor, f"validations by {chain_id}:{validator}")

@@ -108,9 +108,6 @@ class Copy:
 def guarded_url(url: str | None) -> str:
     """Return a URL whose connections notice a machine that vanished. The URL's own options stay.
 
-    Args:
-        url: The SQLAlchemy URL; the default database if None.
-
     Raises:
         InvalidArgumentError: It is malformed.
     """
@@ -249,7 +246,6 @@ class ReplicatedReader(Reader):
     A replica that does not answer is left out until it answers again. The next replica or the primary takes its reads.
 
     Args:
-        url: The SQLAlchemy URL of the primary; the default database if left out.
         max_delay: The seconds that a replica may be behind the primary before visits go elsewhere.
 
     Attributes:

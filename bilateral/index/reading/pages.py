@@ -107,11 +107,7 @@ def after(
 
 
 def page_of(rows: Sequence[R], limit: int, convert: Callable[[R], T], cursor_of: Callable[[R], str]) -> Page[T]:
-    """Return the page that rows make.
-
-    Args:
-        limit: The largest number of entries.
-    """
+    """Return the page that rows make."""
     displayed = rows[:limit]
     return Page(tuple(convert(row) for row in displayed), cursor_of(displayed[-1]) if len(rows) > limit else None)
 
@@ -126,11 +122,7 @@ def newest_page(  # noqa: PLR0913  # one a part of the list
     limit: int,
     cursor: str | None,
 ) -> Page[T]:
-    """Return a page of events, the newest first.
-
-    Args:
-        limit: The largest number of entries.
-    """
+    """Return a page of events, the newest first."""
     require_limit(limit)
     if cursor is not None:
         statement = after(statement, place, decode_cursor(kind, cursor, int, Small), descending=True)

@@ -174,7 +174,6 @@ def conditions_of(search: AgentSearch, *, has_words: bool, closest: sa.Subquery 
 
 
 def _is_of_agent(columns: Any) -> sa.ColumnElement[bool]:
-    """Return the condition that columns have the key of the agent."""
     return sa.and_(*(columns[name] == agent.c[name] for name in KEY))
 
 

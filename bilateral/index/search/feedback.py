@@ -45,7 +45,6 @@ def feedback_behind(  # noqa: PLR0913  # one a filter
         clients: Only by these accounts; None for all.
         payment: Only with such a proof of payment, as `Gate` describes it; None for all.
         blind: `only` for feedback that was sealed first; None for all.
-        limit: The largest number of entries.
     """
     columns = VIEW.c
     conditions = key.in_registries(columns)
@@ -160,7 +159,6 @@ def search_feedback(
     """Return the feedback that fulfils all conditions of a search, the newest first.
 
     Args:
-        limit: The largest number of entries.
         cursor: The cursor of the former page. It names a feedback, so new blocks shift nothing.
 
     Raises:

@@ -102,7 +102,6 @@ def leaderboard(  # noqa: PLR0913  # one a filter
 
     Args:
         board: The order; None for that of standings, or of lower bounds for validators.
-        limit: The largest number of agents.
 
     Raises:
         InvalidArgumentError: The tag has no scale, so it has no lower bound; validators have no standing; or the limit

@@ -198,11 +198,7 @@ def _sizes(connection: Connection) -> Sizes:
 
 
 def _closest(connection: Connection, matcher: Matcher, search: AgentSearch) -> Subquery | None:
-    """Return the table of the files that come closest to the text of a search, and their ranks; None if none does.
-
-    Raises:
-        InvalidArgumentError: The extra `semantic` is not installed.
-    """
+    """Return the table of the files that come closest to the text of a search, and their ranks; None if none does."""
     try:
         embedder()
     except MissingExtraError as problem:

@@ -46,7 +46,6 @@ class SearchReader(Reader):
 
 
 def _store_words(connection: Connection, words: Iterable[str]) -> None:
-    """Store words that are not stored yet."""
     requested = sorted({word for word in words if len(word) in LEARNT_LENGTHS})
     if not requested:
         return

@@ -158,7 +158,6 @@ def _of_all(plan: Plan, part: Part) -> sa.Select[Any]:
 
 
 def _of_held_back(plan: Plan, part: Part) -> sa.Select[Any]:
-    """Return the statement for the agents that are held back."""
     statement = _Statement(plan, stands=True)
     is_held_back = [standing.c.chain_id.in_(plan.chains), standing.c.rank.is_(None)]
     of_agent = statement.has_standing(looks_up_agents=True)

@@ -105,9 +105,6 @@ def read_shards(
 ) -> list[Placed]:
     """Make a coordinator read all chains of the settings on their shards.
 
-    Args:
-        connection: The coordinator, in a transaction that holds the places of chains.
-
     Returns:
         The places of the chains.
 

@@ -116,7 +116,6 @@ def read_tables(connection: Connection, chain_id: int, identity_registry: str) -
     """Read the tables of an identity registry's agents from the index.
 
     Args:
-        connection: The index's database, in a transaction that sees one state of it.
         identity_registry: The identity registry, in checksum form.
     """
     return TableReader(chain_id, identity_registry).read(connection)
@@ -136,11 +135,7 @@ class TableReader:
         self._ratings = KeptEvents(RATINGS)
 
     def read(self, connection: Connection) -> IndexedTables:
-        """Read the tables. They equal those of a new reader.
-
-        Args:
-            connection: The index's database, in a transaction that sees one state of it.
-        """
+        """Read the tables. They equal those of a new reader."""
         feedback = pa.concat_tables([retained.read(connection, self._values) for retained in self._feedback])
         ratings = self._ratings.read(connection, self._values)
         left_out = sum(retained.too_large for retained in (*self._feedback, self._ratings))

@@ -68,9 +68,6 @@ class KeptEvents:
 
         They are read again after a reorganisation, an end of one of them, or an insert among them, such as the
         backfill of an added registry.
-
-        Args:
-            connection: The index's database, in a transaction that sees one state of it.
         """
         head, reorganizations, registries = connection.execute(text(_HEAD), values).one()
         ended = _count(connection, self._events.ended_by, values["chain_id"], head) if self._events.ended_by else 0

@@ -116,11 +116,7 @@ class StandingsState:
 
 
 def standings_states(connection: Connection, chain_id: int | None = None) -> dict[int, StandingsState]:
-    """Return the state of the standings of each chain. Of several registries, the one with the oldest counts.
-
-    Args:
-        chain_id: The only chain; None for all.
-    """
+    """Return the state of the standings of each chain. Of several registries, the one with the oldest counts."""
     columns, chain = standing_refresh.c, schema.chain.c
     query = select(columns.chain_id, columns.block_number, columns.made_at, columns.problem)
     query = query.add_columns(columns.seconds, chain.block_number).join(

@@ -79,11 +79,7 @@ class TrustedClients:
 
 
 def suspect(connection: Connection, chain_id: int, identity: str, account: str) -> Suspect:
-    """Return the judgement about an account. An account that never acted has no suspicion.
-
-    Args:
-        account: The account, in checksum form.
-    """
+    """Return the judgement about an account. An account that never acted has no suspicion."""
     suspicion = schema.suspicion
     query = select(suspicion).where(*_of(suspicion, chain_id, identity), suspicion.c.account == account)
     row = connection.execute(query).mappings().first()
