@@ -272,11 +272,7 @@ def _postgresql_settings(seconds: float) -> tuple[str, str]:
     """Return the statements that set up a session, and those for one transaction in the session of a pooler."""
     milliseconds = max(1, int(seconds * 1000))
     mode = "TRANSACTION ISOLATION LEVEL REPEATABLE READ, READ ONLY"
-    settings = {
-        "statement_timeout": milliseconds,
-        "idle_in_transaction_session_timeout": 10 * milliseconds,
-        **_SHORT,
-    }
+    settings = {"statement_timeout": milliseconds, "idle_in_transaction_session_timeout": 10 * milliseconds, **_SHORT}
     of_session = [f"SET SESSION CHARACTERISTICS AS {mode}", *(f"SET {name} = {settings[name]}" for name in settings)]
     of_transaction = [f"SET {mode}", *(f"SET LOCAL {name} = {settings[name]}" for name in settings)]
     return "; ".join(of_session), "; ".join(of_transaction)

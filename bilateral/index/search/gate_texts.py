@@ -42,9 +42,7 @@ class GateFilters(BaseModel):
     reviewers: Annotated[
         list[str] | None,
         Field(
-            alias="reviewer",
-            max_length=MAX_LISTED,
-            description="Count only ratings by this account; may be repeated.",
+            alias="reviewer", max_length=MAX_LISTED, description="Count only ratings by this account; may be repeated."
         ),
     ] = None
     payment: Annotated[Payment | None, Field(description="Count only feedback that claims a payment.")] = None

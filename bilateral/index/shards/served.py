@@ -51,8 +51,7 @@ def claim(connection: Connection, coordinator: str, shard: tuple[str, int], *, a
         return False
     connection.execute(text("DELETE FROM served.claim"))
     connection.execute(
-        text("INSERT INTO served.claim VALUES (:coordinator, :name)"),
-        {"coordinator": coordinator, "name": name},
+        text("INSERT INTO served.claim VALUES (:coordinator, :name)"), {"coordinator": coordinator, "name": name}
     )
     return True
 
@@ -98,10 +97,7 @@ def serve(connection: Connection, chains: Iterable[int]) -> None:
     tables = (*CHAIN_TABLES, registry, change_step, removed_change)
     for chain_id in chains:
         create_partitions(connection, chain_id, PARTITIONED_TABLES)
-        connection.execute(
-            text("INSERT INTO served.chain VALUES (:chain) ON CONFLICT DO NOTHING"),
-            {"chain": chain_id},
-        )
+        connection.execute(text("INSERT INTO served.chain VALUES (:chain) ON CONFLICT DO NOTHING"), {"chain": chain_id})
         of_chain = f"rows WHERE rows.chain_id = {chain_id:d}"
         statements = [
             _view(f"{name}_{chain_id:d}", "*", f'"{name}" {of_chain}')
