@@ -36,7 +36,7 @@ from bilateral.index.shards.copying import copy_chain, forget_chain
 from bilateral.index.shards.process import shard_of
 from bilateral.index.shards.reachable import keep_reachable
 from bilateral.index.shards.served import claim, number_from, serve, serve_shared
-from bilateral.index.shards.servers import of_shard, opened_shards, read_shards, update_shards
+from bilateral.index.shards.servers import closing_engine, of_shard, opened_shards, read_shards, update_shards
 
 
 @dataclass(frozen=True)
@@ -65,8 +65,7 @@ def upgrade_shards(url: str | None, shards: Mapping[str, Shard]) -> list[Migrate
         DatabaseUnavailableError: A server does not answer.
         ShardError: A server is not what the settings say.
     """
-    coordinator = connect_engine(url)
-    try:
+    with closing_engine(connect_engine(url)) as coordinator:
         migrated = []
         with coordinator.begin() as connection:
             hold_places(connection)
@@ -87,29 +86,23 @@ def upgrade_shards(url: str | None, shards: Mapping[str, Shard]) -> list[Migrate
         if not is_older:
             update_shards(url, shards)
         return [*migrated, Migrated("coordinator", before, REVISION)]
-    finally:
-        coordinator.dispose()
 
 
 def _upgrade_shard(url: str, number: int | None) -> str | None:
     """Bring the tables of a shard to the version of this package, and return the one before."""
-    engine = connect_engine(url)
-    try:
-        with engine.begin() as connection:
-            before = stored_revision(connection)
-            if before == REVISION:
-                return before
-            is_served = number is not None and has_schema(connection, SERVED)
-            if is_served:
-                _drop_views(connection)
-            upgrade_within(connection)
-            if is_served and number is not None:
-                serve_shared(connection, number)
-                held = text("SELECT chain_id FROM served.chain ORDER BY chain_id")
-                serve(connection, connection.execute(held).scalars().all())
+    with closing_engine(connect_engine(url)) as engine, engine.begin() as connection:
+        before = stored_revision(connection)
+        if before == REVISION:
             return before
-    finally:
-        engine.dispose()
+        is_served = number is not None and has_schema(connection, SERVED)
+        if is_served:
+            _drop_views(connection)
+        upgrade_within(connection)
+        if is_served and number is not None:
+            serve_shared(connection, number)
+            held = text("SELECT chain_id FROM served.chain ORDER BY chain_id")
+            serve(connection, connection.execute(held).scalars().all())
+        return before
 
 
 def _drop_views(connection: Connection) -> None:
@@ -140,27 +133,23 @@ def move_chain(
         ShardError: A server is not what the settings say.
     """
     name = shard_of(shards, chain_id)
-    coordinator = open_database(url)
-    try:
-        with opened_shards(shards, creates=True) as engines:
-            with coordinator.begin() as connection:
-                hold_places(connection)
-                identity = split(connection)
-                previous = next((placed.shard for placed in places(connection) if placed.chain_id == chain_id), None)
-                if previous is None:
-                    raise MisplacedChainError(chain_id, "is on no shard yet: run bilateral index shards")
-                if previous != name:
-                    placed = Placed(chain_id, name, number_of(connection, name))
-                    with engines[previous].connect() as holding:
-                        _hold(holding, chain_id)  # until the coordinator reads the copy
-                        _move(connection, engines[previous], engines[name], (identity, placed, shards[name]), note)
-                        connection.commit()
-                        forget_chain(holding, chain_id)
-                        holding.commit()
-            with coordinator.connect() as connection:
-                return places(connection)
-    finally:
-        coordinator.dispose()
+    with closing_engine(open_database(url)) as coordinator, opened_shards(shards, creates=True) as engines:
+        with coordinator.begin() as connection:
+            hold_places(connection)
+            identity = split(connection)
+            previous = next((placed.shard for placed in places(connection) if placed.chain_id == chain_id), None)
+            if previous is None:
+                raise MisplacedChainError(chain_id, "is on no shard yet: run bilateral index shards")
+            if previous != name:
+                placed = Placed(chain_id, name, number_of(connection, name))
+                with engines[previous].connect() as holding:
+                    _hold(holding, chain_id)  # until the coordinator reads the copy
+                    _move(connection, engines[previous], engines[name], (identity, placed, shards[name]), note)
+                    connection.commit()
+                    forget_chain(holding, chain_id)
+                    holding.commit()
+        with coordinator.connect() as connection:
+            return places(connection)
 
 
 def _hold(connection: Connection, chain_id: int) -> None:

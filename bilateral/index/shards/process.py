@@ -25,7 +25,7 @@ from bilateral.index.operating.worker import chain_id_of
 from bilateral.index.shards.coordinator import identity_of, require_places
 from bilateral.index.shards.numbering import keep_numbered, number_steps, release_restored
 from bilateral.index.shards.served import require_claim
-from bilateral.index.shards.servers import of_shard, opened_shards
+from bilateral.index.shards.servers import closing_engine, of_shard, opened_shards
 
 _CONNECT_SECONDS: Final = 2
 """The seconds to connect to a shard, as the coordinator has: monitors wait ten by default."""
@@ -50,12 +50,9 @@ def _statuses_of(name: str, shard: Shard) -> list[ChainStatus] | BilateralError:
     if "connect_timeout" not in url.query:
         url = url.update_query_dict({"connect_timeout": str(_CONNECT_SECONDS)})
     try:
-        with of_shard(name):
-            engine = open_database(url.render_as_string(hide_password=False), creates=False)
-            try:
-                return chain_statuses(engine)
-            finally:
-                engine.dispose()
+        address = url.render_as_string(hide_password=False)
+        with of_shard(name), closing_engine(open_database(address, creates=False)) as engine:
+            return chain_statuses(engine)
     except BilateralError as problem:
         return problem
 

@@ -32,6 +32,15 @@ from bilateral.index.shards.served import claim, number_from, require_no_others,
 
 
 @contextmanager
+def closing_engine(engine: Engine) -> Iterator[Engine]:
+    """Close the connections of an engine at the end."""
+    try:
+        yield engine
+    finally:
+        engine.dispose()
+
+
+@contextmanager
 def opened_shards(shards: Mapping[str, Shard], *, creates: bool = False) -> Iterator[dict[str, Engine]]:
     """Open the databases of all shards.
 
@@ -87,17 +96,13 @@ def update_shards(url: str | None, shards: Mapping[str, Shard], *, adopts: bool 
         OlderSchemaError: The coordinator waits for `bilateral index schema`.
         ShardError: A server is not what the settings say. The coordinator reads what it read before.
     """
-    coordinator = open_database(url)
-    try:
-        with opened_shards(shards, creates=True) as engines:
-            with coordinator.begin() as connection:
-                hold_places(connection)
-                split(connection)  # kept if a shard is refused: those before it know the coordinator by its id
-            with coordinator.begin() as connection:
-                hold_places(connection)
-                return read_shards(connection, engines, shards, adopts=adopts)
-    finally:
-        coordinator.dispose()
+    with closing_engine(open_database(url)) as coordinator, opened_shards(shards, creates=True) as engines:
+        with coordinator.begin() as connection:
+            hold_places(connection)
+            split(connection)  # kept if a shard is refused: those before it know the coordinator by its id
+        with coordinator.begin() as connection:
+            hold_places(connection)
+            return read_shards(connection, engines, shards, adopts=adopts)
 
 
 def read_shards(
