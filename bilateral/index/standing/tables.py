@@ -177,6 +177,11 @@ RESULT_TABLES: Final = (suspicion, trust_score, finding, finding_member, finding
 """Tables of which an analysis replaces all rows of its registry."""
 
 
+def of_registry(table: Any, chain_id: int, identity: str) -> tuple[Any, ...]:
+    """Return the conditions that rows are of an identity registry."""
+    return table.c.chain_id == chain_id, table.c.identity_registry == identity
+
+
 @dataclass(frozen=True)
 class AnalysisKey:
     """The name of an analysis.
@@ -195,4 +200,4 @@ class AnalysisKey:
 
     def of(self, table: sa.Table) -> Any:
         """Return the condition for the rows of this analysis in a table."""
-        return (table.c.chain_id == self.chain_id) & (table.c.identity_registry == self.identity_registry)
+        return sa.and_(*of_registry(table, self.chain_id, self.identity_registry))

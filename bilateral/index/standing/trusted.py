@@ -16,7 +16,7 @@ from bilateral.index.log.lists import in_parts
 from bilateral.index.ratings.feedback import VIEW as FEEDBACK
 from bilateral.index.reading.registries import AgentKey
 from bilateral.index.standing import tables as schema
-from bilateral.index.standing.tables import Part
+from bilateral.index.standing.tables import Part, of_registry
 
 MAX_CLIENTS: Final = 5_000
 """The most clients of an agent that are judged. A node ends a call that sums up many more."""
@@ -81,7 +81,7 @@ class TrustedClients:
 def suspect(connection: Connection, chain_id: int, identity: str, account: str) -> Suspect:
     """Return the judgement about an account. An account that never acted has no suspicion."""
     suspicion = schema.suspicion
-    query = select(suspicion).where(*_of(suspicion, chain_id, identity), suspicion.c.account == account)
+    query = select(suspicion).where(*of_registry(suspicion, chain_id, identity), suspicion.c.account == account)
     row = connection.execute(query).mappings().first()
     return Suspect(account, 0.0, False, None, None, {}) if row is None else _suspect(row)
 
@@ -94,7 +94,7 @@ def flagged_among(connection: Connection, chain_id: int, identity: str, accounts
     """
     suspicion = schema.suspicion
     query = select(suspicion.c.account).where(
-        *_of(suspicion, chain_id, identity),
+        *of_registry(suspicion, chain_id, identity),
         suspicion.c.account.in_(sorted(set(accounts))),
         suspicion.c.is_flagged.is_(True),
     )
@@ -108,7 +108,7 @@ def cluster_accounts(connection: Connection, chain_id: int, identity: str, clust
         cluster: The number of the cluster.
     """
     suspicion = schema.suspicion
-    query = select(suspicion).where(*_of(suspicion, chain_id, identity), suspicion.c.cluster == cluster)
+    query = select(suspicion).where(*of_registry(suspicion, chain_id, identity), suspicion.c.cluster == cluster)
     rows = connection.execute(
         query.order_by(suspicion.c.suspicion.desc(), suspicion.c.account).limit(MAX_ACCOUNTS)
     ).mappings()
@@ -122,7 +122,7 @@ def trusted_clients(connection: Connection, key: AgentKey) -> TrustedClients | N
     feedback about this agent is probably false, or if it owns the agent; with a list, also if no trust reaches it.
     """
     of = (key.chain_id, key.identity_registry)
-    made = connection.execute(select(schema.analysis).where(*_of(schema.analysis, *of))).mappings().first()
+    made = connection.execute(select(schema.analysis).where(*of_registry(schema.analysis, *of))).mappings().first()
     if made is None:
         return None
     key_values = _feedback_up_to(key, made["block_number"])
@@ -130,7 +130,7 @@ def trusted_clients(connection: Connection, key: AgentKey) -> TrustedClients | N
     judged = _judged(connection, key, clients[:MAX_CLIENTS])
     agent = agent_tables.agent
     owner = connection.execute(
-        select(agent.c.owner).where(*_of(agent, *of), agent.c.agent_id == key.agent_id)
+        select(agent.c.owner).where(*of_registry(agent, *of), agent.c.agent_id == key.agent_id)
     ).scalar_one_or_none()
     false = _false_clients(connection, key, made, judged)
     by_list = made["trusted_accounts"] > 0
@@ -169,7 +169,7 @@ def _judged(connection: Connection, key: AgentKey, clients: list[str]) -> Mappin
     suspicion = schema.suspicion
     newest: dict[str, RowMapping] = {}
     for part in in_parts(clients):
-        query = select(suspicion).where(*_of(suspicion, key.chain_id, key.identity_registry))
+        query = select(suspicion).where(*of_registry(suspicion, key.chain_id, key.identity_registry))
         query = query.where(suspicion.c.account.in_(part))
         newest |= {row["account"]: row for row in connection.execute(query).mappings()}
     return newest
@@ -213,8 +213,3 @@ def _false_clients(
 def _suspect(row: RowMapping) -> Suspect:
     fields = {name: row[name] for name in ("account", "suspicion", "is_flagged", "cluster", "trust")}
     return Suspect(**fields, parts=json.loads(row["parts"]))
-
-
-def _of(table: Any, chain_id: int, identity: str) -> tuple[Any, ...]:
-    """Return the conditions that rows are of an analysis."""
-    return table.c.chain_id == chain_id, table.c.identity_registry == identity
