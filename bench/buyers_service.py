@@ -28,10 +28,9 @@ from bilateral.index.chain.source import Source
 from bilateral.index.log.database import open_database
 from bilateral.index.operating.process import follow_chains
 from bilateral.index.operating.settings import ChainSettings, FileSettings, IndexSettings
-from bilateral.index.payments.store import PaymentStore
 from bilateral.index.payments.tables import payment
 from bilateral.index.payments.terms import PaymentTerms
-from bilateral.index.payments.worker import PaymentFollower
+from bilateral.index.payments.worker import PaymentFollower, PaymentStore
 from scripts._anvil import running_anvil
 from simulation.event_chain import OPTIONS, EventChain
 from simulation.events import ADDRESSES, Log, encoded

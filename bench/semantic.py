@@ -31,8 +31,8 @@ from bilateral.index.search.matching import matcher_of
 from bilateral.index.search.meaning import MAX_SECTION, vector_row
 from bilateral.index.search.nearest import meanings_of
 from bilateral.index.search.queries import search_agents
+from bilateral.index.search.reader import fill_vectors
 from bilateral.index.search.tables import registration_vector
-from bilateral.index.search.vectors import fill_vectors
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Final
 
 from sqlalchemy import BigInteger, Boolean, Float, Integer, LargeBinary, String, inspect
 
+from bilateral.buyers import tables as buyers
 from bilateral.index.changes import tables as changes
-from bilateral.index.changes import webhook_tables as webhooks
 from bilateral.index.log import tables as schema
 from bilateral.index.log.columns import WideInteger
 from bilateral.index.log.database import open_database
@@ -62,6 +62,7 @@ _OF_FIXED_LENGTH: Final[dict[tuple[type, int | None], str]] = {(LargeBinary, 32)
 def page() -> str:
     """Return the page as it must be."""
     events = sorted((*schema.EVENT_TABLES.values(), schema.undecodable_log), key=lambda table: table.name)
+    paid = sorted((*payments.metadata.sorted_tables, *buyers.metadata.sorted_tables), key=lambda table: table.name)
     place = ", ".join(_described(column) for column in list(events[0].c)[:_PLACES])
     return "\n".join(
         (
@@ -76,11 +77,11 @@ def page() -> str:
             "\n## State of the index\n",
             *_rows("columns", ((table.name, _columns(table.c)) for table in _STATE)),
             "\n## Payments and buyers\n",
-            *_rows("columns", ((table.name, _columns(table.c)) for table in payments.metadata.sorted_tables)),
+            *_rows("columns", ((table.name, _columns(table.c)) for table in paid)),
             "\n## Change feed\n",
             *_rows("columns", ((table.name, _columns(table.c)) for table in changes.TABLES)),
             "\n## Webhooks\n",
-            *_rows("columns", ((table.name, _columns(table.c)) for table in webhooks.TABLES)),
+            *_rows("columns", ((table.name, _columns(table.c)) for table in changes.WEBHOOK_TABLES)),
             "",
         )
     )

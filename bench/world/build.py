@@ -32,7 +32,7 @@ from bilateral.index.log import tables as schema
 from bilateral.index.log.batches import Batch, Block
 from bilateral.index.log.rows import rows_of
 from bilateral.index.log.store import ChainStore
-from bilateral.index.projections import PROJECTIONS
+from bilateral.index.projections import PROJECTIONS, READERS
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -74,7 +74,7 @@ def build(engine: Engine, world: World, report: Callable[[str], None] = lambda _
         with tuned_interpreter():
             cursor = _append(store, cursor, chain)
         report(f"block {cursor.number}: {chain.agents} agents, {chain.ratings} ratings")
-    scan, references = ReferenceScan(engine, world.chain_id, Loader()), 0
+    scan, references = ReferenceScan(engine, world.chain_id, Loader(), READERS), 0
     while (step := scan.step()) is not None:
         references += step
         report(f"{references} references to files")

@@ -18,8 +18,7 @@ from bilateral.api.service import service_of
 from bilateral.core.errors import BilateralError
 from bilateral.explorer import rendering
 from bilateral.explorer.networks import chain_of
-from bilateral.index.errors import MissingChainError
-from bilateral.index.reading.errors import ChainNotIndexedError
+from bilateral.index.errors import ChainNotIndexedError, MissingChainError
 from bilateral.index.reading.missing_chains import without_missing_chains
 
 if TYPE_CHECKING:
@@ -28,7 +27,7 @@ if TYPE_CHECKING:
     from fastapi import Request
 
     from bilateral.api.service import Service
-    from bilateral.index.operating.chains import ChainProgress
+    from bilateral.index.operating.status import ChainProgress
 
 _HTML: Final = "text/html; charset=utf-8"
 _MOST_DIGITS: Final = 78

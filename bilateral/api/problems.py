@@ -17,8 +17,13 @@ from bilateral.core.errors import BilateralError, InvalidArgumentError, Malforme
 from bilateral.core.errors.invalid_fields import message_of
 from bilateral.core.text.log_lines import SeldomFilter
 from bilateral.index.changes.queries import FeedPrunedError
-from bilateral.index.errors import DatabaseUnavailableError, MissingChainError, NotIndexedError
-from bilateral.index.reading.errors import QueryTimeoutError, ReadersBusyError
+from bilateral.index.errors import (
+    DatabaseUnavailableError,
+    MissingChainError,
+    NotIndexedError,
+    QueryTimeoutError,
+    ReadersBusyError,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Mapping

@@ -12,14 +12,13 @@ from bilateral.api.metrics import Metrics
 from bilateral.api.node_work import NodeWork
 from bilateral.api.recent import HourlyLimit, Recent
 from bilateral.explorer.network import RecentNetworks
-from bilateral.index.errors import DatabaseUnavailableError
-from bilateral.index.operating.chains import chains
+from bilateral.index.errors import DatabaseUnavailableError, QueryTimeoutError
+from bilateral.index.operating.status import chains
 from bilateral.index.payments.queries import payment_progress
-from bilateral.index.reading.errors import QueryTimeoutError
+from bilateral.index.reading.copies import ReplicatedReader
 from bilateral.index.reading.missing_chains import without_missing_chains
 from bilateral.index.reading.readers import Reader
 from bilateral.index.reading.registries import AgentKey, Registries, agent_key, read_registries
-from bilateral.index.reading.replicated import ReplicatedReader
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable

@@ -14,7 +14,7 @@ from pydantic import TypeAdapter, ValidationError
 from bilateral.buyers.settings import BuyerSettings
 from bilateral.core.errors import InvalidArgumentError
 from bilateral.core.errors.invalid_fields import first_problem
-from bilateral.index.operating.databases import databases_of, require_replicas
+from bilateral.index.operating.settings import databases_of, require_replicas
 
 if TYPE_CHECKING:
     from ipaddress import IPv4Network, IPv6Network

@@ -24,9 +24,9 @@ from bilateral.buyers.requests import (
     address_of,
     parse_body,
 )
+from bilateral.buyers.tables import agent_enrichment, agent_review, buyer_dispute, buyer_feedback, buyer_reply
 from bilateral.core.identifiers import checksummed
 from bilateral.core.signatures import Domain, recover_signer
-from bilateral.index.payments.tables import agent_enrichment, agent_review, buyer_dispute, buyer_feedback, buyer_reply
 from bilateral.index.reading.registries import AgentKey, agent_key, read_registries
 
 if TYPE_CHECKING:

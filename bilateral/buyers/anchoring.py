@@ -17,12 +17,13 @@ from bilateral.buyers.policies import policy_of
 from bilateral.buyers.records import Standing, read_cursors, read_standing
 from bilateral.buyers.score import half_up, score_of, tier_of
 from bilateral.buyers.stored_trees import forget_trees, read_root, store_tree
+from bilateral.buyers.tables import buyer_anchor
 from bilateral.core.contracts import Registry
 from bilateral.core.contracts.buyer_terms import BuyerState, policy_hash
 from bilateral.core.contracts.reverts import ContractRevertError
 from bilateral.core.errors import InvalidArgumentError
 from bilateral.index.log.database import snapshot
-from bilateral.index.payments.tables import buyer_anchor, payment
+from bilateral.index.payments.tables import payment
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence

@@ -10,16 +10,10 @@ from typing import TYPE_CHECKING, Any, Final
 from sqlalchemy import BigInteger, String, bindparam, case, column, func, literal, null, select, text, tuple_, union_all
 
 from bilateral.buyers.score import half_up
+from bilateral.buyers.tables import agent_review, buyer_dispute, buyer_feedback
 from bilateral.index.log.lists import in_parts
 from bilateral.index.payments.accounts import Wallets
-from bilateral.index.payments.tables import (
-    agent_account,
-    agent_review,
-    buyer_dispute,
-    buyer_feedback,
-    payment,
-    payment_return,
-)
+from bilateral.index.payments.tables import agent_account, payment, payment_return
 from bilateral.index.reading.prepared import Prepared
 from bilateral.index.reading.readers import require_patience
 

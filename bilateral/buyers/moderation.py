@@ -11,9 +11,9 @@ from typing import TYPE_CHECKING, Any, Final
 from sqlalchemy import delete, select, update
 
 from bilateral.buyers.records import iso
+from bilateral.buyers.tables import agent_review, buyer_dispute, buyer_feedback, buyer_reply
 from bilateral.core.errors import InvalidArgumentError
 from bilateral.core.identifiers import global_agent_id
-from bilateral.index.payments.tables import agent_review, buyer_dispute, buyer_feedback, buyer_reply
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

@@ -18,7 +18,7 @@ from sqlalchemy.exc import IntegrityError
 
 from bilateral.buyers.credentials import DAY_SECONDS
 from bilateral.buyers.errors import BuyerRefusalError
-from bilateral.index.payments.tables import credential_holder, credential_secret
+from bilateral.buyers.tables import credential_holder, credential_secret
 
 if TYPE_CHECKING:
     from sqlalchemy import Connection, Engine

@@ -18,9 +18,10 @@ from bilateral.buyers.decimals import plain
 from bilateral.buyers.metrics import add_ties, read_dealings
 from bilateral.buyers.policies import Reason, ScoringPolicy, Weighed, weigh
 from bilateral.buyers.score import DOLLAR, break_down, tier_of
+from bilateral.buyers.tables import agent_review
 from bilateral.core.errors import MalformedIdentifierError
 from bilateral.core.identifiers import AccountId, checksummed, global_agent_id
-from bilateral.index.payments.tables import agent_review, payment, payment_cursor
+from bilateral.index.payments.tables import payment, payment_cursor
 from bilateral.index.reading.prepared import Prepared
 
 if TYPE_CHECKING:

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any, Final
 from sqlalchemy import bindparam, select
 
 from bilateral.buyers.records import Number, dollars, iso, rounded
+from bilateral.buyers.tables import buyer_anchor
 from bilateral.core.contracts.buyer_terms import AttestedPayment, BuyerRole
 from bilateral.core.events import (
     Anchored,
@@ -24,7 +25,6 @@ from bilateral.core.events import (
     RoleTaken,
 )
 from bilateral.index.log import tables as schema
-from bilateral.index.payments.tables import buyer_anchor
 from bilateral.index.reading.prepared import Prepared, at_most
 
 if TYPE_CHECKING:

@@ -13,10 +13,10 @@ from sqlalchemy import and_, select, tuple_
 
 from bilateral.buyers.discounts import NOT_OFFERED, BuyerIncentives, Discount, Verdict, discount_for
 from bilateral.buyers.proofs import operators_of
+from bilateral.buyers.tables import agent_enrichment
 from bilateral.core.values.standing import Side, Status
 from bilateral.index.agents import tables as agent_tables
-from bilateral.index.payments.tables import agent_enrichment
-from bilateral.index.standing import standing_tables as standings
+from bilateral.index.standing import tables as standings
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping

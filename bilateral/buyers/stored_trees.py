@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING, Any, Final
 from sqlalchemy import delete, select
 
 from bilateral.buyers.anchors import StateTree, path_of
+from bilateral.buyers.tables import buyer_anchor, buyer_state, buyer_tree
 from bilateral.core.contracts.buyer_terms import BuyerState, BuyerTier, policy_hash
 from bilateral.index.log.rows import rows_of
-from bilateral.index.payments.tables import buyer_anchor, buyer_state, buyer_tree
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

@@ -91,7 +91,8 @@ def _serve(invocation: Invocation, world: World, folder: Path, port: int) -> Non
     from bilateral.api.settings import ApiSettings  # noqa: PLC0415
     from bilateral.core.text.log_lines import log_safely  # noqa: PLC0415
     from bilateral.dev.world import ENVIRONMENT, write_environment  # noqa: PLC0415
-    from bilateral.index.operating.settings import ChainSettings, FileSettings, IndexSettings  # noqa: PLC0415
+    from bilateral.index.files.worker import FileSettings  # noqa: PLC0415
+    from bilateral.index.operating.settings import ChainSettings, IndexSettings  # noqa: PLC0415
     from bilateral.index.payments.terms import PaymentTerms  # noqa: PLC0415
 
     def show(url: str) -> None:

@@ -24,8 +24,6 @@ from bilateral.core.errors import BilateralError
 from bilateral.core.errors import solana as solana_errors
 from bilateral.dev.anvil import AnvilEndedError, AnvilMissingError
 from bilateral.index import errors as index_errors
-from bilateral.index.reading import errors as query_errors
-from bilateral.index.shards import errors as shard_errors
 
 
 class ExitCode(IntEnum):
@@ -223,10 +221,10 @@ _CODES: Final[tuple[tuple[ExitCode, tuple[type[BilateralError], ...]], ...]] = (
             index_errors.OlderSchemaError,
             index_errors.OtherFirstBlockError,
             index_errors.OtherRegistriesError,
-            query_errors.QueryTimeoutError,
-            query_errors.ReadersBusyError,
-            shard_errors.MisplacedChainError,
-            shard_errors.ShardError,
+            index_errors.QueryTimeoutError,
+            index_errors.ReadersBusyError,
+            index_errors.MisplacedChainError,
+            index_errors.ShardError,
         ),
     ),
     (ExitCode.UNANSWERED, (CheckError,)),

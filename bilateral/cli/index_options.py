@@ -17,8 +17,7 @@ if TYPE_CHECKING:
 
     from sqlalchemy import Engine
 
-    from bilateral.index.operating.databases import Shard
-    from bilateral.index.operating.settings import IndexSettings
+    from bilateral.index.operating.settings import IndexSettings, Shard
 
 Database = Annotated[
     str | None,

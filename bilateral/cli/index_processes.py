@@ -6,6 +6,7 @@ import logging
 import signal
 import threading
 from contextlib import contextmanager
+from functools import partial
 from typing import TYPE_CHECKING, Any, Final
 
 from bilateral.core.errors.base import require_modules
@@ -17,7 +18,7 @@ if TYPE_CHECKING:
     from sqlalchemy import Engine
 
     from bilateral.cli.invocation import Invocation
-    from bilateral.index.operating.databases import Shard
+    from bilateral.index.operating.settings import Shard
     from bilateral.index.operating.status import ChainStatus
 
 _PACKAGES: Final = ("alembic", "libipld", "msgspec", "platformdirs", "prometheus_client", "psycopg", "sqlalchemy")
@@ -59,8 +60,10 @@ def monitored_index(
         yield
         return
     from bilateral.index.operating.monitoring import monitored  # noqa: PLC0415  # slow to import
+    from bilateral.index.shards.process import statuses_of_shards  # noqa: PLC0415
 
-    with monitored(engine, host, port, shards, needs_analysis=needs_analysis) as actual:
+    look_at_shards = partial(statuses_of_shards, shards) if shards else None
+    with monitored(engine, host, port, look_at_shards, needs_analysis=needs_analysis) as actual:
         logging.getLogger("bilateral.index").info("metrics=http://%s:%d/metrics", host, actual)
         yield
 

@@ -62,7 +62,7 @@ def move(
 
 def migrate_all(invocation: Invocation, settings: IndexSettings) -> None:
     """Bring the tables of all servers to the version of this package, and show the versions."""
-    from bilateral.index.shards.migrating import upgrade_shards  # noqa: PLC0415  # slow to import
+    from bilateral.index.shards.moving import upgrade_shards  # noqa: PLC0415  # slow to import
 
     migrated = upgrade_shards(settings.database, settings.shards)
     columns = {"server": lambda value: value.server, "before": lambda value: value.before}
@@ -133,7 +133,7 @@ def show_shards(invocation: Invocation, settings: IndexSettings, *, is_strict: b
         ShardError: A shard has tables of another version. The same is true.
     """
     from bilateral.index.errors import DatabaseUnavailableError  # noqa: PLC0415  # slow to import
-    from bilateral.index.shards.statuses import statuses_of_shards  # noqa: PLC0415
+    from bilateral.index.shards.process import statuses_of_shards  # noqa: PLC0415
 
     statuses = statuses_of_shards(settings.shards)
     show_statuses(invocation, statuses.chains)

@@ -14,10 +14,8 @@ from bilateral.index.chain.endpoint import Endpoint
 from bilateral.index.chain.source import Source
 from bilateral.index.errors import NoEndpointError
 from bilateral.index.log.registries import registries_of
-from bilateral.index.operating.derived_check import compare_derived
-from bilateral.index.operating.owner_check import compare_owners
 from bilateral.index.operating.status import chain_statuses
-from bilateral.index.operating.verification import Verifier
+from bilateral.index.operating.verification import Verifier, compare_derived, compare_owners
 from bilateral.index.operating.worker import deployments_of
 
 if TYPE_CHECKING:

@@ -11,8 +11,7 @@ from bilateral.cli.index_options import Database
 from bilateral.cli.index_processes import require_extra
 from bilateral.cli.invocation import Invocation
 from bilateral.cli.options import command
-from bilateral.index.search.gate_texts import GateFilters
-from bilateral.index.search.questions import AgentQuestion
+from bilateral.index.search.gate_texts import AgentQuestion, GateFilters
 
 if TYPE_CHECKING:
     from collections.abc import Callable

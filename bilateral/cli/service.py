@@ -127,8 +127,8 @@ def mcp(
     from bilateral.api.mcp.server import make_server  # noqa: PLC0415
     from bilateral.api.settings import read_api_settings  # noqa: PLC0415
     from bilateral.documents import Network  # noqa: PLC0415
+    from bilateral.index.reading.copies import ReplicatedReader  # noqa: PLC0415
     from bilateral.index.reading.readers import Reader  # noqa: PLC0415
-    from bilateral.index.reading.replicated import ReplicatedReader  # noqa: PLC0415
 
     settings = read_api_settings(settings_file, database=database)
     reader = ReplicatedReader(settings.database, settings.readers) if settings.readers else Reader(settings.database)

@@ -52,7 +52,7 @@ class ChangeOptions:
         Raises:
             BilateralError: A kind, an id or an address is malformed or unknown.
         """
-        from bilateral.index.changes.filters import parse_filter  # noqa: PLC0415  # slow to import
+        from bilateral.index.changes.queries import parse_filter  # noqa: PLC0415  # slow to import
         from bilateral.index.reading.registries import read_registries  # noqa: PLC0415
 
         return parse_filter(read_registries(connection), agents, accounts, self.tags or (), self.kinds or ())

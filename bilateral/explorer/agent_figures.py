@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Final
 
 from bilateral.core.values.bounds import scale_of_tag
 from bilateral.index.payments.queries import CLAIMED, PROVEN
-from bilateral.index.ratings.summaries import RatingSummary
+from bilateral.index.ratings.queries import RatingSummary
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence

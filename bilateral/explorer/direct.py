@@ -17,7 +17,7 @@ from bilateral.explorer.text import MAX_SHOWN
 from bilateral.index.agents import tables as agent_tables
 from bilateral.index.files.queries import names_of
 from bilateral.index.log.text import key_text
-from bilateral.index.payments.transactions import logged_in, paid_in
+from bilateral.index.payments.queries import logged_in, paid_in
 from bilateral.index.ratings import tables as rating_tables
 from bilateral.index.ratings.records import validation_records
 from bilateral.index.reading.registries import agent_key
@@ -119,11 +119,7 @@ def _look_alikes(connection: Connection, text: str) -> tuple[Direct, ...]:
 def _exists(connection: Connection, key: AgentKey) -> bool:
     """Check that the index has an agent."""
     columns = agent_tables.agent.c
-    query = select(columns.agent_id).where(
-        columns.chain_id == key.chain_id,
-        columns.identity_registry == key.identity_registry,
-        columns.agent_id == key.agent_id,
-    )
+    query = select(columns.agent_id).where(*key.of(columns))
     return connection.execute(query).first() is not None
 
 

@@ -12,7 +12,7 @@ from bilateral.explorer.networks import rating_path
 from bilateral.index.agents import tables as agent_tables
 from bilateral.index.log import tables as schema
 from bilateral.index.payments.queries import PaymentProof, proofs_of
-from bilateral.index.ratings.answers import Answer, answers_to
+from bilateral.index.ratings.recent import Answer, answers_to
 
 if TYPE_CHECKING:
     from collections.abc import Iterable

@@ -14,14 +14,13 @@ from bilateral.core.values.blind import Blind
 from bilateral.explorer.evidence import Evidence, evidence_of
 from bilateral.explorer.records import progress_of
 from bilateral.index.files.queries import names_of
-from bilateral.index.operating.chains import ChainProgress
-from bilateral.index.profiles.answers import Agent
+from bilateral.index.operating.status import ChainProgress
+from bilateral.index.profiles.queries import Agent
 from bilateral.index.profiles.queries import agent as read_agent
 from bilateral.index.ratings.authorized import AuthorizedFeedback, authorized_feedback_of
 from bilateral.index.ratings.feedback import Feedback, FeedbackFilter, feedback_of
-from bilateral.index.ratings.queries import Direction, RatedSide, Rating, ratings_of
-from bilateral.index.ratings.summaries import RatingSummary
-from bilateral.index.search.evidence import feedback_behind, speakers
+from bilateral.index.ratings.queries import Direction, RatedSide, Rating, RatingSummary, ratings_of
+from bilateral.index.search.feedback import feedback_behind, speakers
 from bilateral.index.search.filters import Payment, address, require_short, storable
 from bilateral.index.standing.queries import Doubt, doubts_of
 

@@ -11,7 +11,7 @@ from bilateral.core.contracts.records import address_book
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from bilateral.index.ratings.summaries import RatingSummary
+    from bilateral.index.ratings.queries import RatingSummary
 
 _MAIN: Final = "mainnet"
 _TAGGED: Final = ("server", "authorized")

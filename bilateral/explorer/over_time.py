@@ -13,8 +13,8 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from bilateral.index.payments.queries import Payment
+    from bilateral.index.ratings.queries import RatingSummary
     from bilateral.index.ratings.recent import RecentFeedback
-    from bilateral.index.ratings.summaries import RatingSummary
 
 _POINTS: Final = 24
 """The points of the curve: more would stand closer than a reader can tell apart."""

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from bilateral.core.values.standing import Standing
-    from bilateral.index.profiles.answers import Agent
+    from bilateral.index.profiles.queries import Agent
 
 _SIZE: Final = (1200, 630)  # pixels of Open Graph pictures, as sites show them
 _PAPER: Final = "#faf8f4"

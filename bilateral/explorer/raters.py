@@ -12,8 +12,8 @@ from bilateral.index.payments.queries import PROVEN
 if TYPE_CHECKING:
     from collections.abc import Collection, Sequence
 
+    from bilateral.index.ratings.queries import RatingSummary
     from bilateral.index.ratings.recent import RecentFeedback
-    from bilateral.index.ratings.summaries import RatingSummary
 
 PAID: Final = "paid it"
 UNPAID: Final = "without a proven payment"

@@ -32,8 +32,8 @@ if TYPE_CHECKING:
     from bilateral.explorer.network import NetworkPage
     from bilateral.explorer.searching import SearchPage
     from bilateral.explorer.views import AgentPage, HomePage
-    from bilateral.index.operating.chains import ChainProgress
-    from bilateral.index.ratings.latest import LatestRating
+    from bilateral.index.operating.status import ChainProgress
+    from bilateral.index.ratings.recent import LatestRating
     from bilateral.index.standing.queries import Doubt
 
 POLICY: Final = (

@@ -14,12 +14,11 @@ from bilateral.core.errors.invalid_fields import refusal
 from bilateral.core.text import quoted
 from bilateral.explorer.direct import ADDRESS_LENGTH, Direct, directly
 from bilateral.explorer.networks import chain_of, ratings_path, slug_of
-from bilateral.index.operating.chains import ChainProgress, chains
+from bilateral.index.operating.status import ChainProgress, chains
 from bilateral.index.search.facets import LOOKED_AT, Facet, Facets
 from bilateral.index.search.filters import MAX_GATES, OF_GATE, AgentSearch, Capability, Gate, Order, Side
-from bilateral.index.search.gate_texts import GateFilters
+from bilateral.index.search.gate_texts import AgentFilters, GateFilters
 from bilateral.index.search.queries import FoundAgent, by_meaning, search_with_facets
-from bilateral.index.search.questions import AgentFilters
 from bilateral.index.search.row_details import RowDetails, row_details
 from bilateral.index.standing.queries import Doubt, doubts_of
 

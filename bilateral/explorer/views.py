@@ -15,23 +15,20 @@ from bilateral.explorer.listing import authorizing
 from bilateral.explorer.named import NamedFinding, named_findings
 from bilateral.explorer.over_time import Moment, money_by_day, rating_over_time
 from bilateral.explorer.raters import RaterGroup, rater_groups
-from bilateral.index.agents.changes import Change, changes_of
+from bilateral.index.agents.queries import Change, changes_of
 from bilateral.index.files.identities import OtherIdentity, SolanaIdentity, other_identities, solana_identities
 from bilateral.index.files.queries import names_of
-from bilateral.index.operating.chains import ChainProgress, chains
+from bilateral.index.operating.status import ChainProgress, chains
 from bilateral.index.payments.queries import payment_states, payments_by, payments_to
-from bilateral.index.profiles.answers import Agent
+from bilateral.index.profiles.queries import Agent
 from bilateral.index.profiles.queries import agent as read_agent
 from bilateral.index.ratings.authorized import AuthorizedFeedback, authorized_feedback_of
-from bilateral.index.ratings.distribution import TENTHS, distribution
 from bilateral.index.ratings.feedback import Feedback, FeedbackFilter, feedback_of
-from bilateral.index.ratings.latest import LatestRating, latest_ratings
-from bilateral.index.ratings.neighbourhood import Edge, neighbourhood
-from bilateral.index.ratings.queries import Direction, Rating, ratings_of
-from bilateral.index.ratings.recent import rating_times, recent_feedback
+from bilateral.index.ratings.neighbourhood import TENTHS, Edge, distribution, neighbourhood
+from bilateral.index.ratings.queries import Direction, Rating, RatingSummary, ratings_of
+from bilateral.index.ratings.recent import LatestRating, latest_ratings, rating_times, recent_feedback
 from bilateral.index.ratings.records import FileEvidence, registration_evidence
 from bilateral.index.ratings.sealed import SealedPair, sealed_pairs_of
-from bilateral.index.ratings.summaries import RatingSummary
 from bilateral.index.ratings.validations import Validation, validations_of
 from bilateral.index.reading.registries import read_registries
 from bilateral.index.search.filters import Side

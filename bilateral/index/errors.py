@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
-from bilateral.core.errors import BilateralError
+from collections.abc import Iterable
+from dataclasses import KW_ONLY, InitVar
+
+from bilateral.core.errors import BilateralError, FormattedError, InvalidArgumentError
+from bilateral.core.text import quoted
 
 
-class CursorMovedError(BilateralError):
+class CursorMovedError(FormattedError):
     """Another worker indexes the same chain and was faster. Nothing was lost; read the cursor again.
 
     Attributes:
@@ -13,24 +17,20 @@ class CursorMovedError(BilateralError):
     """
 
     reason = "cursor_moved"
-
-    def __init__(self, chain_id: int, block: int) -> None:
-        super().__init__(f"another worker moved the cursor of chain {chain_id} away from block {block}")
-        self.chain_id = chain_id
-        self.block = block
+    template = "another worker moved the cursor of chain {chain_id} away from block {block}"
+    chain_id: int
+    block: int
 
 
-class AnalysisOutdatedError(BilateralError):
+class AnalysisOutdatedError(FormattedError):
     """Reorganisations replaced the analysed blocks while the analysis ran, several times. Run it again."""
 
     reason = "analysis_outdated"
-
-    def __init__(self, chain_id: int) -> None:
-        super().__init__(f"chain {chain_id} was reorganised during each analysis: run it again. Nothing was stored.")
-        self.chain_id = chain_id
+    template = "chain {chain_id} was reorganised during each analysis: run it again. Nothing was stored."
+    chain_id: int
 
 
-class EndpointRefusesError(BilateralError):
+class EndpointRefusesError(FormattedError):
     """An endpoint refuses to give logs, and asking differently does not help.
 
     Attributes:
@@ -42,27 +42,18 @@ class EndpointRefusesError(BilateralError):
     """
 
     reason = "endpoint_refuses"
-
-    def __init__(  # noqa: PLR0913  # the words of the endpoint beside the question
-        self,
-        endpoint: str,
-        first_block: int,
-        last_block: int,
-        text: str,
-        advice: str,
-        *,
-        wait_seconds: float | None = None,
-        is_final: bool = True,
-    ) -> None:
-        super().__init__(f"{endpoint} refuses the logs of blocks {first_block} to {last_block}: {text}. {advice}.")
-        self.endpoint = endpoint
-        self.first_block = first_block
-        self.last_block = last_block
-        self.wait_seconds = wait_seconds
-        self.is_final = is_final
+    template = "{endpoint} refuses the logs of blocks {first_block} to {last_block}: {text}. {advice}."
+    endpoint: str
+    first_block: int
+    last_block: int
+    text: InitVar[str]
+    advice: InitVar[str]
+    _: KW_ONLY
+    wait_seconds: float | None = None
+    is_final: bool = True
 
 
-class EndpointLiesError(BilateralError):
+class EndpointLiesError(FormattedError):
     """An endpoint contradicts itself, another endpoint, or the question.
 
     Attributes:
@@ -71,14 +62,14 @@ class EndpointLiesError(BilateralError):
     """
 
     reason = "endpoint_lies"
+    template = "{endpoint} cannot be trusted: {contradiction}"
+    endpoint: str
+    contradiction: InitVar[str]
+    _: KW_ONLY
+    may_pass: bool = False
 
-    def __init__(self, endpoint: str, contradiction: str, *, may_pass: bool = False) -> None:
-        super().__init__(f"{endpoint} cannot be trusted: {contradiction}")
-        self.endpoint = endpoint
-        self.may_pass = may_pass
 
-
-class EndpointLagsError(BilateralError):
+class EndpointLagsError(FormattedError):
     """An endpoint lacks blocks that another one of its chain has had for some time.
 
     Attributes:
@@ -87,11 +78,11 @@ class EndpointLagsError(BilateralError):
     """
 
     reason = "endpoint_lags"
-
-    def __init__(self, endpoint: str, head: int, other: str, other_head: int) -> None:
-        super().__init__(f"{endpoint} lags: its last block is {head}, and {other} has block {other_head}")
-        self.endpoint = endpoint
-        self.head = head
+    template = "{endpoint} lags: its last block is {head}, and {other} has block {other_head}"
+    endpoint: str
+    head: int
+    other: InitVar[str]
+    other_head: InitVar[int]
 
 
 class FinalizedBlockError(BilateralError):
@@ -116,7 +107,7 @@ class FinalizedBlockError(BilateralError):
         self.finalized = finalized
 
 
-class MissingLogsError(BilateralError):
+class MissingLogsError(FormattedError):
     """A block's filter announces logs of a registry that nobody gives. Nothing was stored of it.
 
     Attributes:
@@ -125,17 +116,15 @@ class MissingLogsError(BilateralError):
     """
 
     reason = "missing_logs"
-
-    def __init__(self, endpoint: str, block: int) -> None:
-        super().__init__(
-            f"{endpoint} gives no log of block {block}, whose header announces logs of a registry, and no complete "
-            "receipts: add another --rpc-url. The index stays before this block"
-        )
-        self.endpoint = endpoint
-        self.block = block
+    template = (
+        "{endpoint} gives no log of block {block}, whose header announces logs of a registry, and no complete "
+        "receipts: add another --rpc-url. The index stays before this block"
+    )
+    endpoint: str
+    block: int
 
 
-class ChainChangedError(BilateralError):
+class ChainChangedError(FormattedError):
     """The chain changed while blocks were read, as a reorganisation changes it. Nothing was stored; read again.
 
     Attributes:
@@ -143,10 +132,9 @@ class ChainChangedError(BilateralError):
     """
 
     reason = "chain_changed"
-
-    def __init__(self, endpoint: str, change: str) -> None:
-        super().__init__(f"{endpoint} shows another chain than a moment ago: {change}")
-        self.endpoint = endpoint
+    template = "{endpoint} shows another chain than a moment ago: {change}"
+    endpoint: str
+    change: InitVar[str]
 
 
 class NoEndpointError(BilateralError):
@@ -191,17 +179,18 @@ class OtherRegistriesError(BilateralError):
         self.left_out = left_out
 
 
-class EarlierRegistryError(BilateralError):
+class EarlierRegistryError(FormattedError):
     """A registry to add may have events before the first block that the database has. Its arguments: both blocks."""
 
     reason = "earlier_registry"
-
-    def __init__(self, chain_id: int, first: int, begun: int) -> None:
-        super().__init__(
-            f"a registry to add appeared in block {first}, or its block is unknown, and the database has chain "
-            f"{chain_id} from block {begun} on: name --from-block {begun} to leave earlier events out, or another "
-            "--database"
-        )
+    template = (
+        "a registry to add appeared in block {first}, or its block is unknown, and the database has chain "
+        "{chain_id} from block {begun} on: name --from-block {begun} to leave earlier events out, or another "
+        "--database"
+    )
+    chain_id: InitVar[int]
+    first: InitVar[int]
+    begun: InitVar[int]
 
 
 class OtherFirstBlockError(BilateralError):
@@ -227,7 +216,7 @@ class OtherFirstBlockError(BilateralError):
         self.wanted = wanted
 
 
-class FirstBlockAheadError(BilateralError):
+class FirstBlockAheadError(FormattedError):
     """A chain does not reach the first block to index yet.
 
     Attributes:
@@ -236,18 +225,16 @@ class FirstBlockAheadError(BilateralError):
     """
 
     reason = "first_block_ahead"
-
-    def __init__(self, chain_id: int, first_block: int, head: int) -> None:
-        super().__init__(
-            f"the last block of chain {chain_id} is {head}, and the first block to index is {first_block}: name an "
-            "earlier --from-block, or run without --until-head to wait for it"
-        )
-        self.chain_id = chain_id
-        self.first_block = first_block
-        self.head = head
+    template = (
+        "the last block of chain {chain_id} is {head}, and the first block to index is {first_block}: name an "
+        "earlier --from-block, or run without --until-head to wait for it"
+    )
+    chain_id: int
+    first_block: int
+    head: int
 
 
-class NewerSchemaError(BilateralError):
+class NewerSchemaError(FormattedError):
     """A newer version of this package made the tables.
 
     Attributes:
@@ -256,14 +243,12 @@ class NewerSchemaError(BilateralError):
     """
 
     reason = "newer_schema"
-
-    def __init__(self, stored: str, known: str) -> None:
-        super().__init__(f"the tables have version {stored}, and this package knows {known}: upgrade the package")
-        self.found = stored
-        self.known = known
+    template = "the tables have version {found}, and this package knows {known}: upgrade the package"
+    found: str
+    known: str
 
 
-class OlderSchemaError(BilateralError):
+class OlderSchemaError(FormattedError):
     """An older version of this package made the tables.
 
     Attributes:
@@ -272,11 +257,10 @@ class OlderSchemaError(BilateralError):
     """
 
     reason = "older_schema"
-
-    def __init__(self, stored: str, known: str, remedy: str = "run bilateral index schema") -> None:
-        super().__init__(f"the tables have version {stored}, and this package needs {known}: {remedy}")
-        self.found = stored
-        self.known = known
+    template = "the tables have version {found}, and this package needs {known}: {remedy}"
+    found: str
+    known: str
+    remedy: InitVar[str] = "run bilateral index schema"
 
 
 class DatabaseUnavailableError(BilateralError):
@@ -289,14 +273,11 @@ class ShardFailedError(DatabaseUnavailableError):
     """A shard failed during a visit of its coordinator. The next visit does without it."""
 
 
-class MissingChainError(DatabaseUnavailableError):
+class MissingChainError(FormattedError, DatabaseUnavailableError):
     """The shard of a chain does not answer, so an answer about the chain would lack rows. Others get theirs."""
 
-    def __init__(self, chain_id: int) -> None:
-        super().__init__(
-            f"the database of chain {chain_id} does not answer: try again later, or ask about other chains"
-        )
-        self.chain_id = chain_id
+    template = "the database of chain {chain_id} does not answer: try again later, or ask about other chains"
+    chain_id: int
 
 
 class NotIndexedError(BilateralError):
@@ -314,3 +295,77 @@ class NotIndexedError(BilateralError):
         super().__init__(f"the index has no {kind} {name}{why if ends else ''}")
         self.kind = kind
         self.name = name
+
+
+class ShardError(BilateralError):
+    """A server of a sharded index is not what the settings say. Nothing was changed.
+
+    Attributes:
+        shard: The name of the shard, or `coordinator`.
+    """
+
+    reason = "wrong_shard"
+
+    def __init__(self, shard: str, problem: str) -> None:
+        super().__init__(f"shard {shard}: {problem}" if shard else f"the coordinator: {problem}")
+        self.shard = shard or "coordinator"
+
+
+class MisplacedChainError(FormattedError):
+    """A worker would write a chain into a database that does not hold it. Nothing was changed."""
+
+    reason = "misplaced_chain"
+    template = "chain {chain_id} {problem}"
+    chain_id: int
+    problem: InitVar[str]
+
+
+class ChainNotIndexedError(NotIndexedError):
+    """The index does not follow the chain, or knows no identity registry on it.
+
+    Attributes:
+        kind: `chain`.
+        name: The chain's id, or the name that the caller gave.
+    """
+
+    reason = "chain_not_indexed"
+
+    def __init__(self, chain: int | str, known: Iterable[int]) -> None:
+        listed = ", ".join(map(str, known)) or "none"
+        super().__init__("chain", chain)
+        shown = quoted(chain) if isinstance(chain, str) else chain
+        self.args = (f"chain {shown} is not indexed: name one of the indexed chains ({listed})",)
+
+
+class LargeAnswerError(FormattedError, InvalidArgumentError):
+    """A query has an answer that is too large."""
+
+    reason = "answer_too_large"
+    template = "the answer has more than {most} bytes: ask for fewer entries, or for fewer texts"
+    most: InitVar[int]
+
+
+class QueryTimeoutError(FormattedError):
+    """A query took too long, and was ended. The database works as before.
+
+    Attributes:
+        seconds: The limit.
+    """
+
+    reason = "query_timeout"
+    template = "the query took longer than {seconds:g} seconds: ask for less, or filter by more"
+    seconds: float
+
+
+class StarvedError(QueryTimeoutError):
+    """A query got too little processor time, because the machine is busy. Try again."""
+
+    reason = "busy"
+    template = "the machine is busy: the query was not done within {seconds:g} seconds; try again in a second"
+
+
+class ReadersBusyError(FormattedError):
+    """Every connection to the database is in use. Try again."""
+
+    reason = "busy"
+    template = "all connections to the database are in use: try again in a second"

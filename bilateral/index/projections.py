@@ -1,28 +1,30 @@
 """The projections of the log, in their order. A new kind of fact is a new folder and one line here.
 
-A projection imports only those before it. Search indexes the contents of files instead of the log.
+A projection imports only those before it. Search is no projection: it is a reader of the contents of files.
 """
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final
+from collections.abc import Sequence
+from typing import Final
+
+from sqlalchemy import Table
 
 from bilateral.index.agents.projection import Agents
 from bilateral.index.changes.projection import Changes
 from bilateral.index.files.projection import Files
+from bilateral.index.files.readers import Reader
+from bilateral.index.log.projection import Projection
 from bilateral.index.log.tables import LOG_TABLES, is_partitioned
 from bilateral.index.payments.projection import Payments
 from bilateral.index.ratings.projection import Ratings
+from bilateral.index.search.reader import SearchReader
 from bilateral.index.standing.projection import Standing
 
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from sqlalchemy import Table
-
-    from bilateral.index.log.projection import Projection
-
 PROJECTIONS: Final[Sequence[Projection]] = (Changes(), Agents(), Files(), Ratings(), Payments(), Standing())
+
+READERS: Final[Sequence[Reader]] = (SearchReader(),)
+"""What derives further rows from the contents of files."""
 
 DERIVED_TABLES: Final[Sequence[Table]] = tuple(table for projection in PROJECTIONS for table in projection.derived)
 """The tables that follow from events alone."""

@@ -22,9 +22,8 @@ from bilateral.index.operating.worker import Worker
 from bilateral.index.standing.analysis import analyse
 from bilateral.index.standing.funding import FundingCollector
 from bilateral.index.standing.refresh import Refresher
-from bilateral.index.standing.standing_tables import standing
-from bilateral.index.standing.stored import stored_results
-from bilateral.index.standing.tables import AnalysisKey
+from bilateral.index.standing.results import stored_results
+from bilateral.index.standing.tables import AnalysisKey, standing
 from bilateral.trust.explain import explain
 from scripts._demo.transactions import send_from
 

@@ -21,6 +21,7 @@ from bilateral.index.files.references import ReferenceScan
 from bilateral.index.log.database import open_database
 from bilateral.index.operating.settings import ChainSettings
 from bilateral.index.operating.worker import Worker
+from bilateral.index.projections import READERS
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -60,7 +61,7 @@ def _index(stage: Stage, database: str) -> None:
     )
     engine = open_database(database)
     Worker(engine, ChainSettings((stage.url,), (deployment,)), stop=threading.Event()).run(until_head=True)
-    files = ReferenceScan(engine, stage.chain_id, Loader())
+    files = ReferenceScan(engine, stage.chain_id, Loader(), READERS)
     while files.step() is not None:
         pass
     engine.dispose()

@@ -11,11 +11,17 @@ import pytest
 from sqlalchemy import Integer, Text, column, func, literal, select, text
 
 from bilateral.core.errors import InvalidArgumentError
-from bilateral.index.errors import DatabaseUnavailableError, NewerSchemaError, OlderSchemaError
+from bilateral.index.errors import (
+    DatabaseUnavailableError,
+    NewerSchemaError,
+    OlderSchemaError,
+    QueryTimeoutError,
+    ReadersBusyError,
+    StarvedError,
+)
 from bilateral.index.log.database import open_database
-from bilateral.index.operating.chains import chains
+from bilateral.index.operating.status import chains
 from bilateral.index.reading import readers
-from bilateral.index.reading.errors import QueryTimeoutError, ReadersBusyError, StarvedError
 from bilateral.index.reading.prepared import Prepared
 from bilateral.index.reading.readers import Reader
 

@@ -8,8 +8,7 @@ import threading
 import pytest
 
 from bilateral.api.service import Service
-from bilateral.index.errors import DatabaseUnavailableError
-from bilateral.index.reading.errors import QueryTimeoutError
+from bilateral.index.errors import DatabaseUnavailableError, QueryTimeoutError
 
 pytestmark = pytest.mark.one_engine
 

@@ -16,8 +16,7 @@ from bilateral.api.webhooks.signing import Signer, read_key, write_key
 from bilateral.api.webhooks.subscribing import subscribe
 from bilateral.core.errors import BilateralError, InvalidArgumentError
 from bilateral.documents.http import Limits, Network
-from bilateral.index.changes.filters import parse_filter
-from bilateral.index.changes.queries import FeedFilter, read_feed
+from bilateral.index.changes.queries import FeedFilter, parse_filter, read_feed
 from bilateral.index.changes.webhooks import MOST_OF_OWNER, remove_webhook, stored_webhooks, take_lease, webhook_figures
 from bilateral.index.changes.worker import FeedLimits, prune_feed
 from bilateral.index.log.database import connect_engine, snapshot

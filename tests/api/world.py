@@ -22,9 +22,10 @@ from bilateral.core.contracts import Deployment
 from bilateral.documents import Limits, Loader, Network, prepare_feedback_file
 from bilateral.documents.data_uri import encode_data_uri
 from bilateral.documents.registration import REGISTRATION_TYPE
+from bilateral.index.files.worker import FileSettings
 from bilateral.index.log.database import open_database
 from bilateral.index.operating.process import follow_chains
-from bilateral.index.operating.settings import ChainSettings, FileSettings, IndexSettings
+from bilateral.index.operating.settings import ChainSettings, IndexSettings
 from bilateral.index.standing.analysis import analyse
 from bilateral.index.standing.tables import AnalysisKey
 from scripts._anvil import running_anvil

@@ -13,6 +13,7 @@ from bilateral.index.files.loading import load_file
 from bilateral.index.files.queue import FileQueue
 from bilateral.index.files.references import ReferenceScan
 from bilateral.index.log.batches import Batch, Block
+from bilateral.index.projections import READERS
 from simulation.events import ADDRESSES, encoded
 from tests.index.comparison import know_registries
 
@@ -36,7 +37,7 @@ class Ledger:
 
     def __init__(self, engine, store, loader, clock=time.time):
         self.engine, self.store, self.loader = engine, store, loader
-        self.scan = ReferenceScan(engine, CHAIN_ID, loader, clock=clock)
+        self.scan = ReferenceScan(engine, CHAIN_ID, loader, READERS, clock=clock)
         self.queue = FileQueue(engine, clock=clock)
         self.extraction = Extraction(CHAIN_ID, REGISTRIES)
         self.fork = 0
@@ -75,7 +76,7 @@ class Ledger:
         while self.scan.step() is not None:
             pass
         while (lease := self.queue.claim()) is not None:
-            outcome = load_file(self.loader, lease.kind, lease.uri, lease.expected_hash, lease.validators)
+            outcome = load_file(self.loader, lease.kind, lease.uri, lease.expected_hash, lease.validators, READERS)
             assert self.queue.complete(lease, outcome)
 
     def server(self, agent=1, **options):

@@ -13,10 +13,10 @@ from bilateral.checks import FindingsNotHeldError, PaymentsNotHeldError, Policy,
 from bilateral.index.log import tables as schema
 from bilateral.index.log.database import open_database
 from bilateral.index.log.store import ChainStore
-from bilateral.index.payments.store import PaymentStore
 from bilateral.index.payments.tables import late_payment
 from bilateral.index.payments.terms import PaymentTerms
 from bilateral.index.payments.transfers import TokenTransfer
+from bilateral.index.payments.worker import PaymentStore
 from bilateral.index.projections import PROJECTIONS
 from bilateral.index.standing import analysis as run
 from bilateral.index.standing import results as storage

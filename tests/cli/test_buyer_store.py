@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 from sqlalchemy import insert, select
 
+from bilateral.buyers.tables import buyer_dispute
 from bilateral.index.log.database import open_database
-from bilateral.index.payments.tables import buyer_dispute
 
 DISPUTE = "5c" * 32
 

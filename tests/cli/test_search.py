@@ -16,8 +16,8 @@ from bilateral.cli.app import load
 from bilateral.index.log.database import open_database
 from bilateral.index.reading.readers import Reader
 from bilateral.index.search.filters import AgentSearch
+from bilateral.index.search.gate_texts import AgentQuestion
 from bilateral.index.search.queries import search_agents
-from bilateral.index.search.questions import AgentQuestion
 
 OF_AN_INDEX = [
     ["search"],

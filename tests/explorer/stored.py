@@ -23,7 +23,7 @@ from bilateral.index.log.database import open_database
 from bilateral.index.log.rows import rows_of
 from bilateral.index.log.store import ChainStore
 from bilateral.index.payments.tables import payment, payment_cursor
-from bilateral.index.projections import PROJECTIONS
+from bilateral.index.projections import PROJECTIONS, READERS
 from bilateral.index.standing import tables as analysis
 from bilateral.solana.addresses import MAINNET, SATI
 
@@ -82,7 +82,7 @@ class Ledger:
         begin = Block(0, sha256(b"0").digest(), 1_750_000_000)
         store.begin(begin)
         store.append(begin, Batch(self.block, dict(self.rows), [self.block], 1, 1))
-        scan = ReferenceScan(engine, self.chain_id, Loader())
+        scan = ReferenceScan(engine, self.chain_id, Loader(), READERS)
         while scan.step() is not None:
             pass
 

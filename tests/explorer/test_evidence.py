@@ -10,7 +10,7 @@ import pytest
 
 from bilateral.explorer.networks import agent_path
 from bilateral.explorer.raters import rater_groups
-from bilateral.index.search.questions import AgentQuestion
+from bilateral.index.search.gate_texts import AgentQuestion
 from bilateral.solana.addresses import MAINNET, SATI
 from tests.explorer.html import Page
 from tests.explorer.stored import BUYER, CLAIMS, CLIENT, COLLECTOR, MINT, OWNER, PROVEN, RIVAL, VISITOR, WALLET

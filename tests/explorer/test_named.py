@@ -13,7 +13,7 @@ from sqlalchemy import insert
 from bilateral.api.settings import ApiSettings
 from bilateral.explorer.charts import axis, interval, moments
 from bilateral.index.log.database import open_database
-from bilateral.index.standing.standing_tables import standing, standing_refresh
+from bilateral.index.standing.tables import standing, standing_refresh
 from bilateral.trust.results import _cluster_numbers
 from tests.api.world import served
 from tests.explorer.html import Page

@@ -7,7 +7,8 @@ from sqlalchemy import event
 
 from bilateral.index.log.database import open_database
 from bilateral.index.payments import queries as paid
-from bilateral.index.ratings import answers, neighbourhood
+from bilateral.index.ratings import neighbourhood
+from bilateral.index.ratings import recent as answers
 
 
 @pytest.mark.parametrize(

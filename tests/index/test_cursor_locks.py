@@ -17,9 +17,9 @@ from bilateral.index.log.batches import Batch, Block
 from bilateral.index.log.database import snapshot
 from bilateral.index.log.locks import own_cursor
 from bilateral.index.payments.projection import note_late_payments
-from bilateral.index.payments.store import PaymentStore
 from bilateral.index.payments.tables import FORGOTTEN, late_payment
 from bilateral.index.payments.terms import PaymentTerms
+from bilateral.index.payments.worker import PaymentStore
 from tests.index.conftest import CHAIN_ID
 from tests.index.payments.world import TOKEN
 

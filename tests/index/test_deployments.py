@@ -23,8 +23,7 @@ from bilateral.index.chain.source import Source
 from bilateral.index.log import tables as schema
 from bilateral.index.log.database import open_database
 from bilateral.index.log.registries import registries_of
-from bilateral.index.operating.owner_check import compare_owners
-from bilateral.index.operating.verification import Verifier
+from bilateral.index.operating.verification import Verifier, compare_owners
 from bilateral.index.projections import DERIVED_TABLES
 from tests.index.proxy import Proxy, refusal
 from tests.index.test_commands import bilateral

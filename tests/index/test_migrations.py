@@ -8,9 +8,9 @@ from alembic.migration import MigrationContext
 from alembic.script import ScriptDirectory
 from sqlalchemy import inspect
 
+from bilateral.buyers import tables as buyers
 from bilateral.index.agents import tables as agents
 from bilateral.index.changes import tables as changes
-from bilateral.index.changes import webhook_tables as webhooks
 from bilateral.index.files import tables as files
 from bilateral.index.log import tables as schema
 from bilateral.index.log.database import connect_engine
@@ -18,7 +18,6 @@ from bilateral.index.log.migrate import upgrade_within
 from bilateral.index.payments import tables as payments
 from bilateral.index.ratings import tables as ratings
 from bilateral.index.search import tables as search
-from bilateral.index.standing import standing_tables as standings
 from bilateral.index.standing import tables as analysis
 from bilateral.x402.aggregator import tables as aggregator
 from scripts._build import ROOT
@@ -30,11 +29,10 @@ MODULES = (
     aggregator,
     search,
     payments,
+    buyers,
     agents,
     ratings,
-    standings,
     changes,
-    webhooks,
 )
 
 

@@ -10,16 +10,9 @@ import pytest
 from sqlalchemy import bindparam, make_url, select, text
 
 from bilateral.core.errors import InvalidArgumentError
-from bilateral.index.errors import DatabaseUnavailableError
+from bilateral.index.errors import DatabaseUnavailableError, QueryTimeoutError
 from bilateral.index.log import tables as schema
-from bilateral.index.log.database import (
-    connect_engine,
-    is_pooled,
-    named_database_errors,
-    open_database,
-    parsed_url,
-)
-from bilateral.index.reading.errors import QueryTimeoutError
+from bilateral.index.log.database import connect_engine, is_pooled, named_database_errors, open_database, parsed_url
 from bilateral.index.reading.prepared import Prepared
 from bilateral.index.reading.readers import Reader
 from tests.index.conftest import CHAIN_ID

@@ -8,10 +8,9 @@ import pytest
 from sqlalchemy import bindparam, func, literal_column, select, text
 
 from bilateral.core.events import NewFeedback
-from bilateral.index.errors import DatabaseUnavailableError
+from bilateral.index.errors import DatabaseUnavailableError, QueryTimeoutError
 from bilateral.index.log import tables as schema
 from bilateral.index.ratings.feedback import feedback_of
-from bilateral.index.reading.errors import QueryTimeoutError
 from bilateral.index.reading.prepared import Prepared, at_most, one_of, size_for, spread
 from bilateral.index.reading.readers import Reader
 from bilateral.index.reading.registries import agent_key, read_registries

@@ -14,10 +14,11 @@ import pytest
 from bilateral.core.contracts import Deployment, Registry
 from bilateral.index.files.queue import FileQueue
 from bilateral.index.files.references import ReferenceScan
+from bilateral.index.files.worker import FileSettings
 from bilateral.index.log.database import open_database
 from bilateral.index.log.registries import registries_of
 from bilateral.index.operating.process import follow_chains
-from bilateral.index.operating.settings import ChainSettings, FileSettings, IndexSettings
+from bilateral.index.operating.settings import ChainSettings, IndexSettings
 from bilateral.index.operating.worker import Worker
 from scripts._anvil import running_anvil
 from simulation.event_chain import OPTIONS, EventChain

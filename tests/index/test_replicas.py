@@ -25,11 +25,10 @@ from bilateral.index.errors import DatabaseUnavailableError
 from bilateral.index.log import tables as schema
 from bilateral.index.log.batches import Batch, Block
 from bilateral.index.log.store import ChainStore
-from bilateral.index.operating.chains import chains
-from bilateral.index.projections import PROJECTIONS
-from bilateral.index.reading.copies import VISIT, Visit
+from bilateral.index.operating.status import chains
+from bilateral.index.projections import DERIVED_TABLES, PROJECTIONS
+from bilateral.index.reading.copies import VISIT, ReplicatedReader, Visit
 from bilateral.index.reading.readers import Reader
-from bilateral.index.reading.replicated import ReplicatedReader
 from simulation.events import Generator
 from tests.api.world import served
 from tests.index.comparison import open_with_registries
@@ -96,7 +95,7 @@ def wait_for_copy(servers):
 
 def rows(url):
     """Return all rows of the index, as the reader of the API sees them."""
-    reader, tables = Reader(url), schema.metadata.sorted_tables
+    reader, tables = Reader(url), (*schema.metadata.sorted_tables, *DERIVED_TABLES)
     with reader.connect() as connection:
         rows_of = {table.name: sorted(map(repr, connection.execute(select(table)).all())) for table in tables}
     reader.close()

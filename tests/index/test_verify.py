@@ -10,8 +10,7 @@ from bilateral.index.chain.endpoint import Endpoint
 from bilateral.index.chain.source import Source
 from bilateral.index.files.tables import agent_file, payment_claim
 from bilateral.index.log import tables as schema
-from bilateral.index.operating.derived_check import compare_derived
-from bilateral.index.operating.verification import Verifier
+from bilateral.index.operating.verification import Verifier, compare_derived
 from bilateral.index.projections import DERIVED_TABLES
 from bilateral.index.ratings import tables as rating_tables
 from tests.index.conftest import CHAIN_ID, REGISTRIES

@@ -23,10 +23,11 @@ from bilateral.api.metrics import Metrics
 from bilateral.api.settings import ApiSettings
 from bilateral.buyers.settings import BuyerSettings
 from bilateral.cli.app import load
+from bilateral.index.files.worker import FileSettings
 from bilateral.index.log.database import connect_engine
 from bilateral.index.operating import settings as index_settings
-from bilateral.index.operating.databases import Databases
 from bilateral.index.operating.monitoring import monitored
+from bilateral.index.operating.settings import Databases
 from bilateral.x402.aggregator import configuration
 from bilateral.x402.aggregator.settings import AggregatorSettings, SponsoredChain
 from bilateral.x402.server import metrics as x402_metrics
@@ -38,7 +39,7 @@ WORDS = ("description", "title", "summary")
 """The parts of a schema for people alone."""
 
 SETTINGS = (
-    *(index_settings.IndexSettings, index_settings.ChainSettings, index_settings.FileSettings),
+    *(index_settings.IndexSettings, index_settings.ChainSettings, FileSettings),
     *(index_settings.FeedLimits, index_settings.PaymentTerms),
     *(ApiSettings, BuyerSettings, AggregatorSettings, SponsoredChain),
 )

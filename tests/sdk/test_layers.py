@@ -88,6 +88,55 @@ def test_room_may_not_import_rooms_of_its_own_or_a_higher_level(importer, import
     )
 
 
+@pytest.mark.parametrize(
+    ("importer", "imported"),
+    [
+        ("index.log.store", "index.errors"),
+        ("index.ratings.projection", "index.log.projection"),
+        ("index.search.queries", "index.standing.queries"),
+        ("index.projections", "index.search.reader"),
+        ("index.operating.worker", "index.projections"),
+        ("index.shards.process", "index.operating.process"),
+    ],
+)
+def test_inner_room_of_the_index_may_import_those_before_it(importer, imported):
+    assert broken_rule(importer, imported) is None
+
+
+@pytest.mark.parametrize(
+    ("importer", "imported"),
+    [
+        ("index.log.store", "index.agents.tables"),
+        ("index.chain.follow", "index.operating.verification"),
+        ("index.files.worker", "index.search.reader"),
+        ("index.ratings.feedback", "index.payments.queries"),
+        ("index.log.store", "index.projections"),
+        ("index.operating.monitoring", "index.shards.process"),
+    ],
+)
+def test_inner_room_of_the_index_may_not_import_those_after_it(importer, imported):
+    rooms = [name.split(".")[1] for name in (importer, imported)]
+    assert broken_rule(importer, imported) == (
+        f"bilateral.{importer}:1 imports bilateral.{imported}: "
+        f"index/{rooms[0]} must not import index/{rooms[1]}, which comes after it"
+    )
+
+
+@pytest.mark.parametrize("imported", ["index.standing.projection", "index.standing.worker"])
+def test_queries_import_neither_projections_nor_workers(imported):
+    assert broken_rule("index.search.queries", imported) == (
+        f"bilateral.index.search.queries:1 imports bilateral.{imported}: "
+        "queries import neither a projection nor a worker"
+    )
+
+
+def test_nothing_outside_the_index_imports_a_projection():
+    assert broken_rule("api.routes", "index.files.projection") == (
+        "bilateral.api.routes:1 imports bilateral.index.files.projection: "
+        "a projection is reached by bilateral.index.projections alone"
+    )
+
+
 def test_room_without_a_level_is_refused():
     assert broken_rule("ledger.book", "core.values") == (
         "bilateral.ledger.book:1 imports bilateral.core.values: "

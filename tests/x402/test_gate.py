@@ -23,7 +23,7 @@ from bilateral.index.operating.process import follow_chains
 from bilateral.index.operating.settings import ChainSettings, IndexSettings
 from bilateral.index.reading.readers import Reader
 from bilateral.index.standing.refresh import Refresher
-from bilateral.index.standing.standing_tables import standing
+from bilateral.index.standing.tables import standing
 from bilateral.x402 import AsyncVerifier, PaymentRefusedError, VerifiedClient, declare_8004_reputation, protect_client
 from bilateral.x402.proof.types import ClientAgent
 from bilateral.x402.server.exchange import CURRENT, Exchange

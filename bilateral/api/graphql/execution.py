@@ -42,7 +42,7 @@ from bilateral.api.graphql.rows import chains_of
 from bilateral.api.graphql.rules import RULES, Deadline
 from bilateral.api.graphql.schema import FIRST, entity_types, graphql_schema, is_derived
 from bilateral.api.graphql.selections import Page, Selected
-from bilateral.index.reading.errors import LargeAnswerError
+from bilateral.index.errors import LargeAnswerError
 from bilateral.index.reading.prepared import plan_by_values
 from bilateral.index.reading.readers import MOST_BYTES
 

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Final
 from sqlalchemy import Text, and_, case, false, func, literal, literal_column, null, or_
 
 from bilateral.core.contracts import Registry
-from bilateral.index.agents.activity import shown_feedback
+from bilateral.index.agents.states import shown_feedback
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence

@@ -19,7 +19,7 @@ from graphql import (
 from graphql.validation import FieldsOnCorrectTypeRule, VariablesInAllowedPositionRule
 from graphql.validation.rules.variables_in_allowed_position import allowed_variable_usage
 
-from bilateral.index.reading.errors import QueryTimeoutError
+from bilateral.index.errors import QueryTimeoutError
 
 if TYPE_CHECKING:
     from graphql import FieldNode, GraphQLType, OperationDefinitionNode

@@ -23,7 +23,7 @@ from bilateral.api.graphql.entities import validations as entities_validations
 from bilateral.api.graphql.fixed import fixed, key_of
 from bilateral.api.graphql.rows import ENTITIES, ChainRegistries, Rows, Scope
 from bilateral.api.graphql.selections import Page, Selected
-from bilateral.index.reading.errors import LargeAnswerError
+from bilateral.index.errors import LargeAnswerError
 from bilateral.index.reading.json import entity_dialect
 from bilateral.index.reading.readers import MOST_BYTES
 

@@ -12,8 +12,7 @@ from pydantic import Field
 from bilateral.api.problems import problem_of
 from bilateral.core.errors import BilateralError
 from bilateral.index.errors import NotIndexedError
-from bilateral.index.profiles.answers import Agent
-from bilateral.index.profiles.queries import agent
+from bilateral.index.profiles.queries import Agent, agent
 from bilateral.index.reading.registries import AgentKey, agent_key, read_registries
 
 if TYPE_CHECKING:

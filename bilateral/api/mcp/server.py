@@ -27,7 +27,7 @@ from bilateral.core.identifiers import FeedbackId, checksummed
 from bilateral.documents import Network
 from bilateral.index.agents.queries import Account, account
 from bilateral.index.errors import NotIndexedError
-from bilateral.index.profiles.answers import Agent
+from bilateral.index.profiles.queries import Agent
 from bilateral.index.ratings.feedback import Feedback, feedback
 from bilateral.index.reading.registries import read_registries
 

@@ -15,8 +15,7 @@ from bilateral.api.service import service_of
 from bilateral.api.shortcuts import Shortcut
 from bilateral.api.texts import require_storable
 from bilateral.core.identifiers import checksummed
-from bilateral.index.profiles.answers import Agent
-from bilateral.index.profiles.queries import agent
+from bilateral.index.profiles.queries import Agent, agent
 from bilateral.index.ratings.authorized import AuthorizedFeedback, authorized_feedback_of
 from bilateral.index.ratings.feedback import Feedback, FeedbackFilter, feedback_of, responses_of
 from bilateral.index.ratings.feedback import Response as FeedbackResponse

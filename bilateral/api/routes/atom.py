@@ -15,13 +15,13 @@ from bilateral.api.service import service_of
 from bilateral.core.identifiers import checksummed
 from bilateral.explorer.networks import account_path, agent_path, rating_path
 from bilateral.explorer.text import plain
-from bilateral.index.agents.changes import changes_of
+from bilateral.index.agents.queries import changes_of
 from bilateral.index.ratings.feedback import FeedbackFilter, feedback_by, feedback_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from bilateral.index.agents.changes import Change
+    from bilateral.index.agents.queries import Change
     from bilateral.index.ratings.feedback import Feedback
     from bilateral.index.reading.registries import AgentKey
 

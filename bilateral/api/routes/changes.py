@@ -19,8 +19,7 @@ from bilateral.api.problems import ProblemError
 from bilateral.api.service import service_of
 from bilateral.core.errors import BilateralError, InvalidArgumentError
 from bilateral.index.changes.answers import FeedChange
-from bilateral.index.changes.filters import parse_filter
-from bilateral.index.changes.queries import AT_ONCE, FeedCursorError, last_cursor
+from bilateral.index.changes.queries import AT_ONCE, FeedCursorError, last_cursor, parse_filter
 from bilateral.index.changes.tables import ChangeKind
 
 if TYPE_CHECKING:

@@ -14,7 +14,7 @@ from graphql import GraphQLError
 from bilateral.api.graphql.execution import Checked, GraphqlRequest, InvalidQueryError
 from bilateral.api.problems import ProblemError
 from bilateral.api.service import Service, service_of
-from bilateral.index.reading.errors import LargeAnswerError, QueryTimeoutError, StarvedError
+from bilateral.index.errors import LargeAnswerError, QueryTimeoutError, StarvedError
 
 router = APIRouter(tags=["graphql"])
 

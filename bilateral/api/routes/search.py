@@ -15,9 +15,9 @@ from bilateral.index.ratings.feedback import Feedback
 from bilateral.index.reading.pages import DEFAULT_LIMIT, MAX_LIMIT
 from bilateral.index.search.feedback import FeedbackSearch, search_feedback
 from bilateral.index.search.filters import AgentSearch, Side, query_words
+from bilateral.index.search.gate_texts import AgentQuestion
 from bilateral.index.search.leaders import Board, Leader, leaderboard
 from bilateral.index.search.queries import FoundAgent, FoundAgents, search_agents, search_indexed
-from bilateral.index.search.questions import AgentQuestion
 
 if TYPE_CHECKING:
     from collections.abc import Iterable

@@ -10,8 +10,7 @@ from bilateral.core.errors import InvalidArgumentError
 from bilateral.core.text import quoted
 from bilateral.documents.http import host_of
 from bilateral.documents.public_addresses import is_public
-from bilateral.index.changes.filters import parse_filter
-from bilateral.index.changes.queries import last_cursor, read_feed
+from bilateral.index.changes.queries import last_cursor, parse_filter, read_feed
 from bilateral.index.changes.webhooks import add_webhook
 from bilateral.index.reading.registries import read_registries
 

@@ -21,11 +21,11 @@ from bilateral.buyers.private.errors import MemberListError
 from bilateral.buyers.private.lists import Member, MemberList, read_list
 from bilateral.buyers.private.terms import MOST_MEMBERS, TIERS, epoch_of
 from bilateral.buyers.stored_trees import read_proof
+from bilateral.buyers.tables import tier_list, tier_member
 from bilateral.core.contracts import Registry
 from bilateral.core.contracts.buyer_terms import policy_hash
 from bilateral.core.contracts.reverts import ContractRevertError
 from bilateral.core.errors import InvalidArgumentError
-from bilateral.index.payments.tables import tier_list, tier_member
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence

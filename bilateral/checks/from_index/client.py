@@ -23,7 +23,7 @@ from bilateral.checks.verdicts import Check, EventEvidence
 from bilateral.core.identifiers import AgentId, GlobalAgentId, checksummed
 from bilateral.core.values.bounds import SHARES, scale_of_tag, share_of_scale
 from bilateral.core.values.standing import Side
-from bilateral.index.ratings.projection import DECIMALS
+from bilateral.index.ratings.tables import DECIMALS
 from bilateral.index.reading.prepared import spread
 
 _MOST_FEEDBACKS: Final = 1_000

@@ -38,7 +38,7 @@ from bilateral.index.log.dialects import dialect_of
 from bilateral.index.log.lists import AT_ONCE, in_parts
 from bilateral.index.log.unindexed import newest_first
 from bilateral.index.ratings import tables as rating_tables
-from bilateral.index.ratings.projection import DECIMALS
+from bilateral.index.ratings.tables import DECIMALS
 from bilateral.index.reading.prepared import size_for, spread
 
 MOST_RATERS: Final = 5_000

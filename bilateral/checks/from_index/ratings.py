@@ -21,7 +21,7 @@ from bilateral.checks.from_index.entries import CLIENT, SERVER, VALIDATOR, Entry
 from bilateral.core.values.bounds import scale_of_tag
 from bilateral.index.log.lists import in_parts
 from bilateral.index.ratings import tables as rating_tables
-from bilateral.index.ratings.projection import DECIMALS
+from bilateral.index.ratings.tables import DECIMALS
 from bilateral.index.reading.prepared import Prepared, one_of, size_for, spread
 
 MOST_LINES: Final = 20

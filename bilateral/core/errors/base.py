@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass, fields
 from importlib.util import find_spec
-from typing import TYPE_CHECKING, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar, dataclass_transform
 
 from bilateral.core.text import quoted
 
@@ -19,6 +20,29 @@ class BilateralError(Exception):
     """
 
     reason: ClassVar[str] = "error"
+
+
+@dataclass_transform(eq_default=False)
+class FormattedError(BilateralError):
+    """An error that is declared by its fields. Its message is the template, filled with them; bytes are hexadecimal.
+
+    A field that is an `InitVar` appears in the message, but is no attribute.
+    """
+
+    template: ClassVar[str]
+
+    def __init_subclass__(cls) -> None:
+        """Make the constructor."""
+        super().__init_subclass__()
+        dataclass(eq=False, repr=False)(cls)
+
+    def __post_init__(self, *message_only: Any) -> None:
+        """Fill the template."""
+        attributes = {field.name: getattr(self, field.name) for field in fields(self)}  # type: ignore[arg-type]
+        names = [name for name in self.__dataclass_fields__ if name not in attributes]  # type: ignore[attr-defined]
+        values = attributes | dict(zip(names, message_only, strict=True))
+        shown = {name: f"0x{value.hex()}" if isinstance(value, bytes) else value for name, value in values.items()}
+        super().__init__(self.template.format_map(shown))
 
 
 class MalformedIdentifierError(BilateralError, ValueError):

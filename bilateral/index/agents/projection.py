@@ -2,23 +2,17 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Iterator
 
-from sqlalchemy import delete
+from sqlalchemy import Connection, delete
 
-from bilateral.index.agents.activity import RAISING, ActivityTable
-from bilateral.index.agents.states import IDENTITY_EVENTS, AgentTables
+from bilateral.index.agents.states import IDENTITY_EVENTS, RAISING, ActivityTable, AgentTables
 from bilateral.index.agents.tables import AGENT_TABLES, agent_activity
 from bilateral.index.log.history import stored_batches
 from bilateral.index.log.journal import Journal
 from bilateral.index.log.projection import Append, Progress, Projection, Removal
 from bilateral.index.log.rows import rows_of
 from bilateral.index.log.tables import registry
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    from sqlalchemy import Connection
 
 
 class Agents(Projection):

@@ -3,15 +3,84 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
-from sqlalchemy import select, union
+from sqlalchemy import Connection, select, union
 
-from bilateral.core.identifiers import global_agent_id
+from bilateral.core.events import AgentUpdated, MetadataSet, Transfer, URIUpdated
+from bilateral.core.identifiers import checksummed, global_agent_id
 from bilateral.index.agents import tables as agent_tables
+from bilateral.index.log import tables as schema
+from bilateral.index.log.unindexed import newest_first
+from bilateral.index.reading.registries import AgentKey
 
-if TYPE_CHECKING:
-    from sqlalchemy import Connection
+_WALLET: Final = "agentWallet"
+_ADDRESS_BYTES: Final = 20  # of an account of Ethereum
+_NOBODY: Final = "0x" + "0" * 40
+
+
+@dataclass(frozen=True, slots=True)
+class Change:
+    """A change of an agent.
+
+    Attributes:
+        kind: `registered`, `transferred`, `wallet`, `file` or `domain`.
+        account: The new owner, the new wallet, or who changed the file; None for a wallet that was taken away.
+        text: The new URI or domain: the word of a stranger; None for other kinds.
+        log_index: Its place in the block.
+        time: The time of the block, Unix seconds.
+    """
+
+    kind: str
+    account: str | None
+    text: str | None
+    block: int
+    log_index: int
+    time: int
+    transaction: str
+
+
+def changes_of(connection: Connection, key: AgentKey, limit: int = 20) -> tuple[Change, ...]:
+    """Return the changes of an agent, the newest first."""
+    moved, changed, updated = (schema.EVENT_TABLES[event].c for event in (Transfer, URIUpdated, AgentUpdated))
+    metadata = schema.EVENT_TABLES[MetadataSet].c
+    changes = [
+        *(_transfer(*row) for row in _newest(connection, key, limit, moved, moved.from_address, moved.to_address)),
+        *(_wallet(*row) for row in _newest(connection, key, limit, metadata, metadata.metadata_value)),
+        *(
+            Change("file", by, uri, *place)
+            for uri, by, *place in _newest(connection, key, limit, changed, changed.new_uri, changed.updated_by)
+        ),
+        *(
+            Change("domain", account, domain, *place)
+            for domain, account, *place in _newest(
+                connection, key, limit, updated, updated.agent_domain, updated.agent_address
+            )
+        ),
+    ]
+    return tuple(sorted(changes, key=lambda change: (change.block, change.log_index), reverse=True))
+
+
+def _newest(connection: Connection, key: AgentKey, limit: int, events: Any, *columns: Any) -> list[tuple[Any, ...]]:
+    """Return the newest events of an agent in a table: some columns, and the place of each."""
+    query = select(*columns, events.block_number, events.log_index, events.block_time, events.transaction_hash).where(
+        events.chain_id == key.chain_id, events.registry == key.identity_registry, events.agent_id == key.agent_id
+    )
+    if "metadata_key" in events:
+        query = query.where(events.metadata_key == _WALLET)
+    rows = connection.execute(query.order_by(*newest_first(events)).limit(limit))
+    return [(*row[:-1], f"0x{row[-1].hex()}") for row in rows]
+
+
+def _transfer(sender: str, receiver: str, *place: Any) -> Change:
+    """Return a transfer as a change. The first one comes from nobody."""
+    return Change("registered" if sender == _NOBODY else "transferred", receiver, None, *place)
+
+
+def _wallet(value: bytes, *place: Any) -> Change:
+    is_address = len(value) == _ADDRESS_BYTES and any(value)
+    return Change("wallet", checksummed(f"0x{value.hex()}") if is_address else None, None, *place)
+
 
 MAX_AGENTS: Final = 200
 """The largest number of agents of an account in one answer."""
@@ -56,7 +125,6 @@ def account(connection: Connection, address: str, chain_ids: tuple[int, ...]) ->
 
     Args:
         address: The account, in checksum form.
-        chain_ids: The chains to look at.
     """
     agent, primary = agent_tables.agent.c, agent_tables.primary_agent.c
     columns = (agent.chain_id, agent.identity_registry, agent.agent_id)

@@ -2,15 +2,25 @@
 
 from __future__ import annotations
 
+from collections import defaultdict
+from collections.abc import Callable, Iterable, Mapping
+from itertools import chain as joined
 from itertools import groupby
 from operator import itemgetter
-from typing import TYPE_CHECKING, Any, Final, TypeAlias
+from typing import Any, Final, TypeAlias
 
+from sqlalchemy import Connection, Table, delete, func, select
+
+from bilateral.core.contracts import Registry
 from bilateral.core.events import (
     AgentRegistered,
     AgentStates,
     AgentUpdated,
+    Approval,
+    Event,
+    FeedbackRevoked,
     MetadataSet,
+    NewFeedback,
     PrimaryAgentSet,
     Registered,
     Transfer,
@@ -18,19 +28,14 @@ from bilateral.core.events import (
 )
 from bilateral.core.events.agents import ADDRESS_BYTES, WALLET_KEY, address_of_bytes
 from bilateral.index.agents import tables as agent_tables
+from bilateral.index.agents.tables import agent_activity
 from bilateral.index.log import tables as schema
-from bilateral.index.log.journal import DerivedTable, Journal
-from bilateral.index.log.rows import picker
+from bilateral.index.log.batches import EventRows
+from bilateral.index.log.journal import DerivedTable, Journal, Writes
+from bilateral.index.log.rows import Row, Rows, key_columns, picker
 from bilateral.index.log.text import key_text
 
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Mapping
-
-    from bilateral.core.events import Event
-    from bilateral.index.log.batches import EventRows
-    from bilateral.index.log.rows import Row, Rows
-
-_Change: TypeAlias = tuple[int, int, type["Event"], "Row"]
+_Change: TypeAlias = tuple[int, int, type[Event], Row]
 """Block, log index, event and row of an event that changes an agent."""
 
 _Texts: TypeAlias = dict[bool, str]
@@ -62,11 +67,7 @@ _NAMES: Final = (AgentRegistered, AgentUpdated)
 
 
 class AgentTables:
-    """The tables `agent`, `agent_metadata` and `primary_agent`, for one batch of events of one chain.
-
-    Args:
-        journal: The journal of the batch.
-    """
+    """The tables `agent`, `agent_metadata` and `primary_agent`, for one batch of events of one chain."""
 
     def __init__(self, chain_id: int, journal: Journal) -> None:
         self._chain_id = chain_id
@@ -78,10 +79,6 @@ class AgentTables:
 
     def derive(self, rows: Rows, events: EventRows) -> Mapping[Row, Row | None]:
         """Bring the tables up to date with further events.
-
-        Args:
-            rows: The access to rows.
-            events: The rows of the events of some blocks.
 
         Returns:
             The rows of the agents that the events are about, by their keys; None for agents that are burnt.
@@ -118,12 +115,12 @@ class AgentTables:
         self._agents.load(rows, agents)
         for key in agents:
             states = self._states.setdefault(key[1], AgentStates())
-            known = self._agents.get(key)
-            if known is not None:
-                states.owners[key[2]] = known[3]
-                if known[4]:
-                    states.wallets[key[2]] = known[4]
-                accounts.update((*key[:2], account) for account in known[3:5] if account)
+            existing = self._agents.get(key)
+            if existing is not None:
+                states.owners[key[2]] = existing[3]
+                if existing[4]:
+                    states.wallets[key[2]] = existing[4]
+                accounts.update((*key[:2], account) for account in existing[3:5] if account)
         self._primary_agents.load(rows, accounts)
         for key in accounts:
             if (chosen := self._primary_agents.get(key)) is not None:
@@ -154,9 +151,9 @@ class AgentTables:
                 continue
             if agent_id not in texts:
                 texts[agent_id] = {}
-                known = self._agents.get((*prefix, agent_id))
-                if known is not None:
-                    accounts.update(account for account in known[3:5] if account)
+                existing = self._agents.get((*prefix, agent_id))
+                if existing is not None:
+                    accounts.update(account for account in existing[3:5] if account)
             self._change_agent(states, kind, (*prefix, agent_id), values, texts[agent_id])
         states.settle()
         for account in accounts:
@@ -188,8 +185,8 @@ class AgentTables:
         if owner is None:  # burnt, or an event of an agent that was never minted
             self._agents.set(key, None)
             return
-        known = self._agents.get(key)
-        uri, domain, registered = ("", "", now) if known is None else (known[5], known[6], known[7:9])
+        existing = self._agents.get(key)
+        uri, domain, registered = ("", "", now) if existing is None else (existing[5], existing[6], existing[7:9])
         texts = {True: uri, False: domain, **texts}
         self._agents.set(key, (owner, states.wallets.get(key[2]), texts[True], texts[False], *registered, *now))
 
@@ -205,3 +202,154 @@ def _accounts(kind: type[Event], values: list[Any]) -> tuple[str, ...]:
     if kind is MetadataSet and values[0] == WALLET_KEY and len(values[1]) == ADDRESS_BYTES:
         return (address_of_bytes(values[1]),)
     return ()
+
+
+AgentPlace: TypeAlias = tuple[str, int]
+"""An agent of a chain: the address of its identity registry, and its id."""
+
+Times: TypeAlias = tuple[int, int]
+"""The time of an agent's last feedback, and that of the last event of any kind; 0 for none."""
+
+_NEVER: Final[Times] = (0, 0)
+_FEEDBACK: Final = schema.EVENT_TABLES[NewFeedback]
+RAISING: Final = tuple(schema.EVENT_TABLES[kind] for kind in (NewFeedback, FeedbackRevoked, Approval))
+"""Events that are not in the rows of agents, and still change when an agent was last updated."""
+
+_CHANGING: Final = tuple(
+    schema.EVENT_TABLES[identity_event] for identity_event in IDENTITY_EVENTS if identity_event is not PrimaryAgentSet
+)
+_pick: Final = {table: picker(table, "registry", "agent_id", "block_time") for table in (*RAISING, *_CHANGING)}
+_pick_agent = picker(agent_tables.agent, "registered_at", "updated_at")
+_KEY: Final = key_columns(agent_activity)
+
+
+def shown_feedback(registries: Iterable[tuple[str, str]]) -> str | None:
+    """Return the registry whose open feedback counts for the agents of one identity registry; None without one.
+
+    Args:
+        registries: Kind and address of the registries that belong to the identity registry, the oldest first.
+    """
+    kinds: dict[str, str] = {}
+    for kind, address in registries:
+        kinds.setdefault(kind, address)
+    return kinds.get(Registry.REPUTATION) or kinds.get(Registry.BIDIRECTIONAL)
+
+
+class ActivityTable:
+    """The table `agent_activity`, for the events of one chain."""
+
+    def __init__(self, chain_id: int, connection: Connection, rows: Rows) -> None:
+        self._chain_id = chain_id
+        self._connection = connection
+        self._rows = rows
+        self._identities = self._feedback_registries()
+
+    def derive(self, events: EventRows, agents: Mapping[Row, Row | None]) -> None:
+        """Bring the table up to date with further events. The tables of events may hold them already.
+
+        Args:
+            agents: The rows of the agents that the events of identity registries are about, after these events.
+        """
+        # Each registry, agent and time once: most events of an agent share a block's time.
+        raising = ((table, *entry) for table in RAISING for entry in set(map(_pick[table], events.get(table, ()))))
+        times = self._times(raising)
+        raised = {(self._chain_id, *agent) for agent in times}
+        changed = sorted(raised | agents.keys())  # in the order of the table's pages
+        stored = {row[:3]: row for row in self._rows.select(agent_activity, _KEY, changed)}
+        new = [key[1:] for key, row in agents.items() if row is not None and key not in stored]
+        earlier = self._stored_times(new)
+        writes = Writes(self._rows, agent_activity)
+        for key in changed:
+            existing, agent = stored.get(key), agents.get(key)
+            if existing is None and agent is None:
+                continue  # it is not registered
+            if agent is None and key in agents:
+                writes.add(key, existing, None)
+                continue
+            registered, updated = _pick_agent(agent) if agent is not None else existing[4:6]  # type: ignore[index]
+            before = existing[5:7] if existing is not None else (0, 0)
+            spans = [times.get(key[1:], _NEVER), earlier.get(key[1:], _NEVER)]
+            updated = max(updated, before[0], *(span[1] for span in spans))
+            active = max(registered, before[1], *(span[0] for span in spans))
+            writes.add(key, existing, (*key, str(key[2]), registered, updated, active))
+        writes.write()
+
+    def touched_after(self, block: int) -> set[AgentPlace]:
+        """Return the agents that events after a block are about. The tables of events still hold them."""
+        touched: set[AgentPlace] = set()
+        for table in (*RAISING, *_CHANGING):
+            for registry, agent_id in self._rows.values_after(table, ("registry", "agent_id"), self._chain_id, block):
+                identity = self._identity(table, registry)
+                if identity is not None:
+                    touched.add((identity, agent_id))
+        return touched
+
+    def renew(self, agents: Iterable[AgentPlace]) -> None:
+        """Recompute the rows of some agents, from the tables of events and of agents."""
+        keys = [(self._chain_id, *agent) for agent in sorted(agents)]
+        self._rows.delete(agent_activity, keys)
+        present = {row[:3]: _pick_agent(row) for row in self._rows.select(agent_tables.agent, _KEY, keys)}
+        self._insert(present, self._stored_times([key[1:] for key in present]))
+
+    def rebuild(self) -> None:
+        """Recompute the rows of all agents."""
+        self._connection.execute(delete(agent_activity).where(agent_activity.c.chain_id == self._chain_id))
+        columns = agent_tables.agent.c
+        query = select(columns.identity_registry, columns.agent_id, columns.registered_at, columns.updated_at)
+        rows = self._connection.execute(query.where(columns.chain_id == self._chain_id))
+        present = {(self._chain_id, *row[:2]): (row[2], row[3]) for row in rows}
+        self._insert(present, self._times(joined.from_iterable(map(self._last_of_all, RAISING))))
+
+    def _insert(self, agents: Mapping[Row, tuple[int, int]], times: Mapping[AgentPlace, Times]) -> None:
+        """Insert the rows of agents."""
+        rows = []
+        for key, (registered, updated) in agents.items():
+            feedback, last = times.get(key[1:], _NEVER)
+            rows.append((*key, str(key[2]), registered, max(updated, last), max(registered, feedback)))
+        self._rows.insert(agent_activity, rows)
+
+    def _feedback_registries(self) -> dict[str, str]:
+        """Return the identity registry of each registry whose open feedback counts."""
+        columns = schema.registry.c
+        query = select(columns.identity_registry, columns.kind, columns.address).where(
+            columns.chain_id == self._chain_id
+        )
+        columns_of: dict[str, list[tuple[str, str]]] = defaultdict(list)
+        for identity, kind, address in self._connection.execute(query.order_by(columns.first_block, columns.address)):
+            columns_of[identity].append((kind, address))
+        displayed = ((shown_feedback(registries), identity) for identity, registries in columns_of.items())
+        return {address: identity for address, identity in displayed if address is not None}
+
+    def _identity(self, table: Table, registry: str) -> str | None:
+        """Return the identity registry of an event's agent; None if the event does not count."""
+        is_of_identity = table is RAISING[-1] or table in _CHANGING
+        return registry if is_of_identity else self._identities.get(registry)
+
+    def _last_of_all(self, table: Table) -> Iterable[tuple[Table, str, int, int]]:
+        """Yield registry and agent, and the time of the last event of a table about it."""
+        query = select(table.c.registry, table.c.agent_id, func.max(table.c.block_time))
+        group = query.where(table.c.chain_id == self._chain_id).group_by(table.c.registry, table.c.agent_id)
+        return ((table, *row) for row in self._connection.execute(group))
+
+    def _stored_times(self, agents: Iterable[Any]) -> dict[AgentPlace, Times]:
+        """Return the times of stored events about some agents."""
+        requested = list(agents)
+        addresses = {identity: address for address, identity in self._identities.items()}
+        entries: list[Iterable[tuple[Table, str, int, int]]] = []
+        for table in RAISING:
+            places = ((place[0] if table is RAISING[-1] else addresses.get(place[0]), place[1]) for place in requested)
+            keys = [(self._chain_id, *place) for place in places if place[0] is not None]
+            rows = self._rows.last_times(table, ("chain_id", "registry", "agent_id"), keys)
+            entries.append([(table, *row[1:]) for row in rows])
+        return self._times(joined.from_iterable(entries))
+
+    def _times(self, entries: Iterable[tuple[Table, str, int, int]]) -> dict[AgentPlace, Times]:
+        """Return the last times of each agent among events."""
+        times: dict[AgentPlace, Times] = {}
+        for table, registry, agent_id, time in entries:
+            identity = self._identity(table, registry)
+            if identity is not None:
+                feedback, last = times.get((identity, agent_id), _NEVER)
+                feedback = max(feedback, time) if table is _FEEDBACK else feedback
+                times[identity, agent_id] = feedback, max(last, time)
+        return times

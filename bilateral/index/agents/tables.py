@@ -6,7 +6,15 @@ from typing import Final
 
 from sqlalchemy import BigInteger, Column, Index, LargeBinary, MetaData, PrimaryKeyConstraint, Table, Text
 
-from bilateral.index.log.columns import ADDRESS, BY_CHAIN, WideInteger, agent_columns, contract_columns, key_string
+from bilateral.index.log.columns import (
+    ADDRESS,
+    BY_CHAIN,
+    WideInteger,
+    agent_columns,
+    contract_columns,
+    key_string,
+    required,
+)
 
 metadata: Final = MetaData()
 
@@ -16,12 +24,8 @@ agent: Final = Table(
     *agent_columns("identity_registry"),
     Column("owner", ADDRESS, nullable=False),
     Column("wallet", ADDRESS),
-    Column("uri", Text, nullable=False),
-    Column("domain", Text, nullable=False),
-    Column("registered_block", BigInteger, nullable=False),
-    Column("registered_at", BigInteger, nullable=False),
-    Column("updated_block", BigInteger, nullable=False),
-    Column("updated_at", BigInteger, nullable=False),
+    *required(Text, "uri", "domain"),
+    *required(BigInteger, "registered_block", "registered_at", "updated_block", "updated_at"),
     PrimaryKeyConstraint("chain_id", "identity_registry", "agent_id"),
     Index("agent_by_owner", "chain_id", "owner"),
     Index("agent_by_wallet", "chain_id", "wallet"),
@@ -58,9 +62,7 @@ agent_activity: Final = Table(
     metadata,
     *agent_columns("identity_registry"),
     Column("id_text", key_string(78), nullable=False),
-    Column("registered_at", BigInteger, nullable=False),
-    Column("updated_at", BigInteger, nullable=False),
-    Column("last_activity", BigInteger, nullable=False),
+    *required(BigInteger, "registered_at", "updated_at", "last_activity"),
     PrimaryKeyConstraint("chain_id", "identity_registry", "agent_id"),
     Index("agent_activity_by_id", "chain_id", "identity_registry", "id_text"),
     *(

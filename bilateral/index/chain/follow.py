@@ -17,7 +17,8 @@ from bilateral.index.chain.finality import Finality
 from bilateral.index.chain.reading import Reader
 from bilateral.index.errors import ChainChangedError, CursorMovedError, EndpointLiesError, FirstBlockAheadError
 from bilateral.index.log.batches import Batch, Block
-from bilateral.index.operating.verification import counted, stored_events
+from bilateral.index.log.history import counted, stored_events
+from bilateral.index.log.store import ChainStore
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

@@ -3,33 +3,15 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final, TypeAlias
 
-from bilateral.core.events import (
-    AgentUpdated,
-    ClientRated,
-    FeedbackRevoked,
-    MetadataSet,
-    NewAuthorizedFeedback,
-    NewFeedback,
-    RatingsOpened,
-    ResponseAppended,
-    Transfer,
-    URIUpdated,
-    ValidationRequest,
-    ValidationResponse,
-    ValidatorRated,
-)
+from bilateral.core import events
 from bilateral.core.identifiers import checksummed, global_agent_id
 from bilateral.index.changes.tables import EVENT_KINDS, MOST_TEXT, ChangeKind
+from bilateral.index.reading.registries import Registries
 from bilateral.index.reading.values import exact, hexadecimal, short_text
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
-
-    from bilateral.core.events import Event
-    from bilateral.index.reading.registries import Registries
 
 Detail = str | int | bool | None
 """A value of a change. Integers that may exceed 53 bits are text."""
@@ -90,31 +72,28 @@ class RawChange:
     details: Mapping[str, Detail] | None = None
 
 
-def raw_change(event: type[Event], row: Mapping[str, Any]) -> RawChange:
-    """Return the change that an event is.
-
-    Args:
-        event: The event's type.
-    """
-    agents, accounts, tags, details = _SHAPES[event](row)
+def raw_change(event: type[events.Event], row: Mapping[str, Any]) -> RawChange:
+    """Return the change that an event is."""
+    shape = _SHAPES[event]
+    accounts = (_value(row, account) for account in shape.accounts)
     return RawChange(
         EVENT_KINDS[event],
-        tuple(int(agent_id) for agent_id in agents),
+        tuple(int(row[agent_id]) for agent_id in shape.agents),
         tuple(dict.fromkeys(account for account in accounts if account not in (None, _NOBODY))),
-        tuple(dict.fromkeys(tags)),
-        {name: cut(value) if isinstance(value, str) else value for name, value in details.items()},
+        tuple(dict.fromkeys(_value(row, tag) for tag in shape.tags)),
+        _cut_details({name: _value(row, cell) for name, cell in shape.details.items()}),
     )
 
 
 def raw_note(row: Any) -> RawChange:
-    """Return the change that a note is.
-
-    Args:
-        row: The row of `change_note`.
-    """
-    details = {name: cut(value) if isinstance(value, str) else value for name, value in json.loads(row.details).items()}
+    """Return the change that a note is."""
+    details = _cut_details(json.loads(row.details))
     agents = () if row.agent_id is None else (int(row.agent_id),)
     return RawChange(ChangeKind(row.kind), agents, () if row.account is None else (row.account,), (), details)
+
+
+def _cut_details(details: Mapping[str, Detail]) -> dict[str, Detail]:
+    return {name: cut(value) if isinstance(value, str) else value for name, value in details.items()}
 
 
 def cut(text: str) -> str:
@@ -123,137 +102,104 @@ def cut(text: str) -> str:
 
 
 def shown_agent(registries: Registries, chain_id: int, identity_registry: str, agent_id: int) -> str:
-    """Return the short id of an agent, or the global one if the short one means another registry.
-
-    Args:
-        registries: The indexed registries.
-        agent_id: Its token.
-    """
+    """Return the short id of an agent, or the global one if the short one means another registry."""
     if chain_id in registries.chains and registries.identity_of(chain_id) == identity_registry:
         return f"{chain_id}:{agent_id}"
     return global_agent_id(chain_id, identity_registry, agent_id)
 
 
-_Shape = tuple[tuple[int, ...], tuple[str | None, ...], tuple[str, ...], dict[str, Detail]]
+_Cell: TypeAlias = str | Callable[[Mapping[str, Any]], Detail]
+"""A column of an event, or what makes a value of its row."""
 
 
-def _feedback(row: Mapping[str, Any]) -> _Shape:
-    details = {
-        "client": row["client_address"],
-        "feedback_index": str(row["feedback_index"]),
-        "value": format(exact(int(row["value"]), row["value_decimals"]), "f"),
-        "tag1": row["tag1"],
-        "tag2": row["tag2"],
-        "endpoint": row["endpoint"],
-        "uri": row["feedback_uri"],
-        "hash": hexadecimal(row["feedback_hash"]),
-    }
-    return (row["agent_id"],), (row["client_address"],), (row["tag1"], row["tag2"]), details
+@dataclass(frozen=True, slots=True)
+class _Shape:
+    """The parts of an event that make a change. `details` has values by their names."""
+
+    agents: tuple[str, ...]
+    accounts: tuple[_Cell, ...]
+    tags: tuple[_Cell, ...]
+    details: Mapping[str, _Cell]
 
 
-def _authorized(row: Mapping[str, Any]) -> _Shape:
-    tags = (short_text(row["tag1"]), short_text(row["tag2"]))
-    details = {
-        "client": row["client_address"],
-        "value": str(row["score"]),
-        "tag1": tags[0],
-        "tag2": tags[1],
-        "uri": row["file_uri"],
-        "hash": hexadecimal(row["file_hash"]),
-    }
-    return (row["agent_id"],), (row["client_address"],), tags, details
+def _value(row: Mapping[str, Any], cell: _Cell) -> Any:
+    return row[cell] if isinstance(cell, str) else cell(row)
 
 
-def _revoked(row: Mapping[str, Any]) -> _Shape:
-    details = {"client": row["client_address"], "feedback_index": str(row["feedback_index"])}
-    return (row["agent_id"],), (row["client_address"],), (), details
+def _digits(column: str) -> _Cell:
+    return lambda row: str(row[column])
 
 
-def _response(row: Mapping[str, Any]) -> _Shape:
-    details = {
-        "client": row["client_address"],
-        "feedback_index": str(row["feedback_index"]),
-        "responder": row["responder"],
-        "uri": row["response_uri"],
-        "hash": hexadecimal(row["response_hash"]),
-    }
-    return (row["agent_id"],), (row["client_address"], row["responder"]), (), details
+def _hash(column: str) -> _Cell:
+    return lambda row: hexadecimal(row[column])
 
 
-def _rating(subject: str) -> Callable[[Mapping[str, Any]], _Shape]:
-    def shape(row: Mapping[str, Any]) -> _Shape:
-        details = {subject: str(row[f"{subject}_id"]), "server": str(row["server_id"]), "rating": row["rating"]}
-        return (row[f"{subject}_id"], row["server_id"]), (), (), details
-
-    return shape
+def _tag(column: str) -> _Cell:
+    return lambda row: short_text(row[column])
 
 
-def _opened(row: Mapping[str, Any]) -> _Shape:
-    details = {
-        "client": str(row["client_id"]),
-        "server": str(row["server_id"]),
-        "interaction": hexadecimal(row["interaction"]),
-        "account": row["client"],
-        "feedback_index": str(row["feedback_index"]),
-    }
-    return (row["client_id"], row["server_id"]), (row["client"],), (), details
+def _exact(row: Mapping[str, Any]) -> str:
+    return format(exact(int(row["value"]), row["value_decimals"]), "f")
 
 
-def _request(row: Mapping[str, Any]) -> _Shape:
-    details = {
-        "validator": row["validator_address"],
-        "request_hash": hexadecimal(row["request_hash"]),
-        "uri": row["request_uri"],
-    }
-    return (row["agent_id"],), (row["validator_address"],), (), details
+def _previous_owner(row: Mapping[str, Any]) -> str | None:
+    return None if row["from_address"] == _NOBODY else row["from_address"]
 
 
-def _answer(row: Mapping[str, Any]) -> _Shape:
-    details = {
-        "validator": row["validator_address"],
-        "request_hash": hexadecimal(row["request_hash"]),
-        "response": row["response"],
-        "uri": row["response_uri"],
-        "hash": hexadecimal(row["response_hash"]),
-        "tag": row["tag"],
-    }
-    return (row["agent_id"],), (row["validator_address"],), (row["tag"],), details
-
-
-def _transfer(row: Mapping[str, Any]) -> _Shape:
-    former = None if row["from_address"] == _NOBODY else row["from_address"]
-    details = {"former_owner": former, "owner": row["to_address"]}
-    return (row["agent_id"],), (row["from_address"], row["to_address"]), (), details
-
-
-def _wallet(row: Mapping[str, Any]) -> _Shape:
+def _wallet(row: Mapping[str, Any]) -> str | None:
     value = row["metadata_value"]
-    wallet = checksummed(f"0x{value.hex()}") if len(value) == _ADDRESS_BYTES and any(value) else None
-    return (row["agent_id"],), (wallet,), (), {"wallet": wallet}
+    return checksummed(f"0x{value.hex()}") if len(value) == _ADDRESS_BYTES and any(value) else None
 
 
-def _uri(row: Mapping[str, Any]) -> _Shape:
-    details = {"uri": row["new_uri"], "updated_by": row["updated_by"]}
-    return (row["agent_id"],), (row["updated_by"],), (), details
+def _of_agent(accounts: tuple[_Cell, ...], details: Mapping[str, _Cell], tags: tuple[_Cell, ...] = ()) -> _Shape:
+    return _Shape(("agent_id",), accounts, tags, details)
 
 
-def _domain(row: Mapping[str, Any]) -> _Shape:
-    details = {"domain": row["agent_domain"], "account": row["agent_address"]}
-    return (row["agent_id"],), (row["agent_address"],), (), details
+def _rating(subject: str) -> _Shape:
+    rated = f"{subject}_id"
+    details: dict[str, _Cell] = {subject: _digits(rated), "server": _digits("server_id"), "rating": "rating"}
+    return _Shape((rated, "server_id"), (), (), details)
 
 
-_SHAPES: Final[Mapping[type[Event], Callable[[Mapping[str, Any]], _Shape]]] = {
-    NewFeedback: _feedback,
-    NewAuthorizedFeedback: _authorized,
-    FeedbackRevoked: _revoked,
-    ResponseAppended: _response,
-    ClientRated: _rating("client"),
-    ValidatorRated: _rating("validator"),
-    RatingsOpened: _opened,
-    ValidationRequest: _request,
-    ValidationResponse: _answer,
-    Transfer: _transfer,
-    MetadataSet: _wallet,
-    URIUpdated: _uri,
-    AgentUpdated: _domain,
+_OF_FEEDBACK: Final[Mapping[str, _Cell]] = {"client": "client_address", "feedback_index": _digits("feedback_index")}
+_REQUEST: Final[Mapping[str, _Cell]] = {"validator": "validator_address", "request_hash": _hash("request_hash")}
+_TAGS: Final = {"tag1": _tag("tag1"), "tag2": _tag("tag2")}
+_GIVEN: Final[Mapping[str, _Cell]] = {name: name for name in ("tag1", "tag2", "endpoint")}
+
+_SHAPES: Final[Mapping[type[events.Event], _Shape]] = {
+    events.NewFeedback: _of_agent(
+        ("client_address",),
+        {**_OF_FEEDBACK, "value": _exact, **_GIVEN, "uri": "feedback_uri", "hash": _hash("feedback_hash")},
+        ("tag1", "tag2"),
+    ),
+    events.NewAuthorizedFeedback: _of_agent(
+        ("client_address",),
+        {"client": "client_address", "value": _digits("score"), **_TAGS}
+        | {"uri": "file_uri", "hash": _hash("file_hash")},
+        tuple(_TAGS.values()),
+    ),
+    events.FeedbackRevoked: _of_agent(("client_address",), _OF_FEEDBACK),
+    events.ResponseAppended: _of_agent(
+        ("client_address", "responder"),
+        {**_OF_FEEDBACK, "responder": "responder", "uri": "response_uri", "hash": _hash("response_hash")},
+    ),
+    events.ClientRated: _rating("client"),
+    events.ValidatorRated: _rating("validator"),
+    events.RatingsOpened: _Shape(
+        *(("client_id", "server_id"), ("client",), ()),
+        {name: _digits(f"{name}_id") for name in ("client", "server")}
+        | {"interaction": _hash("interaction"), "account": "client", "feedback_index": _digits("feedback_index")},
+    ),
+    events.ValidationRequest: _of_agent(("validator_address",), {**_REQUEST, "uri": "request_uri"}),
+    events.ValidationResponse: _of_agent(
+        ("validator_address",),
+        {**_REQUEST, "response": "response", "uri": "response_uri", "hash": _hash("response_hash"), "tag": "tag"},
+        ("tag",),
+    ),
+    events.Transfer: _of_agent(
+        ("from_address", "to_address"), {"former_owner": _previous_owner, "owner": "to_address"}
+    ),
+    events.MetadataSet: _of_agent((_wallet,), {"wallet": _wallet}),
+    events.URIUpdated: _of_agent(("updated_by",), {"uri": "new_uri", "updated_by": "updated_by"}),
+    events.AgentUpdated: _of_agent(("agent_address",), {"domain": "agent_domain", "account": "agent_address"}),
 }

@@ -4,24 +4,14 @@ from __future__ import annotations
 
 import json
 import time
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
-from sqlalchemy import func, insert, select
+from sqlalchemy import Connection, func, insert, select
 
-from bilateral.index.changes.tables import (
-    StepKind,
-    change_note,
-    change_step,
-)
+from bilateral.index.changes.tables import ChangeKind, StepKind, change_note, change_step
 from bilateral.index.log.locks import number_steps
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
-
-    from sqlalchemy import Connection
-
-    from bilateral.index.changes.tables import ChangeKind
 
 _AT_ONCE: Final = 5_000  # rows of an insert: some megabytes of Python objects
 
@@ -45,17 +35,11 @@ class Note:
 
 
 def add_notes(connection: Connection, chain_id: int, block: int, notes: Sequence[Note]) -> None:
-    """Add a step of changes that are not on the chain.
-
-    Args:
-        connection: The connection, in a transaction that is about to end.
-        block: The last indexed block.
-        notes: The changes.
-    """
+    """Add a step of changes that are not on the chain."""
     if not notes:
         return
     blocks = {"first_block": block, "last_block": block}
-    step = _add(connection, StepKind.NOTES, chain_id=chain_id, changes=len(notes), **blocks)
+    step = add_step(connection, StepKind.NOTES, chain_id=chain_id, changes=len(notes), **blocks)
     for start in range(0, len(notes), _AT_ONCE):
         connection.execute(insert(change_note), list(_note_rows(step, start, notes[start : start + _AT_ONCE])))
 
@@ -73,7 +57,7 @@ def _note_rows(step: int, start: int, notes: Iterable[Note]) -> Iterable[dict[st
         }
 
 
-def _add(connection: Connection, kind: StepKind, **columns: int) -> int:
+def add_step(connection: Connection, kind: StepKind, **columns: int) -> int:
     """Add a step, and return its number."""
     number_steps(connection)
     step = connection.execute(select(func.coalesce(func.max(change_step.c.step), 0))).scalar_one() + 1

@@ -7,30 +7,17 @@ reader that has seen a step has seen all steps before it.
 from __future__ import annotations
 
 from bisect import bisect_right
-from typing import TYPE_CHECKING, Final
+from collections.abc import Iterator
+from typing import Final
 
-from sqlalchemy import Text, func, select, update
+from sqlalchemy import Connection, Table, Text, func, select, update
 
-from bilateral.index.changes.notes import _add
-from bilateral.index.changes.tables import (
-    EVENT_KINDS,
-    MOST_TEXT,
-    WALLET_KEY,
-    StepKind,
-    change_step,
-    removed_change,
-)
+from bilateral.index.changes.notes import add_step
+from bilateral.index.changes.tables import EVENT_KINDS, MOST_TEXT, WALLET_KEY, StepKind, change_step, removed_change
 from bilateral.index.log.history import stored_batches
 from bilateral.index.log.packed_rows import packed
 from bilateral.index.log.projection import Append, Projection, Removal
-from bilateral.index.log.rows import rows_of
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    from sqlalchemy import Connection, Table
-
-    from bilateral.index.log.rows import Row
+from bilateral.index.log.rows import Row, rows_of
 
 PRUNED_STEP: Final = 0
 """The step that stands for one that was pruned, in the id of a change that is retracted later."""
@@ -42,53 +29,36 @@ class Changes(Projection):
     name = "changes"
 
     def seal(self, step: Append) -> None:
-        add_blocks(step.connection, step.chain_id, step.cursor.number + 1, step.batch.end.number, step.batch.count)
+        if step.batch.count:  # blocks without events make no step
+            last = step.batch.end.number
+            blocks = {"first_block": step.cursor.number + 1, "last_block": last, "kept_block": last}
+            add_step(step.connection, StepKind.BLOCKS, chain_id=step.chain_id, changes=step.batch.count, **blocks)
 
     def undo(self, removal: Removal) -> Iterator[None]:
         connection, chain_id, target = removal.connection, removal.chain_id, removal.target.number
-        number, events = keep_removed(connection, chain_id, target)
+        number, events = _keep_removed(connection, chain_id, target)
         yield
         yield
-        add_rollback(connection, chain_id, (target + 1, removal.cursor.number), number, events)
+        if events:
+            removed = {"first_block": target + 1, "last_block": removal.cursor.number, "removal": number}
+            add_step(connection, StepKind.ROLLBACK, chain_id=chain_id, changes=events, **removed)
 
 
-def add_blocks(connection: Connection, chain_id: int, first: int, last: int, events: int) -> None:
-    """Add the step of blocks that were stored. Blocks without events make none.
-
-    Args:
-        connection: The connection, in a transaction that is about to end.
-        first: The first block.
-        last: The last block.
-        events: The number of their events.
-    """
-    if events:
-        blocks = {"first_block": first, "last_block": last, "kept_block": last}
-        _add(connection, StepKind.BLOCKS, chain_id=chain_id, changes=events, **blocks)
-
-
-def keep_removed(connection: Connection, chain_id: int, target: int) -> tuple[int, int]:
-    """Keep the events after a block for the feed, before they are deleted.
-
-    Args:
-        connection: The connection, in a transaction that holds the cursor.
-        target: The block.
-
-    Returns:
-        The number of the removal, and that of the kept events, for `add_rollback`.
-    """
+def _keep_removed(connection: Connection, chain_id: int, target: int) -> tuple[int, int]:
+    """Keep the events after a block for the feed, before they are deleted."""
     step, removed = change_step.c, removed_change.c
     # A step whose blocks are all gone already tells nothing of the blocks that replaced them.
     cut = (step.chain_id == chain_id) & (step.kept_block > target) & (step.kept_block >= step.first_block)
-    steps_after = connection.execute(select(step.first_block, step.step).where(cut).order_by(step.first_block)).all()
+    reported = connection.execute(select(step.first_block, step.step).where(cut).order_by(step.first_block)).all()
     last = select(func.coalesce(func.max(removed.removal), 0)).where(removed.chain_id == chain_id)
     removal, count, rows = connection.execute(last).scalar_one() + 1, 0, rows_of(connection)
-    firsts, steps = [first for first, _ in steps_after], [PRUNED_STEP, *(number for _, number in steps_after)]
+    firsts, steps = [first for first, _ in reported], [PRUNED_STEP, *(number for _, number in reported)]
     for _, events in stored_batches(connection, chain_id, tuple(EVENT_KINDS), target + 1):
         for table, stored in events.items():
             names = list(table.c.keys())
             block, index = names.index("block_number"), names.index("log_index")
             key = names.index("metadata_key") if "metadata_key" in names else None
-            removed_rows = [
+            retained = [
                 (
                     *(chain_id, removal, row[block], row[index]),
                     steps[bisect_right(firsts, row[block])],
@@ -97,24 +67,10 @@ def keep_removed(connection: Connection, chain_id: int, target: int) -> tuple[in
                 for row in stored
                 if key is None or row[key] == WALLET_KEY
             ]
-            rows.insert(removed_change, removed_rows)
-            count += len(removed_rows)
+            rows.insert(removed_change, retained)
+            count += len(retained)
     connection.execute(update(change_step).where(cut).values(kept_block=target))
     return removal, count
-
-
-def add_rollback(connection: Connection, chain_id: int, blocks: tuple[int, int], removal: int, events: int) -> None:
-    """Add the step of a rollback, unless it took nothing back.
-
-    Args:
-        connection: The connection, in a transaction that is about to end.
-        blocks: The first and the last block that were removed.
-        removal: The number of the removal, of `keep_removed`.
-        events: The number of events that were kept.
-    """
-    if events:
-        removed = {"first_block": blocks[0], "last_block": blocks[1], "removal": removal}
-        _add(connection, StepKind.ROLLBACK, chain_id=chain_id, changes=events, **removed)
 
 
 def _cut(table: Table, row: Row) -> Row:

@@ -9,34 +9,19 @@ from __future__ import annotations
 import re
 from bisect import bisect_right
 from collections import defaultdict
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
-from sqlalchemy import Text, func, select, tuple_
+from sqlalchemy import Connection, Table, Text, func, select, tuple_
 
 from bilateral.core.errors import InvalidArgumentError
-from bilateral.index.changes.answers import FeedChange, raw_change, raw_note, shown_agent
-from bilateral.index.changes.tables import (
-    EVENT_KINDS,
-    MOST_TEXT,
-    TABLES_BY_NAME,
-    WALLET_KEY,
-    StepKind,
-    change_note,
-    change_step,
-    removed_change,
-)
+from bilateral.core.identifiers import checksummed
+from bilateral.core.text import quoted
+from bilateral.index.changes import tables as schema
+from bilateral.index.changes.answers import FeedChange, RawChange, raw_change, raw_note, shown_agent
 from bilateral.index.log.packed_rows import unpacked
-from bilateral.index.reading.registries import read_registries
-
-if TYPE_CHECKING:
-    from collections.abc import Collection, Iterator, Sequence
-
-    from sqlalchemy import Connection, Table
-
-    from bilateral.index.changes.answers import RawChange
-    from bilateral.index.changes.tables import ChangeKind
-    from bilateral.index.reading.registries import AgentKey, Registries
+from bilateral.index.reading.registries import AgentKey, Registries, agent_key, read_registries
 
 AT_ONCE: Final = 1_000
 """The changes that one read looks at, so that a filter that nothing passes takes no longer than another."""
@@ -85,14 +70,10 @@ class FeedFilter:
     agents: tuple[AgentKey, ...] = ()
     accounts: tuple[str, ...] = ()
     tags: tuple[str, ...] = ()
-    kinds: tuple[ChangeKind, ...] = ()
+    kinds: tuple[schema.ChangeKind, ...] = ()
 
     def lets_pass(self, chain_id: int, identity_registry: str, change: RawChange) -> bool:
-        """Return True if a change passes.
-
-        Args:
-            identity_registry: The registry of its agents.
-        """
+        """Return True if a change passes."""
         return (
             (not self.kinds or change.kind in self.kinds)
             and (not self.accounts or not set(self.accounts).isdisjoint(change.accounts))
@@ -124,7 +105,7 @@ class FeedPage:
 
 
 @dataclass(frozen=True, slots=True)
-class _Told:
+class _Entry:
     """A change with its place in the feed, before it is shown."""
 
     step: int
@@ -146,21 +127,16 @@ def last_cursor(connection: Connection) -> str:
 
 def last_step(connection: Connection) -> int:
     """Return the number of the last step; 0 before the first."""
-    return int(connection.execute(select(func.coalesce(func.max(change_step.c.step), 0))).scalar_one())
+    return int(connection.execute(select(func.coalesce(func.max(schema.change_step.c.step), 0))).scalar_one())
 
 
 def oldest_cursor(connection: Connection) -> str:
     """Return the cursor of the oldest changes that were not pruned."""
-    return str(connection.execute(select(func.coalesce(func.min(change_step.c.step), 1))).scalar_one() - 1)
+    return str(connection.execute(select(func.coalesce(func.min(schema.change_step.c.step), 1))).scalar_one() - 1)
 
 
 def read_feed(connection: Connection, since: str, wanted: FeedFilter, limit: int = AT_ONCE) -> FeedPage:
     """Return the changes after a cursor.
-
-    Args:
-        since: The cursor, or the id of a change: `0` for the beginning.
-        wanted: The changes to show.
-        limit: The largest number of changes, at most `AT_ONCE`.
 
     Raises:
         FeedCursorError: The cursor is malformed, or lies behind the feed's end.
@@ -171,31 +147,31 @@ def read_feed(connection: Connection, since: str, wanted: FeedFilter, limit: int
         raise FeedCursorError(since, f"lies behind the end of the feed, {last}: the index was rebuilt. Begin at 0")
     if step < int(oldest := oldest_cursor(connection)) or (place is not None and step == int(oldest) > 0):
         raise FeedPrunedError(since, oldest)
-    columns = change_step.c
+    columns = schema.change_step.c
     is_later = columns.step > step if place is None else columns.step >= step
-    listed = connection.execute(select(change_step).where(is_later).order_by(columns.step).limit(_STEPS)).all()
+    listed = connection.execute(select(schema.change_step).where(is_later).order_by(columns.step).limit(_STEPS)).all()
     steps = _first_steps(listed)
     if not steps:
         return FeedPage((), str(step), is_end=True)
     start = place if place is not None and steps[0].step == step else None
-    told = _told(connection, steps, start, wanted)
-    is_whole = len(told) <= AT_ONCE  # a larger step is alone
-    told = told[:AT_ONCE]
+    reported = _entries(connection, steps, start, wanted)
+    is_whole = len(reported) <= AT_ONCE  # a larger step is alone
+    reported = reported[:AT_ONCE]
     registries = read_registries(connection)
     identities = {
         (registry.chain_id, registry.address): registry.identity_registry
-        for known in registries.by_chain.values()
-        for registry in known
+        for existing in registries.by_chain.values()
+        for registry in existing
     }
     items: list[FeedChange] = []
-    for entry in told:
+    for entry in reported:
         identity = identities.get((entry.chain_id, entry.registry), entry.registry)
         if wanted.lets_pass(entry.chain_id, identity, entry.change):
             if len(items) == limit:
                 return FeedPage(tuple(items), items[-1].id, is_end=False)
-            items.append(_shown(entry, registries, identity))
+            items.append(_feed_change(entry, registries, identity))
     if not is_whole:
-        return FeedPage(tuple(items), _id(told[-1].step, told[-1].place), is_end=False)
+        return FeedPage(tuple(items), _id(reported[-1].step, reported[-1].place), is_end=False)
     return FeedPage(tuple(items), str(steps[-1].step), is_end=steps[-1].step == last)
 
 
@@ -222,37 +198,39 @@ def _first_steps(steps: Sequence[Any]) -> Sequence[Any]:
     return steps
 
 
-def _told(connection: Connection, steps: Sequence[Any], start: _Place | None, wanted: FeedFilter) -> list[_Told]:
+def _entries(connection: Connection, steps: Sequence[Any], start: _Place | None, wanted: FeedFilter) -> list[_Entry]:
     """Return what some steps tell, in its order; of a large step, one more than a read looks at."""
-    told: list[_Told] = []
+    reported: list[_Entry] = []
     tables = [
         (event, table)
-        for event, table in TABLES_BY_NAME.values()
-        if not wanted.kinds or EVENT_KINDS[event] in wanted.kinds
+        for event, table in schema.TABLES_BY_NAME.values()
+        if not wanted.kinds or schema.EVENT_KINDS[event] in wanted.kinds
     ]
     names = {table.name for _, table in tables}
     blocks: dict[int, list[Any]] = defaultdict(list)
     for step in steps:
-        if step.kind == StepKind.BLOCKS:
+        if step.kind == schema.StepKind.BLOCKS:
             blocks[step.chain_id].append(step)
-        elif step.kind == StepKind.ROLLBACK:
+        elif step.kind == schema.StepKind.ROLLBACK:
             before = start if step is steps[0] else None
-            told += _taken_back(connection, step, before, names)
+            reported += _retractions(connection, step, before, names)
     for chain_id, of_chain in blocks.items():
-        kept = [step for step in of_chain if step.kept_block >= step.first_block]  # in the order of their blocks
-        for event, table in tables if kept else ():
-            told += _stored(connection, chain_id, kept, start if kept[0] is steps[0] else None, (event, table))
-        told += _removed(connection, of_chain, start if of_chain[0] is steps[0] else None, names)
-    told += _noted(connection, [step for step in steps if step.kind == StepKind.NOTES], start, steps[0].step)
-    descending = {step.step for step in steps if step.kind == StepKind.ROLLBACK}
+        retained = [step for step in of_chain if step.kept_block >= step.first_block]  # in the order of their blocks
+        for event, table in tables if retained else ():
+            reported += _stored(
+                connection, chain_id, retained, start if retained[0] is steps[0] else None, (event, table)
+            )
+        reported += _removed(connection, of_chain, start if of_chain[0] is steps[0] else None, names)
+    reported += _noted(connection, [step for step in steps if step.kind == schema.StepKind.NOTES], start, steps[0].step)
+    descending = {step.step for step in steps if step.kind == schema.StepKind.ROLLBACK}
     sign = {True: -1, False: 1}
-    told.sort(key=lambda entry: (entry.step, *(sign[entry.step in descending] * part for part in entry.place)))
-    return told
+    reported.sort(key=lambda entry: (entry.step, *(sign[entry.step in descending] * part for part in entry.place)))
+    return reported
 
 
 def _stored(
     connection: Connection, chain_id: int, steps: Sequence[Any], start: _Place | None, kind: tuple[Any, Table]
-) -> Iterator[_Told]:
+) -> Iterator[_Entry]:
     """Yield the events of a table that steps of blocks told, and that are still stored."""
     event, table = kind
     columns, firsts = table.c, [step.first_block for step in steps]
@@ -263,7 +241,7 @@ def _stored(
         .limit(AT_ONCE + 1)
     )
     if "metadata_key" in columns:
-        query = query.where(columns.metadata_key == WALLET_KEY)
+        query = query.where(columns.metadata_key == schema.WALLET_KEY)
     if start is not None:  # a step after the first one may have stored the same blocks anew
         is_later = tuple_(columns.block_number, columns.log_index) > tuple_(*start)
         query = query.where((columns.block_number > steps[0].kept_block) | is_later)
@@ -274,67 +252,69 @@ def _stored(
 def _columns(table: Table) -> list[Any]:
     """Return the columns of a table of events that a change needs: texts of strangers only as far as they are shown."""
     return [
-        func.substr(column, 1, MOST_TEXT + 1).label(column.name) if isinstance(column.type, Text) else column
+        func.substr(column, 1, schema.MOST_TEXT + 1).label(column.name) if isinstance(column.type, Text) else column
         for column in table.c
         if column.name not in ("raw_data", "block_hash")
     ]
 
 
-def _event(step: int, event: Any, row: Any, retracts: int | None = None) -> _Told:
+def _event(step: int, event: Any, row: Any, retracts: int | None = None) -> _Entry:
     """Return the change that a row tells."""
     change = raw_change(event, row)
     place = (row["block_number"], row["log_index"])
     where = (row["chain_id"], row["registry"], row["block_time"])
-    return _Told(step, place, *where, row["block_number"], change, event.abi_name, row["transaction_hash"], retracts)
+    return _Entry(step, place, *where, row["block_number"], change, event.abi_name, row["transaction_hash"], retracts)
 
 
 def _removed(
     connection: Connection, steps: Sequence[Any], start: _Place | None, names: Collection[str]
-) -> Iterator[_Told]:
+) -> Iterator[_Entry]:
     """Yield the events that steps of blocks told, and that rollbacks have removed since."""
-    columns = removed_change.c
+    columns = schema.removed_change.c
     place = (columns.block_number, columns.log_index)
-    query = select(removed_change).where(columns.step.in_([step.step for step in steps]), columns.table_name.in_(names))
+    query = select(schema.removed_change).where(
+        columns.step.in_([step.step for step in steps]), columns.table_name.in_(names)
+    )
     if start is not None:
         query = query.where((columns.step > steps[0].step) | (tuple_(*place) > tuple_(*start)))
     for row in connection.execute(query.order_by(columns.step, *place).limit(AT_ONCE + 1)):
-        yield _kept(row.step, row)
+        yield _removed_entry(row.step, row)
 
 
-def _taken_back(connection: Connection, step: Any, start: _Place | None, names: Collection[str]) -> Iterator[_Told]:
+def _retractions(connection: Connection, step: Any, start: _Place | None, names: Collection[str]) -> Iterator[_Entry]:
     """Yield the retractions of a rollback, the latest event first."""
-    columns = removed_change.c
+    columns = schema.removed_change.c
     place = (columns.block_number, columns.log_index)
     is_of_step = (columns.chain_id == step.chain_id) & (columns.removal == step.removal)
-    query = select(removed_change).where(is_of_step, columns.table_name.in_(names))
+    query = select(schema.removed_change).where(is_of_step, columns.table_name.in_(names))
     if start is not None:
         query = query.where(tuple_(*place) < tuple_(*start))
     for row in connection.execute(query.order_by(*(part.desc() for part in place)).limit(AT_ONCE + 1)):
-        yield _kept(step.step, row, row.step)
+        yield _removed_entry(step.step, row, row.step)
 
 
-def _kept(step: int, row: Any, retracts: int | None = None) -> _Told:
+def _removed_entry(step: int, row: Any, retracts: int | None = None) -> _Entry:
     """Return the change that a kept row tells, or that its removal takes back."""
-    event, table = TABLES_BY_NAME[row.table_name]
+    event, table = schema.TABLES_BY_NAME[row.table_name]
     cells = dict(zip(table.c.keys(), unpacked(table, row.packed_row), strict=True))
     return _event(step, event, cells, retracts)
 
 
-def _noted(connection: Connection, steps: Sequence[Any], start: _Place | None, first: int) -> Iterator[_Told]:
+def _noted(connection: Connection, steps: Sequence[Any], start: _Place | None, first: int) -> Iterator[_Entry]:
     """Yield the changes of steps of notes."""
     if not steps:
         return
-    columns, by_number = change_note.c, {step.step: step for step in steps}
-    query = select(change_note).where(columns.step.in_(list(by_number)))
+    columns, by_number = schema.change_note.c, {step.step: step for step in steps}
+    query = select(schema.change_note).where(columns.step.in_(list(by_number)))
     if start is not None:
         query = query.where((columns.step > first) | (columns.position > start[0]))
     for row in connection.execute(query.order_by(columns.step, columns.position).limit(AT_ONCE + 1)):
         step = by_number[row.step]
         where = (step.chain_id, row.registry, step.made_at, step.last_block)
-        yield _Told(row.step, (row.position, 0), *where, raw_note(row))
+        yield _Entry(row.step, (row.position, 0), *where, raw_note(row))
 
 
-def _shown(entry: _Told, registries: Registries, identity: str) -> FeedChange:
+def _feed_change(entry: _Entry, registries: Registries, identity: str) -> FeedChange:
     change, is_event = entry.change, entry.event is not None
     return FeedChange(
         id=_id(entry.step, entry.place),
@@ -353,4 +333,30 @@ def _shown(entry: _Told, registries: Registries, identity: str) -> FeedChange:
         accounts=change.accounts,
         tags=tuple(tag for tag in change.tags if tag),
         details=dict(change.details or {}),
+    )
+
+
+def parse_filter(
+    registries: Registries,
+    agents: Iterable[str] = (),
+    accounts: Iterable[str] = (),
+    tags: Iterable[str] = (),
+    kinds: Iterable[str] = (),
+) -> FeedFilter:
+    """Return the filter of changes that texts describe.
+
+    Raises:
+        InvalidArgumentError: A kind is unknown.
+        MalformedIdentifierError: An id or an address is malformed.
+        NotIndexedError: The index has no such chain or registry.
+    """
+    kinds = tuple(kinds)
+    for kind in kinds:
+        if kind not in list(schema.ChangeKind):
+            raise InvalidArgumentError(f"kind {quoted(kind)} is unknown: choose {', '.join(schema.ChangeKind)}")
+    return FeedFilter(
+        tuple(agent_key(registries, text) for text in agents),
+        tuple(checksummed(text) for text in accounts),
+        tuple(tags),
+        tuple(map(schema.ChangeKind, kinds)),
     )

@@ -7,48 +7,53 @@ reader gets the same changes in the same order, whenever it reads a step.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from enum import StrEnum
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
-from sqlalchemy import (
-    BigInteger,
-    Column,
-    Index,
-    Integer,
-    LargeBinary,
-    MetaData,
-    PrimaryKeyConstraint,
-    String,
-    Table,
-    Text,
-)
+import sqlalchemy as sa
 
-from bilateral.core.events import (
-    AgentUpdated,
-    ClientRated,
-    FeedbackRevoked,
-    MetadataSet,
-    NewAuthorizedFeedback,
-    NewFeedback,
-    RatingsOpened,
-    ResponseAppended,
-    Transfer,
-    URIUpdated,
-    ValidationRequest,
-    ValidationResponse,
-    ValidatorRated,
-)
-from bilateral.index.log.columns import ADDRESS, WideInteger
+from bilateral.core import events
+from bilateral.index.log.columns import ADDRESS, WideInteger, optional, required
 from bilateral.index.log.tables import EVENT_TABLES
 
-if TYPE_CHECKING:
-    from collections.abc import Mapping
+metadata: Final = sa.MetaData()
 
-    from bilateral.core.events import Event
+webhook: Final = sa.Table(
+    "webhook",
+    metadata,
+    sa.Column("id", sa.String(35), primary_key=True),
+    sa.Column("owner", sa.String(64), nullable=False),
+    *required(sa.Text, "url", "wanted"),
+    sa.Column("since", sa.String(60), nullable=False),
+    sa.Column("pending", sa.String(60)),
+    *required(sa.BigInteger, "created_at", "next_at"),
+    sa.Column("failures", sa.Integer, nullable=False),
+    *optional(sa.BigInteger, "failing_since", "stopped_at"),
+    sa.Column("problem", sa.Text),
+    *required(sa.BigInteger, "delivered", "failed"),
+    sa.Index("webhook_by_owner", "owner"),
+)
+"""One row a subscription. `wanted` is the filter as JSON, `since` the cursor of the last delivery that was taken.
+
+`pending` is the last change of a delivery that was tried and not taken: each retry has the same changes. `failures`
+counts since the last success, `failed` since the beginning.
+"""
+
+webhook_lease: Final = sa.Table(
+    "webhook_lease",
+    metadata,
+    sa.Column("id", sa.Integer, primary_key=True, autoincrement=False),
+    sa.Column("holder", sa.String(32), nullable=False),
+    sa.Column("until", sa.BigInteger, nullable=False),
+)
+"""At most one row: the process that delivers, and the time until which no other one does."""
+
+WEBHOOK_TABLES: Final = (webhook, webhook_lease)
+
 
 MOST_TEXT: Final = 1_000
 """The characters of a text that a change shows. One more is kept, which tells that there are more."""
-metadata: Final = MetaData()
 
 
 class ChangeKind(StrEnum):
@@ -85,20 +90,20 @@ class ChangeKind(StrEnum):
     """The analysis flags an account, or flags it no more."""
 
 
-EVENT_KINDS: Final[Mapping[type[Event], ChangeKind]] = {
-    NewFeedback: ChangeKind.FEEDBACK,
-    NewAuthorizedFeedback: ChangeKind.FEEDBACK,
-    FeedbackRevoked: ChangeKind.REVOKED,
-    ResponseAppended: ChangeKind.RESPONSE,
-    ClientRated: ChangeKind.RATING,
-    ValidatorRated: ChangeKind.RATING,
-    RatingsOpened: ChangeKind.RATING,
-    ValidationRequest: ChangeKind.VALIDATION,
-    ValidationResponse: ChangeKind.VALIDATION,
-    Transfer: ChangeKind.OWNER,
-    MetadataSet: ChangeKind.WALLET,
-    URIUpdated: ChangeKind.FILE,
-    AgentUpdated: ChangeKind.FILE,
+EVENT_KINDS: Final[Mapping[type[events.Event], ChangeKind]] = {
+    events.NewFeedback: ChangeKind.FEEDBACK,
+    events.NewAuthorizedFeedback: ChangeKind.FEEDBACK,
+    events.FeedbackRevoked: ChangeKind.REVOKED,
+    events.ResponseAppended: ChangeKind.RESPONSE,
+    events.ClientRated: ChangeKind.RATING,
+    events.ValidatorRated: ChangeKind.RATING,
+    events.RatingsOpened: ChangeKind.RATING,
+    events.ValidationRequest: ChangeKind.VALIDATION,
+    events.ValidationResponse: ChangeKind.VALIDATION,
+    events.Transfer: ChangeKind.OWNER,
+    events.MetadataSet: ChangeKind.WALLET,
+    events.URIUpdated: ChangeKind.FILE,
+    events.AgentUpdated: ChangeKind.FILE,
 }
 """The kinds of the events that are changes. Of metadata, only the wallet is one."""
 
@@ -122,48 +127,42 @@ class StepKind(StrEnum):
     """The index noticed something that is not on the chain."""
 
 
-change_step: Final = Table(
+change_step: Final = sa.Table(
     "change_step",
     metadata,
-    Column("step", BigInteger, primary_key=True, autoincrement=False),
-    Column("kind", String(8), nullable=False),
-    Column("chain_id", BigInteger, nullable=False),
-    Column("first_block", BigInteger, nullable=False),
-    Column("last_block", BigInteger, nullable=False),
-    Column("kept_block", BigInteger),
-    Column("removal", BigInteger),
-    Column("changes", BigInteger, nullable=False),
-    Column("made_at", BigInteger, nullable=False),
-    Index("change_step_by_block", "chain_id", "kept_block"),
+    sa.Column("step", sa.BigInteger, primary_key=True, autoincrement=False),
+    sa.Column("kind", sa.String(8), nullable=False),
+    *required(sa.BigInteger, "chain_id", "first_block", "last_block"),
+    *optional(sa.BigInteger, "kept_block", "removal"),
+    *required(sa.BigInteger, "changes", "made_at"),
+    sa.Index("change_step_by_block", "chain_id", "kept_block"),
 )
 """One row a step. `kept_block` is the last block of a step of blocks that no rollback removed."""
 
-removed_change: Final = Table(
+removed_change: Final = sa.Table(
     "removed_change",
     metadata,
-    Column("chain_id", BigInteger, nullable=False),
-    Column("removal", BigInteger, nullable=False),
-    Column("block_number", BigInteger, nullable=False),
-    Column("log_index", Integer, nullable=False),
-    Column("step", BigInteger, nullable=False),
-    Column("table_name", String(40), nullable=False),
-    Column("packed_row", LargeBinary, nullable=False),
-    PrimaryKeyConstraint("chain_id", "removal", "block_number", "log_index"),
-    Index("removed_change_by_step", "step", "block_number", "log_index"),
+    *required(sa.BigInteger, "chain_id", "removal", "block_number"),
+    sa.Column("log_index", sa.Integer, nullable=False),
+    sa.Column("step", sa.BigInteger, nullable=False),
+    sa.Column("table_name", sa.String(40), nullable=False),
+    sa.Column("packed_row", sa.LargeBinary, nullable=False),
+    sa.PrimaryKeyConstraint("chain_id", "removal", "block_number", "log_index"),
+    sa.Index("removed_change_by_step", "step", "block_number", "log_index"),
 )
 """The events that rollbacks removed. `step` told them; `removal` numbers the rollbacks of a chain."""
 
-change_note: Final = Table(
+change_note: Final = sa.Table(
     "change_note",
     metadata,
-    Column("step", BigInteger, nullable=False),
-    Column("position", Integer, nullable=False),
-    Column("kind", String(8), nullable=False),
-    Column("registry", ADDRESS, nullable=False),
-    Column("agent_id", WideInteger),
-    Column("account", ADDRESS),
-    Column("details", Text, nullable=False),
-    PrimaryKeyConstraint("step", "position"),
+    sa.Column("step", sa.BigInteger, nullable=False),
+    sa.Column("position", sa.Integer, nullable=False),
+    sa.Column("kind", sa.String(8), nullable=False),
+    sa.Column("registry", ADDRESS, nullable=False),
+    sa.Column("agent_id", WideInteger),
+    sa.Column("account", ADDRESS),
+    sa.Column("details", sa.Text, nullable=False),
+    sa.PrimaryKeyConstraint("step", "position"),
 )
 """The changes of a step of notes. `details` is JSON."""
 

@@ -4,21 +4,17 @@ from __future__ import annotations
 
 import secrets
 import time
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
-from sqlalchemy import case, delete, func, insert, or_, select, update
+from sqlalchemy import Connection, case, delete, func, insert, or_, select, update
 
 from bilateral.core.errors import InvalidArgumentError
 from bilateral.core.text import quoted
-from bilateral.index.changes.webhook_tables import webhook, webhook_lease
+from bilateral.index.changes.tables import webhook, webhook_lease
 from bilateral.index.log.dialects import dialect_of
 from bilateral.index.log.rows import rows_of
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from sqlalchemy import Connection
 
 MOST_OF_OWNER: Final = 20
 """Subscriptions of one owner. Each costs a read a step of the feed, and attempts while its receiver is away."""
@@ -58,10 +54,7 @@ def add_webhook(connection: Connection, owner: str, url: str, filter_json: str, 
     """Store a subscription.
 
     Args:
-        connection: The connection, in a transaction.
         owner: The name of its owner, at most 64 characters.
-        url: The receiver.
-        since: The cursor at which it begins.
 
     Returns:
         Its id.
@@ -110,13 +103,7 @@ def note_webhook(connection: Connection, row: Any, **values: Any) -> bool:
 
 
 def take_lease(connection: Connection, holder: str, now: int) -> bool:
-    """Take or renew the lease of the process that delivers, and return False if another one holds it.
-
-    Args:
-        connection: The connection, in a transaction.
-        holder: The name of this process.
-        now: The time, Unix seconds.
-    """
+    """Take or renew the lease of the process that delivers, and return False if another one holds it."""
     lease, until = webhook_lease.c, now + LEASE_SECONDS
     if rows_of(connection).insert_if_absent(webhook_lease, {"id": 1, "holder": holder, "until": until}):
         return True

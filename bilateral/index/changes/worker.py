@@ -3,19 +3,15 @@
 from __future__ import annotations
 
 import logging
+import threading
 import time
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
-from sqlalchemy import delete, func, select, tuple_
+from sqlalchemy import Connection, Engine, delete, func, select, tuple_
 from sqlalchemy.exc import DBAPIError
 
 from bilateral.index.changes.tables import change_note, change_step, removed_change
-
-if TYPE_CHECKING:
-    import threading
-
-    from sqlalchemy import Connection, Engine
 
 _AT_ONCE: Final = 1_000
 """Steps of one transaction: the follower waits for it on SQLite, and it takes milliseconds."""
@@ -42,9 +38,6 @@ class FeedLimits:
 
 def prune_feed(engine: Engine, limits: FeedLimits, now: float | None = None) -> int:
     """Remove the steps that are beyond the limits. The last step stays, because it numbers the next one.
-
-    Args:
-        now: The time, Unix seconds; the present if left out.
 
     Returns:
         The number of removed steps.
@@ -85,11 +78,7 @@ def _remove(connection: Connection, until: int) -> None:
 
 
 def keep_pruned(engine: Engine, limits: FeedLimits, stop: threading.Event) -> None:
-    """Prune the feed now and then, until the event.
-
-    Args:
-        stop: Set to end.
-    """
+    """Prune the feed now and then, until the event."""
     while True:
         try:
             if steps := prune_feed(engine, limits):

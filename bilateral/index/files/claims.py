@@ -7,9 +7,9 @@ from __future__ import annotations
 
 import re
 from contextlib import suppress
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
-from sqlalchemy import delete, insert, literal, null, select, union_all
+from sqlalchemy import ColumnElement, Connection, Row, delete, insert, literal, null, select, union_all
 
 from bilateral.core.errors import MalformedIdentifierError
 from bilateral.core.events import NewAuthorizedFeedback, NewFeedback
@@ -22,9 +22,6 @@ from bilateral.index.files.tables import Kind, State, payment_claim
 from bilateral.index.log import tables as schema
 from bilateral.index.log.text import key_text, padded_text
 
-if TYPE_CHECKING:
-    from sqlalchemy import ColumnElement, Connection, Row
-
 _TRANSACTION: Final = re.compile(r"0x[0-9a-fA-F]{64}")
 _ADDRESS: Final = re.compile(r"0x[0-9a-fA-F]{40}")
 _AT_ONCE: Final = 1_000  # rows in memory, and of one insert
@@ -35,7 +32,6 @@ def find_payments(connection: Connection, which: ColumnElement[bool]) -> None:
 
     Args:
         connection: The connection, in a transaction. The rows of the feedback are not in the table yet.
-        which: The condition on `file_reference`.
     """
     parts = connection.execute(_query(which)).partitions(_AT_ONCE)
     for rows in parts:
@@ -45,23 +41,13 @@ def find_payments(connection: Connection, which: ColumnElement[bool]) -> None:
 
 
 def find_payments_of_file(connection: Connection, file_id: bytes) -> None:
-    """Find again the payments that one file claims, after it was loaded or lost.
-
-    Args:
-        connection: The connection, in a transaction.
-    """
+    """Find again the payments that one file claims, after it was loaded or lost."""
     connection.execute(delete(payment_claim).where(payment_claim.c.file_id == file_id))
     find_payments(connection, files.file_reference.c.file_id == file_id)
 
 
 def find_payments_of_blocks(connection: Connection, chain_id: int, first: int, last: int) -> None:
-    """Find again the payments that the files of feedback in a range of blocks claim.
-
-    Args:
-        connection: The connection, in a transaction.
-        first: The first block.
-        last: The last block.
-    """
+    """Find again the payments that the files of feedback in a range of blocks claim."""
     table, named = payment_claim.c, files.file_reference.c
     claimed = (table.chain_id == chain_id) & table.block_number.between(first, last)
     connection.execute(delete(payment_claim).where(claimed))
@@ -69,22 +55,13 @@ def find_payments_of_blocks(connection: Connection, chain_id: int, first: int, l
 
 
 def find_payments_of_chain(connection: Connection, chain_id: int) -> None:
-    """Find again all payments that the files of feedback of a chain claim.
-
-    Args:
-        connection: The connection, in a transaction.
-    """
+    """Find again all payments that the files of feedback of a chain claim."""
     connection.execute(delete(payment_claim).where(payment_claim.c.chain_id == chain_id))
     find_payments(connection, files.file_reference.c.chain_id == chain_id)
 
 
 def forget_payments(connection: Connection, chain_id: int, block: int) -> None:
-    """Forget the payments that feedback of removed blocks claims.
-
-    Args:
-        connection: The connection, in the transaction of a rollback.
-        block: The last block that stays.
-    """
+    """Forget the payments that feedback of removed blocks claims."""
     table = payment_claim
     connection.execute(delete(table).where(table.c.chain_id == chain_id, table.c.block_number > block))
 

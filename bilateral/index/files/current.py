@@ -2,23 +2,18 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Final
+from collections.abc import Iterable, Sequence
+from typing import Any, Final
 
-from sqlalchemy import and_, bindparam, delete, exists, insert, or_, select
+from sqlalchemy import Connection, and_, bindparam, delete, exists, insert, or_, select
 
 from bilateral.core.events import Transfer, URIUpdated
 from bilateral.index.agents import tables as agent_tables
 from bilateral.index.files import tables as files
 from bilateral.index.files.tables import Kind, agent_file
 from bilateral.index.log import tables as schema
+from bilateral.index.log.batches import EventRows
 from bilateral.index.log.rows import picker
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
-
-    from sqlalchemy import Connection
-
-    from bilateral.index.log.batches import EventRows
 
 AgentPlace = tuple[str, int]
 """An agent of a chain: the address of its identity registry, and its id."""
@@ -30,22 +25,14 @@ _pick_transferred = picker(_TRANSFERRED, "registry", "agent_id", "to_address")
 
 
 def left_files(events: EventRows) -> set[AgentPlace]:
-    """Return the agents that left their file by some events: they have another URI, or are burnt.
-
-    Args:
-        events: The rows of the events.
-    """
+    """Return the agents that left their file by some events: they have another URI, or are burnt."""
     updated = {_pick_updated(row) for row in events.get(_UPDATED, ())}
     burnt = (_pick_transferred(row) for row in events.get(_TRANSFERRED, ()))
     return updated | {(registry, agent_id) for registry, agent_id, to in burnt if to == _NOBODY}
 
 
 def left_files_after(connection: Connection, chain_id: int, block: int) -> set[AgentPlace]:
-    """Return the agents that left their file in the blocks after one.
-
-    Args:
-        connection: The connection, in a transaction. The tables of events still hold the blocks.
-    """
+    """Return the agents that left their file in the blocks after one."""
     agents: set[AgentPlace] = set()
     for table in (_UPDATED, _TRANSFERRED):
         query = select(table.c.registry, table.c.agent_id).where(
@@ -58,30 +45,21 @@ def left_files_after(connection: Connection, chain_id: int, block: int) -> set[A
 
 
 def forget_files(connection: Connection, chain_id: int, agents: Iterable[AgentPlace]) -> None:
-    """Forget the current files of agents. The scan of their new URIs finds the new ones.
-
-    Args:
-        connection: The connection, in a transaction.
-    """
+    """Forget the current files of agents. The scan of their new URIs finds the new ones."""
     keys = [_parameters(chain_id, *agent) for agent in sorted(agents)]
     if keys:
         connection.execute(delete(agent_file).where(*_IS_ONE), keys)
 
 
 def find_files(connection: Connection, chain_id: int, agents: Iterable[AgentPlace] | None = None) -> None:
-    """Find the current files of agents again: those that their latest events name, if these name their URIs of now.
-
-    Args:
-        connection: The connection, in a transaction.
-        agents: The agents; all agents of the chain if left out.
-    """
+    """Find the current files of agents again: those that their latest events name, if these name their URIs of now."""
     if agents is None:
         connection.execute(delete(agent_file).where(agent_file.c.chain_id == chain_id))
         connection.execute(_FOUND, {"of_chain": chain_id})
         return
-    wanted = sorted(agents)
-    forget_files(connection, chain_id, wanted)
-    keys: Sequence[dict[str, Any]] = [_parameters(chain_id, *agent) for agent in wanted]
+    requested = sorted(agents)
+    forget_files(connection, chain_id, requested)
+    keys: Sequence[dict[str, Any]] = [_parameters(chain_id, *agent) for agent in requested]
     if keys:
         connection.execute(_FOUND_ONE, keys)
 
@@ -90,7 +68,7 @@ def _parameters(chain_id: int, registry: str, agent_id: int) -> dict[str, Any]:
     return {"of_chain": chain_id, "of_registry": registry, "of_agent": agent_id}
 
 
-def _found() -> Any:
+def _current_files() -> Any:
     """Return the query for the current file of each agent of a chain."""
     agent, file = agent_tables.agent.c, files.file.c
     named, later = files.file_reference.alias("named").c, files.file_reference.alias("later").c
@@ -113,10 +91,10 @@ def _found() -> Any:
 
 
 _COLUMNS: Final = ("chain_id", "identity_registry", "agent_id", "file_id")
-_FOUND: Final = insert(agent_file).from_select(_COLUMNS, _found())
+_FOUND: Final = insert(agent_file).from_select(_COLUMNS, _current_files())
 _FOUND_ONE: Final = insert(agent_file).from_select(
     _COLUMNS,
-    _found().where(
+    _current_files().where(
         agent_tables.agent.c.identity_registry == bindparam("of_registry"),
         agent_tables.agent.c.agent_id == bindparam("of_agent", type_=agent_tables.agent.c.agent_id.type),
     ),

@@ -6,9 +6,9 @@ Agents on Solana are known from files alone. `bilateral index prove-claims` asks
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
-from sqlalchemy import and_, exists, select
+from sqlalchemy import Connection, Select, and_, exists, select
 
 from bilateral.core.contracts.records import solana_book
 from bilateral.core.errors import MalformedIdentifierError
@@ -17,12 +17,8 @@ from bilateral.core.identifiers.caip import base58_text
 from bilateral.index.agents import tables as agent_tables
 from bilateral.index.files import tables as files
 from bilateral.index.files.tables import State, agent_file
+from bilateral.index.reading.registries import AgentKey
 from bilateral.index.reading.values import Wide
-
-if TYPE_CHECKING:
-    from sqlalchemy import Connection, Select
-
-    from bilateral.index.reading.registries import AgentKey
 
 _MOST: Final = 20  # claims of one file, which strangers write
 _CHAIN_BITS: Final = 63
@@ -67,11 +63,7 @@ class SolanaIdentity:
 
 
 def solana_identities(connection: Connection, key: AgentKey) -> tuple[SolanaIdentity, ...]:
-    """Return the agents on Solana that an agent's file names as the same one: the first 20.
-
-    Args:
-        key: The agent.
-    """
+    """Return the agents on Solana that an agent's file names as the same one: the first 20."""
     claim = files.registration_claim.c
     content = _content(key.chain_id, key.identity_registry, key.agent_id)
     rows = connection.execute(
@@ -88,11 +80,7 @@ def solana_identities(connection: Connection, key: AgentKey) -> tuple[SolanaIden
 def _proven(connection: Connection, key: AgentKey) -> set[str]:
     """Return the agents on Solana whose last stored outcome proves them."""
     proof = files.solana_proof.c
-    place = (
-        proof.chain_id == key.chain_id,
-        proof.identity_registry == key.identity_registry,
-        proof.agent_id == key.agent_id,
-    )
+    place = (*key.of(proof),)
     query = select(proof.solana_agent, proof.names_back).where(*place).order_by(proof.sight_id)
     last = dict(map(tuple, connection.execute(query)))
     return {agent for agent, names_back in last.items() if names_back}
@@ -121,11 +109,7 @@ def _on_solana(agent: GlobalAgentId, proven: set[str]) -> SolanaIdentity:
 
 
 def other_identities(connection: Connection, key: AgentKey, owner: str) -> tuple[OtherIdentity, ...]:
-    """Return the agents that an agent's file names as the same one: the first 20.
-
-    Args:
-        key: The agent.
-    """
+    """Return the agents that an agent's file names as the same one: the first 20."""
     claim = files.registration_claim.c
     content = _content(key.chain_id, key.identity_registry, key.agent_id)
     rows = connection.execute(

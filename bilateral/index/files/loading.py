@@ -3,30 +3,17 @@
 from __future__ import annotations
 
 import logging
+from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Final, TypeAlias
+from typing import Final, TypeAlias
 
-from bilateral.core.errors import (
-    DocumentError,
-    DocumentTimeoutError,
-    DocumentTooLargeError,
-    HashMismatchError,
-    MalformedDocumentError,
-    MissingExtraError,
-    RefusedDocumentError,
-    UnreachableDocumentError,
-    UnsupportedUriError,
-)
-from bilateral.documents import document_hash, verify_hash
+from bilateral.core import errors
+from bilateral.documents import Document, Loader, Validators, document_hash, verify_hash
 from bilateral.documents.http import host_of
 from bilateral.documents.loader import scheme_of
+from bilateral.index.files.readers import Reader, ReadRows
 from bilateral.index.files.reading import read_content
-
-if TYPE_CHECKING:
-    from bilateral.core.errors import BilateralError
-    from bilateral.documents import Document, Loader, Validators
-    from bilateral.index.files.reading import ReadRows
-    from bilateral.index.files.tables import Kind
+from bilateral.index.files.tables import Kind
 
 _LOGGER: Final = logging.getLogger("bilateral.index")
 
@@ -51,6 +38,7 @@ class Loaded:
         rows: The rows that the content makes.
         problem: A sentence why it is not of its format; None if it is.
         validators: The marks of the server's version.
+        readers: Those that read it, too.
     """
 
     content: bytes = field(repr=False)
@@ -60,6 +48,7 @@ class Loaded:
     rows: ReadRows = field(repr=False)
     problem: str | None
     validators: Validators
+    readers: Sequence[Reader] = ()
 
 
 @dataclass(frozen=True)
@@ -89,22 +78,26 @@ class Failed:
 Outcome: TypeAlias = Loaded | Unchanged | Failed
 
 
-def load_file(loader: Loader, kind: Kind, uri: str, expected_hash: bytes | None, known: Validators) -> Outcome:
+def load_file(  # noqa: PLR0913, PLR0917  # a file's columns, and who reads it
+    loader: Loader,
+    kind: Kind,
+    uri: str,
+    expected_hash: bytes | None,
+    stored: Validators,
+    readers: Sequence[Reader] = (),
+) -> Outcome:
     """Load a file.
 
     Args:
-        kind: The kind of the file.
-        uri: Its URI, as the index stores it.
         expected_hash: The hash that the chain gives; None without one.
-        known: The marks of the version that is stored.
 
     Returns:
         The outcome. An error that nobody foresaw is one too: no file may end the thread that fetches it.
     """
     try:
-        document = loader.load_changes(uri, known)
-        return Unchanged() if document is None else _read(kind, document, expected_hash)
-    except (DocumentError, MissingExtraError) as problem:
+        document = loader.load_changes(uri, stored)
+        return Unchanged() if document is None else _read(kind, document, expected_hash, readers)
+    except (errors.DocumentError, errors.MissingExtraError) as problem:
         return _failure(uri, problem)
     except Exception as problem:
         _LOGGER.exception("file=%s outcome=unexpected_error", kind)
@@ -119,60 +112,70 @@ def host_of_file(uri: str) -> str | None:
     """
     scheme = scheme_of(uri)
     if "\N{REPLACEMENT CHARACTER}" in uri:
-        raise UnsupportedUriError("the URI has NUL, U+FFFD or bytes that are not UTF-8")
+        raise errors.UnsupportedUriError("the URI has NUL, U+FFFD or bytes that are not UTF-8")
     if scheme == "data":
         return None
     if scheme == "ipfs":
         return IPFS_HOST
     if scheme not in ("http", "https"):
-        raise UnsupportedUriError("files are fetched by https, http, ipfs and data URIs only")
+        raise errors.UnsupportedUriError("files are fetched by https, http, ipfs and data URIs only")
     host, port = host_of(uri.strip())
     name = f"{host}:{port}"
     if len(name) > _MAX_HOST:
-        raise UnsupportedUriError("the name of the host is too long")
+        raise errors.UnsupportedUriError("the name of the host is too long")
     return name
 
 
-def failure_of(problem: BilateralError) -> Failed:
+def failure_of(problem: errors.BilateralError) -> Failed:
     """Return a failure that trying again cannot repair."""
     return Failed(problem.reason, _sentence(problem), is_final=True)
 
 
-def _read(kind: Kind, document: Document, expected_hash: bytes | None) -> Loaded:
+def _read(kind: Kind, document: Document, expected_hash: bytes | None, readers: Sequence[Reader]) -> Loaded:
     """Check a document, and read it."""
     integrity: str | None = document.integrity
     try:
         if verify_hash(document.content, expected_hash or _NO_HASH):
             integrity = integrity or "hash"
-    except HashMismatchError as mismatch:
+    except errors.HashMismatchError as mismatch:
         if mismatch.variant is None:
             raise
         integrity = "variant"
     content_hash, problem = document_hash(document.content), None
     rows: ReadRows = {}
     try:
-        rows = read_content(kind, content_hash, document.content)
-    except MalformedDocumentError as malformed:
+        rows = read_content(kind, content_hash, document.content, readers)
+    except errors.MalformedDocumentError as malformed:
         problem = _sentence(malformed)
-    return Loaded(document.content, content_hash, integrity, integrity is not None, rows, problem, document.validators)
+    return Loaded(
+        document.content,
+        content_hash,
+        integrity,
+        is_final=integrity is not None,
+        rows=rows,
+        problem=problem,
+        validators=document.validators,
+        readers=readers,
+    )
 
 
-def _failure(uri: str, problem: BilateralError) -> Failed:
+def _failure(uri: str, problem: errors.BilateralError) -> Failed:
     scheme = scheme_of(uri)
     is_fixed = scheme == "data" or (
-        scheme == "ipfs" and isinstance(problem, (DocumentTooLargeError, HashMismatchError, MalformedDocumentError))
+        scheme == "ipfs"
+        and isinstance(problem, (errors.DocumentTooLargeError, errors.HashMismatchError, errors.MalformedDocumentError))
     )
-    status = problem.status if isinstance(problem, RefusedDocumentError) else None
-    is_silent = isinstance(problem, (DocumentTimeoutError, UnreachableDocumentError)) and status is None
+    status = problem.status if isinstance(problem, errors.RefusedDocumentError) else None
+    is_silent = isinstance(problem, (errors.DocumentTimeoutError, errors.UnreachableDocumentError)) and status is None
     return Failed(
         reason=problem.reason,
         problem=_sentence(problem),
-        is_final=is_fixed or isinstance(problem, UnsupportedUriError),
+        is_final=is_fixed or isinstance(problem, errors.UnsupportedUriError),
         is_of_host=scheme != "ipfs" and (is_silent or status in _BUSY),
-        wait_seconds=problem.wait_seconds if isinstance(problem, RefusedDocumentError) else None,
+        wait_seconds=problem.wait_seconds if isinstance(problem, errors.RefusedDocumentError) else None,
     )
 
 
-def _sentence(problem: BilateralError) -> str:
+def _sentence(problem: errors.BilateralError) -> str:
     """Return the message of an error, in which strangers may have a word."""
     return str(problem)[:_MAX_PROBLEM].replace("\0", "\N{REPLACEMENT CHARACTER}")

@@ -6,22 +6,69 @@ of a file's state is kept beside the block at which the index stood. Contents ar
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Final
+from collections import defaultdict
+from collections.abc import Collection
+from typing import Any, Final
 
-from sqlalchemy import and_, case, exists, func, insert, literal_column, or_, select, update
+from sqlalchemy import Connection, and_, case, exists, func, insert, literal_column, or_, select, update
 
+from bilateral.index.changes.notes import Note, add_notes
+from bilateral.index.changes.tables import MOST_TEXT, ChangeKind
 from bilateral.index.files import tables as schema
-from bilateral.index.files.news import tell_sights
 from bilateral.index.files.tables import State
 from bilateral.index.log.lists import in_parts
 from bilateral.index.log.locks import hold_cursors, number_sights
 from bilateral.index.log.tables import chain
 from bilateral.index.log.unindexed import unindexed
 
-if TYPE_CHECKING:
-    from collections.abc import Collection
+MOST_AGENTS: Final = 1_000
+"""The agents of one file that learn of its change. A stranger may name one file for any number of agents."""
 
-    from sqlalchemy import Connection
+
+def tell_sights(connection: Connection, former: int) -> None:
+    """Add the changes of files to the feed: one for each agent whose events, or registration file, name the file."""
+    seen, file = schema.file_sight.c, schema.file.c
+    query = (
+        select(seen.chain_id, seen.file_id, seen.seen_block, seen.state, seen.content_hash, seen.integrity, seen.reason)
+        .add_columns(file.kind, func.substr(file.uri, 1, MOST_TEXT + 1).label("uri"))
+        .join(schema.file, file.file_id == seen.file_id)
+        .where(seen.sight_id > former)
+        .order_by(seen.sight_id)
+    )
+    notes: dict[tuple[int, int], list[Note]] = defaultdict(list)
+    for row in connection.execute(query).all():
+        details = {
+            "file": row.kind,
+            "uri": row.uri,
+            "state": row.state,
+            "content_hash": None if row.content_hash is None else f"0x{row.content_hash.hex()}",
+            "integrity": row.integrity,
+            "reason": row.reason,
+        }
+        agents = _agents(connection, row.chain_id, row.file_id, row.kind)
+        notes[row.chain_id, row.seen_block] += [
+            Note(ChangeKind.FILE, registry, agent_id, None, details) for registry, agent_id in agents
+        ]
+    for (chain_id, block), of_chain in sorted(notes.items()):
+        add_notes(connection, chain_id, block, of_chain)
+
+
+def _agents(connection: Connection, chain_id: int, file_id: bytes, kind: str) -> list[tuple[str, int]]:
+    named = schema.file_reference.c
+    query = select(named.registry, named.agent_id).distinct().order_by(named.registry, named.agent_id)
+    agents = query.where(named.chain_id == chain_id, named.file_id == file_id).limit(MOST_AGENTS)
+    rows = connection.execute(agents).all()
+    if kind == schema.Kind.DOMAIN and not rows:
+        domain, parent = schema.registration_domain.c, schema.file.c
+        by_registration = (
+            query.join(schema.file, parent.file_id == named.file_id)
+            .join(schema.registration_domain, domain.content_hash == parent.content_hash)
+            .where(domain.file_id == file_id, named.chain_id == chain_id)
+            .limit(MOST_AGENTS)
+        )
+        rows = connection.execute(by_registration).all()
+    return [(registry, int(agent_id)) for registry, agent_id in rows]
+
 
 _STATE: Final = ("state", "content_hash", "integrity", "reason")
 _COLUMNS: Final = ("chain_id", "file_id", "seen_block", *_STATE)
@@ -33,25 +80,25 @@ def note_sights(connection: Connection, file_ids: Collection[bytes]) -> None:
     Args:
         connection: The connection, in the transaction that stores the files and their references. It is about to end.
     """
-    former = None
+    previous = None
     for part in in_parts(sorted(file_ids)):
-        named, known = schema.registration_domain, schema.file
+        named, existing = schema.registration_domain, schema.file
         domains = (
             select(named.c.file_id)
-            .join(known, known.c.content_hash == named.c.content_hash)
-            .where(known.c.file_id.in_(part))
+            .join(existing, existing.c.content_hash == named.c.content_hash)
+            .where(existing.c.file_id.in_(part))
         )
         ids = {*part, *(bytes(content_hash) for content_hash in connection.execute(domains).scalars())}
         changes = _changes(sorted(ids))
         if connection.execute(changes.limit(1)).first() is None:
             continue  # most refreshes find what is known: they need not wait for each other
-        if former is None:
+        if previous is None:
             number_sights(connection)
             hold_cursors(connection)
-            former = connection.execute(select(func.coalesce(func.max(schema.file_sight.c.sight_id), 0))).scalar_one()
+            previous = connection.execute(select(func.coalesce(func.max(schema.file_sight.c.sight_id), 0))).scalar_one()
         connection.execute(insert(schema.file_sight).from_select(_COLUMNS, changes))
-    if former is not None:
-        tell_sights(connection, former)
+    if previous is not None:
+        tell_sights(connection, previous)
 
 
 def move_sights(connection: Connection, chain_id: int, block: int) -> None:
@@ -61,7 +108,6 @@ def move_sights(connection: Connection, chain_id: int, block: int) -> None:
 
     Args:
         connection: The connection, in the transaction of a rollback. It owns the cursor (`own_cursor`).
-        block: The last block that stays.
     """
     table = schema.file_sight
     later = (table.c.chain_id == chain_id) & (table.c.seen_block > block)

@@ -3,30 +3,19 @@
 from __future__ import annotations
 
 import time
-from typing import TYPE_CHECKING, Final
+from collections.abc import Iterator, Mapping
+from typing import Final
 
-from sqlalchemy import case, delete, exists, func, select, update
+from sqlalchemy import Connection, Engine, case, delete, exists, func, select, update
 
 from bilateral.index.files import tables as schema
 from bilateral.index.files.claims import find_payments_of_chain, forget_payments
 from bilateral.index.files.current import find_files, forget_files, left_files, left_files_after
 from bilateral.index.files.observations import move_sights
-from bilateral.index.files.rows import (
-    REPLACED,
-    delete_unused_content,
-    kind_literal,
-    wake_files,
-    wake_hosts,
-)
+from bilateral.index.files.rows import REPLACED, delete_unused_content, kind_literal, wake_files, wake_hosts
 from bilateral.index.files.tables import Kind, State
 from bilateral.index.log.dialects import insert_new
 from bilateral.index.log.projection import Append, Progress, Projection, Removal
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
-
-    from sqlalchemy import Connection, Engine
-
 
 _ABANDONED_SECONDS: Final = 3_600
 """The time for which a file without references is kept: a reorganisation mostly brings its event back."""
@@ -59,11 +48,7 @@ class Files(Projection):
 
 
 def forget_references(connection: Connection, chain_id: int, block: int) -> None:
-    """Remove the references of removed blocks, within the transaction of a rollback. `move_sights` follows at its end.
-
-    Args:
-        block: The last block that stays.
-    """
+    """Remove the references of removed blocks, within a rollback. `move_sights` follows at its end."""
     scan, table = schema.file_scan, schema.file_reference
     back = case((scan.c.block_number > block, block), else_=scan.c.block_number)
     # First: it makes a scan wait, and then find its cursor moved.
@@ -71,7 +56,7 @@ def forget_references(connection: Connection, chain_id: int, block: int) -> None
         update(scan).where(scan.c.chain_id == chain_id).values(block_number=back, generation=scan.c.generation + 1)
     )
     removed = (table.c.chain_id == chain_id) & (table.c.block_number > block)
-    _wake_former(connection, chain_id, block)
+    _wake_previous(connection, chain_id, block)
     files = select(table.c.file_id).where(removed, table.c.file_id.is_not(None)).distinct()
     ids = connection.execute(files).scalars().all()
     now = int(time.time())
@@ -80,14 +65,14 @@ def forget_references(connection: Connection, chain_id: int, block: int) -> None
     forget_payments(connection, chain_id, block)
 
 
-def _wake_former(connection: Connection, chain_id: int, block: int) -> None:
+def _wake_previous(connection: Connection, chain_id: int, block: int) -> None:
     """Make the files due that agents named before the blocks that are removed: they count again."""
     named, table, now = schema.file_reference, schema.file, time.time()
     of_chain = (named.c.chain_id == chain_id) & named.c.kind.in_(REPLACED)
     agents = select(named.c.registry, named.c.agent_id, named.c.kind).where(of_chain, named.c.block_number > block)
     hosts, files = set(), set()
     for registry, agent_id, kind in connection.execute(agents.distinct()).all():
-        former = (
+        previous = (
             select(table.c.file_id, table.c.host)
             .join(named, named.c.file_id == table.c.file_id)
             .where(
@@ -100,7 +85,7 @@ def _wake_former(connection: Connection, chain_id: int, block: int) -> None:
             .order_by(named.c.block_number.desc(), named.c.log_index.desc())
             .limit(1)
         )
-        for file_id, host in connection.execute(former):
+        for file_id, host in connection.execute(previous):
             files.add(bytes(file_id))
             hosts.add(host)
     wake_hosts(connection, hosts, now)
@@ -127,9 +112,9 @@ def collect(engine: Engine, *, before: float | None = None) -> int:
             locked = select(table.c.content_hash).where(table.c.file_id == file_id).with_for_update()
             content = connection.execute(locked).scalar_one_or_none()
             unused = ~exists().where(named.c.file_id == file_id) & ~exists().where(domain.c.file_id == file_id)
-            gone = connection.execute(delete(table).where(table.c.file_id == file_id, unused)).rowcount
-            deleted += gone
-            if gone and content is not None:
+            removed = connection.execute(delete(table).where(table.c.file_id == file_id, unused)).rowcount
+            deleted += removed
+            if removed and content is not None:
                 delete_unused_content(connection, content)
             connection.execute(delete(waiting).where(waiting.c.file_id == file_id))
     return deleted

@@ -9,34 +9,83 @@ from __future__ import annotations
 
 import secrets
 import time
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
-from sqlalchemy import func, select, update
+from sqlalchemy import Connection, Engine, Row, func, select, update
 
 from bilateral.documents import Validators
+from bilateral.index.files import rows as file_rows
 from bilateral.index.files import tables as schema
 from bilateral.index.files.claims import find_payments_of_file
-from bilateral.index.files.domains import domain_files
 from bilateral.index.files.loading import IPFS_HOST, Failed, Loaded, Outcome
 from bilateral.index.files.observations import note_sights
-from bilateral.index.files.rows import (
-    columns_of,
-    delete_unused_content,
-    is_outdated,
-    set_file,
-    store_content,
-    wake_hosts,
-)
-from bilateral.index.files.schedule import host_seconds, refresh_seconds, retry_seconds, spread, waited
 from bilateral.index.files.tables import Kind, State
 from bilateral.index.log.database import snapshot
 from bilateral.index.log.dialects import insert_new
 
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable
+_MINUTE: Final = 60  # seconds
+_HOUR: Final = 3_600  # seconds
+_DAY: Final = 86_400  # seconds; Unix time has no leap seconds
 
-    from sqlalchemy import Connection, Engine, Row
+# A restart takes a minute, an outage hours.
+_AFTER_FAILURES: Final = (_MINUTE, 5 * _MINUTE, 30 * _MINUTE, 2 * _HOUR, 12 * _HOUR)
+_DAILY_FAILURES: Final = 30
+"""Failures with a day between, after which a week is between: the server is most likely gone."""
+
+_HOST_SECONDS: Final = 5
+"""The first pause of a host that fails: a restart takes no longer."""
+
+_MOST_HOST_SECONDS: Final = _HOUR
+_LONGEST_WAIT: Final = _DAY
+_MOST_PAUSE_DOUBLINGS: Final = 12
+"""Doublings after which a pause is the longest one; more would overflow."""
+
+
+def retry_seconds(failures: int) -> int:
+    """Return the seconds after which a file is tried again.
+
+    Returns:
+        A minute, then more, up to 12 hours; then a day, and after 30 failures a week.
+    """
+    if failures <= len(_AFTER_FAILURES):
+        return _AFTER_FAILURES[max(failures, 1) - 1]
+    return _DAY if failures <= _DAILY_FAILURES else 7 * _DAY
+
+
+def host_seconds(failures: int) -> int:
+    """Return the seconds for which a host that does not answer is left alone.
+
+    Returns:
+        5 seconds, doubled by each further failure, up to an hour.
+    """
+    return min(_HOST_SECONDS << min(max(failures, 1) - 1, _MOST_PAUSE_DOUBLINGS), _MOST_HOST_SECONDS)
+
+
+def refresh_seconds(kind: Kind, former: int, *, is_changed: bool) -> int:
+    """Return the seconds after which a file that may change is asked for changes.
+
+    Args:
+        former: The former seconds; 0 before the first look.
+        is_changed: True if the last look found it changed.
+
+    Returns:
+        An hour for a registration and a day for others; doubled while nothing changes, up to a day or 30 days.
+    """
+    least, most = (_HOUR, _DAY) if kind in (Kind.REGISTRATION, Kind.DOMAIN) else (_DAY, 30 * _DAY)
+    return least if is_changed or not former else min(2 * former, most)
+
+
+def waited(seconds: int | None) -> int:
+    """Return the seconds that a host may make others wait: as it asks, but a day at most."""
+    return min(seconds or 0, _LONGEST_WAIT)
+
+
+def spread(file_id: bytes, seconds: float) -> float:
+    """Return a time within a tenth of another, different for each file, so that not all are due at once."""
+    return seconds * (0.9 + file_id[0] / 1275)
+
 
 LEASE_SECONDS: Final = 60.0
 """The length of a lease. It is doubled each time that a worker does not return it."""
@@ -82,7 +131,6 @@ class FileQueue:
 
     Args:
         lease_seconds: The length of a lease, longer than a fetch may take.
-        clock: Returns the time, in Unix seconds.
     """
 
     def __init__(
@@ -115,23 +163,23 @@ class FileQueue:
             True if the outcome was stored; False if the lease had ended and another worker took the file.
         """
         now = self._clock()
-        domains = domain_files([(lease.kind, outcome)], now)
+        domains = file_rows.domain_files([(lease.kind, outcome)], now)
         with self._engine.begin() as connection:
             if domains:  # hosts are locked in one order, so that two workers do not wait for each other in a circle
-                wake_hosts(connection, {lease.host, *(row["host"] for row in domains)}, now)
+                file_rows.wake_hosts(connection, {lease.host, *(row["host"] for row in domains)}, now)
             host = self._locked_host(connection, lease.host)
-            known = self._leased(connection, lease)
-            if known is None:
+            existing = self._leased(connection, lease)
+            if existing is None:
                 return False
             insert_new(connection, schema.file, domains)
             if isinstance(outcome, Loaded):
-                store_content(connection, outcome)
-            values = {**_changes(lease, known, outcome, now), "lease": None, "attempts": 0}
-            set_file(connection, lease.file_id, values)
+                file_rows.store_content(connection, outcome)
+            values = {**_changes(lease, existing, outcome, now), "lease": None, "attempts": 0}
+            file_rows.set_file(connection, lease.file_id, values)
             if lease.kind is Kind.FEEDBACK and isinstance(outcome, Loaded):
                 find_payments_of_file(connection, lease.file_id)
-            if isinstance(outcome, Loaded) and known.content_hash not in (None, outcome.content_hash):
-                delete_unused_content(connection, known.content_hash)
+            if isinstance(outcome, Loaded) and existing.content_hash not in (None, outcome.content_hash):
+                file_rows.delete_unused_content(connection, existing.content_hash)
             self._schedule_host(connection, host, outcome, now)
             note_sights(connection, [lease.file_id])
         return True
@@ -143,7 +191,7 @@ class FileQueue:
             with self._engine.begin() as connection:
                 host = self._locked_host(connection, lease.host)
                 values = {"lease": None, "attempts": 0, "next_at": now}
-                if set_file(connection, lease.file_id, values, lease.token) and host is not None:
+                if file_rows.set_file(connection, lease.file_id, values, lease.token) and host is not None:
                     self._set_host(connection, lease.host, max(now, host.closed_until))
 
     def seconds_to_next(self) -> float | None:
@@ -167,9 +215,9 @@ class FileQueue:
         if busy < limit:
             due = select(table).where(table.c.host == host, table.c.next_at <= now).order_by(table.c.next_at).limit(1)
             row = connection.execute(due).one_or_none()
-            if row is not None and is_outdated(connection, row.file_id):
+            if row is not None and file_rows.is_outdated(connection, row.file_id):
                 # An agent may come back to the URI, and a reorganisation may bring back the event that names it.
-                set_file(connection, row.file_id, {"next_at": now + _OUTDATED_SECONDS, "lease": None})
+                file_rows.set_file(connection, row.file_id, {"next_at": now + _OUTDATED_SECONDS, "lease": None})
             elif row is not None:
                 lease = self._take(connection, row, now)
         if busy + (lease is not None) < limit:
@@ -185,7 +233,7 @@ class FileQueue:
         token = secrets.token_bytes(16)
         seconds = self._lease_seconds * (1 << min(row.attempts, _MOST_DOUBLINGS))
         values = {"lease": token, "attempts": row.attempts + 1, "next_at": now + seconds}
-        set_file(connection, row.file_id, values)
+        file_rows.set_file(connection, row.file_id, values)
         validators = Validators(row.etag, row.last_modified)
         expected = None if row.expected_hash is None else bytes(row.expected_hash)
         return Lease(bytes(row.file_id), Kind(row.kind), row.uri, expected, row.host, validators, token)
@@ -246,7 +294,7 @@ def _changes(lease: Lease, known: Row[Any], outcome: Outcome, now: float) -> dic
         }
     if isinstance(outcome, Loaded):
         is_changed = outcome.content_hash != known.content_hash
-        values = columns_of(outcome, second)
+        values = file_rows.columns_of(outcome, second)
         if not is_changed:
             values["changed_at"] = known.changed_at
         is_final = outcome.is_final

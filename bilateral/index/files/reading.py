@@ -8,31 +8,81 @@ from __future__ import annotations
 
 import json
 import re
+from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
-from typing import TYPE_CHECKING, Any, Final
+from hashlib import sha256
+from typing import Any, Final
 
-from bilateral.core.errors import MalformedIdentifierError
+from sqlalchemy import Table
+
+from bilateral import documents
+from bilateral.core.errors import MalformedIdentifierError, UnsupportedUriError
 from bilateral.core.identifiers import AccountId
 from bilateral.core.identifiers.caip import base58_bytes
 from bilateral.core.text.encoding import decode_object
-from bilateral.documents import FeedbackFile, ProofOfInteraction, ProofOfPayment, RegistrationFile
 from bilateral.documents.feedback import A2aUse, McpUse, OasfUse
+from bilateral.documents.http import host_of
 from bilateral.documents.model import MAX_ITEMS
 from bilateral.index.files import tables as schema
-from bilateral.index.files.hosts import host_rows
+from bilateral.index.files.readers import Reader, ReadRows
 from bilateral.index.files.tables import Kind
-from bilateral.index.search.meaning import has_model, vector_row
-from bilateral.index.search.tables import registration_vector, registration_words
-from bilateral.index.search.words import words_of
 
-if TYPE_CHECKING:
-    from collections.abc import Mapping
+MOST_HOSTS: Final = 3
+"""Hosts of one registration file whose files are fetched: a file must not send this program to hundreds of servers."""
 
-    from sqlalchemy import Table
+_WELL_KNOWN: Final = "/.well-known/agent-registration.json"
+_HTTPS_PORT: Final = 443  # the default port of `https` (RFC 9110, section 4.2.2)
+_MAX_HOST: Final = 290  # a name of the DNS has 253; the column of 300 holds the port, too
+_NAME: Final = re.compile("[a-z0-9._:-]+")
+"""The characters of names in the DNS and of addresses. Answers to people and models show hosts."""
 
-    from bilateral.documents import Registration, Service
+_NOT_HOST: Final = re.compile(r"[/?#@\\\s]")
+"""The characters that begin another part of a URL than its host and port, or that none has."""
 
-    ReadRows = Mapping[Table, list[dict[str, Any]]]
+
+def file_id_of(kind: Kind, uri: str, expected_hash: bytes | None) -> bytes:
+    """Return the id of a file: the same kind, URI and hash make the same id."""
+    return sha256(b"\0".join((kind.encode(), expected_hash or b"", uri.encode()))).digest()
+
+
+def well_known_uri(host: str) -> str:
+    """Return the URI of the file by which a domain names its agents."""
+    return f"https://{host}{_WELL_KNOWN}"
+
+
+def domain_uri(domain: str) -> str | None:
+    """Return the URI of the file by which an agent's August 2025 domain names its agents.
+
+    Returns:
+        The URI; None if the text is not the name of a host, such as one with a path.
+    """
+    host = None if _NOT_HOST.search(domain) else secure_host(f"https://{domain}")
+    return None if host is None else well_known_uri(host)
+
+
+def secure_host(uri: str) -> str | None:
+    """Return the host of an https URI, with a port that is not 443; None for other URIs, and hosts of no URL."""
+    if uri[:8].lower() != "https://":
+        return None
+    try:
+        host, port = host_of(uri)
+        name = f"[{host}]" if ":" in host else host  # IPv6
+        name = name if port == _HTTPS_PORT else f"{name}:{port}"
+        is_same = host_of(well_known_uri(name)) == (host, port)
+    except UnsupportedUriError:
+        return None
+    return name if is_same and len(name) <= _MAX_HOST and _NAME.fullmatch(host) else None
+
+
+def host_rows(key: Mapping[str, bytes], services: Iterable[Mapping[str, Any]]) -> list[dict[str, Any]]:
+    """Return the rows of the first hosts of an agent's services."""
+    hosts = dict.fromkeys(secure_host(service["endpoint"] or "") for service in services)
+    named = [host for host in hosts if host is not None][:MOST_HOSTS]
+    return [
+        {**key, "position": position, "host": host, "file_id": file_id_of(Kind.DOMAIN, well_known_uri(host), None)}
+        for position, host in enumerate(named)
+    ]
+
 
 _MAX_SERVICE_NAME: Final = 100
 
@@ -67,34 +117,24 @@ _CAPABILITIES: Final = {
 """The lists of a service, by its kind: the capability, and the names of its list."""
 
 _CARD_SERVICES: Final[Mapping[str, Mapping[str, str]]] = {
-    "mcp": {"endpoint": "mcp_endpoint", "version": "mcp_version"},
-    "a2a": {"endpoint": "a2a_endpoint", "version": "a2a_version"},
-    "web": {"endpoint": "web_endpoint"},
-    "oasf": {"endpoint": "oasf_endpoint", "version": "oasf_version"},
-    "email": {"endpoint": "email_endpoint"},
-    "ens": {"endpoint": "ens"},
-    "did": {"endpoint": "did"},
+    **{kind: {part: f"{kind}_{part}" for part in ("endpoint", "version")} for kind in ("mcp", "a2a", "oasf")},
+    **{kind: {"endpoint": f"{kind}_endpoint"} for kind in ("web", "email")},
+    **{kind: {"endpoint": kind} for kind in ("ens", "did")},
 }
 """The columns of `registration_card`, by a service's kind and part."""
 
 _CARD_LISTS: Final[Mapping[str, str]] = {
     "trust": "supported_trusts",
-    "mcp_tool": "mcp_tools",
-    "mcp_prompt": "mcp_prompts",
-    "mcp_resource": "mcp_resources",
-    "a2a_skill": "a2a_skills",
-    "oasf_skill": "oasf_skills",
-    "oasf_domain": "oasf_domains",
+    **{kind: f"{kind}s" for lists in _CAPABILITIES.values() for kind, *_ in lists},
 }
 """The columns of `registration_card`, by the kind of a capability."""
 
 
-def read_content(kind: Kind, content_hash: bytes, content: bytes) -> ReadRows:
+def read_content(kind: Kind, content_hash: bytes, content: bytes, readers: Sequence[Reader] = ()) -> ReadRows:
     """Return the rows that a file's content makes.
 
     Args:
         kind: The kind of the file. Responses, requests and validations have no format, and make no rows.
-        content_hash: The keccak-256 hash of the content.
 
     Returns:
         The rows by table.
@@ -103,15 +143,18 @@ def read_content(kind: Kind, content_hash: bytes, content: bytes) -> ReadRows:
         MalformedDocumentError: The content is not a JSON object.
     """
     if kind in (Kind.REGISTRATION, Kind.DOMAIN):
-        return _registration(content_hash, decode_object(content))
+        rows = _registration(content_hash, decode_object(content))
+        for reader in readers:
+            rows |= reader.read(content_hash, rows)
+        return rows
     if kind is Kind.FEEDBACK:
         return _feedback(content_hash, decode_object(content))
     return {}
 
 
-def _registration(content_hash: bytes, value: dict[str, Any]) -> ReadRows:
+def _registration(content_hash: bytes, value: dict[str, Any]) -> dict[Table, list[dict[str, Any]]]:
     """Read a registration file, of January 2026 or of October 2025."""
-    file, key = RegistrationFile.read(value, is_strict=False), {"content_hash": content_hash}
+    file, key = documents.RegistrationFile.read(value, is_strict=False), {"content_hash": content_hash}
     problems = list(file.faults)
     services, capabilities = _services(key, file.all_services, problems)
     capabilities += [("trust", trust[:_MAX_NAME]) for trust in file.supported_trust or () if trust]
@@ -140,12 +183,6 @@ def _registration(content_hash: bytes, value: dict[str, Any]) -> ReadRows:
         }
     ]
     rows[schema.registration_card] = [{**key, **_card(services, rows[schema.registration_capability])}]
-    words = search_words(rows)
-    rows[registration_words] = [{**key, **words}]
-    if has_model():
-        (row,) = rows[schema.registration_file]
-        named = [capability["value"] for capability in rows[schema.registration_capability]]
-        rows[registration_vector] = [vector_row(content_hash, row["name"], row["description"], named, words["words"])]
     return rows
 
 
@@ -155,32 +192,17 @@ def _card(services: list[dict[str, Any]], capabilities: list[dict[str, Any]]) ->
     for service in services:
         for part, name in _CARD_SERVICES.get(service["name"].lower(), {}).items():
             columns[name] = service[part] or columns[name]
-    shown = ("name", "endpoint", "version")
+    displayed = ("name", "endpoint", "version")
     columns["services"] = listed(
-        [{part: service[part] for part in shown if service[part] is not None} for service in services]
+        [{part: service[part] for part in displayed if service[part] is not None} for service in services]
     )
     for kind, name in _CARD_LISTS.items():
         columns[name] = listed([capability["value"] for capability in capabilities if capability["kind"] == kind])
     return columns
 
 
-def search_words(rows: ReadRows) -> dict[str, list[str]]:
-    """Return the words by which searches find a registration file.
-
-    Args:
-        rows: The rows that it makes.
-    """
-    (file,) = rows[schema.registration_file]
-    services = (row["name"] for row in rows[schema.registration_service])
-    capabilities = (row["value"] for row in rows[schema.registration_capability])
-    return {
-        "name_words": words_of([file["name"]]),
-        "words": words_of([file["name"], *services, file["description"], *capabilities]),
-    }
-
-
 def _services(
-    key: dict[str, bytes], services: list[Service], problems: list[str]
+    key: dict[str, bytes], services: list[documents.Service], problems: list[str]
 ) -> tuple[list[dict[str, Any]], list[tuple[str, str]]]:
     """Return the rows of an agent's services, and its capabilities with their kinds."""
     rows, capabilities = [], []
@@ -214,7 +236,7 @@ def _names(place: str, entries: Any, problems: list[str]) -> list[str]:
     return names
 
 
-def _claim(entry: Registration) -> dict[str, Any]:
+def _claim(entry: documents.Registration) -> dict[str, Any]:
     """Return the columns of an agent's entry in a registry. Addresses of EVM chains take their checksum form.
 
     The address of an agent on Solana has 32 bytes, and is stored as their number.
@@ -236,31 +258,27 @@ def _token_id(agent_id: int | str | None) -> int | None:
     return agent_id if agent_id is not None and 0 <= agent_id < 2**256 else None
 
 
+_FEEDBACK_TEXTS: Final = (
+    *("agent_registry", "agent_id", "client_address", "created_at", "value_decimals", "tag1", "tag2"),
+    "interaction_hash",
+)
+"""The fields of a feedback file whose columns have their names."""
+
+
 def _feedback(content_hash: bytes, value: dict[str, Any]) -> ReadRows:
     """Read a feedback file, of the best practices, the x402 extension, or its upstream draft."""
-    file = FeedbackFile.read(value, is_strict=False)
+    file = documents.FeedbackFile.read(value, is_strict=False)
     mcp, a2a, oasf = file.mcp or McpUse(), file.a2a or A2aUse(), file.oasf or OasfUse()
-    payment, proof = file.proof_of_payment or ProofOfPayment(), file.proof_of_interaction or ProofOfInteraction()
+    payment, proof = (
+        file.proof_of_payment or documents.ProofOfPayment(),
+        file.proof_of_interaction or documents.ProofOfInteraction(),
+    )
     score = (file.model_extra or {}).get("score") if file.value is None else file.value  # of August 2025
-    texts = {
-        "agent_registry": file.agent_registry,
-        "agent_id": file.agent_id,
-        "client_address": file.client_address,
-        "created_at": file.created_at,
-        "value": score if isinstance(score, (int, float)) else None,
-        "value_decimals": file.value_decimals,
-        "tag1": file.tag1,
-        "tag2": file.tag2,
-        "mcp_tool": mcp.tool,
-        "mcp_prompt": mcp.prompt,
-        "a2a_context_id": a2a.context_id,
-        "a2a_task_id": a2a.task_id,
-        "payment_from": payment.from_address,
-        "payment_to": payment.to_address,
-        "payment_chain_id": payment.chain_id,
-        "payment_transaction": payment.tx_hash,
-        "interaction_hash": file.interaction_hash,
-    }
+    texts = {name: getattr(file, name) for name in _FEEDBACK_TEXTS}
+    texts |= {"value": score if isinstance(score, (int, float)) else None, "mcp_tool": mcp.tool}
+    texts |= {"mcp_prompt": mcp.prompt, "a2a_context_id": a2a.context_id, "a2a_task_id": a2a.task_id}
+    texts |= {"payment_from": payment.from_address, "payment_to": payment.to_address}
+    texts |= {"payment_chain_id": payment.chain_id, "payment_transaction": payment.tx_hash}
     uris = {
         "endpoint": file.endpoint,
         "mcp_resource": mcp.resource,
@@ -268,11 +286,7 @@ def _feedback(content_hash: bytes, value: dict[str, Any]) -> ReadRows:
         "agent_signature": file.agent_signature or proof.agent_signature,
         "client_signature": file.client_signature or proof.reviewer_signature,
     }
-    lists = {
-        "a2a_skills": a2a.skills,
-        "oasf_skills": oasf.skills,
-        "oasf_domains": oasf.domains,
-    }
+    lists = {"a2a_skills": a2a.skills, "oasf_skills": oasf.skills, "oasf_domains": oasf.domains}
     row = {
         "content_hash": content_hash,
         **{name: _stored(text, _MAX_NAME) for name, text in texts.items()},

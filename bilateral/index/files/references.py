@@ -7,60 +7,45 @@ references of removed blocks in the same transaction. So no reference outlives i
 from __future__ import annotations
 
 import time
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
-from sqlalchemy import select, update
+from sqlalchemy import Connection, Engine, select, update
 
+from bilateral.core import events
 from bilateral.core.errors import UnsupportedUriError
-from bilateral.core.events import (
-    AgentRegistered,
-    AgentUpdated,
-    Event,
-    NewAuthorizedFeedback,
-    NewFeedback,
-    Registered,
-    ResponseAppended,
-    URIUpdated,
-    ValidationRequest,
-    ValidationResponse,
-)
-from bilateral.documents import Validators
+from bilateral.documents import Loader, Validators
 from bilateral.index.files import tables as schema
 from bilateral.index.files.claims import find_payments_of_blocks
 from bilateral.index.files.current import find_files
-from bilateral.index.files.domains import domain_files
-from bilateral.index.files.hosts import domain_uri, file_id_of
 from bilateral.index.files.loading import Failed, Loaded, Outcome, failure_of, host_of_file, load_file
 from bilateral.index.files.observations import note_sights
+from bilateral.index.files.readers import Reader
+from bilateral.index.files.reading import domain_uri, file_id_of
 from bilateral.index.files.rows import (
     REPLACED,
     columns_of,
+    domain_files,
+    new_file,
     store_content,
     wake_files,
     wake_hosts,
 )
-from bilateral.index.files.tables import Kind, State
+from bilateral.index.files.tables import Kind
 from bilateral.index.log.dialects import insert_new
 from bilateral.index.log.tables import EVENT_TABLES, chain
 
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Mapping
-
-    from sqlalchemy import Connection, Engine
-
-    from bilateral.documents import Loader
-
-NAMED: Final[Mapping[type[Event], tuple[Kind, str, str | None]]] = {
-    Registered: (Kind.REGISTRATION, "agent_uri", None),
-    URIUpdated: (Kind.REGISTRATION, "new_uri", None),
-    NewFeedback: (Kind.FEEDBACK, "feedback_uri", "feedback_hash"),
-    NewAuthorizedFeedback: (Kind.FEEDBACK, "file_uri", "file_hash"),
-    ResponseAppended: (Kind.RESPONSE, "response_uri", "response_hash"),
-    ValidationRequest: (Kind.REQUEST, "request_uri", "request_hash"),
-    ValidationResponse: (Kind.VALIDATION, "response_uri", "response_hash"),
-    AgentRegistered: (Kind.DOMAIN, "agent_domain", None),
-    AgentUpdated: (Kind.DOMAIN, "agent_domain", None),
+NAMED: Final[Mapping[type[events.Event], tuple[Kind, str, str | None]]] = {
+    events.Registered: (Kind.REGISTRATION, "agent_uri", None),
+    events.URIUpdated: (Kind.REGISTRATION, "new_uri", None),
+    events.NewFeedback: (Kind.FEEDBACK, "feedback_uri", "feedback_hash"),
+    events.NewAuthorizedFeedback: (Kind.FEEDBACK, "file_uri", "file_hash"),
+    events.ResponseAppended: (Kind.RESPONSE, "response_uri", "response_hash"),
+    events.ValidationRequest: (Kind.REQUEST, "request_uri", "request_hash"),
+    events.ValidationResponse: (Kind.VALIDATION, "response_uri", "response_hash"),
+    events.AgentRegistered: (Kind.DOMAIN, "agent_domain", None),
+    events.AgentUpdated: (Kind.DOMAIN, "agent_domain", None),
 }
 """The events that name files: the kind of the file, the column of its URI or domain, and that of its hash."""
 
@@ -73,7 +58,7 @@ _NOT_FETCHED: Final = Validators()
 
 
 @dataclass(frozen=True)
-class _Found:
+class _Reference:
     """A reference that an event makes.
 
     Attributes:
@@ -97,19 +82,21 @@ class _Found:
 
 
 class ReferenceScan:
-    """Finds the files that the events of a chain name.
-
-    Args:
-        loader: Decodes data URIs at once, within its limits.
-        clock: Returns the time, in Unix seconds.
-    """
+    """Finds the files that the events of a chain name."""
 
     def __init__(
-        self, engine: Engine, chain_id: int, loader: Loader, *, clock: Callable[[], float] = time.time
+        self,
+        engine: Engine,
+        chain_id: int,
+        loader: Loader,
+        readers: Sequence[Reader],
+        *,
+        clock: Callable[[], float] = time.time,
     ) -> None:
         self._engine = engine
         self.chain_id = chain_id
         self._loader = loader
+        self._readers = readers
         self._clock = clock
 
     def step(self) -> int | None:
@@ -129,7 +116,7 @@ class ReferenceScan:
             if indexed <= scanned:
                 return None
             end = self._end(connection, scanned + 1, indexed)
-            references = self._found(connection, scanned + 1, end)
+            references = self._references(connection, scanned + 1, end)
         new, outcomes = self._decoded(references)
         with self._engine.begin() as connection:
             if self._move(connection, scanned, end, generation):
@@ -169,7 +156,7 @@ class ReferenceScan:
             last = last if beyond is None else min(last, max(first, beyond - 1))
         return last
 
-    def _found(self, connection: Connection, first: int, last: int) -> list[_Found]:
+    def _references(self, connection: Connection, first: int, last: int) -> list[_Reference]:
         """Return the references of a range of blocks."""
         references = []
         for event, (kind, uri_column, hash_column) in NAMED.items():
@@ -184,10 +171,12 @@ class ReferenceScan:
                     uri = domain_uri(uri)
                 if uri or kind in REPLACED:
                     at = dict(zip(place, row, strict=False))
-                    references.append(_Found(at, kind, uri or "", None if content_hash == _NO_HASH else content_hash))
+                    references.append(
+                        _Reference(at, kind, uri or "", None if content_hash == _NO_HASH else content_hash)
+                    )
         return references
 
-    def _decoded(self, references: Iterable[_Found]) -> tuple[dict[bytes, dict[str, Any]], dict[bytes, Outcome]]:
+    def _decoded(self, references: Iterable[_Reference]) -> tuple[dict[bytes, dict[str, Any]], dict[bytes, Outcome]]:
         """Return the rows of files by id, and the outcomes of those that need no host or that no host can give."""
         now = int(self._clock())
         new: dict[bytes, dict[str, Any]] = {}
@@ -201,24 +190,11 @@ class ReferenceScan:
                 host = host_of_file(uri)
                 if host is None:
                     outcomes[file_id] = load_file(
-                        self._loader, reference.kind, uri, reference.expected_hash, _NOT_FETCHED
+                        self._loader, reference.kind, uri, reference.expected_hash, _NOT_FETCHED, self._readers
                     )
             except UnsupportedUriError as problem:
                 outcomes[file_id] = failure_of(problem)
-            new[file_id] = {
-                **dict.fromkeys(schema.file.c.keys()),
-                "file_id": file_id,
-                "kind": reference.kind,
-                "uri": uri,
-                "expected_hash": reference.expected_hash,
-                "host": host,
-                "state": State.WAITING,
-                "found_at": now,
-                "attempts": 0,
-                "failures": 0,
-                "refresh_seconds": 0,
-                "next_at": None if host is None else self._clock(),
-            }
+            new[file_id] = new_file(file_id, reference.kind, uri, host, self._clock(), reference.expected_hash)
             outcome = outcomes.get(file_id)
             if isinstance(outcome, Loaded | Failed):
                 new[file_id] |= columns_of(outcome, now)
@@ -227,16 +203,16 @@ class ReferenceScan:
     def _store(
         self,
         connection: Connection,
-        candidates: Iterable[_Found],
+        candidates: Iterable[_Reference],
         new: Mapping[bytes, dict[str, Any]],
         outcomes: Mapping[bytes, Outcome],
     ) -> None:
         """Store references and their files, and make the files due that may have changed."""
-        now, known = self._clock(), self._known(connection, candidates)
+        now, existing = self._clock(), self._stored_places(connection, candidates)
         named = {
             reference.file_id
             for reference in candidates
-            if (reference.row["block_number"], reference.row["log_index"]) not in known
+            if (reference.row["block_number"], reference.row["log_index"]) not in existing
         }
         hosted = {file_id for file_id, row in new.items() if row["host"] is not None and file_id in named}
         domains = domain_files([(new[file_id]["kind"], outcome) for file_id, outcome in outcomes.items()], now)
@@ -265,7 +241,7 @@ class ReferenceScan:
             find_payments_of_blocks(connection, self.chain_id, min(blocks), max(blocks))
         note_sights(connection, new.keys())
 
-    def _known(self, connection: Connection, references: Iterable[_Found]) -> set[tuple[int, int]]:
+    def _stored_places(self, connection: Connection, references: Iterable[_Reference]) -> set[tuple[int, int]]:
         """Return the places of references that are stored already: a migration may have moved the cursor back."""
         table, blocks = schema.file_reference.c, [reference.row["block_number"] for reference in references]
         if not blocks:

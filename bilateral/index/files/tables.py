@@ -6,35 +6,17 @@ hold what chains say.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from enum import StrEnum
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
-from sqlalchemy import (
-    BigInteger,
-    Boolean,
-    Column,
-    Float,
-    ForeignKey,
-    Index,
-    Integer,
-    LargeBinary,
-    MetaData,
-    PrimaryKeyConstraint,
-    String,
-    Table,
-    Text,
-    and_,
-    text,
-)
+import sqlalchemy as sa
 
-from bilateral.index.log.columns import ADDRESS, HASH, WideInteger, agent_columns, log_columns
+from bilateral.index.log.columns import ADDRESS, HASH, WideInteger, agent_columns, log_columns, optional, required
 
-if TYPE_CHECKING:
-    from collections.abc import Mapping
+metadata: Final = sa.MetaData()
 
-metadata: Final = MetaData()
-
-_MOMENT: Final = Float(53)
+_MOMENT: Final = sa.Float(53)
 """Unix seconds with a fraction, by the clock of a worker's machine."""
 
 
@@ -79,158 +61,148 @@ class State(StrEnum):
     """It has no content: no fetch succeeded."""
 
 
-file: Final = Table(
+file: Final = sa.Table(
     "file",
     metadata,
-    Column("file_id", HASH, primary_key=True),
-    Column("kind", String(12), nullable=False),
-    Column("uri", Text, nullable=False),
-    Column("expected_hash", HASH),
-    Column("host", String(300)),
-    Column("state", String(9), nullable=False),
-    Column("content_hash", HASH),
-    Column("integrity", String(7)),
-    Column("reason", String(40)),
-    Column("problem", Text),
-    Column("etag", Text),
-    Column("last_modified", Text),
-    Column("found_at", BigInteger, nullable=False),
-    Column("checked_at", BigInteger),
-    Column("changed_at", BigInteger),
-    Column("attempts", Integer, nullable=False),
-    Column("failures", Integer, nullable=False),
-    Column("refresh_seconds", Integer, nullable=False),
-    Column("next_at", _MOMENT),
-    Column("lease", LargeBinary(16)),
+    sa.Column("file_id", HASH, primary_key=True),
+    sa.Column("kind", sa.String(12), nullable=False),
+    sa.Column("uri", sa.Text, nullable=False),
+    sa.Column("expected_hash", HASH),
+    sa.Column("host", sa.String(300)),
+    sa.Column("state", sa.String(9), nullable=False),
+    sa.Column("content_hash", HASH),
+    sa.Column("integrity", sa.String(7)),
+    sa.Column("reason", sa.String(40)),
+    *optional(sa.Text, "problem", "etag", "last_modified"),
+    sa.Column("found_at", sa.BigInteger, nullable=False),
+    *optional(sa.BigInteger, "checked_at", "changed_at"),
+    *required(sa.Integer, "attempts", "failures", "refresh_seconds"),
+    sa.Column("next_at", _MOMENT),
+    sa.Column("lease", sa.LargeBinary(16)),
 )
-Index("file_by_host", file.c.host, file.c.next_at)
-Index("file_by_content", file.c.content_hash, postgresql_include=["file_id", "state"])
-Index("file_by_state", file.c.state)
+sa.Index("file_by_host", file.c.host, file.c.next_at)
+sa.Index("file_by_content", file.c.content_hash, postgresql_include=["file_id", "state"])
+sa.Index("file_by_state", file.c.state)
 
-IS_FROM_HOST: Final = text(
+IS_FROM_HOST: Final = sa.text(
     "kind IN ('domain', 'registration') AND substr(uri, 1, 8) = 'https://' AND content_hash IS NOT NULL"
 )
 """The condition on the files by which a domain may name agents. Engines use its index if a statement repeats it."""
 
-FILE_FROM_HOST: Final = Index(
+FILE_FROM_HOST: Final = sa.Index(
     "file_from_host", file.c.content_hash, sqlite_where=IS_FROM_HOST, postgresql_where=IS_FROM_HOST
 )
-Index("file_by_id", file.c.file_id, postgresql_include=["content_hash", "state"]).ddl_if(dialect="postgresql")
+sa.Index("file_by_id", file.c.file_id, postgresql_include=["content_hash", "state"]).ddl_if(dialect="postgresql")
 
-file_host: Final = Table(
+file_host: Final = sa.Table(
     "file_host",
     metadata,
-    Column("host", String(300), primary_key=True),
-    Column("next_at", _MOMENT),
-    Column("closed_until", _MOMENT, nullable=False),
-    Column("failures", Integer, nullable=False),
+    sa.Column("host", sa.String(300), primary_key=True),
+    sa.Column("next_at", _MOMENT),
+    sa.Column("closed_until", _MOMENT, nullable=False),
+    sa.Column("failures", sa.Integer, nullable=False),
 )
-Index("file_host_by_time", file_host.c.next_at)
+sa.Index("file_host_by_time", file_host.c.next_at)
 
-file_reference: Final = Table(
+file_reference: Final = sa.Table(
     "file_reference",
     metadata,
     *log_columns(),
-    Column("kind", String(12), nullable=False),
-    Column("registry", ADDRESS, nullable=False),
-    Column("agent_id", WideInteger, nullable=False),
-    Column("file_id", HASH, ForeignKey(file.c.file_id)),
-    PrimaryKeyConstraint("chain_id", "block_number", "log_index"),
+    sa.Column("kind", sa.String(12), nullable=False),
+    sa.Column("registry", ADDRESS, nullable=False),
+    sa.Column("agent_id", WideInteger, nullable=False),
+    sa.Column("file_id", HASH, sa.ForeignKey(file.c.file_id)),
+    sa.PrimaryKeyConstraint("chain_id", "block_number", "log_index"),
 )
-Index("file_reference_by_file", file_reference.c.file_id)
+sa.Index("file_reference_by_file", file_reference.c.file_id)
 for _kind, _name in ((Kind.REGISTRATION, "file_reference_by_agent"), (Kind.DOMAIN, "file_reference_of_domain")):
-    _is_of_kind = text(f"kind = '{_kind}'")
-    Index(
+    _is_of_kind = sa.text(f"kind = '{_kind}'")
+    sa.Index(
         _name,
         *(file_reference.c[name] for name in ("chain_id", "registry", "agent_id", "block_number", "log_index")),
         sqlite_where=_is_of_kind,
         postgresql_where=_is_of_kind,
     )
 
-file_scan: Final = Table(
+file_scan: Final = sa.Table(
     "file_scan",
     metadata,
-    Column("chain_id", BigInteger, primary_key=True, autoincrement=False),
-    Column("block_number", BigInteger, nullable=False),
-    Column("generation", BigInteger, nullable=False),
+    sa.Column("chain_id", sa.BigInteger, primary_key=True, autoincrement=False),
+    *required(sa.BigInteger, "block_number", "generation"),
 )
 
-abandoned_file: Final = Table(
+abandoned_file: Final = sa.Table(
     "abandoned_file",
     metadata,
-    Column("file_id", HASH, primary_key=True),
-    Column("abandoned_at", BigInteger, nullable=False),
+    sa.Column("file_id", HASH, primary_key=True),
+    sa.Column("abandoned_at", sa.BigInteger, nullable=False),
 )
 
-file_sight: Final = Table(
+file_sight: Final = sa.Table(
     "file_sight",
     metadata,
-    Column("sight_id", BigInteger().with_variant(Integer, "sqlite"), primary_key=True, autoincrement=True),
-    Column("chain_id", BigInteger, nullable=False),
-    Column("file_id", HASH, nullable=False),
-    Column("seen_block", BigInteger, nullable=False),
-    Column("state", String(9), nullable=False),
-    Column("content_hash", HASH),
-    Column("integrity", String(7)),
-    Column("reason", String(40)),
-    Index("file_sight_by_file", "file_id", "chain_id", "seen_block"),
+    sa.Column("sight_id", sa.BigInteger().with_variant(sa.Integer, "sqlite"), primary_key=True, autoincrement=True),
+    sa.Column("chain_id", sa.BigInteger, nullable=False),
+    sa.Column("file_id", HASH, nullable=False),
+    sa.Column("seen_block", sa.BigInteger, nullable=False),
+    sa.Column("state", sa.String(9), nullable=False),
+    sa.Column("content_hash", HASH),
+    sa.Column("integrity", sa.String(7)),
+    sa.Column("reason", sa.String(40)),
+    sa.Index("file_sight_by_file", "file_id", "chain_id", "seen_block"),
 )
 
-solana_proof: Final = Table(
+solana_proof: Final = sa.Table(
     "solana_proof",
     metadata,
-    Column("sight_id", BigInteger, primary_key=True, autoincrement=False),
-    Column("chain_id", BigInteger, nullable=False),
-    Column("identity_registry", ADDRESS, nullable=False),
-    Column("agent_id", WideInteger, nullable=False),
-    Column("solana_agent", String(200), nullable=False),
-    Column("names_back", Boolean, nullable=False),
-    Column("problem", Text, nullable=False),
-    Column("checked_at", BigInteger, nullable=False),
-    Index("solana_proof_by_agent", "chain_id", "identity_registry", "agent_id", "solana_agent", "sight_id"),
+    sa.Column("sight_id", sa.BigInteger, primary_key=True, autoincrement=False),
+    sa.Column("chain_id", sa.BigInteger, nullable=False),
+    sa.Column("identity_registry", ADDRESS, nullable=False),
+    sa.Column("agent_id", WideInteger, nullable=False),
+    sa.Column("solana_agent", sa.String(200), nullable=False),
+    sa.Column("names_back", sa.Boolean, nullable=False),
+    sa.Column("problem", sa.Text, nullable=False),
+    sa.Column("checked_at", sa.BigInteger, nullable=False),
+    sa.Index("solana_proof_by_agent", "chain_id", "identity_registry", "agent_id", "solana_agent", "sight_id"),
 )
 
-file_content: Final = Table(
+file_content: Final = sa.Table(
     "file_content",
     metadata,
-    Column("content_hash", HASH, primary_key=True),
-    Column("size", Integer, nullable=False),
-    Column("content", LargeBinary, nullable=False),
+    sa.Column("content_hash", HASH, primary_key=True),
+    sa.Column("size", sa.Integer, nullable=False),
+    sa.Column("content", sa.LargeBinary, nullable=False),
 )
 
 
-def content_column(*, is_key: bool = False, is_unique: bool = False) -> Column[Any]:
+def content_column(*, is_key: bool = False, is_unique: bool = False) -> sa.Column[Any]:
     """Return the column of a table whose rows vanish with their content."""
-    reference = ForeignKey(file_content.c.content_hash, ondelete="CASCADE")
-    return Column("content_hash", HASH, reference, primary_key=is_key, nullable=False, unique=is_unique)
+    reference = sa.ForeignKey(file_content.c.content_hash, ondelete="CASCADE")
+    return sa.Column("content_hash", HASH, reference, primary_key=is_key, nullable=False, unique=is_unique)
 
 
-registration_file: Final = Table(
+registration_file: Final = sa.Table(
     "registration_file",
     metadata,
     content_column(is_key=True),
-    Column("type", Text),
-    Column("name", Text),
-    Column("description", Text),
-    Column("image", Text),
-    Column("active", Boolean),
-    Column("x402_support", Boolean),
-    Column("problems", Text, nullable=False),
+    *optional(sa.Text, "type", "name", "description", "image"),
+    *optional(sa.Boolean, "active", "x402_support"),
+    sa.Column("problems", sa.Text, nullable=False),
 )
 
-registration_card: Final = Table(
+registration_card: Final = sa.Table(
     "registration_card",
     metadata,
     content_column(is_key=True),
     *(
-        Column(name, Text)
+        sa.Column(name, sa.Text)
         for name in (
             *("mcp_endpoint", "mcp_version", "a2a_endpoint", "a2a_version", "web_endpoint", "oasf_endpoint"),
             *("oasf_version", "email_endpoint", "ens", "did"),
         )
     ),
     *(
-        Column(name, Text, nullable=False)
+        sa.Column(name, sa.Text, nullable=False)
         for name in (
             *("services", "supported_trusts", "mcp_tools", "mcp_prompts", "mcp_resources", "a2a_skills"),
             *("oasf_skills", "oasf_domains"),
@@ -238,57 +210,56 @@ registration_card: Final = Table(
     ),
 )
 
-registration_service: Final = Table(
+registration_service: Final = sa.Table(
     "registration_service",
     metadata,
     content_column(),
-    Column("position", Integer, nullable=False),
-    Column("name", String(100), nullable=False),
-    Column("endpoint", Text),
-    Column("version", Text),
-    PrimaryKeyConstraint("content_hash", "position"),
-    Index("registration_service_by_name", "name"),
+    sa.Column("position", sa.Integer, nullable=False),
+    sa.Column("name", sa.String(100), nullable=False),
+    *optional(sa.Text, "endpoint", "version"),
+    sa.PrimaryKeyConstraint("content_hash", "position"),
+    sa.Index("registration_service_by_name", "name"),
 )
 
-registration_capability: Final = Table(
+registration_capability: Final = sa.Table(
     "registration_capability",
     metadata,
     content_column(),
-    Column("kind", String(14), nullable=False),
-    Column("position", Integer, nullable=False),
-    Column("value", String(200), nullable=False),
-    PrimaryKeyConstraint("content_hash", "kind", "position"),
-    Index("registration_capability_by_value", "kind", "value"),
+    sa.Column("kind", sa.String(14), nullable=False),
+    sa.Column("position", sa.Integer, nullable=False),
+    sa.Column("value", sa.String(200), nullable=False),
+    sa.PrimaryKeyConstraint("content_hash", "kind", "position"),
+    sa.Index("registration_capability_by_value", "kind", "value"),
 )
 
-registration_claim: Final = Table(
+registration_claim: Final = sa.Table(
     "registration_claim",
     metadata,
     content_column(),
-    Column("position", Integer, nullable=False),
-    Column("agent_registry", String(200), nullable=False),
-    Column("agent_id", WideInteger),
-    PrimaryKeyConstraint("content_hash", "position"),
-    Index("registration_claim_by_agent", "agent_registry", "agent_id"),
+    sa.Column("position", sa.Integer, nullable=False),
+    sa.Column("agent_registry", sa.String(200), nullable=False),
+    sa.Column("agent_id", WideInteger),
+    sa.PrimaryKeyConstraint("content_hash", "position"),
+    sa.Index("registration_claim_by_agent", "agent_registry", "agent_id"),
 )
 
-registration_domain: Final = Table(
+registration_domain: Final = sa.Table(
     "registration_domain",
     metadata,
     content_column(),
-    Column("position", Integer, nullable=False),
-    Column("host", String(300), nullable=False),
-    Column("file_id", HASH, nullable=False),
-    PrimaryKeyConstraint("content_hash", "position"),
-    Index("registration_domain_by_file", "file_id"),
+    sa.Column("position", sa.Integer, nullable=False),
+    sa.Column("host", sa.String(300), nullable=False),
+    sa.Column("file_id", HASH, nullable=False),
+    sa.PrimaryKeyConstraint("content_hash", "position"),
+    sa.Index("registration_domain_by_file", "file_id"),
 )
 
-feedback_file: Final = Table(
+feedback_file: Final = sa.Table(
     "feedback_file",
     metadata,
     content_column(is_key=True),
     *(
-        Column(name, Text)
+        sa.Column(name, sa.Text)
         for name in (
             *("agent_registry", "agent_id", "client_address", "created_at", "value", "value_decimals"),
             *("tag1", "tag2", "endpoint", "text", "comment", "mcp_tool", "mcp_prompt", "mcp_resource"),
@@ -297,39 +268,37 @@ feedback_file: Final = Table(
             *("task_ref", "interaction_hash", "agent_signature", "client_signature"),
         )
     ),
-    Column("problems", Text, nullable=False),
+    sa.Column("problems", sa.Text, nullable=False),
 )
 
-agent_file: Final = Table(
+agent_file: Final = sa.Table(
     "agent_file",
     metadata,
     *agent_columns("identity_registry"),
-    Column("file_id", LargeBinary(32), nullable=False),
-    PrimaryKeyConstraint("chain_id", "identity_registry", "agent_id"),
+    sa.Column("file_id", sa.LargeBinary(32), nullable=False),
+    sa.PrimaryKeyConstraint("chain_id", "identity_registry", "agent_id"),
     sqlite_with_rowid=False,
 )
 """The current file of each agent, if its URI of now was found."""
 
-IS_LOADED: Final = and_(file.c.file_id == agent_file.c.file_id, file.c.state == State.LOADED)
+IS_LOADED: Final = sa.and_(file.c.file_id == agent_file.c.file_id, file.c.state == State.LOADED)
 IS_READ: Final = registration_file.c.content_hash == file.c.content_hash
 READ_FILES: Final = agent_file.join(file, IS_LOADED).join(registration_file, IS_READ)
 """The loaded registration files of agents."""
 
-payment_claim: Final = Table(
+payment_claim: Final = sa.Table(
     "payment_claim",
     metadata,
     *log_columns(),
-    Column("registry", ADDRESS, nullable=False),
-    Column("agent_id", WideInteger, nullable=False),
-    Column("tag", Text, nullable=False),
-    Column("account", ADDRESS, nullable=False),
-    Column("share", BigInteger, nullable=False),
-    Column("units", BigInteger, nullable=False),
-    Column("payer", ADDRESS),
-    Column("payee", ADDRESS),
-    Column("is_bound", Boolean, nullable=False),
-    Column("file_id", LargeBinary(32), nullable=False),
-    PrimaryKeyConstraint("chain_id", "block_number", "log_index"),
+    sa.Column("registry", ADDRESS, nullable=False),
+    sa.Column("agent_id", WideInteger, nullable=False),
+    sa.Column("tag", sa.Text, nullable=False),
+    sa.Column("account", ADDRESS, nullable=False),
+    *required(sa.BigInteger, "share", "units"),
+    *optional(ADDRESS, "payer", "payee"),
+    sa.Column("is_bound", sa.Boolean, nullable=False),
+    sa.Column("file_id", sa.LargeBinary(32), nullable=False),
+    sa.PrimaryKeyConstraint("chain_id", "block_number", "log_index"),
 )
 
 VIEWS: Final[Mapping[str, str]] = {

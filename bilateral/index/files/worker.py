@@ -5,10 +5,12 @@ from __future__ import annotations
 import logging
 import threading
 import time
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import replace
-from typing import TYPE_CHECKING, Final
+from dataclasses import dataclass, replace
+from typing import Final
 
+from sqlalchemy import Engine
 from sqlalchemy.exc import DBAPIError
 
 from bilateral.core.text import printable
@@ -16,17 +18,10 @@ from bilateral.documents import Limits, Loader, Network
 from bilateral.index.files.loading import Failed, Loaded, Outcome, load_file
 from bilateral.index.files.projection import collect
 from bilateral.index.files.queue import FileQueue, Lease
+from bilateral.index.files.readers import Reader
 from bilateral.index.files.references import ReferenceScan
 from bilateral.index.log.database import is_lost, is_transient, unavailable
 from bilateral.index.log.patience import Patience
-from bilateral.index.search.vectors import fill_vectors
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
-
-    from sqlalchemy import Engine
-
-    from bilateral.index.operating.settings import FileSettings
 
 _LOGGER: Final = logging.getLogger("bilateral.index")
 _COLLECT_EVERY: Final = 600.0
@@ -39,6 +34,26 @@ _JOIN_SECONDS: Final = 2.0
 """Seconds to wait for threads at a signal. A lease that nobody returns expires."""
 
 
+@dataclass(frozen=True)
+class FileSettings:
+    """The settings of the queue that fetches files.
+
+    Attributes:
+        workers: The threads that fetch files; 0 to fetch none.
+        gateways: The IPFS gateways, tried in order; public ones if empty.
+        max_bytes: The largest size of a file.
+        seconds: The longest time for a file.
+        allow_private: True if files may come from private addresses. Set it in tests and closed networks only: else
+            anybody who registers an agent makes this program read from its own network.
+    """
+
+    workers: int = 4
+    gateways: tuple[str, ...] = ()
+    max_bytes: int = 1024 * 1024
+    seconds: float = 10.0
+    allow_private: bool = False
+
+
 def loader_of(settings: FileSettings) -> Loader:
     """Return a loader with the limits of the settings. It loads no files of this machine."""
     limits = Limits(bytes=settings.max_bytes, seconds=settings.seconds)
@@ -47,18 +62,20 @@ def loader_of(settings: FileSettings) -> Loader:
 
 
 class FileWorkers:
-    """Threads of one process: one finds the files of its chains, the others fetch files of any chain.
-
-    Args:
-        stop: Set to make the threads end.
-        fail: Called with an error that ends a thread.
-    """
+    """Threads of one process: one finds the files of its chains, the others fetch files of any chain."""
 
     def __init__(
-        self, engine: Engine, settings: FileSettings, *, stop: threading.Event, fail: Callable[[Exception], None]
+        self,
+        engine: Engine,
+        settings: FileSettings,
+        readers: Sequence[Reader],
+        *,
+        stop: threading.Event,
+        fail: Callable[[Exception], None],
     ) -> None:
         self._engine = engine
         self._loader = loader_of(settings)
+        self._readers = readers
         self._queue = FileQueue(engine, lease_seconds=max(60.0, 3 * settings.seconds))
         self._scans: dict[int, ReferenceScan] = {}
         self._stop = stop
@@ -75,7 +92,7 @@ class FileWorkers:
 
     def add_chain(self, chain_id: int) -> None:
         """Find the files of one more chain."""
-        self._scans.setdefault(chain_id, ReferenceScan(self._engine, chain_id, self._loader))
+        self._scans.setdefault(chain_id, ReferenceScan(self._engine, chain_id, self._loader, self._readers))
 
     def start(self) -> None:
         """Start the threads."""
@@ -133,7 +150,7 @@ class FileWorkers:
     def _scan(self) -> None:
         """Find the files of all chains, and now and then collect those that no event names any more."""
         collected = float("-inf")
-        if filled := fill_vectors(self._engine, self._stop):
+        if filled := sum(reader.catch_up(self._engine, self._stop) for reader in self._readers):
             _LOGGER.info("outcome=understood files=%d", filled)
         while not self._stop.is_set():
             self._looks += 1
@@ -166,7 +183,7 @@ class FileWorkers:
     def _load(self, lease: Lease) -> None:
         """Load a leased file, and store the outcome. If the process is to end meanwhile, `close` returns the lease."""
         began = time.monotonic()
-        outcome = load_file(self._loader, lease.kind, lease.uri, lease.expected_hash, lease.validators)
+        outcome = load_file(self._loader, lease.kind, lease.uri, lease.expected_hash, lease.validators, self._readers)
         if self._stop.is_set():
             return
         is_stored = self._queue.complete(lease, outcome)

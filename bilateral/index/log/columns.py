@@ -149,13 +149,19 @@ PLACE_KEY: Final = ("chain_id", "block_number", "log_index")
 """The columns that name a log among those of all chains."""
 
 
+def required(kind: TypeEngine[Any] | type[TypeEngine[Any]], *names: str) -> list[Column[Any]]:
+    """Return columns of one type without NULL."""
+    return [Column(name, kind, nullable=False) for name in names]
+
+
+def optional(kind: TypeEngine[Any] | type[TypeEngine[Any]], *names: str) -> list[Column[Any]]:
+    """Return columns of one type that may be NULL."""
+    return [Column(name, kind) for name in names]
+
+
 def log_columns() -> list[Column[Any]]:
     """Return the columns that name a log, those of `PLACE_KEY`."""
-    return [
-        Column("chain_id", BigInteger, nullable=False),
-        Column("block_number", BigInteger, nullable=False),
-        Column("log_index", Integer, nullable=False),
-    ]
+    return [*required(BigInteger, "chain_id", "block_number"), *required(Integer, "log_index")]
 
 
 def contract_columns(contract: str) -> list[Column[Any]]:
@@ -184,8 +190,8 @@ def place_columns(contract: str) -> list[Column[Any]]:
     """
     return [
         *log_columns(),
-        Column("block_hash", HASH, nullable=False),
-        Column("block_time", BigInteger, nullable=False),
-        Column("transaction_hash", HASH, nullable=False),
-        Column(contract, ADDRESS, nullable=False),
+        *required(HASH, "block_hash"),
+        *required(BigInteger, "block_time"),
+        *required(HASH, "transaction_hash"),
+        *required(ADDRESS, contract),
     ]

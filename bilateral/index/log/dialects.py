@@ -148,6 +148,11 @@ def dialect_named(name: str) -> Dialect:
     return _DIALECTS[name]
 
 
+def insert_into(connection: Connection, table: Table) -> Any:
+    """Return an insert of the engine's own dialect, which knows what to do with keys that the table has."""
+    return dialect_of(connection).insert(table)
+
+
 def insert_new(connection: Connection, table: Table, rows: Sequence[dict[str, Any]]) -> None:
     """Insert rows, but for those whose keys the table has already."""
     if rows:

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from collections import Counter
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Final
 
-from sqlalchemy import func, select
+from sqlalchemy import Engine, Table, func, select
 
 from bilateral.index.log import tables as schema
-from bilateral.index.log.rows import rows_of
+from bilateral.index.log.database import snapshot
+from bilateral.index.log.rows import Row, rows_of
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterator, Sequence
@@ -70,3 +73,18 @@ def _end_of_batch(connection: Connection, table: Table, chain_id: int, first: in
     )
     number = connection.execute(query).scalar_one_or_none()
     return _LAST_BLOCK if number is None else max(first, number - 1)
+
+
+def stored_events(engine: Engine, chain_id: int, first: int, last: int) -> Counter[tuple[str, Row]]:
+    """Read the stored rows of the events of a range of blocks. See `counted`."""
+    stored = {}
+    with snapshot(engine) as connection:
+        for table in (*schema.EVENT_TABLES.values(), schema.undecodable_log):
+            of_range = (table.c.chain_id == chain_id) & table.c.block_number.between(first, last)
+            stored[table] = [tuple(row) for row in connection.execute(select(table).where(of_range))]
+    return counted(stored)
+
+
+def counted(rows: Mapping[Table, Sequence[Row]]) -> Counter[tuple[str, Row]]:
+    """Return rows with the names of their tables, and how often each occurs."""
+    return Counter((table.name, tuple(row)) for table, rows_of in rows.items() for row in rows_of)

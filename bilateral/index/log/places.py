@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Final
 
 from sqlalchemy import text
 
+from bilateral.index.errors import MisplacedChainError, ShardError
 from bilateral.index.log.dialects import dialect_of
-from bilateral.index.shards.errors import MisplacedChainError, ShardError
 
 if TYPE_CHECKING:
     from sqlalchemy import Connection

@@ -45,15 +45,7 @@ from bilateral.core.events import (
     ValidatorRated,
 )
 from bilateral.index.log.check_indexes import define_check_indexes
-from bilateral.index.log.columns import (
-    ADDRESS,
-    BY_CHAIN,
-    HASH,
-    PLACE_KEY,
-    column_type,
-    contract_columns,
-    place_columns,
-)
+from bilateral.index.log.columns import ADDRESS, BY_CHAIN, HASH, PLACE_KEY, column_type, contract_columns, place_columns
 from bilateral.index.log.views import VIEWS as VIEWS  # noqa: PLC0414  # the first migration creates them from here
 
 if TYPE_CHECKING:

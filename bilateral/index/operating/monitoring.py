@@ -5,31 +5,24 @@ from __future__ import annotations
 import json
 import threading
 import time
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from functools import partial
 from http import HTTPStatus
 from socketserver import ThreadingMixIn
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 from wsgiref.simple_server import WSGIRequestHandler, WSGIServer, make_server
 
 from prometheus_client import CollectorRegistry, make_wsgi_app
 from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily
 from prometheus_client.registry import Collector
+from sqlalchemy import Engine
 from sqlalchemy.exc import DBAPIError
 
 from bilateral.core.errors import InvalidArgumentError
 from bilateral.index.changes.webhooks import webhook_figures
 from bilateral.index.log.database import snapshot, unavailable
-from bilateral.index.operating.status import chain_statuses
-from bilateral.index.shards.statuses import ShardStatuses, statuses_of_shards
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Mapping
-
-    from sqlalchemy import Engine
-
-    from bilateral.index.operating.databases import Shard
-    from bilateral.index.operating.status import ChainStatus
+from bilateral.index.operating.status import ChainStatus, ShardStatuses, chain_statuses
 
 _MAX_SILENCE: Final = 120.0
 """Seconds without a look at a chain after which it is not healthy: workers look every second, or wait ten at most."""
@@ -43,16 +36,14 @@ def monitored(
     engine: Engine,
     host: str,
     port: int,
-    shards: Mapping[str, Shard] | None = None,
+    look_at_shards: Callable[[], ShardStatuses] | None = None,
     *,
     needs_analysis: bool = True,
 ) -> Iterator[int]:
     """Answer monitors meanwhile, at `/healthz`, `/readyz` and `/metrics`.
 
     Args:
-        host: The address to listen on.
-        port: The port; 0 for a free one.
-        shards: The shards that hold the rows of chains, which are asked instead of the database.
+        look_at_shards: Asks the shards that hold the rows of chains; None to ask the database.
         needs_analysis: True if the process counts as ready only while all chains have current standings.
 
     Yields:
@@ -61,9 +52,9 @@ def monitored(
     Raises:
         InvalidArgumentError: The address or the port cannot be used.
     """
-    look = partial(_look, engine, shards)
+    look = look_at_shards or partial(_look, engine)
     registry = CollectorRegistry()
-    registry.register(_Figures(engine, look, has_shards=bool(shards)))
+    registry.register(_Figures(engine, look, has_shards=look_at_shards is not None))
     figures: Any = make_wsgi_app(registry)
 
     def answer(environ: dict[str, Any], start_response: Any) -> Iterable[bytes]:
@@ -89,10 +80,8 @@ def monitored(
         server.server_close()
 
 
-def _look(engine: Engine, shards: Mapping[str, Shard] | None) -> ShardStatuses:
-    """Return the progress of all chains, with the reason why some cannot be read."""
-    if shards:
-        return statuses_of_shards(shards)
+def _look(engine: Engine) -> ShardStatuses:
+    """Return the progress of all chains, or the reason why the database cannot be read."""
     try:
         return ShardStatuses(chain_statuses(engine), [], [])
     except DBAPIError as problem:

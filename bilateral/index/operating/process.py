@@ -5,9 +5,11 @@ from __future__ import annotations
 import logging
 import threading
 import time
+from collections.abc import Callable, Sequence
 from functools import partial
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
+from sqlalchemy import Engine
 from sqlalchemy.exc import DBAPIError
 
 from bilateral.index.chain.follow import ENOUGH_LOGS
@@ -16,15 +18,10 @@ from bilateral.index.errors import FirstBlockAheadError, NoEndpointError
 from bilateral.index.files.worker import FileWorkers
 from bilateral.index.log.database import passing_failure
 from bilateral.index.log.patience import Patience
+from bilateral.index.operating.settings import ChainSettings, IndexSettings
 from bilateral.index.operating.worker import Worker
+from bilateral.index.projections import READERS
 from bilateral.index.standing.worker import Background
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
-
-    from sqlalchemy import Engine
-
-    from bilateral.index.operating.settings import ChainSettings, IndexSettings
 
 _LOGGER: Final = logging.getLogger("bilateral.index")
 
@@ -39,7 +36,6 @@ def follow_chains(engine: Engine, settings: IndexSettings, *, stop: threading.Ev
     """Follow chains and fetch files until the process is stopped.
 
     Args:
-        settings: The chains, and the settings of the queue of files.
         stop: Set to end the process. Steps that are under way are finished, or undone when the process ends; nothing is
             lost. A thread that waits for a node's answer is left behind after some seconds.
         until_head: True to end when every chain is at its head and no file is due.
@@ -70,10 +66,6 @@ def _report(problem: str) -> None:
 class _Process:
     """The threads of one process.
 
-    Args:
-        settings: The chains, and the settings of the queue of files.
-        stop: Set to end the threads.
-
     Attributes:
         failures: The errors that ended threads, in order.
     """
@@ -85,7 +77,7 @@ class _Process:
         self._stop = stop
         self._files: FileWorkers | None = None
         if settings.files.workers:
-            self._files = FileWorkers(engine, settings.files, stop=stop, fail=self._fail)
+            self._files = FileWorkers(engine, settings.files, READERS, stop=stop, fail=self._fail)
 
     def follow(self, *, until_head: bool) -> bool:
         """Follow the chains and fetch files. Return True if nothing told the process to stop before the end."""
@@ -113,13 +105,13 @@ class _Process:
 
     def _follow(self, chain: ChainSettings, until_head: bool) -> None:
         """Follow one chain, once its endpoints say which it is."""
-        worker = self._made(chain, until_head)
+        worker = self._worker_of(chain, until_head)
         if worker is not None:
             if self._files is not None:
                 self._files.add_chain(worker.chain_id)
             worker.run(until_head=until_head)
 
-    def _made(self, chain: ChainSettings, until_head: bool) -> Worker | None:
+    def _worker_of(self, chain: ChainSettings, until_head: bool) -> Worker | None:
         """Make the worker of a chain, and wait while it cannot be made. Return None at the end of the process."""
         settings = self._settings
         writers = len(settings.chains) + (settings.files.workers > 0)

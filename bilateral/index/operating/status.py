@@ -3,20 +3,63 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from datetime import datetime
+from typing import Any, Final
 
-from sqlalchemy import select
+from sqlalchemy import Connection, Engine, select
 
+from bilateral.core.errors import BilateralError
 from bilateral.core.values.times import moment
 from bilateral.index.files.projection import count_files
 from bilateral.index.log import tables as schema
 from bilateral.index.log.database import snapshot
-from bilateral.index.standing.notes import StandingsState, standings_states
+from bilateral.index.standing.standings import StandingsState, of_chain, standings_states
 
-if TYPE_CHECKING:
-    from datetime import datetime
 
-    from sqlalchemy import Engine
+@dataclass(frozen=True, slots=True)
+class ChainProgress:
+    """The progress of one chain.
+
+    Attributes:
+        first_block: The first indexed block.
+        block: The last indexed block: answers are of this block.
+        block_time: Its time, Unix seconds.
+        head: The head of the chain when the index last looked.
+        lag: The blocks between the two.
+        finalized: The last finalized block, if the node says.
+        updated_at: The time of the last look, Unix seconds.
+        reorganizations: The number of reorganisations that removed blocks.
+        standings: The state of its standings: their block, age, and why the last analysis failed.
+    """
+
+    chain_id: int
+    first_block: int
+    block: int
+    block_hash: str
+    block_time: int
+    head: int
+    lag: int
+    finalized: int | None
+    updated_at: int
+    reorganizations: int
+    standings: StandingsState
+
+
+def chains(connection: Connection, chain_id: int | None = None) -> tuple[ChainProgress, ...]:
+    """Return the progress of every chain, by chain id."""
+    table, standings = schema.chain, standings_states(connection, chain_id)
+    query = select(
+        *(table.c[name] for name in ("chain_id", "first_block", "block_number", "block_hash", "block_time")),
+        *(table.c[name] for name in ("head_number", "finalized_number", "updated_at", "reorganizations")),
+    )
+    rows = connection.execute(of_chain(query, table, chain_id).order_by(table.c.chain_id))
+    return tuple(
+        ChainProgress(
+            *(chain_id, first, block, f"0x{hash_.hex()}", block_time, head, max(0, head - block)),
+            *(finalized, updated, reorgs, standings.get(chain_id, StandingsState())),
+        )
+        for chain_id, first, block, hash_, block_time, head, finalized, updated, reorgs in rows
+    )
 
 
 @dataclass(frozen=True)
@@ -64,33 +107,54 @@ class ChainStatus:
     standings: StandingsState
 
 
+@dataclass(frozen=True)
+class ShardStatuses:
+    """The progress of all chains that can be read.
+
+    Attributes:
+        chains: The status of each of them, by chain id.
+        missing: The chains of shards that cannot be read, by chain id.
+        problems: The reasons, by shard.
+    """
+
+    chains: list[ChainStatus]
+    missing: list[int]
+    problems: list[BilateralError]
+
+
+_COPIED: Final = (
+    *("chain_id", "first_block", "event_rows", "endpoint", "problem"),
+    *("reorganizations", "last_reorganization_depth"),
+)
+"""The columns of a chain that its status shows as they are."""
+
+
 def chain_statuses(engine: Engine) -> list[ChainStatus]:
     """Return the status of every chain, by chain id."""
     table = schema.chain
     with snapshot(engine) as connection:
         rows = connection.execute(select(table).order_by(table.c.chain_id)).mappings().all()
         standings = standings_states(connection)
-        files = {row["chain_id"]: count_files(connection, row["chain_id"]) for row in rows}
+        files: dict[int, dict[str, Any]] = {
+            row["chain_id"]: {
+                f"files_{state}": count for state, count in count_files(connection, row["chain_id"]).items()
+            }
+            for row in rows
+        }
     return [
         ChainStatus(
-            chain_id=row["chain_id"],
-            first_block=row["first_block"],
+            **{name: row[name] for name in _COPIED},
             block=row["block_number"],
             block_time=moment(row["block_time"]),
             head=row["head_number"],
             lag=max(0, row["head_number"] - row["block_number"]),
             finalized=row["finalized_number"],
-            event_rows=row["event_rows"],
-            endpoint=row["endpoint"],
             updated_at=moment(row["updated_at"]),
-            reorganizations=row["reorganizations"],
             last_reorganization_at=(
                 None if row["last_reorganization_at"] is None else moment(row["last_reorganization_at"])
             ),
-            last_reorganization_depth=row["last_reorganization_depth"],
-            problem=row["problem"],
             standings=standings.get(row["chain_id"], StandingsState()),
-            **{f"files_{state}": count for state, count in files[row["chain_id"]].items()},
+            **files[row["chain_id"]],
         )
         for row in rows
     ]

@@ -3,26 +3,205 @@
 from __future__ import annotations
 
 import random
+import re
 from collections import Counter
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Final
+from heapq import nsmallest
+from typing import Any, Final
 
-from sqlalchemy import select
+from eth_abi.abi import encode
+from eth_utils.crypto import keccak
+from sqlalchemy import Column, Connection, Engine, MetaData, Table, except_, func, insert, intersect, select
 
+from bilateral.core.contracts import Registry
+from bilateral.core.errors import MalformedNodeAnswerError, NodeError
+from bilateral.core.identifiers import checksummed
+from bilateral.index.agents import tables as agent_tables
+from bilateral.index.chain.endpoint import Endpoint
 from bilateral.index.chain.extraction import Extraction
+from bilateral.index.chain.logs import BlockLogs
+from bilateral.index.chain.source import Source
 from bilateral.index.errors import EndpointLiesError
 from bilateral.index.log import tables as schema
 from bilateral.index.log.database import snapshot
+from bilateral.index.log.history import counted, stored_events
+from bilateral.index.log.locks import wait_for_locks
+from bilateral.index.log.rows import Row, key_columns
+from bilateral.index.projections import DERIVED_TABLES, PROJECTIONS
+from bilateral.node.answers import revert_of
 
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
+_SELECTOR: Final = keccak(text="ownerOf(uint256)")[:4]
+_OWNER: Final = re.compile(r"0x0{24}([0-9a-fA-F]{40})")
 
-    from sqlalchemy import Engine, Table
 
-    from bilateral.core.contracts import Registry
-    from bilateral.index.chain.logs import BlockLogs
-    from bilateral.index.chain.source import Source
-    from bilateral.index.log.rows import Row
+@dataclass(frozen=True)
+class OwnerComparison:
+    """The comparison of some agents' owners.
+
+    Attributes:
+        block: The last indexed block, at which the registries were asked.
+        compared: The number of agents.
+        different: The agents with another owner on the chain: registry, agent and both owners.
+    """
+
+    block: int
+    compared: int
+    different: tuple[str, ...]
+
+
+def compare_owners(
+    engine: Engine, endpoint: Endpoint, chain_id: int, *, samples: int, seed: int = 0
+) -> OwnerComparison:
+    """Compare the owners of agents, chosen at random, with `ownerOf` after the last indexed block.
+
+    Args:
+        samples: The number of agents to choose.
+
+    Raises:
+        NodeError: The node refuses, for instance because it lacks the state.
+        MalformedNodeAnswerError: An answer is not an address.
+    """
+    block, agents = _sample(engine, chain_id, samples, random.Random(seed))  # noqa: S311  # a sample, not a secret
+    different = []
+    for registry, agent_id, owner in agents:
+        actual = _owner_of(endpoint, registry, int(agent_id), block)
+        if actual != owner:
+            different.append(f"{registry} agent {agent_id}: {owner} in the index, {actual or 'no owner'} on the chain")
+    return OwnerComparison(block, len(agents), tuple(different))
+
+
+def _sample(
+    engine: Engine, chain_id: int, samples: int, choice: random.Random
+) -> tuple[int, Sequence[tuple[Any, ...]]]:
+    """Return the last indexed block, and registry, id and owner of some agents after it."""
+    chain, agent = schema.chain.c, agent_tables.agent.c
+    query = (
+        select(agent.identity_registry, agent.agent_id, agent.owner)
+        .where(agent.chain_id == chain_id)
+        .order_by(agent.identity_registry, agent.agent_id)  # one seed chooses the same agents again
+        .execution_options(stream_results=True)
+    )
+    with snapshot(engine) as connection:
+        block = connection.execute(select(chain.block_number).where(chain.chain_id == chain_id)).scalar_one()
+        if not samples:
+            return block, ()
+        return block, nsmallest(samples, map(tuple, connection.execute(query)), key=lambda _: choice.random())
+
+
+def _owner_of(endpoint: Endpoint, registry: str, agent_id: int, block: int) -> str | None:
+    """Return an agent's owner after a block, in checksum form; None if the registry reverts: no such agent."""
+    data = "0x" + (_SELECTOR + encode(["uint256"], [agent_id])).hex()
+    try:
+        answer = endpoint.request("eth_call", ({"to": registry, "data": data}, hex(block)), str)
+    except NodeError as error:
+        if revert_of(error) is None:
+            raise
+        return None
+    if not (owner := _OWNER.fullmatch(answer)):
+        raise MalformedNodeAnswerError(
+            f"{endpoint.name} answers ownerOf({agent_id}) of {registry} with {answer[:80]!r} instead of an address"
+        )
+    return checksummed("0x" + owner[1])
+
+
+_MOST_NAMED: Final = 20
+"""The rows of each kind that are named: enough to find the cause, and still readable if a whole table is gone."""
+
+
+@dataclass(frozen=True)
+class DerivedComparison:
+    """The comparison of one derived table.
+
+    Attributes:
+        rows: The number of rows that follow from the events.
+        missing: The number of rows that follow from the events, and that the table lacks.
+        stale: The number of rows that the table has, and that do not follow from the events.
+        different: The number of rows with the right key and other values.
+        places: The first of these rows: the kind of difference, and the row's key.
+    """
+
+    table: str
+    rows: int
+    missing: int
+    stale: int
+    different: int
+    places: tuple[str, ...]
+
+    @property
+    def is_equal(self) -> bool:
+        """True if the table holds what follows from the events."""
+        return not (self.missing or self.stale or self.different)
+
+
+def compare_derived(
+    engine: Engine, chain_id: int, progress: Callable[[int], None] = lambda _: None
+) -> list[DerivedComparison]:
+    """Recompute the derived tables of a chain, compare, and roll the transaction back.
+
+    Args:
+        progress: Called with the number of a block now and then.
+
+    Returns:
+        The comparison of each table.
+    """
+    cursor = select(schema.chain.c.block_number).where(schema.chain.c.chain_id == chain_id)
+    with engine.connect() as connection, connection.begin() as changes:
+        wait_for_locks(connection)
+        connection.execute(cursor.with_for_update()).all()  # no worker adds events meanwhile
+        retained = [_copy(connection, table, chain_id) for table in DERIVED_TABLES]
+        for projection in PROJECTIONS:
+            if projection.derived:  # files change the other tables meanwhile, so a comparison would blame rows
+                projection.rebuild(connection, chain_id, progress)
+        comparisons = [
+            _compare(connection, table, copy, chain_id) for table, copy in zip(DERIVED_TABLES, retained, strict=True)
+        ]
+        changes.rollback()
+    return comparisons
+
+
+def _copy(connection: Connection, table: Table, chain_id: int) -> Table:
+    """Copy a chain's rows of a table into a temporary one, which the rollback removes."""
+    columns = [Column(column.name, column.type) for column in table.c]
+    copy = Table(f"verified_{table.name}", MetaData(), *columns, prefixes=["TEMPORARY"])
+    copy.create(connection, checkfirst=False)
+    connection.execute(insert(copy).from_select(list(table.c), select(table).where(table.c.chain_id == chain_id)))
+    return copy
+
+
+def _compare(connection: Connection, table: Table, kept: Table, chain_id: int) -> DerivedComparison:
+    """Compare the rows of a table, computed again, with those that were kept."""
+    of_chain, names = table.c.chain_id == chain_id, key_columns(table)
+    expected, stored = (
+        select(*(table.c[name] for name in names)).where(of_chain),
+        select(*(kept.c[name] for name in names)),
+    )
+    changed = except_(select(table).where(of_chain), select(kept)).subquery()
+    queries = {
+        "missing": except_(expected, stored),
+        "stale": except_(stored, expected),
+        "different": intersect(select(*(changed.c[name] for name in names)), stored),
+    }
+    counts, places = {}, list[str]()
+    for kind, query in queries.items():
+        counts[kind], keys = _keys(connection, query)
+        places += [f"{kind} {_place(names, key)}" for key in keys]
+    rows = connection.execute(select(func.count()).select_from(table).where(of_chain)).scalar_one()
+    return DerivedComparison(table.name, rows, **counts, places=tuple(places))
+
+
+def _keys(connection: Connection, query: Any) -> tuple[int, Sequence[Any]]:
+    """Return the number of keys that a query gives, and the first of them."""
+    keys = query.subquery()
+    count = connection.execute(select(func.count()).select_from(keys)).scalar_one()
+    first = select(keys).order_by(*keys.c).limit(_MOST_NAMED)
+    return count, connection.execute(first).all() if count else ()
+
+
+def _place(names: Sequence[str], key: Sequence[Any]) -> str:
+    """Return the key of a row, for people."""
+    return " ".join(f"{name} {value}" for name, value in zip(names, key, strict=True) if name != "chain_id")
+
 
 RANGE_BLOCKS: Final = 2_000
 """The blocks that are compared at once."""
@@ -57,7 +236,6 @@ class Verifier:
 
     Args:
         source: The chain as an endpoint shows it; best another one than the index was read from.
-        registries: The registry at each address.
     """
 
     def __init__(self, engine: Engine, source: Source, registries: Mapping[str, Registry]) -> None:
@@ -70,10 +248,7 @@ class Verifier:
         """Compare blocks.
 
         Args:
-            first: The first block.
-            last: The last block.
             samples: The number of ranges to choose at random; None for all.
-            seed: The seed of the choice.
 
         Yields:
             The comparison of each range.
@@ -101,21 +276,6 @@ class Verifier:
         stored = stored_events(self._engine, self._chain_id, first, last)
         missing, stale = expected - stored, stored - expected
         return Comparison(first, last, expected.total(), _places(missing), _places(stale))
-
-
-def stored_events(engine: Engine, chain_id: int, first: int, last: int) -> Counter[tuple[str, Row]]:
-    """Read the stored rows of the events of a range of blocks. See `counted`."""
-    stored = {}
-    with snapshot(engine) as connection:
-        for table in (*schema.EVENT_TABLES.values(), schema.undecodable_log):
-            of_range = (table.c.chain_id == chain_id) & table.c.block_number.between(first, last)
-            stored[table] = [tuple(row) for row in connection.execute(select(table).where(of_range))]
-    return counted(stored)
-
-
-def counted(rows: Mapping[Table, Sequence[Row]]) -> Counter[tuple[str, Row]]:
-    """Return rows with the names of their tables, and how often each occurs."""
-    return Counter((table.name, tuple(row)) for table, rows_of in rows.items() for row in rows_of)
 
 
 def _places(rows: Counter[tuple[str, Row]]) -> tuple[str, ...]:

@@ -6,12 +6,13 @@ import logging
 import threading
 import time
 from bisect import bisect_left
+from collections.abc import Callable, Collection, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from functools import partial
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
-from sqlalchemy import update
+from sqlalchemy import Engine, update
 from sqlalchemy.exc import DBAPIError
 
 from bilateral.core.contracts import Deployment, packaged_deployment
@@ -30,17 +31,9 @@ from bilateral.index.log.database import is_lost, is_transient, unavailable
 from bilateral.index.log.patience import Patience
 from bilateral.index.log.registries import added_registries, begun_block, record_registries, registries_of
 from bilateral.index.log.store import ChainStore
-from bilateral.index.operating.settings import IndexSettings
-from bilateral.index.payments.store import PaymentStore
-from bilateral.index.payments.worker import PaymentFollower
+from bilateral.index.operating.settings import ChainSettings, IndexSettings
+from bilateral.index.payments.worker import PaymentFollower, PaymentStore
 from bilateral.index.projections import PROJECTIONS
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Collection, Sequence
-
-    from sqlalchemy import Engine
-
-    from bilateral.index.operating.settings import ChainSettings
 
 _LOGGER: Final = logging.getLogger("bilateral.index")
 _RETRY_SECONDS: Final = 2.0
@@ -67,11 +60,8 @@ class Worker:
     """Follows one chain.
 
     Args:
-        settings: The chain's settings.
-        stop: Set to make the worker end after its step.
         poll_seconds: The seconds between two looks for a new block.
         report: Called with the progress after every step that changed something.
-        enough: The logs after which a transaction ends; see `Follower`.
         max_wait: The seconds without a success after which a run to the head ends with the failure.
 
     Raises:
@@ -247,10 +237,6 @@ class Worker:
 def deployments_of(settings: ChainSettings, chain_id: int) -> tuple[Deployment, ...]:
     """Return the deployments of a chain: those of the settings, or the packaged ones, canonical and of this project.
 
-    Args:
-        settings: The chain's settings.
-        chain_id: The chain, as its nodes say it.
-
     Raises:
         UnknownDeploymentError: None is given, and none is packaged for the chain.
         DeploymentRecordError: An address book does not have the chain.
@@ -324,7 +310,7 @@ def chain_id_of(endpoints: Sequence[Endpoint], deployments: Sequence[Deployment]
     Raises:
         NoEndpointError: None is of the deployments' chain, and one that fails may be.
     """
-    wanted = {deployment.chain_id for deployment in deployments}
+    requested = {deployment.chain_id for deployment in deployments}
     problems: list[str] = []
     are_final = True
     others: dict[str, int] = {}
@@ -335,10 +321,10 @@ def chain_id_of(endpoints: Sequence[Endpoint], deployments: Sequence[Deployment]
             problems.append(f"{endpoint.name}: {problem}")
             are_final &= getattr(problem, "is_final", False)
             continue
-        if not wanted or chain_id in wanted:
+        if not requested or chain_id in requested:
             return chain_id
         others[endpoint.name] = chain_id
     if others and not problems:
         return next(iter(others.values()))
-    told = "; ".join((*problems, *(f"{name}: chain {number}" for name, number in others.items())))
-    raise NoEndpointError(None, told, is_final=are_final)
+    reported = "; ".join((*problems, *(f"{name}: chain {number}" for name, number in others.items())))
+    raise NoEndpointError(None, reported, is_final=are_final)

@@ -3,25 +3,19 @@
 from __future__ import annotations
 
 from collections import defaultdict
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from operator import itemgetter
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
-from sqlalchemy import func, select, tuple_
+from sqlalchemy import Connection, func, select, tuple_
 
 from bilateral.core.events import AgentRegistered, AgentStates, AgentUpdated, MetadataSet, Transfer
 from bilateral.core.events.agents import WALLET_KEY
 from bilateral.index.log import tables as schema
+from bilateral.index.log.batches import EventRows
 from bilateral.index.log.lists import in_parts
-from bilateral.index.log.rows import picker
+from bilateral.index.log.rows import Row, Rows, picker
 from bilateral.index.payments.tables import agent_account
-
-if TYPE_CHECKING:
-    from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-
-    from sqlalchemy import Connection
-
-    from bilateral.index.log.batches import EventRows
-    from bilateral.index.log.rows import Row, Rows
 
 _EVENTS: Final = (Transfer, MetadataSet, AgentRegistered, AgentUpdated)
 _PICK: Final = {
@@ -36,14 +30,7 @@ _PICK: Final = {
 
 
 def store_accounts(connection: Connection, rows: Rows, chain_id: int, first: int, last: int) -> None:
-    """Store the changes of owners and wallets in a range of blocks.
-
-    Args:
-        connection: The connection, in the transaction that moves the cursor of payments.
-        rows: The access to rows.
-        first: The first block; the changes before it are stored.
-        last: The last block. The index has it.
-    """
+    """Store the changes of owners and wallets in a range of blocks."""
     tables = [schema.EVENT_TABLES[event] for event in _EVENTS]
     changes = _changes({table: rows.of_blocks(table, chain_id, first, last) for table in tables})
     states: dict[str, AgentStates] = defaultdict(AgentStates)
@@ -86,8 +73,8 @@ def _latest(connection: Connection, chain_id: int, agents: Collection[tuple[str,
             partition_by=(table.c.identity_registry, table.c.agent_id),
             order_by=(table.c.block_number.desc(), table.c.log_index.desc()),
         )
-        wanted = tuple_(table.c.identity_registry, table.c.agent_id).in_(part)
-        ranked = select(table, rank.label("rank")).where(table.c.chain_id == chain_id, wanted).subquery()
+        requested = tuple_(table.c.identity_registry, table.c.agent_id).in_(part)
+        ranked = select(table, rank.label("rank")).where(table.c.chain_id == chain_id, requested).subquery()
         yield from connection.execute(select(ranked).where(ranked.c.rank == 1))
 
 
@@ -137,8 +124,8 @@ class Wallets:
             periods = connection.execute(query.where(table.c.chain_id == chain_id, table.c.wallet.in_(of_wallets)))
             agents.update((row.identity_registry, int(row.agent_id)) for row in periods)
         for part in in_parts(sorted(agents)):
-            wanted = tuple_(table.c.identity_registry, table.c.agent_id).in_(part)
-            query = select(table).where(table.c.chain_id == chain_id, wanted)
+            requested = tuple_(table.c.identity_registry, table.c.agent_id).in_(part)
+            query = select(table).where(table.c.chain_id == chain_id, requested)
             changes: dict[tuple[str, int], list[Row]] = defaultdict(list)
             for row in connection.execute(
                 query.order_by(table.c.identity_registry, table.c.agent_id, table.c.block_number, table.c.log_index)
@@ -156,10 +143,6 @@ class Wallets:
 
     def agents_at(self, wallet: str, place: tuple[int, int]) -> list[tuple[str, int, str]]:
         """Return the agents whose wallet an account was at a place of the chain.
-
-        Args:
-            wallet: The account.
-            place: The block and the index of a log.
 
         Returns:
             Registry, id and owner of each agent, the lowest id first.

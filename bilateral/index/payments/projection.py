@@ -3,20 +3,15 @@
 from __future__ import annotations
 
 import time
-from typing import TYPE_CHECKING
+from collections.abc import Collection, Iterator
 
-from sqlalchemy import delete, select, update
+from sqlalchemy import Connection, delete, select, update
 
 from bilateral.index.log import tables as schema
 from bilateral.index.log.locks import hold_cursor
 from bilateral.index.log.projection import Projection, Removal
 from bilateral.index.log.rows import rows_of
 from bilateral.index.payments.tables import CHAIN_TABLES, FORGOTTEN, late_payment, payment_cursor
-
-if TYPE_CHECKING:
-    from collections.abc import Collection, Iterator
-
-    from sqlalchemy import Connection
 
 
 class Payments(Projection):
@@ -35,7 +30,6 @@ def note_late_payments(connection: Connection, chain_id: int, blocks: Collection
 
     Args:
         connection: The connection, in the transaction that stores the payments. It is about to end.
-        blocks: The blocks of the payments and returns.
     """
     if not blocks:
         return
@@ -57,10 +51,6 @@ def forget_late_payments_after(connection: Connection, chain_id: int, block: int
 
     Payments that were read at removed blocks count from the block after the last one that stays: an answer at that
     one did not have them.
-
-    Args:
-        connection: The connection, in the transaction of the rollback.
-        block: The last block that stays.
     """
     table = late_payment
     connection.execute(delete(table).where(table.c.chain_id == chain_id, table.c.first_block > block))
@@ -79,12 +69,7 @@ def _note(connection: Connection, chain_id: int, first: int, seen: int) -> None:
 
 
 def forget_payments_after(connection: Connection, chain_id: int, block: int, hash_: bytes) -> None:
-    """Remove the payments of blocks that a reorganisation replaced, and move the cursor back.
-
-    Args:
-        connection: The connection, in the transaction of the rollback.
-        block: The last block that stays.
-    """
+    """Remove the payments of blocks that a reorganisation replaced, and move the cursor back."""
     table, now = payment_cursor, int(time.time())
     # First, because it locks the cursor: a worker that stores payments of these blocks ends before, or gives up.
     connection.execute(update(table).where(table.c.chain_id == chain_id).values(changed_at=now))

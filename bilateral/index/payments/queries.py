@@ -3,29 +3,97 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
-from sqlalchemy import BigInteger, bindparam, select
+from sqlalchemy import BigInteger, Connection, Select, bindparam, select
 
+from bilateral.core.events import (
+    ClientRated,
+    NewAuthorizedFeedback,
+    NewFeedback,
+    Registered,
+    ValidationRequest,
+    ValidatorRated,
+)
 from bilateral.index.log import tables as schema
 from bilateral.index.log.lists import in_parts
 from bilateral.index.payments.tables import FORGOTTEN, late_payment, payment, payment_cursor
+from bilateral.index.ratings.feedback import Feedback
+from bilateral.index.ratings.recent import RecentFeedback
 from bilateral.index.reading.prepared import CHAIN, Prepared
+from bilateral.index.reading.registries import AgentKey
 from bilateral.index.reading.values import Exact, exact
 
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+LOOKED_AT: Final = 20_000
+"""The newest events of each kind that are looked at. An index by transactions would slow the storing of every event."""
 
-    from sqlalchemy import Connection, Select
+_MOST: Final = 20  # events; a batch may have more
 
-    from bilateral.index.ratings.feedback import Feedback
-    from bilateral.index.ratings.recent import RecentFeedback
-    from bilateral.index.reading.registries import AgentKey
-if TYPE_CHECKING:
-    from sqlalchemy import Connection
-if TYPE_CHECKING:
-    from sqlalchemy import Connection
+_RATINGS: Final = (NewFeedback, NewAuthorizedFeedback, ClientRated, ValidatorRated)
+
+
+@dataclass(frozen=True, slots=True)
+class Logged:
+    """An event of a transaction that has a page.
+
+    Attributes:
+        kind: `rating`, `validation` or `registration`.
+        log_index: Its place in the block.
+        name: The hash of a validation's request, or the id of a registered agent; None for ratings.
+    """
+
+    kind: str
+    block: int
+    log_index: int
+    name: bytes | int | None
+
+
+@dataclass(frozen=True, slots=True)
+class PaidAgent:
+    """A payment that a transaction made to an agent.
+
+    Attributes:
+        identity_registry: The agent's identity registry.
+        agent_id: The id of its token.
+        payer: The account that paid.
+    """
+
+    identity_registry: str
+    agent_id: int
+    payer: str
+
+
+def logged_in(connection: Connection, chain_id: int, transaction: bytes) -> tuple[Logged, ...]:
+    """Return the events of a transaction that have a page, among the newest 20,000 of each kind."""
+    named = {ValidationRequest: ("validation", "request_hash"), Registered: ("registration", "agent_id")}
+    events: list[Logged] = []
+    for event in (*_RATINGS, *named):
+        kind, name = named.get(event, ("rating", None))
+        columns = schema.EVENT_TABLES[event].c
+        newest = (
+            select(
+                columns.block_number, columns.log_index, columns.transaction_hash, *([columns[name]] if name else [])
+            )
+            .where(columns.chain_id == chain_id)
+            .order_by(columns.block_number.desc(), columns.log_index.desc())
+            .limit(LOOKED_AT)
+            .subquery()
+        )
+        asked = select(newest).where(newest.c.transaction_hash == transaction).limit(_MOST)
+        events += [Logged(kind, row[0], row[1], row[3] if name else None) for row in connection.execute(asked)]
+    return tuple(sorted(events, key=lambda logged: (logged.block, logged.log_index))[:_MOST])
+
+
+def paid_in(connection: Connection, chain_id: int, transaction: bytes) -> tuple[PaidAgent, ...]:
+    """Return the payments to agents that a transaction made, of any age."""
+    columns = payment.c
+    asked = select(columns.identity_registry, columns.agent_id, columns.payer).where(
+        columns.transaction_hash == transaction, columns.chain_id == chain_id
+    )
+    rows = connection.execute(asked.distinct().limit(_MOST))
+    return tuple(PaidAgent(identity, int(agent_id), payer) for identity, agent_id, payer in rows)
 
 
 @dataclass(frozen=True, slots=True)
@@ -132,11 +200,6 @@ def proofs_of(
 ) -> tuple[PaymentProof, ...]:
     """Compare the payments that feedback claims with those in the index.
 
-    Args:
-        identities: The identity registry of each registry of feedback.
-        chain_id: The chain of the feedback.
-        entries: The feedback.
-
     Returns:
         A proof for each feedback, in their order.
     """
@@ -154,9 +217,6 @@ def proof_of(  # noqa: PLR0913, PLR0917  # one a part of the question
     """Compare one payment that a file claims with those in the index.
 
     Args:
-        identity: The identity registry of the rated agent; None if it is unknown.
-        agent_id: The id of the agent's token.
-        client: The client, in checksum form.
         claim: The transaction that the file names; None without one.
     """
     return _proof(claim, _payments_in(connection, chain_id, [claim]), client, identity, agent_id)
@@ -164,10 +224,6 @@ def proof_of(  # noqa: PLR0913, PLR0917  # one a part of the question
 
 def payment_states(connection: Connection, key: AgentKey, newest: Sequence[RecentFeedback]) -> tuple[str, ...]:
     """Return the state of the payment of each of an agent's newest feedback.
-
-    Args:
-        key: The agent.
-        newest: Its newest feedback.
 
     Returns:
         `proven`, `to itself`, `claimed` or `none` for each feedback, in their order.
@@ -187,7 +243,6 @@ def payments_by(connection: Connection, chain_id: int, payer: str, limit: int = 
 
     Args:
         payer: The account, in checksum form.
-        limit: The largest number of payments.
     """
     return _newest(_BY_PAYER, connection, chain_id, payer, limit)
 
@@ -197,7 +252,6 @@ def payments_to(connection: Connection, chain_id: int, payee: str, limit: int = 
 
     Args:
         payee: The account, in checksum form.
-        limit: The largest number of payments.
     """
     return _newest(_BY_PAYEE, connection, chain_id, payee, limit)
 

@@ -71,7 +71,6 @@ class PaymentTerms:
 
         Args:
             token: The token, in checksum form.
-            amount: The amount in its smallest unit.
         """
         decimals = self.tokens[token]
         micros: int = amount * 10**MICROS // 10**decimals

@@ -2,24 +2,20 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Final, TypeAlias
+from typing import Any, Final, TypeAlias
 
 from eth_utils.crypto import keccak
 
 from bilateral.core.errors import MalformedNodeAnswerError
 from bilateral.core.events.authorizations import paired_nonces, unsure_groups
 from bilateral.core.identifiers import checksummed
-from bilateral.index.chain.logs import LogEntry, address_of, bytes_of, hash_of
+from bilateral.index.chain.endpoint import Endpoint
+from bilateral.index.chain.logs import BlockLogs, LogEntry, address_of, bytes_of, hash_of
 from bilateral.index.chain.source import Source
 from bilateral.index.errors import EndpointLiesError
 from bilateral.index.log.lists import in_parts
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
-
-    from bilateral.index.chain.endpoint import Endpoint
-    from bilateral.index.chain.logs import BlockLogs
 
 TRANSFER_TOPIC: Final = "0x" + keccak(text="Transfer(address,address,uint256)").hex()
 """The first topic of a transfer (ERC-20)."""
@@ -90,8 +86,6 @@ class TransferSource(Source):
 
         Args:
             accounts: The accounts, in checksum form.
-            first: The first block.
-            last: The last block.
 
         Raises:
             EndpointRefusesError, EndpointLiesError: See `Source.logs`.
@@ -104,8 +98,6 @@ class TransferSource(Source):
 
         Args:
             accounts: The accounts, in checksum form.
-            first: The first block.
-            last: The last block.
 
         Raises:
             EndpointRefusesError, EndpointLiesError, MalformedNodeAnswerError: See `received`.
@@ -128,8 +120,6 @@ class TransferSource(Source):
 
         Args:
             accounts: The accounts, in checksum form.
-            first: The first block.
-            last: The last block.
 
         Returns:
             Transaction, token, account and nonce, by block and index of the log.
@@ -198,33 +188,23 @@ _MOST_KNOWN: Final = 1 << 16
 
 def _account(topic: str) -> str:
     """Return the account in a topic, in checksum form."""
-    known = _KNOWN.get(topic)
-    if known is None:
+    existing = _KNOWN.get(topic)
+    if existing is None:
         if len(_KNOWN) >= _MOST_KNOWN:
             _KNOWN.clear()
-        known = _KNOWN[topic] = checksummed("0x" + topic[-40:])
-    return known
+        existing = _KNOWN[topic] = checksummed("0x" + topic[-40:])
+    return existing
 
 
 def unsure_senders(transfers: Sequence[TokenTransfer], used: Authorizations) -> set[str]:
-    """Return the senders whose other transfers are needed to say which authorizations the given ones used.
-
-    Args:
-        transfers: The transfers that are known.
-        used: The authorizations, see `TransferSource.authorizations`.
-    """
+    """Return the senders whose other transfers are needed to say which authorizations the given ones used."""
     return {sender for *_, sender in unsure_groups(_places(transfers), _uses(used))}
 
 
 def with_nonces(
     transfers: Sequence[TokenTransfer], used: Authorizations, others: Iterable[TokenTransfer] = ()
 ) -> list[TokenTransfer]:
-    """Return transfers with the nonces of their authorizations, see `paired_nonces`.
-
-    Args:
-        used: The authorizations, see `TransferSource.authorizations`.
-        others: All transfers of the senders that `unsure_senders` returns.
-    """
+    """Return transfers with the nonces of their authorizations, see `paired_nonces`."""
     places = _places(transfers)
     nonces = paired_nonces({*places, *_places(others)}, _uses(used))
     return [

@@ -3,19 +3,250 @@
 from __future__ import annotations
 
 import logging
-from typing import TYPE_CHECKING, Final
+import time
+from collections import Counter
+from collections.abc import Callable, Collection, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Final
+
+from sqlalchemy import Connection, Engine, delete, select, update
 
 from bilateral.core.errors import MalformedNodeAnswerError
+from bilateral.core.events import ApprovalForAll
 from bilateral.index.chain.checks import ENDPOINT_FAILURES
+from bilateral.index.chain.pool import Pool
+from bilateral.index.chain.source import Source
 from bilateral.index.errors import ChainChangedError, CursorMovedError
-from bilateral.index.payments.transfers import TransferSource, unsure_senders, with_nonces
+from bilateral.index.log import tables as schema
+from bilateral.index.log.lists import in_parts
+from bilateral.index.log.rows import rows_of
+from bilateral.index.log.store import JOURNAL_BLOCKS
+from bilateral.index.payments.accounts import Wallets, first_blocks, owners_until, store_accounts, wallets_until
+from bilateral.index.payments.projection import note_forgotten_payments, note_late_payments
+from bilateral.index.payments.tables import CHAIN_TABLES, payment, payment_cursor, payment_return
+from bilateral.index.payments.terms import PaymentTerms
+from bilateral.index.payments.transfers import TokenTransfer, TransferSource, unsure_senders, with_nonces
 
-if TYPE_CHECKING:
-    from collections.abc import Callable
+_MOST_BLOCKS: Final = 10_000
+"""Blocks of one step: its rows are in memory."""
 
-    from bilateral.index.chain.pool import Pool
-    from bilateral.index.chain.source import Source
-    from bilateral.index.payments.store import PaymentRange, PaymentStore
+
+@dataclass(frozen=True)
+class PaymentRange:
+    """A range of blocks whose payments are due.
+
+    Attributes:
+        first: The first block.
+        last: The last block.
+        hash: The hash of the last block, as the index knows it.
+        former: The cursor's block and hash before the range.
+    """
+
+    first: int
+    last: int
+    hash: bytes
+    former: tuple[int, bytes]
+
+
+class PaymentStore:
+    """The rows of payments of one chain."""
+
+    def __init__(self, engine: Engine, chain_id: int, terms: PaymentTerms) -> None:
+        self._engine = engine
+        self.chain_id = chain_id
+        self.terms = terms
+
+    def begin(self, first_block: int) -> None:
+        """Store the cursor of a chain that has none, so that monitors know that payments are not read yet."""
+        with self._engine.begin() as connection:
+            self._cursor(connection, first_block - 1)
+
+    def next_range(self) -> PaymentRange | None:
+        """Return the range of blocks that is due; None if payments are as far as the index and the confirmations."""
+        with self._engine.begin() as connection:
+            index = self._index_cursor(connection)
+            if index is None:
+                return None
+            cursor = self._cursor(connection, index.first_block - 1)
+            last = index.block_number - self.terms.confirmations + 1
+            table = schema.block
+            existing = select(table.c.block_number, table.c.block_hash).where(
+                table.c.chain_id == self.chain_id, table.c.block_number > cursor[0], table.c.block_number <= last
+            )
+            near = existing.where(table.c.block_number <= cursor[0] + _MOST_BLOCKS)
+            # Deep in the chain the index keeps the hashes of some blocks only: a range may have to be longer.
+            end = connection.execute(near.order_by(table.c.block_number.desc()).limit(1)).one_or_none()
+            end = end or connection.execute(existing.order_by(table.c.block_number).limit(1)).one_or_none()
+        if end is None:
+            return None
+        return PaymentRange(cursor[0] + 1, end.block_number, bytes(end.block_hash), cursor)
+
+    def accounts(self, due: PaymentRange) -> tuple[list[str], list[str]]:
+        """Store the accounts of agents up to the end of a range, and return all wallets and owners of agents so far.
+
+        Raises:
+            CursorMovedError: Another worker stored the range, or the index rolled back.
+        """
+        with self._engine.begin() as connection:
+            self._lock(connection, due, due.former)
+            table, rows = CHAIN_TABLES[0], rows_of(connection)
+            within = table.c.chain_id == self.chain_id, table.c.block_number >= due.first
+            connection.execute(delete(table).where(*within))  # of a range that was not finished
+            store_accounts(connection, rows, self.chain_id, due.first, due.last)
+            return wallets_until(connection, self.chain_id), owners_until(connection, self.chain_id)
+
+    def append(self, due: PaymentRange, paid: Sequence[TokenTransfer], returned: Sequence[TokenTransfer]) -> int:
+        """Store the payments of a range, and move the cursor to its end.
+
+        Returns:
+            The number of payments.
+
+        Raises:
+            CursorMovedError: Another worker stored the range, or the index rolled back. Nothing was stored.
+        """
+        with self._engine.begin() as connection:
+            self._lock(connection, due, (due.last, due.hash))
+            self._require_blocks(
+                connection, due, {transfer.block_number: transfer.block_hash for transfer in (*paid, *returned)}
+            )
+            rows = rows_of(connection)
+            payments = self._payments(connection, [transfer for transfer in paid if transfer.amount > 0])
+            rows.insert(payment, payments)
+            # A range ends at any block, so that an account may be a seller only after its transfer.
+            sellers = first_blocks(connection, self.chain_id, {transfer.sender for transfer in returned})
+            back = [
+                (
+                    *self._place(transfer),
+                    transfer.sender,
+                    transfer.receiver,
+                    self.terms.micros(transfer.token, transfer.amount),
+                )
+                for transfer in returned
+                if transfer.amount > 0 and sellers.get(transfer.sender, due.last + 1) <= transfer.block_number
+            ]
+            rows.insert(payment_return, back)
+            note_late_payments(connection, self.chain_id, {row[1] for row in (*payments, *back)})
+        return len(payments)
+
+    def _payments(self, connection: Connection, paid: Sequence[TokenTransfer]) -> list[tuple[Any, ...]]:
+        """Return the rows of the transfers to accounts that were wallets of agents at their block."""
+        wallets = Wallets(connection, self.chain_id, sorted({transfer.receiver for transfer in paid}))
+        sellers = []
+        for transfer in paid:
+            if transfer.nonce is None and not self.terms.counts_plain:
+                continue
+            if agents := wallets.agents_at(transfer.receiver, transfer.place):
+                sellers.append((transfer, agents))
+        operators = _Operators(connection, self.chain_id, {transfer.sender for transfer, _ in sellers})
+        rows, positions = [], Counter[bytes]()
+        for transfer, agents in sellers:
+            registry, agent_id, owner = agents[0]
+            kinship = _kinship(transfer, agents, operators)
+            micros = self.terms.micros(transfer.token, transfer.amount)
+            row = (*self._place(transfer), transfer.sender, transfer.receiver, transfer.amount, micros, transfer.nonce)
+            rows.append((*row, registry, agent_id, owner, kinship, positions[transfer.transaction_hash]))
+            positions[transfer.transaction_hash] += 1
+        return rows
+
+    def _place(self, transfer: TokenTransfer) -> tuple[Any, ...]:
+        """Return the columns that say where a transfer stands."""
+        place = transfer.block_number, transfer.log_index, transfer.block_hash, transfer.block_time
+        return (self.chain_id, *place, transfer.transaction_hash, transfer.token)
+
+    def _index_cursor(self, connection: Connection) -> Any:
+        table = schema.chain
+        query = select(table.c.first_block, table.c.block_number).where(table.c.chain_id == self.chain_id)
+        return connection.execute(query).one_or_none()
+
+    def _cursor(self, connection: Connection, before: int) -> tuple[int, bytes]:
+        """Return the cursor. A new one, or one of other terms, begins before the first block."""
+        table = payment_cursor
+        row = connection.execute(select(table).where(table.c.chain_id == self.chain_id)).one_or_none()
+        if row is not None and row.terms == self.terms.text:
+            if row.confirmations != self.terms.confirmations:
+                is_ours = table.c.chain_id == self.chain_id
+                connection.execute(update(table).where(is_ours).values(confirmations=self.terms.confirmations))
+            return row.block_number, bytes(row.block_hash)
+        start = {"block_number": before, "block_hash": bytes(32), "terms": self.terms.text}
+        start["confirmations"] = self.terms.confirmations
+        values = {**start, "changed_at": int(time.time())}
+        if row is None:
+            rows_of(connection).insert_if_absent(table, {"chain_id": self.chain_id, **values})
+        else:
+            is_former = (table.c.chain_id == self.chain_id) & (table.c.terms == row.terms)
+            if not connection.execute(update(table).where(is_former).values(values)).rowcount:
+                return self._cursor(connection, before)  # another worker began anew meanwhile
+            for chain_table in CHAIN_TABLES:
+                connection.execute(delete(chain_table).where(chain_table.c.chain_id == self.chain_id))
+            note_forgotten_payments(connection, self.chain_id)
+        return before, bytes(32)
+
+    def _lock(self, connection: Connection, due: PaymentRange, new: tuple[int, bytes]) -> None:
+        """Move the cursor, and keep a rollback from beginning before the end of the transaction."""
+        table, (number, hash_) = payment_cursor, due.former
+        moved = connection.execute(
+            update(table)
+            .where(
+                table.c.chain_id == self.chain_id,
+                table.c.block_number == number,
+                table.c.block_hash == hash_,
+                table.c.terms == self.terms.text,
+            )
+            .values(block_number=new[0], block_hash=new[1], changed_at=int(time.time()))
+        ).rowcount
+        if not moved:
+            raise CursorMovedError(self.chain_id, number)
+        self._require_blocks(connection, due, {})
+
+    def _require_blocks(self, connection: Connection, due: PaymentRange, seen: Mapping[int, bytes]) -> None:
+        """Check that the index has the end of a range, and no other block in place of one of some blocks."""
+        table = schema.block
+        query = select(table.c.block_number, table.c.block_hash).where(
+            table.c.chain_id == self.chain_id, table.c.block_number.between(due.first if seen else due.last, due.last)
+        )
+        existing = {row.block_number: bytes(row.block_hash) for row in connection.execute(query)}
+        # A checkpoint deep in the chain may have been forgotten meanwhile; then no reorganisation reaches it.
+        index = self._index_cursor(connection)
+        is_deep = index is not None and index.block_number - due.last > JOURNAL_BLOCKS
+        if existing.get(due.last, due.hash if is_deep else None) != due.hash:
+            raise CursorMovedError(self.chain_id, due.last)
+        for number, hash_ in seen.items():
+            if existing.get(number, hash_) != hash_:
+                raise CursorMovedError(self.chain_id, number)
+
+
+class _Operators:
+    """The accounts that some owners approved for all their agents, at any place of the chain."""
+
+    def __init__(self, connection: Connection, chain_id: int, owners: Collection[str]) -> None:
+        self._changes: dict[tuple[str, str, str], list[tuple[tuple[int, int], bool]]] = {}
+        table = schema.EVENT_TABLES[ApprovalForAll]
+        for part in in_parts(sorted(owners)):
+            query = select(table).where(table.c.chain_id == chain_id, table.c.owner.in_(part))
+            for row in connection.execute(query.order_by(table.c.block_number, table.c.log_index)):
+                key = row.registry, row.owner, row.operator
+                place = row.block_number, row.log_index
+                self._changes.setdefault(key, []).append((place, bool(row.is_approved)))
+
+    def are(self, registry: str, owner: str, account: str, place: tuple[int, int]) -> bool:
+        """Return True if an account was an operator of an owner at a place of the chain."""
+        before = [approved for at, approved in self._changes.get((registry, owner, account), ()) if at < place]
+        return bool(before) and before[-1]
+
+
+def _kinship(transfer: TokenTransfer, agents: Sequence[tuple[str, int, str]], operators: _Operators) -> str | None:
+    """Return the reason why a payer pays himself; None if the chain shows none.
+
+    Only acts of the payer count. A seller can approve any account as its operator, and would brand its buyers.
+    """
+    if transfer.sender == transfer.receiver:
+        return "wallet"
+    if any(transfer.sender == owner for _, _, owner in agents):
+        return "owner"
+    if any(operators.are(registry, transfer.sender, owner, transfer.place) for registry, _, owner in agents):
+        return "operator"
+    return None
+
 
 _LOGGER: Final = logging.getLogger("bilateral.index")
 
@@ -24,8 +255,6 @@ class PaymentFollower:
     """Follows the payments of one chain, one range of blocks after the other.
 
     Args:
-        store: The chain's payments in the database.
-        pool: The chain's endpoints.
         wait: Waits some seconds; returns False to give up.
     """
 

@@ -2,23 +2,18 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
-from sqlalchemy import and_, select
+from sqlalchemy import ColumnElement, Connection, Row, Select, and_, select
 
 from bilateral.core.events import NewAuthorizedFeedback
 from bilateral.index.log import tables as schema
 from bilateral.index.log.text import padded_text
-from bilateral.index.reading.pages import Page, newest_page, require_limit
+from bilateral.index.reading.pages import Page, newest_page
+from bilateral.index.reading.registries import AgentKey
 from bilateral.index.reading.values import hexadecimal, short_text
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from sqlalchemy import ColumnElement, Connection, Row, Select
-
-    from bilateral.index.reading.registries import AgentKey
 
 _TABLE: Final = schema.EVENT_TABLES[NewAuthorizedFeedback]
 _TAG_BYTES: Final = 32  # the registry's tags are bytes32
@@ -68,28 +63,17 @@ def authorized_feedback_of(  # noqa: PLR0913  # one a filter
     """Return the authorised feedback on an agent, the newest first.
 
     Args:
-        key: The agent.
-        client: The client, in checksum form; None for any.
         tag: The first tag, as summaries name it; None for any. A tag with U+FFFD stands for several: of the agent's
             tags that begin as it does, the first 1,000 by their bytes are compared.
         clients: Only by these accounts; None for all.
-        limit: The largest number of entries.
-        cursor: The place in the list, from the former page.
-
-    Raises:
-        InvalidCursorError: The cursor is not of this list.
-        InvalidArgumentError: The limit is out of range.
     """
-    require_limit(limit)
     columns, kind = _TABLE.c, f"authorized feedback of {key.global_id}"
-    of_agent = and_(
-        columns.chain_id == key.chain_id, columns.registry.in_(key.registries), columns.agent_id == key.agent_id
-    )
+    of_agent = and_(*key.in_registries(columns))
     statement = authorized_selection().where(of_agent)
     if client is not None:
         statement = statement.where(columns.client_address == client)
     if tag is not None:
-        statement = statement.where(columns.tag1.in_(_tags_named(connection, of_agent, tag)))
+        statement = statement.where(columns.tag1.in_(_tags_of_text(connection, of_agent, tag)))
     if clients is not None:
         statement = statement.where(columns.client_address.in_(clients))
     place = (columns.block_number, columns.log_index)
@@ -99,19 +83,14 @@ def authorized_feedback_of(  # noqa: PLR0913  # one a filter
 def authorized_feedback_by(
     connection: Connection, chain_id: int, client: str, limit: int = 20
 ) -> tuple[AuthorizedFeedback, ...]:
-    """Return the newest authorised feedback that an account gave on a chain.
-
-    Args:
-        client: The account, in checksum form.
-        limit: The largest number of entries.
-    """
+    """Return the newest authorised feedback that an account gave on a chain."""
     columns = _TABLE.c
     query = authorized_selection().where(columns.chain_id == chain_id, columns.client_address == client)
     rows = connection.execute(query.order_by(columns.block_number.desc(), columns.log_index.desc()).limit(limit))
     return tuple(authorized_of_row(row) for row in rows)
 
 
-def _tags_named(connection: Connection, of_agent: ColumnElement[bool], tag: str) -> list[bytes]:
+def _tags_of_text(connection: Connection, of_agent: ColumnElement[bool], tag: str) -> list[bytes]:
     """Return the tags that a text names: several if it has U+FFFD, none if it has NUL or a lone surrogate."""
     try:
         raw = tag.encode()

@@ -2,18 +2,15 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
-from sqlalchemy import and_, exists, literal_column, or_, tuple_
+from sqlalchemy import ColumnElement, FromClause, and_, exists, literal_column, or_, tuple_
 
 from bilateral.core.events import NewFeedback, RatingsOpened
 from bilateral.core.values.blind import BLIND_SIDES
 from bilateral.index.agents import tables as agent_tables
 from bilateral.index.log import tables as schema
 from bilateral.index.log.unindexed import unindexed
-
-if TYPE_CHECKING:
-    from sqlalchemy import ColumnElement, FromClause
 
 ANSWER_SECONDS: Final = 86_400
 """A rating so soon after the client's feedback on its server may answer that feedback."""
@@ -23,11 +20,7 @@ _GIVEN: Final = schema.EVENT_TABLES[NewFeedback]
 
 
 def is_plain(side: ColumnElement[Any]) -> ColumnElement[bool]:
-    """Return the condition that a summary is of all ratings of its side.
-
-    Args:
-        side: The column of the side.
-    """
+    """Return the condition that a summary is of all ratings of its side."""
     return and_(*(side != literal_column(f"'{name}'") for name in sorted(BLIND_SIDES.values())))
 
 
@@ -35,8 +28,6 @@ def is_blind_feedback(rows: FromClause, account: str = "client_address", chain: 
     """Return the condition that feedback is blind: its opening is the next log, and names it.
 
     Args:
-        rows: The rows of feedback, with the place of each.
-        account: The column of the client.
         chain: The only chain of the rows. Name it where the condition is a column: its subquery then reads that chain.
     """
     columns, opened = rows.c, _OPENED.alias("opened")
@@ -47,12 +38,7 @@ def is_blind_feedback(rows: FromClause, account: str = "client_address", chain: 
 
 
 def is_blind_rating(rows: FromClause, chain: Any = None) -> ColumnElement[bool]:
-    """Return the condition that a rating of a client is blind: its opening follows it, or the feedback opened with it.
-
-    Args:
-        rows: The rows of ratings of clients.
-        chain: See `is_blind_feedback`.
-    """
+    """Return the condition that a rating of a client is blind: its opening follows it, or feedback opened with it."""
     rated, opened = rows.c, _OPENED.alias("opened")
     same = [opened.c.client_id == rated.client_id, opened.c.server_id == rated.server_id]
     return exists().where(*_beside(opened, rows, 1, 2, chain=chain), *same).correlate(rows)
@@ -62,11 +48,6 @@ def follows_feedback(rows: FromClause, client: str = "client_id", chain: Any = N
     """Return the condition that a client gave its server feedback within the day before the server's rating.
 
     The client is the account that owns its agent, or that is the agent's wallet. Revoked feedback counts: it was seen.
-
-    Args:
-        rows: The rows of ratings of clients, with the place of each.
-        client: The column of the client's agent.
-        chain: See `is_blind_feedback`.
     """
     rated, feedback = rows.c, _GIVEN.alias("answered")
     speaker, kind = agent_tables.agent.alias("speaker"), schema.registry.alias("rated_in")

@@ -2,38 +2,34 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cache
 from operator import itemgetter
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
-from sqlalchemy import BigInteger, Boolean, and_, bindparam, column, select, table, tuple_
+import sqlalchemy as sa
+from sqlalchemy import column
 
 from bilateral.core.events import NewFeedback, ResponseAppended
+from bilateral.core.values.blind import Blind
 from bilateral.index.files import tables as files
-from bilateral.index.files.content import FileContent
+from bilateral.index.files.queries import FileContent
 from bilateral.index.log import tables as schema
 from bilateral.index.reading.pages import Page, decode_cursor, encode_cursor, newest_page, page_of, require_limit
 from bilateral.index.reading.prepared import Prepared
+from bilateral.index.reading.registries import AgentKey
 from bilateral.index.reading.values import Exact, Wide, exact, hexadecimal
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from sqlalchemy import ColumnElement, Connection, Row, Select
-
-    from bilateral.core.values.blind import Blind
-    from bilateral.index.reading.registries import AgentKey
 
 _GIVEN: Final = schema.EVENT_TABLES[NewFeedback]
 _RESPONSE: Final = schema.EVENT_TABLES[ResponseAppended]
 
-VIEW: Final = table(
+VIEW: Final = sa.table(
     "feedback",
     *(column(field.name, field.type) for field in _GIVEN.c),
-    column("revoked_block", BigInteger),
-    column("is_revoked", Boolean),
-    column("is_blind", Boolean),
+    column("revoked_block", sa.BigInteger),
+    column("is_revoked", sa.Boolean),
+    column("is_blind", sa.Boolean),
 )
 FILE: Final = files.file
 _REFERENCE: Final = files.file_reference
@@ -111,12 +107,12 @@ class FeedbackFilter:
 _ANY: Final = FeedbackFilter()
 
 
-def _selection() -> Select[Any]:
+def _selection() -> sa.Select[Any]:
     """Return the statement for feedback with its file."""
     columns, read = VIEW.c, files.feedback_file
     # The view `referenced_file` would do, but SQLite reads all of it before it joins it.
     place = [_REFERENCE.c[name] == columns[name] for name in ("chain_id", "block_number", "log_index")]
-    return select(
+    return sa.select(
         *(columns[name] for name in ("chain_id", "agent_id", "registry", "client_address", "feedback_index")),
         *(columns[name] for name in ("value", "value_decimals", "tag1", "tag2", "endpoint", "feedback_uri")),
         *(columns[name] for name in ("feedback_hash", "is_revoked", "revoked_block", "is_blind")),
@@ -124,9 +120,9 @@ def _selection() -> Select[Any]:
         *(columns.block_time, columns.transaction_hash, FILE.c.state, FILE.c.integrity, FILE.c.reason),
         *(read.c[name] for name in _FILE_FIELDS),
     ).select_from(
-        VIEW.outerjoin(_REFERENCE, and_(*place))
+        VIEW.outerjoin(_REFERENCE, sa.and_(*place))
         .outerjoin(FILE, FILE.c.file_id == _REFERENCE.c.file_id)
-        .outerjoin(read, and_(read.c.content_hash == FILE.c.content_hash, FILE.c.state == files.State.LOADED))
+        .outerjoin(read, sa.and_(read.c.content_hash == FILE.c.content_hash, FILE.c.state == files.State.LOADED))
     )
 
 
@@ -134,9 +130,9 @@ SELECTION: Final = _selection()
 _ORDER: Final = (VIEW.c.block_number, VIEW.c.log_index)
 
 
-def _bound(name: str, column: ColumnElement[Any]) -> ColumnElement[bool]:
+def _bound(name: str, column: sa.ColumnElement[Any]) -> sa.ColumnElement[bool]:
     """Return the condition that a column equals a parameter, for statements that are made once."""
-    return column == bindparam(name, type_=column.type)
+    return column == sa.bindparam(name, type_=column.type)
 
 
 _OF_AGENT: Final = SELECTION.where(
@@ -146,20 +142,14 @@ _BY_ACCOUNT: Final = SELECTION.where(_bound("chain", VIEW.c.chain_id), _bound("a
 
 
 def feedback_of(
-    connection: Connection, key: AgentKey, wanted: FeedbackFilter = _ANY, *, limit: int = 20, cursor: str | None = None
+    connection: sa.Connection,
+    key: AgentKey,
+    wanted: FeedbackFilter = _ANY,
+    *,
+    limit: int = 20,
+    cursor: str | None = None,
 ) -> Page[Feedback]:
-    """Return the feedback on an agent, the newest first.
-
-    Args:
-        key: The agent.
-        wanted: The feedback to show.
-        limit: The largest number of entries.
-        cursor: The place in the list, from the former page.
-
-    Raises:
-        InvalidCursorError: The cursor is not of this list.
-        InvalidArgumentError: The limit is out of range.
-    """
+    """Return the feedback on an agent, the newest first."""
     # One statement a registry: each ends after a page, by the index of the agent's feedback. With IN none would.
     registries = key.reputations or key.registries
     parameters = [{"chain": key.chain_id, "agent": key.agent_id, "registry": registry} for registry in registries]
@@ -167,7 +157,7 @@ def feedback_of(
 
 
 def feedback_by(  # noqa: PLR0913  # one a filter
-    connection: Connection,
+    connection: sa.Connection,
     chain_id: int,
     client: str,
     wanted: FeedbackFilter = _ANY,
@@ -175,25 +165,14 @@ def feedback_by(  # noqa: PLR0913  # one a filter
     limit: int = 20,
     cursor: str | None = None,
 ) -> Page[Feedback]:
-    """Return the feedback that an account gave on a chain, the newest first.
-
-    Args:
-        client: The account, in checksum form.
-        wanted: The feedback to show.
-        limit: The largest number of entries.
-        cursor: The place in the list, from the former page.
-
-    Raises:
-        InvalidCursorError: The cursor is not of this list.
-        InvalidArgumentError: The limit is out of range.
-    """
+    """Return the feedback that an account gave on a chain, the newest first."""
     parameters = [{"chain": chain_id, "account": client}]
     return _page(connection, _BY_ACCOUNT, parameters, wanted, limit, cursor, f"feedback by {chain_id}:{client}")
 
 
 def _page(  # noqa: PLR0913, PLR0917  # one a filter
-    connection: Connection,
-    statement: Select[Any],
+    connection: sa.Connection,
+    statement: sa.Select[Any],
     parameters: Sequence[dict[str, Any]],
     wanted: FeedbackFilter,
     limit: int,
@@ -210,8 +189,8 @@ def _page(  # noqa: PLR0913, PLR0917  # one a filter
     last = {}
     if cursor is not None:
         last = dict(zip(("last_block", "last_index"), decode_cursor(kind, cursor, int, int), strict=True))
-    shown = wanted.include_revoked, wanted.blind is not None
-    listed = _listed(statement, tuple(filters), shown, is_first=cursor is None)
+    displayed = wanted.include_revoked, wanted.blind is not None
+    listed = _listed(statement, tuple(filters), displayed, is_first=cursor is None)
     rows: list[tuple[Any, ...]] = []
     for parameter in parameters:
         rows += listed.all(connection, {**parameter, **filters, **last, "limit": limit + 1})
@@ -228,7 +207,9 @@ _FILTERED: Final = {"tag1": VIEW.c.tag1, "tag2": VIEW.c.tag2, "client": VIEW.c.c
 
 
 @cache
-def _listed(statement: Select[Any], filters: tuple[str, ...], shown: tuple[bool, bool], *, is_first: bool) -> Prepared:
+def _listed(
+    statement: sa.Select[Any], filters: tuple[str, ...], shown: tuple[bool, bool], *, is_first: bool
+) -> Prepared:
     """Return a statement with the conditions of some filters. There are 64 of each."""
     include_revoked, only_blind = shown
     query = statement.where(*(_bound(name, _FILTERED[name]) for name in filters))
@@ -237,26 +218,22 @@ def _listed(statement: Select[Any], filters: tuple[str, ...], shown: tuple[bool,
     if only_blind:
         query = query.where(VIEW.c.is_blind.is_(True))
     if not is_first:
-        last = tuple_(*(bindparam(name, type_=BigInteger) for name in ("last_block", "last_index")))
-        query = query.where(tuple_(*_ORDER) < last)
-    return Prepared(query.order_by(*(place.desc() for place in _ORDER)).limit(bindparam("limit", type_=BigInteger)))
+        last = sa.tuple_(*(sa.bindparam(name, type_=sa.BigInteger) for name in ("last_block", "last_index")))
+        query = query.where(sa.tuple_(*_ORDER) < last)
+    return Prepared(
+        query.order_by(*(place.desc() for place in _ORDER)).limit(sa.bindparam("limit", type_=sa.BigInteger))
+    )
 
 
-def feedback(connection: Connection, key: AgentKey, client: str, feedback_index: int) -> tuple[Feedback, ...]:
+def feedback(connection: sa.Connection, key: AgentKey, client: str, feedback_index: int) -> tuple[Feedback, ...]:
     """Return one feedback. Several registries of one identity registry may each have one.
-
-    Args:
-        key: The agent.
-        client: The client's address, in checksum form.
-        feedback_index: The index on chain, from 1.
 
     Returns:
         The feedback, the newest first.
     """
     columns = VIEW.c
     statement = SELECTION.where(
-        *(columns.chain_id == key.chain_id, columns.registry.in_(key.registries), columns.agent_id == key.agent_id),
-        *(columns.client_address == client, columns.feedback_index == feedback_index),
+        *key.in_registries(columns), *(columns.client_address == client, columns.feedback_index == feedback_index)
     )
     rows = connection.execute(statement.order_by(*(column.desc() for column in _ORDER)).limit(100))
     return tuple(feedback_of_row(row) for row in rows)
@@ -309,7 +286,7 @@ class Response:
 
 
 def responses_of(  # noqa: PLR0913  # one a filter
-    connection: Connection,
+    connection: sa.Connection,
     key: AgentKey,
     client: str | None = None,
     feedback_index: int | None = None,
@@ -320,23 +297,14 @@ def responses_of(  # noqa: PLR0913  # one a filter
     """Return the responses to the feedback on an agent, the newest first.
 
     Args:
-        key: The agent.
-        client: The client whose feedback was answered; None for any.
         feedback_index: The feedback's index on chain, from 1; None for any.
-        limit: The largest number of entries.
-        cursor: The place in the list, from the former page.
-
-    Raises:
-        InvalidCursorError: The cursor is not of this list.
-        InvalidArgumentError: The limit is out of range.
     """
-    require_limit(limit)
     columns, kind = _RESPONSE.c, f"responses of {key.global_id}"
     names = ("client_address", "feedback_index", "registry", "responder", "response_uri", "response_hash")
-    statement = select(
+    statement = sa.select(
         *(columns[name] for name in names),
         *(columns.block_number, columns.log_index, columns.block_time, columns.transaction_hash),
-    ).where(columns.chain_id == key.chain_id, columns.registry.in_(key.registries), columns.agent_id == key.agent_id)
+    ).where(*key.in_registries(columns))
     if client is not None:
         statement = statement.where(columns.client_address == client)
     if feedback_index is not None:
@@ -344,7 +312,7 @@ def responses_of(  # noqa: PLR0913  # one a filter
     order = (columns.block_number, columns.log_index)
     agent = key.id
 
-    def convert(row: Row[*tuple[Any, ...]]) -> Response:
+    def convert(row: sa.Row[*tuple[Any, ...]]) -> Response:
         given_by, index, registry, responder, uri, hash_, block, log_index, time, transaction = row
         return Response(
             *(_feedback_id(agent, given_by, index), registry, responder, uri, hexadecimal(hash_)),

@@ -3,28 +3,58 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
-from sqlalchemy import and_, column, or_, select, values
+from sqlalchemy import Connection, Row, Select, and_, column, func, or_, select, values
 
 from bilateral.core.events import NewAuthorizedFeedback, NewFeedback
 from bilateral.core.values.bounds import SHARES, scale_of_tag
 from bilateral.index.agents import tables as agent_tables
 from bilateral.index.log import tables as schema
+from bilateral.index.log.dialects import dialect_of
 from bilateral.index.log.text import key_text, padded_text
 from bilateral.index.log.unindexed import unindexed
 from bilateral.index.ratings import tables as rating_tables
 from bilateral.index.ratings.blind import is_plain
-from bilateral.index.ratings.distribution import MAX_COUNTERPARTS
-from bilateral.index.ratings.queries import Direction, ratings_of
+from bilateral.index.ratings.queries import Direction, RatingSummary, ratings_of
+from bilateral.index.reading.registries import AgentKey
 
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+TENTHS: Final = 10
+"""The number of parts of a scale, as many as the bars of a histogram."""
 
-    from sqlalchemy import Connection, Row, Select
+MAX_COUNTERPARTS: Final = 10_000
+"""The largest number of counterparts that are counted, or looked at for those with the most ratings."""
 
-    from bilateral.index.reading.registries import AgentKey
+
+def distribution(connection: Connection, key: AgentKey, summary: RatingSummary) -> tuple[int, ...]:
+    """Return how many counterparts have their mean in each tenth of the tag's scale, the lowest tenth first.
+
+    A mean at the end of the scale counts in the last tenth. The database reads one row a counterpart, of
+    `MAX_COUNTERPARTS` at most: the first ones in the order of their addresses, which says nothing about them.
+    """
+    columns = rating_tables.counterpart.c
+    tally = (
+        select(columns.share_sum, columns.count)
+        .where(
+            columns.chain_id == key.chain_id,
+            columns.registry == summary.registry,
+            columns.agent_id == key.agent_id,
+            columns.side == summary.side,
+            columns.tag == summary.tag,
+        )
+        .order_by(columns.account)
+        .limit(MAX_COUNTERPARTS)
+        .subquery()
+        .c
+    )
+    tenth = dialect_of(connection).quotient(tally.share_sum * TENTHS, tally.count * SHARES).label("tenth")
+    counts = [0] * TENTHS
+    for part, count in connection.execute(select(tenth, func.count()).group_by(tenth)):
+        counts[min(int(part), TENTHS - 1)] += count
+    return tuple(counts)
+
 
 MAX_EDGES: Final = 500
 """The largest number of edges of each kind in one answer."""
@@ -83,15 +113,11 @@ def neighbourhood(connection: Connection, key: AgentKey, *, limit: int = 100) ->
     """Return the accounts and agents that rated an agent, and those that it rated. Revoked feedback does not count.
 
     The agent gives feedback as its owner and its wallet.
-
-    Args:
-        key: The agent.
-        limit: The largest number of edges of each kind.
     """
     limit = min(max(limit, 1), MAX_EDGES)
     received = _received(connection, key, limit)
     speaks_as = _agents_of(connection, key, {row.account for row in received[:limit]})
-    links, is_all = _given(connection, key, limit)
+    links, is_all = _links_by_agent(connection, key, limit)
     rated = ratings_of(connection, key, Direction.GIVEN, limit=limit)
     edges = [
         *(_edge(key, Direction.RECEIVED, row, speaks_as) for row in received[:limit]),
@@ -108,7 +134,7 @@ def _received(connection: Connection, key: AgentKey, limit: int) -> list[Row[*tu
     names = ("agent_id", "side", "account", "tag", "count", "share_sum")
     looked_at = (
         select(*(columns[name] for name in names))
-        .where(columns.chain_id == key.chain_id, columns.registry.in_(key.registries), columns.agent_id == key.agent_id)
+        .where(*key.in_registries(columns))
         .where(is_plain(columns.side))
         .limit(MAX_COUNTERPARTS)
         .subquery()
@@ -122,7 +148,7 @@ def _received(connection: Connection, key: AgentKey, limit: int) -> list[Row[*tu
     return list(connection.execute(statement))
 
 
-def _given(connection: Connection, key: AgentKey, limit: int) -> tuple[list[Row[*tuple[Any, ...]]], bool]:
+def _links_by_agent(connection: Connection, key: AgentKey, limit: int) -> tuple[list[Row[*tuple[Any, ...]]], bool]:
     """Return the counterparts of others that are the agent's owner or wallet, and False if there may be more.
 
     Of each account the last `MAX_COUNTERPARTS` entries of each kind of feedback are looked at. They name agents and
@@ -130,13 +156,7 @@ def _given(connection: Connection, key: AgentKey, limit: int) -> tuple[list[Row[
     not count, so a row has at most the entries that name it.
     """
     agent = agent_tables.agent.c
-    people = connection.execute(
-        select(agent.owner, agent.wallet).where(
-            agent.chain_id == key.chain_id,
-            agent.identity_registry == key.identity_registry,
-            agent.agent_id == key.agent_id,
-        )
-    ).first()
+    people = connection.execute(select(agent.owner, agent.wallet).where(*key.of(agent))).first()
     if people is None:
         return [], True
     named: Counter[tuple[Any, ...]] = Counter()
@@ -152,18 +172,20 @@ def _given(connection: Connection, key: AgentKey, limit: int) -> tuple[list[Row[
         counts = sorted((row[4] for row in rows), reverse=True)
         if len(counts) > limit and counts[limit] >= ranked[start][1]:
             break
-        wanted = [(key.chain_id, *agent) for agent, _ in ranked[start : start + _KEYS_AT_ONCE]]
-        rows += connection.execute(_of_keys(wanted, key.chain_id))
+        requested = [(key.chain_id, *agent) for agent, _ in ranked[start : start + _KEYS_AT_ONCE]]
+        rows += connection.execute(_of_keys(requested, key.chain_id))
     return sorted(rows, key=lambda row: (-row[4], row.agent_id, row.tag, row.account)), is_all
 
 
 def _of_keys(keys: Sequence[tuple[Any, ...]], chain_id: int) -> Select[Any]:
     """Return the query for the counterparts with some keys, the columns of `_KEY`, on a chain."""
     columns = rating_tables.counterpart.c
-    wanted = values(*(column(name, columns[name].type) for name in _KEY), name="wanted").data(list(keys)).cte()
+    requested = values(*(column(name, columns[name].type) for name in _KEY), name="wanted").data(list(keys)).cte()
     return (
         select(columns.agent_id, columns.side, columns.account, columns.tag, columns.count, columns.share_sum)
-        .select_from(wanted.join(rating_tables.counterpart, and_(*(columns[name] == wanted.c[name] for name in _KEY))))
+        .select_from(
+            requested.join(rating_tables.counterpart, and_(*(columns[name] == requested.c[name] for name in _KEY)))
+        )
         # PostgreSQL reads one partition by this. SQLite must look each row up by its whole key.
         .where(unindexed(columns.chain_id) == chain_id, columns.side == _SERVER)
     )

@@ -4,22 +4,17 @@ from __future__ import annotations
 
 from collections import defaultdict
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
-from sqlalchemy import BigInteger, and_, bindparam, or_, select, type_coerce
+from sqlalchemy import BigInteger, ColumnElement, Connection, Subquery, and_, bindparam, or_, select, type_coerce
 from sqlalchemy.types import NullType
 
-from bilateral.core.events import ClientRated, NewFeedback
+from bilateral.core.events import ClientRated, Event, NewFeedback
 from bilateral.core.values.bounds import SHARES, scale_of_tag, share_of_scale
 from bilateral.index.agents import tables as agent_tables
 from bilateral.index.log import tables as schema
 from bilateral.index.log.columns import python_integer
 from bilateral.index.reading.prepared import CHAIN, Prepared
-
-if TYPE_CHECKING:
-    from sqlalchemy import ColumnElement, Connection, Subquery
-
-    from bilateral.core.events import Event
 
 MAX_RATINGS: Final = 20_000
 """The newest ratings of each direction that make a network."""
@@ -52,10 +47,6 @@ def newest_links(connection: Connection, chain_id: int, identity: str, limit: in
 
     An account that speaks as an agent counts as that agent. Revoked feedback counts too. The number of nodes is limited
     to `MAX_NODES`.
-
-    Args:
-        identity: The identity registry of the agents.
-        limit: The largest number of ratings of each direction.
     """
     registries = select(schema.registry.c.address).where(
         schema.registry.c.chain_id == chain_id, schema.registry.c.identity_registry == identity
@@ -160,8 +151,8 @@ def _largest(sums: dict[tuple[str, str, str], list[int]]) -> tuple[Link, ...]:
     for (source, target, _), (count, _, _) in sums.items():
         ratings[source] += count
         ratings[target] += count
-    kept = set(sorted(sorted(ratings), key=ratings.__getitem__, reverse=True)[:MAX_NODES])
-    ends = sorted(pair for pair in sums if pair[0] in kept and pair[1] in kept)
+    retained = set(sorted(sorted(ratings), key=ratings.__getitem__, reverse=True)[:MAX_NODES])
+    ends = sorted(pair for pair in sums if pair[0] in retained and pair[1] in retained)
     ends.sort(key=lambda pair: -sums[pair][0])
     links = []
     for end in ends:

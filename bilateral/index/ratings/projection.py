@@ -8,12 +8,13 @@ A rollback removes the changes of the removed events, and needs no record of for
 from __future__ import annotations
 
 from collections import defaultdict
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from functools import lru_cache
 from operator import itemgetter
-from typing import TYPE_CHECKING, Final, TypeAlias
+from typing import Final, TypeAlias
 
-from sqlalchemy import delete
+from sqlalchemy import Connection, Table, delete
 
 from bilateral.core.events import (
     ClientRated,
@@ -27,22 +28,14 @@ from bilateral.core.values.blind import BLIND_SIDES
 from bilateral.core.values.bounds import lower_bound, scale_of_tag, share_of_scale
 from bilateral.core.values.units import units_of
 from bilateral.index.log import tables as schema
+from bilateral.index.log.batches import EventRows
 from bilateral.index.log.history import stored_batches
 from bilateral.index.log.journal import Writes
 from bilateral.index.log.projection import Append, Progress, Projection, Removal
-from bilateral.index.log.rows import key_columns, picker, rows_of
+from bilateral.index.log.rows import Row, Rows, key_columns, picker, rows_of
 from bilateral.index.log.text import key_text, padded_text
 from bilateral.index.ratings import tables as rating_tables
 from bilateral.index.ratings.tables import DECIMALS, SUMMARY_TABLES
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    from sqlalchemy import Connection, Table
-
-    from bilateral.index.log.batches import EventRows
-    from bilateral.index.log.rows import Row, Rows
-
 
 _UNITS: Final = [10 ** (DECIMALS - decimals) for decimals in range(DECIMALS + 1)]
 _BLOCK: Final = 1
@@ -128,11 +121,7 @@ class Ratings(Projection):
 
 
 class SummaryTables:
-    """The tables `summary` and `counterpart`, for one batch of events of one chain.
-
-    Args:
-        rows: The access to rows.
-    """
+    """The tables `summary` and `counterpart`, for one batch of events of one chain."""
 
     def __init__(self, chain_id: int, rows: Rows) -> None:
         self._chain_id = chain_id
@@ -140,12 +129,7 @@ class SummaryTables:
         self._changes: dict[Subject, _Change] = defaultdict(_Change)
 
     def derive(self, events: EventRows, sign: int = 1) -> None:
-        """Bring the tables up to date with further events, or undo events that the tables of events still hold.
-
-        Args:
-            events: The rows of all events of some blocks.
-            sign: 1 to add the events, -1 to remove them.
-        """
+        """Bring the tables up to date with further events, or undo events that the tables of events still hold."""
         opened = {row[_BLOCK : _BLOCK + 2]: _pick_opened(row) for row in events.get(_OPENED, ())}
         for row in events.get(_GIVEN, ()):
             if _pick_entry(row)[-1] <= DECIMALS:
@@ -173,9 +157,9 @@ class SummaryTables:
             return
         places = [(self._chain_id, row[_BLOCK], row[_BLOCK + 1] + 1) for row in revoked]
         stored = self._rows.select(_OPENED, ("chain_id", "block_number", "log_index"), places)
-        known = {row[_BLOCK : _BLOCK + 2]: _pick_opened(row) for row in stored} | opened
+        existing = {row[_BLOCK : _BLOCK + 2]: _pick_opened(row) for row in stored} | opened
         for row in revoked:
-            self._add_feedback(row, sign, is_blind=_opens_feedback(known, row))
+            self._add_feedback(row, sign, is_blind=_opens_feedback(existing, row))
 
     def _add(self, subject: Subject, account: str, value: int, decimals: int, sign: int) -> None:
         """Add an entry (sign 1), or remove it (-1)."""
@@ -197,11 +181,11 @@ class SummaryTables:
         if not keys:
             return []
         first = min(rows[0][_BLOCK] for rows in of_batch.values() if rows)
-        wanted = [(self._chain_id, *key) for key in keys]
+        requested = [(self._chain_id, *key) for key in keys]
         history: list[tuple[Row, Table, Row]] = []
         for table, pick in _pick_feedback.items():
             # The tables may hold the events of the batch too, and later ones.
-            stored = self._rows.select(table, ("chain_id", *_FEEDBACK_KEY), wanted)
+            stored = self._rows.select(table, ("chain_id", *_FEEDBACK_KEY), requested)
             relevant = [row for row in stored if row[_BLOCK] < first]
             relevant += [row for row in of_batch[table] if pick(row) in keys]
             history += [(row[_BLOCK : _BLOCK + 2], table, row) for row in relevant]
@@ -210,9 +194,9 @@ class SummaryTables:
         for place, table, row in sorted(history, key=itemgetter(0)):
             key = _pick_feedback[table](row)
             if table is _REVOKED:
-                former = newest.pop(key, None)
-                if former is not None and place[0] >= first:
-                    removed.append(former)
+                previous = newest.pop(key, None)
+                if previous is not None and place[0] >= first:
+                    removed.append(previous)
             elif _pick_entry(row)[-1] <= DECIMALS:
                 newest[key] = row
         return removed
@@ -245,8 +229,8 @@ class SummaryTables:
             _, _, _, _, _, count, number, value_sum, share_sum = former_summaries.get(key, (*key, 0, 0, 0, 0))[:9]
             for account, (added, added_shares, added_units) in change.counterparts.items():
                 account_key = (*key, account)
-                known = former_counterparts.get(account_key)
-                before, shares, units = _NOTHING if known is None else known[6:]
+                existing = former_counterparts.get(account_key)
+                before, shares, units = _NOTHING if existing is None else existing[6:]
                 after, new_shares = before + added, shares + added_shares
                 if before:
                     share_sum -= shares // before
@@ -256,7 +240,7 @@ class SummaryTables:
                     number += 1
                 if added or added_shares or added_units:
                     row = (*account_key, after, new_shares, units + added_units) if after else None
-                    counterparts.add(account_key, known, row)
+                    counterparts.add(account_key, existing, row)
             count += change.count
             value_sum += change.value_sum
             values = (*key, *_values(count, number, value_sum, share_sum, subject[3])) if count else None

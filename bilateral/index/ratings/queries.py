@@ -2,28 +2,87 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 from functools import cache
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
-from sqlalchemy import BigInteger, and_, bindparam, false, literal, not_, select, union_all
+import sqlalchemy as sa
 
 from bilateral.core.events import ClientRated, ValidatorRated
+from bilateral.core.values.blind import Blind
+from bilateral.index.agents import tables as agent_tables
 from bilateral.index.log import tables as schema
 from bilateral.index.log.unindexed import newest_first
-from bilateral.index.ratings.blind import follows_feedback, is_blind_rating
+from bilateral.index.ratings import tables as rating_tables
+from bilateral.index.ratings.blind import follows_feedback, is_blind_rating, is_plain
 from bilateral.index.reading.pages import Page, Small, after, decode_cursor, encode_cursor, page_of, require_limit
-from bilateral.index.reading.prepared import CHAIN
+from bilateral.index.reading.prepared import CHAIN, Prepared
+from bilateral.index.reading.registries import AgentKey
 from bilateral.index.reading.values import Wide
 
-if TYPE_CHECKING:
-    from collections.abc import Sequence
+MAX_ENTRIES: Final = 500
+"""The largest number of metadata entries, and of summaries, of an agent in one answer. Strangers can make more."""
+_KEY: Final = ("chain_id", "identity_registry", "agent_id")
+_SUMMARY: Final = rating_tables.summary.c
+_SUMMARY_COLUMNS: Final = ("registry", "side", "tag", "count", "counterparts", "mean", "lower_bound")
 
-    from sqlalchemy import Connection, Row, Select
 
-    from bilateral.core.values.blind import Blind
-    from bilateral.index.reading.registries import AgentKey
+def summaries(connection: sa.Connection, key: AgentKey) -> tuple[RatingSummary, ...]:
+    """Return the summaries of the values for an agent, those with the most counterparts first."""
+    registries = {f"registry_{place}": address for place, address in enumerate(key.registries)}
+    rows = _summaries(len(registries)).all(connection, {**_parameters(key), **registries})
+    return tuple(RatingSummary(*row) for row in rows)
+
+
+def _parameters(key: AgentKey) -> dict[str, Any]:
+    """Return an agent as the parameters of the statements here. They are made once, which takes as long as to run."""
+    return dict(zip(_KEY, (key.chain_id, key.identity_registry, key.agent_id), strict=True))
+
+
+def _is(columns: Any) -> list[sa.ColumnElement[bool]]:
+    """Return the conditions that a row is of the agent of `_parameters`."""
+    return [columns[name] == sa.bindparam(name, type_=agent_tables.agent.c[name].type) for name in _KEY]
+
+
+@cache
+def _summaries(registries: int) -> Prepared:
+    """Return the statement for the summaries of an agent in a number of registries."""
+    listed = [sa.bindparam(f"registry_{place}", type_=_SUMMARY.registry.type) for place in range(registries)]
+    return Prepared(
+        sa.select(*(_SUMMARY[name] for name in _SUMMARY_COLUMNS))
+        .where(
+            _SUMMARY.chain_id == sa.bindparam("chain_id", type_=_SUMMARY.chain_id.type),
+            _SUMMARY.registry.in_(listed),
+            _SUMMARY.agent_id == sa.bindparam("agent_id", type_=_SUMMARY.agent_id.type),
+            is_plain(_SUMMARY.side),
+        )
+        .order_by(_SUMMARY.counterparts.desc(), _SUMMARY.registry, _SUMMARY.side, _SUMMARY.tag)
+        .limit(MAX_ENTRIES)
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class RatingSummary:
+    """The summary of the values for an agent, of one side and tag. Values of different tags are never mixed.
+
+    Attributes:
+        side: `server` for feedback, `client` and `validator` for ratings by servers.
+        tag: The tag; a rating has none.
+        count: The number of entries that count.
+        counterparts: The number of different accounts, or agents, that gave them.
+        mean: Their mean.
+        lower_bound: The value that the agent has at least, with a confidence of 95 %; None for a tag without a scale.
+    """
+
+    registry: str
+    side: str
+    tag: str
+    count: int
+    counterparts: int
+    mean: float
+    lower_bound: float | None
 
 
 class Direction(StrEnum):
@@ -86,7 +145,7 @@ class Rating:
 
 
 def ratings_of(  # noqa: PLR0913  # one a filter
-    connection: Connection,
+    connection: sa.Connection,
     key: AgentKey,
     direction: Direction = Direction.RECEIVED,
     side: RatedSide | None = None,
@@ -99,17 +158,9 @@ def ratings_of(  # noqa: PLR0913  # one a filter
     """Return the ratings of an agent, or by it, the newest first.
 
     Args:
-        key: The agent.
-        direction: `received` or `given`.
         side: The side as which the rated one acted; None for both.
         servers: Only by the servers with these ids; None for all.
         blind: `only` for ratings that were sealed first; None for all.
-        limit: The largest number of entries.
-        cursor: The place in the list, from the former page.
-
-    Raises:
-        InvalidCursorError: The cursor is not of this list.
-        InvalidArgumentError: The limit is out of range.
     """
     require_limit(limit)
     kind = f"{direction} ratings of {key.global_id}"
@@ -125,18 +176,12 @@ def ratings_of(  # noqa: PLR0913  # one a filter
     return page_of(rows, limit, rating_of_row, lambda row: encode_cursor(kind, row.block_number, row.log_index))
 
 
-def client_rating(connection: Connection, key: AgentKey, server_id: int, reputation: str) -> int | None:
-    """Return the rating that a server gave a client (EIP-8004a, `getClientRating`); None if the index has none.
-
-    Args:
-        key: The client.
-        server_id: The id of the server's token in the same identity registry.
-        reputation: The address of the reputation registry that counts.
-    """
+def client_rating(connection: sa.Connection, key: AgentKey, server_id: int, reputation: str) -> int | None:
+    """Return the rating that a server gave a client (EIP-8004a, `getClientRating`); None if the index has none."""
     table, subject = SIDES[RatedSide.CLIENT]
     columns = table.c
     statement = (
-        select(columns.rating)
+        sa.select(columns.rating)
         .where(columns.chain_id == key.chain_id, columns.registry == reputation)
         .where(columns[subject] == key.agent_id, columns.server_id == server_id)
         .limit(1)
@@ -145,28 +190,24 @@ def client_rating(connection: Connection, key: AgentKey, server_id: int, reputat
 
 
 @cache
-def _statement(direction: Direction, side: RatedSide | None, **options: bool) -> Select[Any]:
+def _statement(direction: Direction, side: RatedSide | None, **options: bool) -> sa.Select[Any]:
     """Return the statement for a page of ratings. To build it takes longer than to run it."""
     parts = [_part(part_side, direction, **options) for part_side in RatedSide if side in (None, part_side)]
-    united = union_all(*(part.subquery().select() for part in parts)).subquery()
+    united = sa.union_all(*(part.subquery().select() for part in parts)).subquery()
     place = (united.c.block_number.desc(), united.c.log_index.desc())
     # Out here, it is computed for one page of ratings, and not for all that the parts sort.
-    is_open = and_(united.c.side == RatedSide.CLIENT.value, not_(united.c.is_blind))
-    answers = and_(is_open, follows_feedback(united, "agent_id", CHAIN)).label("is_answer")
-    return select(united, answers).order_by(*place).limit(bindparam("limit", type_=BigInteger))
+    is_open = sa.and_(united.c.side == RatedSide.CLIENT.value, sa.not_(united.c.is_blind))
+    answers = sa.and_(is_open, follows_feedback(united, "agent_id", CHAIN)).label("is_answer")
+    return sa.select(united, answers).order_by(*place).limit(sa.bindparam("limit", type_=sa.BigInteger))
 
 
-def rating_selection(side: RatedSide, chain: Any) -> Select[Any]:
-    """Return the statement for the ratings of one side, without a condition: `rating_of_row` wants `is_answer` too.
-
-    Args:
-        chain: The chain, which the condition must name, too.
-    """
+def rating_selection(side: RatedSide, chain: Any) -> sa.Select[Any]:
+    """Return the statement for the ratings of one side, without a condition: `rating_of_row` wants `is_answer` too."""
     table, subject = SIDES[side]
     columns = table.c
-    is_blind = is_blind_rating(table, chain) if side is RatedSide.CLIENT else false()
-    return select(
-        *(literal(side.value).label("side"), columns.chain_id, columns[subject].label("agent_id")),
+    is_blind = is_blind_rating(table, chain) if side is RatedSide.CLIENT else sa.false()
+    return sa.select(
+        *(sa.literal(side.value).label("side"), columns.chain_id, columns[subject].label("agent_id")),
         *(columns.server_id, columns.registry, columns.rating, is_blind.label("is_blind")),
         *(columns.block_number, columns.log_index, columns.block_time, columns.transaction_hash),
     )
@@ -174,29 +215,29 @@ def rating_selection(side: RatedSide, chain: Any) -> Select[Any]:
 
 def _part(
     side: RatedSide, direction: Direction, *, has_cursor: bool, has_servers: bool, only_blind: bool
-) -> Select[Any]:
+) -> sa.Select[Any]:
     """Return the statement for the ratings of one side."""
     table, subject = SIDES[side]
     columns = table.c
     agent_id = columns[subject] if direction is Direction.RECEIVED else columns.server_id
     statement = rating_selection(side, CHAIN).where(
         columns.chain_id == CHAIN,
-        columns.registry.in_(bindparam("registries", expanding=True, type_=columns.registry.type)),
-        agent_id == bindparam("agent", type_=agent_id.type),
+        columns.registry.in_(sa.bindparam("registries", expanding=True, type_=columns.registry.type)),
+        agent_id == sa.bindparam("agent", type_=agent_id.type),
     )
     if has_servers:
-        servers = bindparam("servers", expanding=True, type_=columns.server_id.type)
+        servers = sa.bindparam("servers", expanding=True, type_=columns.server_id.type)
         statement = statement.where(columns.server_id.in_(servers))
     if only_blind:
-        statement = statement.where(is_blind_rating(table) if side is RatedSide.CLIENT else false())
+        statement = statement.where(is_blind_rating(table) if side is RatedSide.CLIENT else sa.false())
     if has_cursor:
         place = (columns.block_number, columns.log_index)
-        last = tuple(bindparam(name, type_=column.type) for name, column in zip(_LAST, place, strict=True))
+        last = tuple(sa.bindparam(name, type_=column.type) for name, column in zip(_LAST, place, strict=True))
         statement = after(statement, place, last, descending=True)
-    return statement.order_by(*newest_first(columns)).limit(bindparam("limit", type_=BigInteger))
+    return statement.order_by(*newest_first(columns)).limit(sa.bindparam("limit", type_=sa.BigInteger))
 
 
-def rating_of_row(row: Row[*tuple[Any, ...]]) -> Rating:
+def rating_of_row(row: sa.Row[*tuple[Any, ...]]) -> Rating:
     """Return a row as a rating."""
     side, chain_id, agent_id, server_id, registry, rating, is_blind, *place, transaction, is_answer = row
     return Rating(

@@ -2,23 +2,155 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection, Iterable
 from dataclasses import dataclass
 from functools import cache
-from typing import TYPE_CHECKING, Any, Final
+from operator import itemgetter
+from typing import Any, Final
 
-from sqlalchemy import bindparam, exists, select
+from sqlalchemy import Connection, Select, bindparam, exists, literal, null, select
 
 from bilateral.core.events import ClientRated, FeedbackRevoked, NewFeedback, ResponseAppended
 from bilateral.index.files import tables as files
 from bilateral.index.log import tables as schema
 from bilateral.index.log.unindexed import newest_first
-from bilateral.index.reading.prepared import CHAIN
+from bilateral.index.ratings.feedback import Feedback
+from bilateral.index.reading.prepared import CHAIN, Prepared
+from bilateral.index.reading.registries import AgentKey
 from bilateral.index.reading.values import Exact, exact
 
-if TYPE_CHECKING:
-    from sqlalchemy import Connection, Select
 
-    from bilateral.index.reading.registries import AgentKey
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """The answer to a feedback that counts most: the agent's newest one, or else the newest one. Anybody may answer.
+
+    Attributes:
+        responder: The account that answered.
+        is_by_agent: True if it is the agent's owner or wallet.
+        uri: The URI of the answer, the word of a stranger.
+        time: The time of its block, Unix seconds.
+    """
+
+    responder: str
+    is_by_agent: bool
+    uri: str
+    time: int
+
+
+def _newest_answer(*names: str) -> Prepared:
+    """Return the statement for the newest answer to one feedback. An index has its order."""
+    columns = schema.EVENT_TABLES[ResponseAppended].c
+    existing = ("chain_id", "registry", "agent_id", "client_address", "feedback_index", *names)
+    query = select(
+        columns.responder, columns.response_uri, columns.block_time, columns.block_number, columns.log_index
+    ).where(*(columns[name] == bindparam(name, type_=columns[name].type) for name in existing))
+    return Prepared(query.order_by(columns.block_number.desc(), columns.log_index.desc()).limit(1))
+
+
+_BY: Final = _newest_answer("responder")
+_BY_ANYBODY: Final = _newest_answer()
+
+
+def answers_to(
+    connection: Connection, chain_id: int, entries: Iterable[Feedback], of_agent: Collection[str]
+) -> tuple[Answer | None, ...]:
+    """Return the answer to each of some feedback; None for one without."""
+    answered = []
+    for entry in entries:
+        values = {
+            "chain_id": chain_id,
+            "registry": entry.registry,
+            "agent_id": entry.agent_id,
+            "client_address": entry.client,
+            "feedback_index": entry.feedback_index,
+        }
+        own = (_BY.first(connection, {**values, "responder": account}) for account in of_agent)
+        by_agent = max((row for row in own if row is not None), key=itemgetter(3, 4), default=None)
+        row = by_agent or _BY_ANYBODY.first(connection, values)
+        answered.append(None if row is None else Answer(row[0], by_agent is not None, *row[1:3]))
+    return tuple(answered)
+
+
+_GIVEN: Final = schema.EVENT_TABLES[NewFeedback].c
+_RATED: Final = schema.EVENT_TABLES[ClientRated].c
+
+
+@dataclass(frozen=True, slots=True)
+class LatestRating:
+    """A feedback on a server, or a server's rating of a client.
+
+    Attributes:
+        side: The side of the rated agent: `server` or `client`.
+        agent: The short id of the rated agent.
+        by_agent: The short id of the server that rated; None for feedback.
+        by_account: The account that gave the feedback; None for a rating.
+        tag: The tag; a rating has none.
+        log_index: Its place in the block.
+        time: The time of the block, Unix seconds.
+    """
+
+    side: str
+    agent: str
+    by_agent: str | None
+    by_account: str | None
+    value: Exact
+    tag: str
+    block: int
+    log_index: int
+    time: int
+    transaction: str
+
+
+def latest_ratings(
+    connection: Connection, chain_id: int, limit: int = 12, side: str | None = None
+) -> tuple[LatestRating, ...]:
+    """Return the latest feedback and ratings of clients on a chain, the newest first. Revoked feedback counts too.
+
+    Args:
+        side: Only ratings of agents as `server` or as `client`; None for both.
+    """
+    feedback = _newest(
+        limit, chain_id, _GIVEN, _GIVEN.agent_id, null(), _GIVEN.client_address, _GIVEN.value, _GIVEN.value_decimals
+    ).add_columns(_GIVEN.tag1)
+    ratings = _newest(
+        limit, chain_id, _RATED, _RATED.client_id, _RATED.server_id, null(), _RATED.rating, literal(0)
+    ).add_columns(literal(""))
+    requested = {"server": feedback, "client": ratings}
+    parts = [
+        (rated, *row)
+        for rated, query in requested.items()
+        if side in (None, rated)
+        for row in connection.execute(query)
+    ]
+    parts.sort(key=lambda row: row[1:3], reverse=True)
+    return tuple(_rating(chain_id, row) for row in parts[:limit])
+
+
+def _newest(limit: int, chain_id: int, table: Any, *columns: Any) -> Select[Any]:
+    """Select the newest rows of a table of events, in the order of its key."""
+    return (
+        select(table.block_number, table.log_index, table.block_time, table.transaction_hash, *columns)
+        .where(table.chain_id == chain_id)
+        .order_by(table.block_number.desc(), table.log_index.desc())
+        .limit(limit)
+    )
+
+
+def _rating(chain_id: int, row: tuple[Any, ...]) -> LatestRating:
+    side, block, log_index, time, transaction, agent_id, server_id, account, value, decimals, tag = row
+    return LatestRating(
+        side=side,
+        agent=f"{chain_id}:{agent_id}",
+        by_agent=None if server_id is None else f"{chain_id}:{server_id}",
+        by_account=account,
+        value=exact(value, decimals),
+        tag=tag,
+        block=block,
+        log_index=log_index,
+        time=time,
+        transaction=f"0x{bytes(transaction).hex()}",
+    )
+
 
 MOST: Final = 300
 """The largest number of feedback, and of ratings, that are looked at."""
@@ -46,11 +178,7 @@ class RecentFeedback:
 
 
 def recent_feedback(connection: Connection, key: AgentKey) -> tuple[RecentFeedback, ...]:
-    """Return the newest feedback on an agent, the newest first.
-
-    Args:
-        key: The agent.
-    """
+    """Return the newest feedback on an agent, the newest first."""
     rows: list[Any] = []
     for registry in key.reputations or key.registries:
         values = {"chain": key.chain_id, "registry": registry, "agent": key.agent_id}
@@ -63,11 +191,7 @@ def recent_feedback(connection: Connection, key: AgentKey) -> tuple[RecentFeedba
 
 
 def rating_times(connection: Connection, key: AgentKey) -> tuple[int, ...]:
-    """Return the times at which servers rated an agent as their client, the newest first.
-
-    Args:
-        key: The agent.
-    """
+    """Return the times at which servers rated an agent as their client, the newest first."""
     columns = schema.EVENT_TABLES[ClientRated].c
     rows = connection.execute(
         select(columns.block_time)

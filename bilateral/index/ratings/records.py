@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
-from sqlalchemy import false, select
+from sqlalchemy import Connection, Table, false, select
 
 from bilateral.core.events import NewAuthorizedFeedback, NewFeedback, ValidationRequest, ValidationResponse
 from bilateral.index.files import tables as files
@@ -15,12 +15,8 @@ from bilateral.index.ratings.authorized import AuthorizedFeedback, authorized_of
 from bilateral.index.ratings.blind import follows_feedback
 from bilateral.index.ratings.feedback import SELECTION, VIEW, Feedback, feedback_of_row
 from bilateral.index.ratings.queries import SIDES, RatedSide, Rating, rating_of_row, rating_selection
+from bilateral.index.reading.registries import AgentKey
 from bilateral.index.reading.values import hexadecimal
-
-if TYPE_CHECKING:
-    from sqlalchemy import Connection, Table
-
-    from bilateral.index.reading.registries import AgentKey
 
 _MOST_ANSWERS: Final = 100  # a request has one validator, which may answer as often as it likes
 
@@ -113,10 +109,6 @@ Record = Feedback | Rating | AuthorizedFeedback
 def rating_at(connection: Connection, chain_id: int, block: int, log_index: int) -> Record | None:
     """Return the rating at a place in the chain.
 
-    Args:
-        block: The event's block.
-        log_index: Its place in the block.
-
     Returns:
         The rating, or None if the event at that place is not a rating.
     """
@@ -129,22 +121,13 @@ def rating_at(connection: Connection, chain_id: int, block: int, log_index: int)
 
 
 def file_evidence(connection: Connection, chain_id: int, block: int, log_index: int) -> FileEvidence | None:
-    """Return the file that an event names; None if it names none.
-
-    Args:
-        block: The event's block.
-        log_index: Its place in the block.
-    """
+    """Return the file that an event names; None if it names none."""
     named = files.file_reference
     return _file(connection, named, *_at(named.c, chain_id, block, log_index))
 
 
 def registration_evidence(connection: Connection, key: AgentKey) -> FileEvidence | None:
-    """Return the registration file that an agent names now; None if it names none, or the index has not found it yet.
-
-    Args:
-        key: The agent.
-    """
+    """Return the registration file that an agent names now; None if it names none, or it is not found yet."""
     names = ("chain_id", "identity_registry", "agent_id")
     return _file(connection, agent_file, *(agent_file.c[name] == getattr(key, name) for name in names))
 
@@ -174,11 +157,7 @@ def _file(connection: Connection, named: Table, *which: Any) -> FileEvidence | N
 
 
 def validation_records(connection: Connection, chain_id: int, request: bytes) -> tuple[ValidationRecord, ...]:
-    """Return the validation requests with a name. Each registry may have one.
-
-    Args:
-        request: The hash that names the request.
-    """
+    """Return the validation requests with a name. Each registry may have one."""
     columns = schema.EVENT_TABLES[ValidationRequest].c
     registries = select(schema.registry.c.address).where(schema.registry.c.chain_id == chain_id)
     rows = connection.execute(

@@ -4,19 +4,15 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from enum import StrEnum
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
-from sqlalchemy import BigInteger, Text, column, or_, select, table
+from sqlalchemy import BigInteger, Connection, Row, Text, column, or_, select, table
 
 from bilateral.core.events import RatingsOpened, RatingsSealed
 from bilateral.index.log import tables as schema
-from bilateral.index.reading.pages import Page, newest_page, require_limit
+from bilateral.index.reading.pages import Page, newest_page
+from bilateral.index.reading.registries import AgentKey
 from bilateral.index.reading.values import Wide
-
-if TYPE_CHECKING:
-    from sqlalchemy import Connection, Row
-
-    from bilateral.index.reading.registries import AgentKey
 
 
 class SealState(StrEnum):
@@ -91,16 +87,8 @@ def sealed_pairs_of(
     An exchange seals and opens at once: its ratings are blind, and it makes no sealed pair.
 
     Args:
-        key: The agent.
         state: Only pairs in this state; None for all.
-        limit: The largest number of entries.
-        cursor: The place in the list, from the former page.
-
-    Raises:
-        InvalidCursorError: The cursor is not of this list.
-        InvalidArgumentError: The limit is out of range.
     """
-    require_limit(limit)
     pair = _VIEW.c
     statement = select(
         *(pair.chain_id, pair.client_id, pair.server_id, pair.registry, pair.interaction, pair.state),

@@ -6,7 +6,7 @@ from typing import Final
 
 from sqlalchemy import BigInteger, Column, Float, Index, MetaData, PrimaryKeyConstraint, Table
 
-from bilateral.index.log.columns import BY_CHAIN, WideInteger, agent_columns, key_string
+from bilateral.index.log.columns import BY_CHAIN, WideInteger, agent_columns, key_string, required
 
 metadata: Final = MetaData()
 
@@ -20,8 +20,7 @@ summary: Final = Table(
     *agent_columns("registry"),
     Column("side", key_string(9), nullable=False),
     Column("tag", key_string(), nullable=False),
-    Column("count", BigInteger, nullable=False),
-    Column("counterparts", BigInteger, nullable=False),
+    *required(BigInteger, "count", "counterparts"),
     Column("value_sum", WideInteger, nullable=False),
     Column("share_sum", BigInteger, nullable=False),
     Column("mean", Float(53), nullable=False),
@@ -42,8 +41,7 @@ counterpart: Final = Table(
     Column("side", key_string(9), nullable=False),
     Column("tag", key_string(), nullable=False),
     Column("account", key_string(84), nullable=False),
-    Column("count", BigInteger, nullable=False),
-    Column("share_sum", BigInteger, nullable=False),
+    *required(BigInteger, "count", "share_sum"),
     Column("unit_sum", WideInteger, nullable=False),
     PrimaryKeyConstraint("chain_id", "registry", "agent_id", "side", "tag", "account"),
     sqlite_with_rowid=False,

@@ -3,18 +3,14 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
-from sqlalchemy import BigInteger, Integer, Text, column, select, table
+from sqlalchemy import BigInteger, Connection, Integer, Row, Select, Text, column, select, table
 
 from bilateral.index.log.columns import ADDRESS, HASH, WideInteger
 from bilateral.index.reading.pages import Page, after, decode_cursor, encode_cursor, page_of, require_limit
+from bilateral.index.reading.registries import AgentKey
 from bilateral.index.reading.values import Wide, hexadecimal
-
-if TYPE_CHECKING:
-    from sqlalchemy import Connection, Row, Select
-
-    from bilateral.index.reading.registries import AgentKey
 
 VIEW: Final = table(
     "validation",
@@ -70,21 +66,9 @@ _ORDER: Final = (VIEW.c.requested_block, VIEW.c.request_hash)
 def validations_of(
     connection: Connection, key: AgentKey, *, limit: int = 20, cursor: str | None = None
 ) -> Page[Validation]:
-    """Return the validations of an agent, the newest request first.
-
-    Args:
-        key: The agent.
-        limit: The largest number of entries.
-        cursor: The place in the list, from the former page.
-
-    Raises:
-        InvalidCursorError: The cursor is not of this list.
-        InvalidArgumentError: The limit is out of range.
-    """
+    """Return the validations of an agent, the newest request first."""
     columns = VIEW.c
-    statement = _selection().where(
-        columns.chain_id == key.chain_id, columns.registry.in_(key.registries), columns.agent_id == key.agent_id
-    )
+    statement = _selection().where(*key.in_registries(columns))
     return _page(connection, statement, limit, cursor, f"validations of {key.global_id}")
 
 
@@ -95,12 +79,6 @@ def validations_by(
 
     Args:
         validator: The validator, in checksum form.
-        limit: The largest number of entries.
-        cursor: The place in the list, from the former page.
-
-    Raises:
-        InvalidCursorError: The cursor is not of this list.
-        InvalidArgumentError: The limit is out of range.
     """
     statement = _selection().where(VIEW.c.chain_id == chain_id, VIEW.c.validator_address == validator)
     return _page(connection, statement, limit, cursor, f"validations by {chain_id}:{validator}")

@@ -3,20 +3,27 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from collections.abc import Callable, Sequence
 from decimal import MAX_EMAX, MIN_EMIN, Context, Decimal
-from typing import TYPE_CHECKING, Any, ClassVar, Final
+from typing import Any, ClassVar, Final
 
 import msgspec
 from sqlalchemy import (
     JSON,
     BigInteger,
+    ColumnElement,
+    Connection,
+    FromClause,
     LargeBinary,
     Numeric,
+    Select,
     Text,
     and_,
     case,
     cast,
     collate,
+    distinct,
+    exists,
     func,
     literal,
     literal_column,
@@ -25,12 +32,32 @@ from sqlalchemy import (
 )
 
 from bilateral.index.log.columns import python_integer, sqlite_integer
-from bilateral.index.reading.lists import has_all
 
-if TYPE_CHECKING:
-    from collections.abc import Sequence
 
-    from sqlalchemy import ColumnElement, Connection, Select
+def has_all(
+    lower: Callable[[ColumnElement[str], str], ColumnElement[str]],
+    rows: FromClause,
+    value: ColumnElement[Any],
+    entries: Sequence[str],
+    *conditions: ColumnElement[bool],
+    folded: bool = False,
+) -> ColumnElement[bool]:
+    """Return true if each of some entries is the value of a row.
+
+    Args:
+        lower: Folds the case of a text on the engine, given the text to be found in it (`EntityDialect.lower`).
+        conditions: The conditions of the rows. Other tables that they name are of the statement around it.
+        folded: True if upper and lower case are the same.
+    """
+    requested = sorted({entry.lower() for entry in entries} if folded else set(entries))
+    if folded:
+        value = lower(value, "".join(requested))
+    if len(requested) == 1:
+        return exists().where(*conditions, value == requested[0]).select_from(rows).correlate_except(rows)
+    # One query counts all entries: an engine would plan a query for each of them.
+    count = select(func.count(distinct(value))).where(*conditions, value.in_(requested)).select_from(rows)
+    return count.correlate_except(rows).scalar_subquery() == len(requested)
+
 
 Member = tuple[str, "ColumnElement[Any]"]
 

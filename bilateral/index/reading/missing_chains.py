@@ -5,24 +5,18 @@ from __future__ import annotations
 import logging
 import threading
 import time
+from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from contextvars import ContextVar
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
-from sqlalchemy import NullPool, create_engine, text
+from sqlalchemy import URL, Connection, NullPool, create_engine, text
 from sqlalchemy.exc import DBAPIError
 
-from bilateral.index.errors import MissingChainError, ShardFailedError
+from bilateral.index.errors import DatabaseUnavailableError, MissingChainError, ShardFailedError
 from bilateral.index.log.database import unavailable
 from bilateral.index.log.places import DOWN, LENIENT, MISSING, REACHABLE, has_reachable
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    from sqlalchemy import URL, Connection
-
-    from bilateral.index.errors import DatabaseUnavailableError
 
 _LOGGER: Final = logging.getLogger("bilateral.api.database")
 
@@ -55,10 +49,6 @@ def without_missing_chains() -> Iterator[None]:
 class ShardLooks:
     """The shards of a coordinator.
 
-    Args:
-        url: The URL of the coordinator.
-        path: The schemas that its connections search.
-
     Attributes:
         down: The names of the shards that did not answer when they were looked at last.
         missing: Their chains.
@@ -83,23 +73,14 @@ class ShardLooks:
         return cls(connection.engine.url, path)
 
     def prepare(self, connection: Connection) -> None:
-        """Let a visit see the shards that answer. See `without_missing_chains`.
-
-        Args:
-            connection: The coordinator, at the beginning of a transaction.
-        """
+        """Let a visit see the shards that answer. See `without_missing_chains`."""
         if self.down:
             settings = {"of_down": DOWN, "down": ",".join(sorted(self.down)), "of_lenient": LENIENT}
             lenient = "on" if _IS_LENIENT.get() else "off"
             connection.execute(_PREPARE, {"path": self._path, "lenient": lenient, **settings})
 
     def failure(self, problem: DBAPIError, failure: DatabaseUnavailableError) -> DatabaseUnavailableError:
-        """Return the error of a visit that failed. Before, look which shards answer.
-
-        Args:
-            problem: The driver's error.
-            failure: The error of a database without shards.
-        """
+        """Return the error of a visit that failed. Before, look which shards answer."""
         driver_error: Any = problem.orig
         if getattr(driver_error, "sqlstate", None) == MISSING:
             return MissingChainError(int(driver_error.diag.message_detail))
@@ -139,8 +120,8 @@ class ShardLooks:
             return False
         with ThreadPoolExecutor(len(shards)) as threads:
             problems = list(threads.map(self._problem, [shard.number for shard in shards]))
-        told = zip(shards, problems, strict=True)
-        failing = {shard.name: problem for shard, problem in told if problem is not None}
+        reported = zip(shards, problems, strict=True)
+        failing = {shard.name: problem for shard, problem in reported if problem is not None}
         for name in sorted(failing.keys() - self.down):
             _LOGGER.warning("the shard %s is left out of reads: %s", name, failing[name])
         for name in sorted(self.down - failing.keys()):

@@ -7,17 +7,13 @@ import math
 import re
 from base64 import urlsafe_b64decode, urlsafe_b64encode
 from binascii import Error as Base64Error
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Final, Generic, TypeVar
+from typing import Any, Final, Generic, TypeVar
 
-from sqlalchemy import tuple_
+from sqlalchemy import ColumnElement, Connection, Select, tuple_
 
 from bilateral.core.errors import InvalidArgumentError
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
-
-    from sqlalchemy import ColumnElement, Connection, Select
 
 T = TypeVar("T")
 R = TypeVar("R")
@@ -69,10 +65,9 @@ def encode_cursor(kind: str, *key: str | float | bytes) -> str:
 
     Args:
         kind: The list's name and filters: a cursor is valid for the same ones only.
-        *key: The values by which the list is sorted.
     """
-    shown = [part.hex() if isinstance(part, bytes) else part for part in key]
-    text = json.dumps([kind, *shown], separators=(",", ":"), ensure_ascii=False)
+    displayed = [part.hex() if isinstance(part, bytes) else part for part in key]
+    text = json.dumps([kind, *displayed], separators=(",", ":"), ensure_ascii=False)
     return urlsafe_b64encode(text.encode()).decode().rstrip("=")
 
 
@@ -80,14 +75,10 @@ def decode_cursor(kind: str, cursor: str, *types: type) -> tuple[Any, ...]:
     """Read a cursor. It comes from a stranger.
 
     Args:
-        kind: As for `encode_cursor`.
         *types: The type of each value: `int`, `Wide`, `Small`, `float`, `str` or `bytes`.
 
     Returns:
         The values by which the list is sorted.
-
-    Raises:
-        InvalidCursorError: The cursor is not of this list.
     """
     try:
         if len(cursor) > _MAX_CURSOR:
@@ -109,8 +100,6 @@ def after(
     """Return a statement for the entries after a cursor.
 
     Args:
-        columns: The columns by which it is sorted, all in one direction.
-        key: The cursor's values.
         descending: True if the largest come first.
     """
     place, last = tuple_(*columns), tuple_(*key, types=[column.type for column in columns])
@@ -118,16 +107,9 @@ def after(
 
 
 def page_of(rows: Sequence[R], limit: int, convert: Callable[[R], T], cursor_of: Callable[[R], str]) -> Page[T]:
-    """Return the page that rows make.
-
-    Args:
-        rows: The rows, one more than the limit if there are further ones.
-        limit: The largest number of entries.
-        convert: Makes an entry of a row.
-        cursor_of: Makes the cursor of a row.
-    """
-    shown = rows[:limit]
-    return Page(tuple(convert(row) for row in shown), cursor_of(shown[-1]) if len(rows) > limit else None)
+    """Return the page that rows make."""
+    displayed = rows[:limit]
+    return Page(tuple(convert(row) for row in displayed), cursor_of(displayed[-1]) if len(rows) > limit else None)
 
 
 def newest_page(  # noqa: PLR0913  # one a part of the list
@@ -140,19 +122,8 @@ def newest_page(  # noqa: PLR0913  # one a part of the list
     limit: int,
     cursor: str | None,
 ) -> Page[T]:
-    """Return a page of events, the newest first.
-
-    Args:
-        statement: The events. It selects `block_number` and `log_index`.
-        place: These two columns.
-        convert: Makes an entry of a row.
-        kind: The name of the list, for its cursors.
-        limit: The largest number of entries.
-        cursor: The place in the list, from the former page.
-
-    Raises:
-        InvalidCursorError: The cursor is not of this list.
-    """
+    """Return a page of events, the newest first."""
+    require_limit(limit)
     if cursor is not None:
         statement = after(statement, place, decode_cursor(kind, cursor, int, Small), descending=True)
     rows = connection.execute(statement.order_by(*(column.desc() for column in place)).limit(limit + 1)).all()
@@ -161,9 +132,6 @@ def newest_page(  # noqa: PLR0913  # one a part of the list
 
 def require_limit(limit: int) -> int:
     """Check the number of entries that a caller asks for.
-
-    Args:
-        limit: The number.
 
     Raises:
         InvalidArgumentError: It is not within 1 to `MAX_LIMIT`.

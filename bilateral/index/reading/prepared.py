@@ -3,20 +3,16 @@
 from __future__ import annotations
 
 from collections import namedtuple
-from typing import TYPE_CHECKING, Any, Final
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import Any, Final, TypeAlias
 
-from sqlalchemy import BigInteger, bindparam, false, literal_column
+from sqlalchemy import BigInteger, ColumnElement, Connection, Dialect, SelectBase, bindparam, false, literal_column
 from sqlalchemy.exc import DBAPIError
+from sqlalchemy.sql.compiler import SQLCompiler
 
 from bilateral.index.log.dialects import dialect_named, dialect_of
 
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Mapping, Sequence
-
-    from sqlalchemy import ColumnElement, Connection, Dialect, SelectBase
-    from sqlalchemy.sql.compiler import SQLCompiler
-
-    Convert = Callable[[Any], Any]
+Convert: TypeAlias = Callable[[Any], Any]
 
 CHAIN: Final = bindparam("chain", type_=BigInteger)
 """The parameter for the chain of a statement. Its subqueries name it, too: a coordinator then asks one shard."""
@@ -51,7 +47,6 @@ def one_of(name: str, column: ColumnElement[Any], size: int) -> ColumnElement[bo
     """Return the condition that a column has one of some values, each a parameter of its own. See `spread`.
 
     Args:
-        name: The name of the list.
         size: The number of parameters.
     """
     if not size:
@@ -63,7 +58,6 @@ def spread(name: str, values: Sequence[Any], size: int) -> dict[str, Any]:
     """Return the parameters of `one_of`. The last value is repeated if there are more; no value finds no row.
 
     Args:
-        name: The name of the list.
         values: The values, at most `size`.
         size: The number of parameters.
     """
@@ -72,12 +66,7 @@ def spread(name: str, values: Sequence[Any], size: int) -> dict[str, Any]:
 
 
 def listed(names: Iterable[str], lists: Iterable[Iterable[Any]]) -> tuple[dict[str, Any], list[int]]:
-    """Return the parameters of several `one_of`, and the number of parameters of each.
-
-    Args:
-        names: The names of the lists.
-        lists: The values of each.
-    """
+    """Return the parameters of several `one_of`, and the number of parameters of each."""
     values, sizes = {}, []
     for name, entries in zip(names, lists, strict=True):
         different = sorted(set(entries))
@@ -115,11 +104,7 @@ class Prepared:
         return self.compiled(connection.dialect).rows(connection, values)
 
     def compiled(self, dialect: Dialect) -> Compiled:
-        """Return the statement as the driver of one kind of database takes it.
-
-        Args:
-            dialect: The kind.
-        """
+        """Return the statement as the driver of one kind of database takes it."""
         compiled = self._compiled.get(dialect.name)
         if compiled is None:
             compiled = self._compiled[dialect.name] = Compiled(self._statement, dialect, is_literal=self._is_literal)
@@ -140,12 +125,7 @@ class Prepared:
 
 
 class Compiled:
-    """A statement as the driver of one kind of database takes it.
-
-    Args:
-        dialect: The kind.
-        is_literal: See `Prepared`.
-    """
+    """A statement as the driver of one kind of database takes it."""
 
     def __init__(self, statement: SelectBase, dialect: Dialect, *, is_literal: bool = False) -> None:
         compiled: SQLCompiler = statement.compile(dialect=dialect, compile_kwargs={"literal_binds": is_literal})
@@ -166,9 +146,6 @@ class Compiled:
     def parameters(self, asked: Mapping[str, Any]) -> Any:
         """Return the parameters as the driver takes them.
 
-        Args:
-            asked: The values by name.
-
         Raises:
             KeyError: One is missing.
         """
@@ -178,11 +155,7 @@ class Compiled:
         return values if self._places is None else [values[name] for name in self._places]
 
     def rows(self, connection: Connection, asked: Mapping[str, Any]) -> Sequence[tuple[Any, ...]]:
-        """Run the statement. See `Prepared.all`.
-
-        Args:
-            asked: The values by name.
-        """
+        """Run the statement. See `Prepared.all`."""
         if not connection.in_transaction():
             connection.begin()  # ends with the visit
         cursor = connection.connection.cursor()
@@ -200,13 +173,7 @@ class Compiled:
     def converted(
         self, rows: Sequence[tuple[Any, ...]], dialect: Dialect, description: Any
     ) -> Sequence[tuple[Any, ...]]:
-        """Return rows with the values that the types of the columns make.
-
-        Args:
-            rows: The rows of the driver.
-            dialect: The kind of database.
-            description: The columns, as the driver tells them.
-        """
+        """Return rows with the values that the types of the columns make."""
         if self._converts is None:
             self._converts = self._processors(dialect, description)
         if not self._converts:
@@ -222,8 +189,8 @@ class Compiled:
     def _processors(self, dialect: Dialect, description: Sequence[Any]) -> list[tuple[int, Convert]]:
         """Return what converts the values of columns, by their places. The driver tells the types of the server."""
         conversions: list[tuple[int, Convert]] = []
-        for place, (kind, told) in enumerate(zip(self._types, description, strict=True)):
-            convert = kind.dialect_impl(dialect).result_processor(dialect, told[1])
+        for place, (kind, reported) in enumerate(zip(self._types, description, strict=True)):
+            convert = kind.dialect_impl(dialect).result_processor(dialect, reported[1])
             if convert is not None:
                 conversions.append((place, convert))
         return conversions

@@ -6,29 +6,23 @@ import math
 import select
 import sqlite3
 import time
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Concatenate, Final, ParamSpec, TypeVar
 
-from sqlalchemy import event
+from sqlalchemy import Connection, Engine, event
 from sqlalchemy.exc import DBAPIError, DisconnectionError
 from sqlalchemy.exc import TimeoutError as PoolTimeoutError
 
 from bilateral.core.errors import BilateralError
-from bilateral.index.errors import ShardFailedError
+from bilateral.index.errors import LargeAnswerError, QueryTimeoutError, ReadersBusyError, ShardFailedError, StarvedError
 from bilateral.index.log.database import is_pooled, make_engine, parsed_url, require_file, unavailable
 from bilateral.index.log.dialects import dialect_of
 from bilateral.index.log.revisions import require_current_revision, stored_revision
-from bilateral.index.reading.errors import LargeAnswerError, QueryTimeoutError, ReadersBusyError, StarvedError
 from bilateral.index.reading.missing_chains import ShardLooks
 
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
-    from typing import Concatenate, ParamSpec, TypeVar
-
-    from sqlalchemy import Connection, Engine
-
-    P = ParamSpec("P")
-    T = TypeVar("T")
+P = ParamSpec("P")
+T = TypeVar("T")
 
 _BRIEF: Final = "bilateral_is_brief"
 
@@ -278,11 +272,7 @@ def _postgresql_settings(seconds: float) -> tuple[str, str]:
     """Return the statements that set up a session, and those for one transaction in the session of a pooler."""
     milliseconds = max(1, int(seconds * 1000))
     mode = "TRANSACTION ISOLATION LEVEL REPEATABLE READ, READ ONLY"
-    settings = {
-        "statement_timeout": milliseconds,
-        "idle_in_transaction_session_timeout": 10 * milliseconds,
-        **_SHORT,
-    }
+    settings = {"statement_timeout": milliseconds, "idle_in_transaction_session_timeout": 10 * milliseconds, **_SHORT}
     of_session = [f"SET SESSION CHARACTERISTICS AS {mode}", *(f"SET {name} = {settings[name]}" for name in settings)]
     of_transaction = [f"SET {mode}", *(f"SET LOCAL {name} = {settings[name]}" for name in settings)]
     return "; ".join(of_session), "; ".join(of_transaction)

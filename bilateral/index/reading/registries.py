@@ -3,23 +3,18 @@
 from __future__ import annotations
 
 from collections import defaultdict
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Final
+from typing import Any, Final
 
-from sqlalchemy import select
+from sqlalchemy import ColumnElement, Connection, select
 
 from bilateral.core.contracts import Deployment, Registry
 from bilateral.core.errors import MalformedIdentifierError
 from bilateral.core.identifiers import AccountId, AgentId, GlobalAgentId, global_agent_id
 from bilateral.core.identifiers.agents import AGENT_FORMS
-from bilateral.index.errors import NotIndexedError
+from bilateral.index.errors import ChainNotIndexedError, NotIndexedError
 from bilateral.index.log import tables as schema
-from bilateral.index.reading.errors import ChainNotIndexedError
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping, Sequence
-
-    from sqlalchemy import Connection
 
 _WITH_FEEDBACK: Final = (Registry.REPUTATION, Registry.BIDIRECTIONAL)
 """The kinds of registries that take open feedback."""
@@ -69,6 +64,16 @@ class AgentKey:
         """The id among all registries, such as `eip155:8453:0x8004…#247`."""
         return global_agent_id(self.chain_id, self.identity_registry, self.agent_id)
 
+    def of(self, columns: Any) -> list[ColumnElement[bool]]:
+        """Return the conditions that rows have the key of the agent."""
+        names = ("chain_id", "identity_registry", "agent_id")
+        return [columns[name] == getattr(self, name) for name in names]
+
+    def in_registries(self, columns: Any) -> list[ColumnElement[bool]]:
+        """Return the conditions that events of the related registries are about the agent."""
+        is_of_registry = columns.registry.in_(self.registries)
+        return [columns.chain_id == self.chain_id, is_of_registry, columns.agent_id == self.agent_id]
+
 
 @dataclass(frozen=True, slots=True)
 class Registries:
@@ -85,8 +90,8 @@ class Registries:
         """The chains with an identity registry."""
         return [
             chain
-            for chain, known in self.by_chain.items()
-            if any(registry.kind == Registry.IDENTITY for registry in known)
+            for chain, existing in self.by_chain.items()
+            if any(registry.kind == Registry.IDENTITY for registry in existing)
         ]
 
     def identity_of(self, chain_id: int) -> str:
@@ -195,4 +200,4 @@ def numbers_by_chain(ids: Iterable[str | None]) -> dict[int, list[int]]:
         if agent is not None:
             chain_id, _, number = agent.partition(":")
             numbers[int(chain_id)].add(int(number))
-    return {chain_id: sorted(wanted) for chain_id, wanted in numbers.items()}
+    return {chain_id: sorted(requested) for chain_id, requested in numbers.items()}

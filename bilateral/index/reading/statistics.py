@@ -5,26 +5,13 @@ from __future__ import annotations
 from collections import defaultdict
 from dataclasses import dataclass
 from datetime import UTC, date, datetime, timedelta
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
-from sqlalchemy import func, select
+from sqlalchemy import Connection, Select, Table, func, select
 
+from bilateral.core import events
 from bilateral.core.errors import InvalidArgumentError
-from bilateral.core.events import (
-    ClientRated,
-    FeedbackRevoked,
-    NewAuthorizedFeedback,
-    NewFeedback,
-    Registered,
-    ResponseAppended,
-    ValidationRequest,
-    ValidationResponse,
-    ValidatorRated,
-)
 from bilateral.index.log import tables as schema
-
-if TYPE_CHECKING:
-    from sqlalchemy import Connection, Select, Table
 
 MAX_DAYS: Final = 366
 """The largest number of days of one answer: a leap year."""
@@ -32,15 +19,15 @@ MAX_DAYS: Final = 366
 _DAY: Final = 86_400  # seconds; Unix time has no leap seconds
 
 _COUNTED: Final = {
-    "agents": Registered,
-    "feedback": NewFeedback,
-    "revocations": FeedbackRevoked,
-    "responses": ResponseAppended,
-    "authorized_feedback": NewAuthorizedFeedback,
-    "client_ratings": ClientRated,
-    "validator_ratings": ValidatorRated,
-    "validation_requests": ValidationRequest,
-    "validation_responses": ValidationResponse,
+    "agents": events.Registered,
+    "feedback": events.NewFeedback,
+    "revocations": events.FeedbackRevoked,
+    "responses": events.ResponseAppended,
+    "authorized_feedback": events.NewAuthorizedFeedback,
+    "client_ratings": events.ClientRated,
+    "validator_ratings": events.ValidatorRated,
+    "validation_requests": events.ValidationRequest,
+    "validation_responses": events.ValidationResponse,
 }
 """The event that each field of `DayStatistics` counts."""
 
@@ -78,10 +65,6 @@ def statistics(
     """Return the statistics of chains, for each day with an event.
 
     The effort grows with the number of events on these days, not with that of the whole chain.
-
-    Args:
-        first: The first day, in UTC.
-        last: The last day.
 
     Returns:
         The statistics by chain, the latest day first.

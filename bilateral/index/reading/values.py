@@ -15,11 +15,7 @@ Wide = Annotated[int, PlainSerializer(str, return_type=_DIGITS, when_used="json"
 
 
 def hexadecimal(raw: bytes | None) -> str | None:
-    """Return bytes as `0x…`; None for None, and for 32 zeros, by which the registries say "no hash".
-
-    Args:
-        raw: The bytes, as a database gives them.
-    """
+    """Return bytes as `0x…`; None for None, and for 32 zeros, by which the registries say "no hash"."""
     return None if raw is None or raw == bytes(32) else f"0x{raw.hex()}"
 
 
@@ -27,7 +23,6 @@ def exact(value: int, decimals: int) -> Decimal:
     """Return a fixed-point number, with all of its digits.
 
     Args:
-        value: The integer.
         decimals: The number of its digits behind the point.
     """
     return Decimal((value < 0, tuple(map(int, str(abs(value)))), -decimals))
@@ -38,11 +33,7 @@ Exact = Annotated[Decimal, PlainSerializer(lambda number: format(number, "f"), r
 
 
 def short_text(raw: bytes) -> str:
-    """Return a text that a registry stores in 32 bytes; its hexadecimal digits if it is not UTF-8.
-
-    Args:
-        raw: The bytes.
-    """
+    """Return a text that a registry stores in 32 bytes; its hexadecimal digits if it is not UTF-8."""
     text = raw.rstrip(b"\0")
     try:
         return text.decode() if b"\0" not in text else f"0x{raw.hex()}"

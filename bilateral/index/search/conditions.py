@@ -2,34 +2,119 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
-from sqlalchemy import and_, exists, func
+import sqlalchemy as sa
+from sqlalchemy.types import String
 
 from bilateral.core.contracts import Registry
+from bilateral.core.values import STANDARD_TAGS
+from bilateral.core.values.bounds import QUANTILE, SHARES, scale_of_tag
 from bilateral.index.agents.tables import agent, agent_activity, agent_metadata
 from bilateral.index.files import tables as files
 from bilateral.index.files.tables import IS_LOADED, IS_READ, State, agent_file
 from bilateral.index.log.tables import registry
 from bilateral.index.log.unindexed import unindexed
 from bilateral.index.ratings.tables import summary
-from bilateral.index.search.domains import is_named_by_domain
-from bilateral.index.search.filters import Order
+from bilateral.index.search.filters import AgentSearch, Order
 from bilateral.index.search.tables import registration_vector, registration_words
 
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
+MOST_CLAIMS: Final = 1_000
+"""The claims of files from hosts up to which a search for verified domains begins with them. More such files mean that
+domains are in use, so a walk down all agents soon finds a page of them."""
 
-    from sqlalchemy import ColumnElement, FromClause, Subquery
+_CONTENTS: Final = sa.select(files.file.c.content_hash).where(files.IS_FROM_HOST).subquery()
+_CLAIMS: Final = (
+    sa.select(files.registration_claim.c.agent_registry, files.registration_claim.c.agent_id)
+    .join(_CONTENTS, _CONTENTS.c.content_hash == files.registration_claim.c.content_hash)
+    .limit(MOST_CLAIMS + 1)
+)
 
-    from bilateral.index.search.filters import AgentSearch
+
+def claimed_agents(connection: sa.Connection) -> Sequence[tuple[int, str, int]] | None:
+    """Return the agents that files from hosts name: all whose domain is verified, and others. None if they are many."""
+    rows = connection.execute(_CLAIMS).all()
+    if len(rows) > MOST_CLAIMS:
+        return None
+    # Claims are the words of strangers: other names of registries fit no agent.
+    claims = [(registry.split(":"), agent_id) for registry, agent_id in rows if agent_id is not None]
+    return [
+        (int(parts[1]), parts[2], int(agent_id))
+        for parts, agent_id in claims
+        if len(parts) == len(("eip155", "chain", "identity")) and parts[1].isdecimal() and int(parts[1]) < 2**63
+    ]
+
+
+def is_named_by_domain() -> sa.ColumnElement[bool]:
+    """Return the condition that a domain of an agent's services names the agent.
+
+    The domain says so by the file at its well-known path, or because the registration file itself is from there.
+    """
+    current, own, served = agent_file.c, files.file.alias("own_file"), files.file.alias("domain_file")
+    named, claim = files.registration_domain.c, files.registration_claim.alias("domain_claim").c
+    registry = sa.literal("eip155:") + sa.cast(agent.c.chain_id, String) + ":" + agent.c.identity_registry
+    says_so = sa.or_(
+        sa.and_(served.c.file_id == named.file_id, served.c.state == State.LOADED),
+        # ERC-8004: then the domain's own file is not needed
+        sa.and_(served.c.file_id == own.c.file_id, own.c.host == named.host, own.c.uri.startswith("https://")),
+    )
+    return (
+        sa.select(sa.literal(1))
+        .where(
+            *(current[name] == agent.c[name] for name in ("chain_id", "identity_registry", "agent_id")),
+            own.c.file_id == current.file_id,
+            own.c.state == State.LOADED,
+            named.content_hash == own.c.content_hash,
+            says_so,
+            claim.content_hash == served.c.content_hash,
+            claim.agent_registry == registry,
+            claim.agent_id == agent.c.agent_id,
+        )
+        .correlate(agent)
+        # PostgreSQL would hash the domains of all agents first, which takes seconds. With this it looks each agent up.
+        .offset(0)
+        .exists()
+    )
+
+
+_REAL: Final = sa.Float(53)
+
+
+def lower_bound(share_sum: Any, clients: Any, tag: Any) -> sa.ColumnElement[Any]:
+    """Return `values.bounds.lower_bound` in SQL: the same operations in the same order, on the same numbers.
+
+    Args:
+        share_sum: The sum of the shares of those who gave ratings, each of `SHARES`.
+    """
+    squared = QUANTILE**2
+    share = share_sum / (clients * SHARES)
+    centre = share + sa.literal(squared, _REAL) / (2 * clients)
+    inner = (share * (1 - share) + sa.literal(squared, _REAL) / (4 * clients)) / clients
+    spread = sa.literal(QUANTILE, _REAL) * sa.func.sqrt(inner)
+    bound = (centre - spread) / (1 + sa.literal(squared, _REAL) / clients)
+    positive = sa.case((bound > 0, bound), else_=sa.literal(0.0, _REAL))
+    scales = {name: scale_of_tag(name) for name in STANDARD_TAGS}
+    ordinary = (0, 100)
+    values: list[Any] = [
+        (tag == name, None if scale is None else _scaled(positive, scale))
+        for name, scale in scales.items()
+        if scale != ordinary
+    ]
+    return sa.case(*values, else_=_scaled(positive, ordinary))
+
+
+def _scaled(bound: sa.ColumnElement[Any], scale: tuple[int, int]) -> sa.ColumnElement[Any]:
+    lowest, highest = scale
+    return sa.literal(float(lowest), _REAL) + bound * (highest - lowest)
+
 
 KEY: Final = ("chain_id", "identity_registry", "agent_id")
 """The columns of the key of an agent."""
 
 WITH_FILES: Final = (
-    agent.outerjoin(agent_file, and_(*(agent_file.c[name] == agent.c[name] for name in KEY)))
+    agent.outerjoin(agent_file, sa.and_(*(agent_file.c[name] == agent.c[name] for name in KEY)))
     .outerjoin(files.file, IS_LOADED)
     .outerjoin(files.registration_file, IS_READ)
 )
@@ -58,24 +143,24 @@ class Conditions:
         where: The conditions on the rows of these tables.
     """
 
-    tables: FromClause
-    where: tuple[ColumnElement[bool], ...]
+    tables: sa.FromClause
+    where: tuple[sa.ColumnElement[bool], ...]
 
 
-def conditions_of(search: AgentSearch, *, has_words: bool, closest: Subquery | None = None) -> Conditions:
+def conditions_of(search: AgentSearch, *, has_words: bool, closest: sa.Subquery | None = None) -> Conditions:
     """Return the conditions of a search on agents and files.
 
     Args:
         has_words: True to join the words of files.
         closest: The files that come closest to the text by their meaning; None in another order.
     """
-    tables: FromClause = agent
+    tables: sa.FromClause = agent
     if search.ranking is Order.LAST_ACTIVE:
         tables = agent.join(agent_activity, _is_of_agent(agent_activity.c))
     content = files.file.c.content_hash
     reads = search.active is not None or search.x402 is not None
     if has_words or search.capabilities or search.services or reads or closest is not None:
-        is_loaded = and_(files.file.c.file_id == agent_file.c.file_id, unindexed(files.file.c.state) == State.LOADED)
+        is_loaded = sa.and_(files.file.c.file_id == agent_file.c.file_id, unindexed(files.file.c.state) == State.LOADED)
         tables = tables.join(agent_file, _is_of_agent(agent_file.c)).join(files.file, is_loaded)
     if has_words:
         tables = tables.join(registration_words, registration_words.c.content_hash == content)
@@ -88,12 +173,11 @@ def conditions_of(search: AgentSearch, *, has_words: bool, closest: Subquery | N
     return Conditions(tables, (*_on_agent(search), *_on_file(search)))
 
 
-def _is_of_agent(columns: Any) -> ColumnElement[bool]:
-    """Return the condition that columns have the key of the agent."""
-    return and_(*(columns[name] == agent.c[name] for name in KEY))
+def _is_of_agent(columns: Any) -> sa.ColumnElement[bool]:
+    return sa.and_(*(columns[name] == agent.c[name] for name in KEY))
 
 
-def _on_agent(search: AgentSearch) -> Iterator[ColumnElement[bool]]:
+def _on_agent(search: AgentSearch) -> Iterator[sa.ColumnElement[bool]]:
     """Yield the conditions on the agent's state on chain."""
     columns = agent.c
     for limit, column, is_least in (
@@ -108,45 +192,45 @@ def _on_agent(search: AgentSearch) -> Iterator[ColumnElement[bool]]:
         yield columns.owner == search.owner
     if search.wallet is not None:
         yield columns.wallet == search.wallet
-    yield from _all_of(exists().where(*_has_entry(*pair)).correlate(agent) for pair in search.metadata)
+    yield from _all_of(sa.exists().where(*_has_entry(*pair)).correlate(agent) for pair in search.metadata)
     if search.rated is not None:
         yield _is_rated() if search.rated else ~_is_rated()
     if search.verified_domain is not None:
         yield is_named_by_domain() if search.verified_domain else ~is_named_by_domain()
 
 
-def _on_file(search: AgentSearch) -> Iterator[ColumnElement[bool]]:
+def _on_file(search: AgentSearch) -> Iterator[sa.ColumnElement[bool]]:
     """Yield the conditions on the agent's registration file, without its words."""
     content, read = files.file.c.content_hash, files.registration_file.c
-    for wanted, column in ((search.active, read.active), (search.x402, read.x402_support)):
-        if wanted is not None:
-            yield column.is_(wanted)
+    for requested, column in ((search.active, read.active), (search.x402, read.x402_support)):
+        if requested is not None:
+            yield column.is_(requested)
     capability, service = files.registration_capability.c, files.registration_service.c
-    offered = [and_(capability.kind == kind.value, capability.value == value) for kind, value in search.capabilities]
+    offered = [sa.and_(capability.kind == kind.value, capability.value == value) for kind, value in search.capabilities]
     yield from _all_of(
-        exists().where(capability.content_hash == content, condition).correlate(files.file) for condition in offered
+        sa.exists().where(capability.content_hash == content, condition).correlate(files.file) for condition in offered
     )
-    kinds = [func.lower(service.name) == name.lower() for name in search.services]
-    yield from _all_of(exists().where(service.content_hash == content, kind).correlate(files.file) for kind in kinds)
+    kinds = [sa.func.lower(service.name) == name.lower() for name in search.services]
+    yield from _all_of(sa.exists().where(service.content_hash == content, kind).correlate(files.file) for kind in kinds)
 
 
-def _has_entry(key: str, value: bytes | None) -> list[ColumnElement[bool]]:
+def _has_entry(key: str, value: bytes | None) -> list[sa.ColumnElement[bool]]:
     """Return the conditions that an entry of metadata is an agent's, and has this key and value."""
     entry = agent_metadata.c
     conditions = [*(entry[name] == agent.c[name] for name in KEY), entry.metadata_key == key]
     return conditions if value is None else [*conditions, entry.metadata_value == value]
 
 
-def _all_of(conditions: Iterable[ColumnElement[bool]]) -> Iterator[ColumnElement[bool]]:
+def _all_of(conditions: Iterable[sa.ColumnElement[bool]]) -> Iterator[sa.ColumnElement[bool]]:
     """Yield conditions on other tables, of which the server joins only the first ones."""
     for number, condition in enumerate(conditions):
         yield condition if number < _JOINED else condition.is_(True)
 
 
-def _is_rated() -> ColumnElement[bool]:
+def _is_rated() -> sa.ColumnElement[bool]:
     """Return the condition that the agent of the query has feedback that counts."""
     return (
-        exists()
+        sa.exists()
         .where(
             summary.c.chain_id == agent.c.chain_id,
             registry.c.chain_id == agent.c.chain_id,

@@ -7,18 +7,15 @@ change the logging of the program.
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from importlib.util import find_spec
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
 import numpy as np
+from numpy.typing import NDArray
 from safetensors.numpy import load_file
 from tokenizers import Tokenizer
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable
-
-    from numpy.typing import NDArray
 
 _TOKENIZER: Final = "tokenizers/l2_supercat_tokenizer_config.json"
 _WEIGHTS: Final = "weights/l2_supercat_256.safetensors"
@@ -58,11 +55,7 @@ class Embedder:
         return self._quantised(total).tobytes()
 
     def question(self, text: str) -> NDArray[np.float32]:
-        """Return the vector of a question, with the parts of a stored one.
-
-        Args:
-            text: The question.
-        """
+        """Return the vector of a question, with the parts of a stored one."""
         return self._quantised(self._unit(text)).astype(np.float32)
 
     def _unit(self, text: str) -> NDArray[np.float32]:

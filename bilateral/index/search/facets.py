@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
-from sqlalchemy import bindparam, func, select
+from sqlalchemy import ColumnElement, Connection, Row, Select, bindparam, func, select
 
 from bilateral.core.values import STANDARD_TAGS
 from bilateral.index.agents import tables as agent_tables
@@ -14,12 +15,7 @@ from bilateral.index.files import tables as files
 from bilateral.index.files.tables import READ_FILES, agent_file
 from bilateral.index.log import tables as schema
 from bilateral.index.ratings import tables as rating_tables
-from bilateral.index.search.domains import is_named_by_domain
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from sqlalchemy import ColumnElement, Connection, Row, Select
+from bilateral.index.search.conditions import is_named_by_domain
 
 LOOKED_AT: Final = 50
 """The agents of which facets are counted: counting all that 100,000 agents may be would take seconds."""
@@ -68,7 +64,6 @@ def count_facets(connection: Connection, agents: Sequence[AgentPlace], side: str
 
     Args:
         agents: The agents, at most 50.
-        side: The side on which they are rated.
         has_more: True if the search finds more agents.
     """
     counts: dict[str, Counter[str]] = {"chain": Counter(str(chain_id) for chain_id, *_ in agents)}
@@ -137,9 +132,9 @@ def _rows(
 ) -> list[Row[Any]]:
     """Return the rows of a statement that are about some agents: lists of keys also fit a few others."""
     listed = {name: sorted(set(column)) for name, column in zip(_KEY, zip(*agents, strict=True), strict=True)}
-    wanted = set(agents)
+    requested = set(agents)
     rows = connection.execute(statement, listed | values)
-    return [row for row in rows if (row[0], row[1], int(row[2])) in wanted]
+    return [row for row in rows if (row[0], row[1], int(row[2])) in requested]
 
 
 def _files(connection: Connection, agents: Sequence[AgentPlace]) -> tuple[Counter[bytes], int]:

@@ -2,32 +2,90 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from decimal import ROUND_CEILING, ROUND_FLOOR, Decimal, localcontext
 from hashlib import sha256
-from typing import TYPE_CHECKING, Final
+from typing import Any, Final
 
-from sqlalchemy import and_, exists, or_, select, tuple_
+from sqlalchemy import ColumnElement, Connection, and_, exists, or_, select, tuple_
 
 from bilateral.core.errors import InvalidArgumentError
 from bilateral.core.events import RatingsOpened, ResponseAppended
 from bilateral.core.values import MAX_DECIMALS, MAX_VALUE
+from bilateral.core.values.blind import Blind
+from bilateral.index.agents.tables import agent, primary_agent
 from bilateral.index.files.tables import feedback_file, payment_claim
 from bilateral.index.log import tables as schema
-from bilateral.index.log.dialects import dialect_of
-from bilateral.index.ratings.feedback import SELECTION, VIEW, feedback_of_row
+from bilateral.index.log.dialects import Dialect, dialect_of
+from bilateral.index.ratings.feedback import SELECTION, VIEW, Feedback, feedback_of_row
 from bilateral.index.reading.pages import DEFAULT_LIMIT, Page, newest_page
-from bilateral.index.reading.pages import require_limit as require_page
 from bilateral.index.reading.prepared import plan_by_values
-from bilateral.index.search.filters import address, require_short, storable
+from bilateral.index.reading.registries import AgentKey
+from bilateral.index.search.filters import Payment, address, require_short, storable
 
-if TYPE_CHECKING:
-    from sqlalchemy import ColumnElement, Connection
+_CLAIM_PLACE: Final = ("chain_id", "block_number", "log_index")
 
-    from bilateral.core.values.blind import Blind
-    from bilateral.index.log.dialects import Dialect
-    from bilateral.index.ratings.feedback import Feedback
-    from bilateral.index.reading.registries import AgentKey
+
+def feedback_behind(  # noqa: PLR0913  # one a filter
+    connection: Connection,
+    key: AgentKey,
+    *,
+    tag: str | None,
+    clients: Sequence[str] | None,
+    payment: Payment | None,
+    blind: Blind | None = None,
+    limit: int = 20,
+    cursor: str | None = None,
+) -> Page[Feedback]:
+    """Return the feedback on an agent that a gate counts, the newest first, and revoked one among it.
+
+    Args:
+        tag: The tag; None for any.
+        clients: Only by these accounts; None for all.
+        payment: Only with such a proof of payment, as `Gate` describes it; None for all.
+        blind: `only` for feedback that was sealed first; None for all.
+    """
+    columns = VIEW.c
+    conditions = key.in_registries(columns)
+    if tag is not None:
+        conditions.append(columns.tag1 == tag)
+    if clients is not None:
+        conditions.append(columns.client_address.in_(clients))
+    if payment is not None:
+        conditions.append(_claims(key, payment))
+    if blind is not None:
+        conditions.append(columns.is_blind.is_(True))
+    kind = f"feedback behind a figure of {key.global_id}"
+    place = (columns.block_number, columns.log_index)
+    statement = SELECTION.where(*conditions)
+    return newest_page(connection, statement, place, feedback_of_row, kind=kind, limit=limit, cursor=cursor)
+
+
+def speakers(connection: Connection, key: AgentKey) -> tuple[str, ...]:
+    """Return the accounts that speak as an agent: those of its owner and wallet that named it as theirs."""
+    columns, chosen = agent.c, primary_agent.c
+    row = connection.execute(select(columns.owner, columns.wallet).where(*key.of(columns))).first()
+    accounts = sorted({account for account in row or () if account is not None})
+    query = select(chosen.account).where(
+        chosen.chain_id == key.chain_id,
+        chosen.identity_registry.in_(sorted({key.identity_registry, *key.registries})),
+        chosen.account.in_(accounts),
+        chosen.agent_id == key.agent_id,
+    )
+    return tuple(sorted(set(connection.execute(query).scalars())))
+
+
+def _claims(key: AgentKey, payment: Payment) -> ColumnElement[bool]:
+    """Return the condition that the file of a feedback claims a payment, or names its payer and payee."""
+    claim: Any = payment_claim.c
+    conditions = [claim[name] == VIEW.c[name] for name in _CLAIM_PLACE]
+    if payment is Payment.MATCHING:
+        columns = agent.c
+        is_payee = exists().where(*key.of(columns), or_(columns.owner == claim.payee, columns.wallet == claim.payee))
+        conditions += [claim.is_bound, claim.payer == claim.account, is_payee.correlate(payment_claim)]
+    return exists().where(*conditions).correlate(VIEW)
+
 
 _RESPONSE: Final = schema.EVENT_TABLES[ResponseAppended]
 _ORDER: Final = (VIEW.c.block_number, VIEW.c.log_index)
@@ -101,15 +159,11 @@ def search_feedback(
     """Return the feedback that fulfils all conditions of a search, the newest first.
 
     Args:
-        search: The conditions.
-        limit: The largest number of entries.
         cursor: The cursor of the former page. It names a feedback, so new blocks shift nothing.
 
     Raises:
-        InvalidArgumentError: The limit is out of range.
         InvalidCursorError: The cursor is of another search.
     """
-    require_page(limit)
     kind = f"feedback {sha256(repr(search).encode()).hexdigest()[:16]}"
     plan_by_values(connection)
     statement = SELECTION.where(*_conditions(search, dialect_of(connection)))
@@ -152,9 +206,9 @@ def _conditions(search: FeedbackSearch, dialect: Dialect) -> list[ColumnElement[
         conditions += [tuple_(columns.block_number, columns.log_index).in_(places), columns.is_blind.is_(True)]
     answered = exists().where(*(_RESPONSE.c[name] == columns[name] for name in _NAMES_FEEDBACK))
     paid = exists().where(*(payment_claim.c[name] == columns[name] for name in _PLACE))
-    for wanted, condition in ((search.is_answered, answered), (search.has_payment, paid)):
-        if wanted is not None:
-            conditions.append(condition if wanted else ~condition)
+    for requested, condition in ((search.is_answered, answered), (search.has_payment, paid)):
+        if requested is not None:
+            conditions.append(condition if requested else ~condition)
     return conditions
 
 

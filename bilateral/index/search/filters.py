@@ -3,22 +3,18 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping
 from dataclasses import dataclass
 from decimal import Decimal
 from enum import StrEnum
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 from bilateral.core.errors import InvalidArgumentError, MalformedIdentifierError
 from bilateral.core.identifiers import AgentId, checksummed
 from bilateral.core.text import quoted
-from bilateral.core.values.blind import BLIND_SIDES
+from bilateral.core.values.blind import BLIND_SIDES, Blind
 from bilateral.index.log.text import key_text
 from bilateral.index.search.words import words_of
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
-
-    from bilateral.core.values.blind import Blind
 
 MAX_TEXT: Final = 1_000
 """Characters of a query's text."""

@@ -6,13 +6,13 @@ from decimal import Decimal
 from typing import Annotated, Any, Final
 from urllib.parse import parse_qsl
 
-from pydantic import BaseModel, Field, ValidationError
+from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from bilateral.core.errors import InvalidArgumentError
 from bilateral.core.errors.invalid_fields import first_problem
 from bilateral.core.text import quoted
 from bilateral.core.values.blind import Blind
-from bilateral.index.search.filters import MAX_LISTED, Capability, Gate, Payment, Side
+from bilateral.index.search.filters import MAX_GATES, MAX_LISTED, AgentSearch, Capability, Gate, Order, Payment, Side
 
 EXAMPLE: Final = "tag=starred,minimum=80,count=5"
 """A gate as text."""
@@ -42,9 +42,7 @@ class GateFilters(BaseModel):
     reviewers: Annotated[
         list[str] | None,
         Field(
-            alias="reviewer",
-            max_length=MAX_LISTED,
-            description="Count only ratings by this account; may be repeated.",
+            alias="reviewer", max_length=MAX_LISTED, description="Count only ratings by this account; may be repeated."
         ),
     ] = None
     payment: Annotated[Payment | None, Field(description="Count only feedback that claims a payment.")] = None
@@ -71,9 +69,6 @@ def gate_of(text: str) -> Gate:
 
     The names are the fields of `Gate`; `reviewer` may be repeated. A comma within a value is written as `%2C`, as in
     URLs.
-
-    Args:
-        text: The text, such as `EXAMPLE`.
 
     Raises:
         InvalidArgumentError: A name is unknown or comes twice, or a value is out of its limits.
@@ -105,9 +100,6 @@ def gate_of(text: str) -> Gate:
 def capability_of(text: str) -> tuple[Capability, str]:
     """Return the kind and the value of a capability.
 
-    Args:
-        text: Both, such as `mcp_tool:get_weather`.
-
     Raises:
         InvalidArgumentError: The text does not begin with a kind.
     """
@@ -122,9 +114,6 @@ def capability_of(text: str) -> tuple[Capability, str]:
 def entry_of(text: str) -> tuple[str, bytes | None]:
     """Return the key of an entry of metadata, and its value; None for any value.
 
-    Args:
-        text: `key`, `key=text`, or `key=hex:ff00` for other bytes.
-
     Raises:
         InvalidArgumentError: The value is not in hexadecimal digits behind `hex:`, or not Unicode.
     """
@@ -134,3 +123,92 @@ def entry_of(text: str) -> tuple[str, bytes | None]:
     except ValueError:
         raise InvalidArgumentError(f"the metadata {quoted(text)} is not as in region=eu or region=hex:6575") from None
     return key, hash_bytes if equals else None
+
+
+_Time = Annotated[int | None, Field(ge=0, lt=2**63)]
+
+
+class AgentFilters(BaseModel):
+    """The conditions of a search of agents but those on ratings, in texts and numbers."""
+
+    model_config = ConfigDict(populate_by_name=True)
+
+    text: Annotated[
+        str | None,
+        Field(alias="q", max_length=1_000, description="Words of names, descriptions, services, capabilities."),
+    ] = None
+    chains: Annotated[
+        list[Annotated[int, Field(ge=1, lt=2**63)]] | None,
+        Field(alias="chain", max_length=MAX_LISTED, description="On this chain; may be repeated."),
+    ] = None
+    owner: Annotated[str | None, Field(max_length=42, description="Of this owner.")] = None
+    wallet: Annotated[str | None, Field(max_length=42, description="With this wallet.")] = None
+    capabilities: Annotated[
+        list[str] | None,
+        Field(
+            alias="capability",
+            max_length=MAX_LISTED,
+            description="With this capability, by kind and exact value: mcp_tool:get_weather; may be repeated.",
+        ),
+    ] = None
+    services: Annotated[
+        list[str] | None,
+        Field(
+            alias="service",
+            max_length=MAX_LISTED,
+            description="With a service of this kind, such as mcp; may be repeated.",
+        ),
+    ] = None
+    metadata: Annotated[
+        list[Annotated[str, Field(max_length=2_000)]] | None,
+        Field(
+            max_length=MAX_LISTED,
+            description="Metadata on chain: `key`, `key=text` or `key=hex:ff00`; may be repeated.",
+        ),
+    ] = None
+    active: Annotated[bool | None, Field(description="The file says that it is active, or that it is not.")] = None
+    x402: Annotated[bool | None, Field(description="The file says that it takes payments by x402, or not.")] = None
+    verified_domain: Annotated[
+        bool | None, Field(description="Named by the domain of one of its services, or not.")
+    ] = None
+    rated: Annotated[bool | None, Field(description="With feedback, or without.")] = None
+    registered_from: Annotated[_Time, Field(description="Registered at this time or later, in Unix seconds.")] = None
+    registered_to: Annotated[_Time, Field(description="Registered at this time or earlier, in Unix seconds.")] = None
+    updated_from: Annotated[_Time, Field(description="Changed last at this time or later, in Unix seconds.")] = None
+    updated_to: Annotated[_Time, Field(description="Changed last at this time or earlier, in Unix seconds.")] = None
+
+    def search_by(self, gates: tuple[Gate, ...], order: Order | None) -> AgentSearch:
+        """Return the search with these filters.
+
+        Args:
+            order: The order; None for that of standings.
+
+        Raises:
+            InvalidArgumentError: A value is out of its limits, or malformed.
+        """
+        lists: dict[str, Any] = {name: tuple(getattr(self, name) or ()) for name in ("chains", "services")}
+        lists["capabilities"] = tuple(map(capability_of, self.capabilities or ()))
+        lists["metadata"] = tuple(map(entry_of, self.metadata or ()))
+        values = {name: getattr(self, name) for name in AgentFilters.model_fields if name not in lists}
+        return AgentSearch(**values, **lists, gates=gates, order=order)
+
+
+class AgentQuestion(GateFilters, AgentFilters):
+    """A search of agents in texts and numbers. The conditions on ratings make the first gate, and `gates` add more."""
+
+    gates: Annotated[
+        list[Annotated[str, Field(max_length=10_000)]] | None,
+        Field(alias="gate", max_length=MAX_GATES, description=f"A further gate, such as {EXAMPLE}; may be repeated."),
+    ] = None
+    order: Annotated[Order | None, Field(description="The order; docs/search.md has the default.")] = None
+
+    def search(self) -> AgentSearch:
+        """Return the search.
+
+        Raises:
+            InvalidArgumentError: A value is out of its limits, or malformed.
+        """
+        own = (getattr(self, name) for name in GateFilters.model_fields if name != "side")
+        is_rated = self.side is not Side.SERVER or any(value is not None for value in own)
+        gates = (self.gate(),) if is_rated else ()
+        return self.search_by((*gates, *map(gate_of, self.gates or ())), self.order)

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
-from sqlalchemy import Float, and_, cast, exists, func, literal, or_, select, table, union
-from sqlalchemy import column as named_column
+import sqlalchemy as sa
 
 from bilateral.core.events import ClientRated, NewAuthorizedFeedback, NewFeedback, ValidatorRated
 from bilateral.core.values.units import UNITS
@@ -17,18 +17,10 @@ from bilateral.index.log.tables import EVENT_TABLES, registry
 from bilateral.index.log.unindexed import by_rater, unindexed
 from bilateral.index.ratings.blind import is_blind_feedback
 from bilateral.index.ratings.tables import counterpart, summary
-from bilateral.index.search.conditions import KEY, RATED_IN
-from bilateral.index.search.filters import OF_GATE, Order, Payment, Side
-from bilateral.index.search.lower_bounds import lower_bound
+from bilateral.index.search.conditions import KEY, RATED_IN, lower_bound
+from bilateral.index.search.filters import OF_GATE, Gate, Order, Payment, Side
 
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
-
-    from sqlalchemy import ColumnElement, Connection, ScalarSelect, Select, Subquery, Table
-
-    from bilateral.index.search.filters import Gate
-
-_REAL: Final = Float(53)
+_REAL: Final = sa.Float(53)
 _NO_BOUND: Final = -1.0
 """The rank of ratings without a lower bound: after all others."""
 
@@ -56,8 +48,8 @@ class Ranked:
         agents: The agents that pass, to be joined; None if the ratings of each agent are looked up.
     """
 
-    rank: ColumnElement[Any]
-    agents: Subquery | None
+    rank: sa.ColumnElement[Any]
+    agents: sa.Subquery | None
 
 
 @dataclass(frozen=True)
@@ -69,8 +61,8 @@ class Bounds:
         is_best: The condition that it is the agent's best.
     """
 
-    passing: Mapping[int, Sequence[ColumnElement[bool]]]
-    is_best: Sequence[ColumnElement[bool]]
+    passing: Mapping[int, Sequence[sa.ColumnElement[bool]]]
+    is_best: Sequence[sa.ColumnElement[bool]]
 
 
 NO_BOUNDS: Final = Bounds({}, ())
@@ -81,7 +73,6 @@ def ranked(gates: Sequence[Gate], order: Order, chains: Sequence[int], *, are_fe
     """Return the gates of a search as parts of its statements.
 
     Args:
-        order: The order in which the agents are wanted.
         are_few: True to look the ratings of each agent up, False to collect all that pass.
     """
     by = order if order in OF_GATE else Order.LOWER_BOUND
@@ -95,12 +86,10 @@ def ranked(gates: Sequence[Gate], order: Order, chains: Sequence[int], *, are_fe
     return tuple(parts)
 
 
-def bounds_of(connection: Connection, gate: Gate, chains: Sequence[int], *, most: int, within: int | None) -> Bounds:
+def bounds_of(connection: sa.Connection, gate: Gate, chains: Sequence[int], *, most: int, within: int | None) -> Bounds:
     """Return the conditions of a walk down the lower bounds of a gate; `NO_BOUNDS` if few summaries pass.
 
     Args:
-        gate: The gate. It has a tag, and is not one of few ratings.
-        most: The summaries up to which no walk is wanted.
         within: Only so many of the tag's greatest bounds may be looked at to count them; None for all.
     """
     passing = {chain_id: _passing(gate, chain_id, summary.c) for chain_id in chains}
@@ -110,18 +99,18 @@ def bounds_of(connection: Connection, gate: Gate, chains: Sequence[int], *, most
         counted = conditions
         if within is not None:
             of_tag = columns.chain_id == chain_id, columns.side == gate.summed_side, columns.tag == gate.tag
-            greatest = select(summary).where(*of_tag).order_by(columns.lower_bound.desc()).limit(within)
+            greatest = sa.select(summary).where(*of_tag).order_by(columns.lower_bound.desc()).limit(within)
             columns = greatest.subquery().c
             counted = _passing(gate, chain_id, columns)
         # The index of lower bounds has all that this reads, and more pass at its top.
-        rows = select(literal(1).label("one")).where(*counted).limit(left).order_by(columns.lower_bound.desc())
-        left -= connection.execute(select(func.count()).select_from(rows.subquery())).scalar_one()
+        rows = sa.select(sa.literal(1).label("one")).where(*counted).limit(left).order_by(columns.lower_bound.desc())
+        left -= connection.execute(sa.select(sa.func.count()).select_from(rows.subquery())).scalar_one()
         if left <= 0:
             return Bounds(passing, [~has_better(passing=gate)])
     return NO_BOUNDS
 
 
-def has_better(passing: Gate | None = None) -> ColumnElement[bool]:
+def has_better(passing: Gate | None = None) -> sa.ColumnElement[bool]:
     """Return the condition that another registry of the same identity registry has a greater bound of the agent.
 
     Args:
@@ -130,12 +119,12 @@ def has_better(passing: Gate | None = None) -> ColumnElement[bool]:
     other, of_other = summary.alias("other").c, registry.alias("of_other").c
     same = [other[name] == summary.c[name] for name in ("chain_id", "agent_id", "side", "tag")]
     bound = unindexed(other.lower_bound)  # each other summary is looked up by its whole key
-    better = or_(
-        bound > summary.c.lower_bound, and_(bound == summary.c.lower_bound, other.registry < summary.c.registry)
+    better = sa.or_(
+        bound > summary.c.lower_bound, sa.and_(bound == summary.c.lower_bound, other.registry < summary.c.registry)
     )
     limits = [] if passing is None else limits_of(passing, other["count"], other.counterparts, other.mean, bound)
     return (
-        exists()
+        sa.exists()
         .where(
             of_other.chain_id == summary.c.chain_id,
             of_other.identity_registry == registry.c.identity_registry,
@@ -150,13 +139,13 @@ def has_better(passing: Gate | None = None) -> ColumnElement[bool]:
     )
 
 
-def _passing(gate: Gate, chain_id: int, columns: Any) -> list[ColumnElement[bool]]:
+def _passing(gate: Gate, chain_id: int, columns: Any) -> list[sa.ColumnElement[bool]]:
     """Return the conditions that a summary of a chain passes a gate."""
     limits = limits_of(gate, columns["count"], columns.counterparts, columns.mean, columns.lower_bound)
     return [columns.chain_id == chain_id, columns.side == gate.summed_side, columns.tag == gate.tag, *limits]
 
 
-def _best(gate: Gate, order: Order, chains: Sequence[int]) -> Subquery:
+def _best(gate: Gate, order: Order, chains: Sequence[int]) -> sa.Subquery:
     """Return the agents that pass a gate, each once, with the rank of its best ratings."""
     chain_id = source(gate).c.chain_id
     if source(gate) is counterpart:
@@ -165,17 +154,17 @@ def _best(gate: Gate, order: Order, chains: Sequence[int]) -> Subquery:
         conditions = [chain_id.in_(chains)]
     query = ratings(gate, *conditions)
     if is_of_summaries(gate) and gate.lower_bound is not None:
-        query = query.where(summary.c.lower_bound >= literal(float(gate.lower_bound), _REAL))
+        query = query.where(summary.c.lower_bound >= sa.literal(float(gate.lower_bound), _REAL))
     matching = query.subquery()
     key = [matching.c[name] for name in KEY]
-    return select(*key, func.max(_rank(matching.c, order)).label("rank")).group_by(*key).subquery()
+    return sa.select(*key, sa.func.max(_rank(matching.c, order)).label("rank")).group_by(*key).subquery()
 
 
-def _best_of_agent(gate: Gate, order: Order) -> ScalarSelect[Any]:
+def _best_of_agent(gate: Gate, order: Order) -> sa.ScalarSelect[Any]:
     """Return the rank of the best ratings of the agent of the query around; NULL if none passes the gate."""
     columns = summary.c
     figures = (columns["count"], columns.counterparts, columns.mean, unindexed(columns.lower_bound))
-    query = select(func.max(_rank(columns, order))).where(
+    query = sa.select(sa.func.max(_rank(columns, order))).where(
         registry.c.chain_id == agent.c.chain_id,
         registry.c.identity_registry == agent.c.identity_registry,
         registry.c.kind.in_(RATED_IN),
@@ -190,15 +179,15 @@ def _best_of_agent(gate: Gate, order: Order) -> ScalarSelect[Any]:
     return query.correlate(agent).scalar_subquery()
 
 
-def _rank(columns: Any, order: Order) -> ColumnElement[float]:
+def _rank(columns: Any, order: Order) -> sa.ColumnElement[float]:
     if order is Order.MEAN:
-        return cast(columns["mean"], _REAL)
+        return sa.cast(columns["mean"], _REAL)
     if order is Order.ACTIVITY:
-        return cast(columns["count"], _REAL)
-    return func.coalesce(columns["lower_bound"], literal(_NO_BOUND, _REAL))
+        return sa.cast(columns["count"], _REAL)
+    return sa.func.coalesce(columns["lower_bound"], sa.literal(_NO_BOUND, _REAL))
 
 
-def ratings(gate: Gate, *conditions: ColumnElement[bool]) -> Select[Any]:
+def ratings(gate: Gate, *conditions: sa.ColumnElement[bool]) -> sa.Select[Any]:
     """Return the query for the ratings that fulfil a gate.
 
     Args:
@@ -214,7 +203,7 @@ def ratings(gate: Gate, *conditions: ColumnElement[bool]) -> Select[Any]:
     return _of_summaries(gate, conditions)
 
 
-def source(gate: Gate) -> Table:
+def source(gate: Gate) -> sa.Table:
     """Return the table whose rows a gate adds up."""
     if gate.payment is not None:
         return payment_claim
@@ -226,18 +215,16 @@ def is_of_summaries(gate: Gate) -> bool:
     return source(gate) is summary and gate.tag is not None
 
 
-def limits_of(gate: Gate, count: Any, clients: Any, mean: Any, bound: Any) -> list[ColumnElement[bool]]:
+def limits_of(gate: Gate, count: Any, clients: Any, mean: Any, bound: Any) -> list[sa.ColumnElement[bool]]:
     """Return the conditions of a gate that it does not leave open.
 
     Args:
         count: The number of ratings.
         clients: The number of those who gave them.
-        mean: Their mean.
-        bound: Their lower bound.
     """
-    bounds: list[ColumnElement[bool]] = []
+    bounds: list[sa.ColumnElement[bool]] = []
     for figure, limit, is_least in limited(gate, count, clients, mean, bound):
-        value = limit if isinstance(limit, int) else literal(limit, _REAL)
+        value = limit if isinstance(limit, int) else sa.literal(limit, _REAL)
         bounds.append(figure >= value if is_least else figure <= value)
     return bounds
 
@@ -257,26 +244,26 @@ def limited(gate: Gate, count: Any, clients: Any, mean: Any, bound: Any) -> Iter
             yield figure, limit if isinstance(limit, int) else float(limit), is_least
 
 
-def _of_summaries(gate: Gate, conditions: Sequence[ColumnElement[bool]]) -> Select[Any]:
+def _of_summaries(gate: Gate, conditions: Sequence[sa.ColumnElement[bool]]) -> sa.Select[Any]:
     """Return the ratings by all, which are summed up already."""
     columns = summary.c
     return (
-        select(*named(summary), columns["count"], columns.counterparts, columns.mean, columns.lower_bound)
+        sa.select(*rating_columns(summary), columns["count"], columns.counterparts, columns.mean, columns.lower_bound)
         .where(*_of_gate(summary, gate), columns.side == gate.summed_side, *conditions)
         .where(*limits_of(gate, columns["count"], columns.counterparts, columns.mean, unindexed(columns.lower_bound)))
     )
 
 
-def _of_counterparts(gate: Gate, conditions: Sequence[ColumnElement[bool]]) -> Select[Any]:
+def _of_counterparts(gate: Gate, conditions: Sequence[sa.ColumnElement[bool]]) -> sa.Select[Any]:
     """Return the ratings by some reviewers."""
     columns = counterpart.c
-    count, clients = func.sum(columns["count"]), func.count()
-    share = cast(func.sum(columns.share_sum // columns["count"]), _REAL)
-    mean = func.sum(cast(columns.unit_sum, _REAL)) / UNITS / count
-    bound = lower_bound(share, cast(clients, _REAL), columns.tag)
+    count, clients = sa.func.sum(columns["count"]), sa.func.count()
+    share = sa.cast(sa.func.sum(columns.share_sum // columns["count"]), _REAL)
+    mean = sa.func.sum(sa.cast(columns.unit_sum, _REAL)) / UNITS / count
+    bound = lower_bound(share, sa.cast(clients, _REAL), columns.tag)
     return (
-        select(
-            *named(counterpart),
+        sa.select(
+            *rating_columns(counterpart),
             count.label("count"),
             clients.label("counterparts"),
             mean.label("mean"),
@@ -284,12 +271,12 @@ def _of_counterparts(gate: Gate, conditions: Sequence[ColumnElement[bool]]) -> S
         )
         .where(*_of_gate(counterpart, gate), columns.side == gate.summed_side, columns.account.in_(_accounts(gate)))
         .where(*conditions)
-        .group_by(*named(counterpart))
-        .having(and_(True, *limits_of(gate, count, clients, mean, bound)))  # a gate may have no limits
+        .group_by(*rating_columns(counterpart))
+        .having(sa.and_(True, *limits_of(gate, count, clients, mean, bound)))  # a gate may have no limits
     )
 
 
-def _are_rated_by_reviewers(gate: Gate, chains: Sequence[int]) -> list[ColumnElement[bool]]:
+def _are_rated_by_reviewers(gate: Gate, chains: Sequence[int]) -> list[sa.ColumnElement[bool]]:
     """Return the conditions that counterparts are of agents that a reviewer of the gate ever rated.
 
     The key of counterparts begins with the agent. The events have indexes by which the reviewers' agents are found.
@@ -300,14 +287,14 @@ def _are_rated_by_reviewers(gate: Gate, chains: Sequence[int]) -> list[ColumnEle
     for event, subject, rater in _GIVEN[gate.side]:
         columns = EVENT_TABLES[event].c
         names = ("chain_id", "registry", subject, rater)
-        events = by_rater(EVENT_TABLES[event].name, *(named_column(name, columns[name].type) for name in names)).c
-        wanted = [events.chain_id.in_(chains), events[rater].in_(raters)]
+        events = by_rater(EVENT_TABLES[event].name, *(sa.column(name, columns[name].type) for name in names)).c
+        conditions = [events.chain_id.in_(chains), events[rater].in_(raters)]
         if gate.side is not Side.SERVER:  # their index has the registry before the rater
-            wanted.append(events.registry.in_(select(registry.c.address).where(registry.c.chain_id.in_(chains))))
+            conditions.append(events.registry.in_(sa.select(registry.c.address).where(registry.c.chain_id.in_(chains))))
         queries.append(
-            select(events.chain_id, events.registry, events[subject].label("agent_id")).where(*wanted).distinct()
+            sa.select(events.chain_id, events.registry, events[subject].label("agent_id")).where(*conditions).distinct()
         )
-    rated = union(*queries).subquery()
+    rated = sa.union(*queries).subquery()
     return [counterpart.c[name] == rated.c[name] for name in ("chain_id", "registry", "agent_id")]
 
 
@@ -316,11 +303,11 @@ def _accounts(gate: Gate) -> list[str]:
     return [reviewer for reviewer in gate.reviewers if gate.side is Side.SERVER or _AGENT.fullmatch(reviewer)]
 
 
-def _of_claims(gate: Gate, conditions: Sequence[ColumnElement[bool]]) -> Select[Any]:
+def _of_claims(gate: Gate, conditions: Sequence[sa.ColumnElement[bool]]) -> sa.Select[Any]:
     """Return the ratings with a claimed payment."""
     columns = payment_claim.c
-    view = table("feedback", *(named_column(name) for name in ("chain_id", "block_number", "log_index", "is_revoked")))
-    revoked = exists().where(
+    view = sa.table("feedback", *(sa.column(name) for name in ("chain_id", "block_number", "log_index", "is_revoked")))
+    revoked = sa.exists().where(
         *(view.c[name] == columns[name] for name in ("chain_id", "block_number", "log_index")), view.c.is_revoked
     )
     wanted = [*_of_gate(payment_claim, gate), *conditions, ~revoked.correlate(payment_claim)]
@@ -330,48 +317,44 @@ def _of_claims(gate: Gate, conditions: Sequence[ColumnElement[bool]]) -> Select[
         wanted.append(columns.account.in_(gate.reviewers))
     if gate.payment is Payment.MATCHING:
         payee = agent.alias("payee").c
-        is_payee = exists().where(
+        is_payee = sa.exists().where(
             payee.chain_id == columns.chain_id,
             payee.identity_registry == registry.c.identity_registry,
             payee.agent_id == columns.agent_id,
-            or_(payee.owner == columns.payee, payee.wallet == columns.payee),
+            sa.or_(payee.owner == columns.payee, payee.wallet == columns.payee),
         )
         wanted += [columns.is_bound, columns.payer == columns.account, is_payee.correlate(payment_claim, registry)]
     by_client = (
-        select(
-            *named(payment_claim),
-            func.count().label("entries"),
-            (func.sum(columns.share) // func.count()).label("share"),
-            func.sum(cast(columns.units, _REAL)).label("units"),  # as integers they could exceed 64 bits
+        sa.select(
+            *rating_columns(payment_claim),
+            sa.func.count().label("entries"),
+            (sa.func.sum(columns.share) // sa.func.count()).label("share"),
+            sa.func.sum(sa.cast(columns.units, _REAL)).label("units"),  # as integers they could exceed 64 bits
         )
         .where(*wanted)
-        .group_by(*named(payment_claim), columns.account)
+        .group_by(*rating_columns(payment_claim), columns.account)
         .subquery()
     )
     key = [by_client.c[name] for name in _RATINGS]
-    count, clients = func.sum(by_client.c.entries), func.count()
-    mean = func.sum(by_client.c.units) / UNITS / count
-    bound = lower_bound(cast(func.sum(by_client.c.share), _REAL), cast(clients, _REAL), by_client.c.tag)
+    count, clients = sa.func.sum(by_client.c.entries), sa.func.count()
+    mean = sa.func.sum(by_client.c.units) / UNITS / count
+    bound = lower_bound(sa.cast(sa.func.sum(by_client.c.share), _REAL), sa.cast(clients, _REAL), by_client.c.tag)
     return (
-        select(
+        sa.select(
             *key, count.label("count"), clients.label("counterparts"), mean.label("mean"), bound.label("lower_bound")
         )
         .group_by(*key)
-        .having(and_(True, *limits_of(gate, count, clients, mean, bound)))  # a gate may have no limits
+        .having(sa.and_(True, *limits_of(gate, count, clients, mean, bound)))  # a gate may have no limits
     )
 
 
-def named(from_table: Table) -> list[ColumnElement[Any]]:
-    """Return the columns of `_RATINGS`.
-
-    Args:
-        from_table: The table of the ratings.
-    """
+def rating_columns(from_table: sa.Table) -> list[sa.ColumnElement[Any]]:
+    """Return the columns of `_RATINGS`."""
     columns = from_table.c
     return [columns.chain_id, registry.c.identity_registry, columns.agent_id, columns.registry, columns.tag]
 
 
-def _of_gate(from_table: Table, gate: Gate) -> list[ColumnElement[bool]]:
+def _of_gate(from_table: sa.Table, gate: Gate) -> list[sa.ColumnElement[bool]]:
     """Return the conditions on the rows of a table, with the join to the registry."""
     columns = from_table.c
     conditions = [registry.c.chain_id == columns.chain_id, registry.c.address == columns.registry]

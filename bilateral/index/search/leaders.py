@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import StrEnum
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
-from sqlalchemy import Float, and_, exists, func, literal, or_, select, tuple_
+from sqlalchemy import ColumnElement, Connection, Float, Row, Select, and_, exists, func, literal, or_, select, tuple_
 
 from bilateral.core.errors import InvalidArgumentError
 from bilateral.core.identifiers import global_agent_id
@@ -24,12 +25,7 @@ from bilateral.index.search.conditions import KEY, WITH_FILES
 from bilateral.index.search.filters import Side, storable
 from bilateral.index.search.gates import has_better
 from bilateral.index.standing.queries import analysed_chains, first_code
-from bilateral.index.standing.standing_tables import standing
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from sqlalchemy import ColumnElement, Connection, Row, Select
+from bilateral.index.standing.tables import standing
 
 _REAL: Final = Float(53)
 _COMMON: Final = 2000
@@ -105,11 +101,7 @@ def leaderboard(  # noqa: PLR0913  # one a filter
     Nobody leads on a chain that is not analysed yet: false ratings lead any other order.
 
     Args:
-        tag: The tag; `""` for ratings by servers.
         board: The order; None for that of standings, or of lower bounds for validators.
-        chains: Only on these chains; on all if empty.
-        limit: The largest number of agents.
-        cursor: The cursor of the former page.
 
     Raises:
         InvalidArgumentError: The tag has no scale, so it has no lower bound; validators have no standing; or the limit
@@ -125,10 +117,10 @@ def leaderboard(  # noqa: PLR0913  # one a filter
         raise InvalidArgumentError(f"validators have no standing: use board=lower_bound, not {order}")
     kind = f"leaders {order} {sorted(chains)} {side} {stored}"[:300]
     place = None if cursor is None else decode_cursor(kind, cursor, float, int, str, Wide)
-    wanted = analysed_chains(connection, chains or tuple(connection.execute(select(chain.c.chain_id)).scalars()))
+    requested = analysed_chains(connection, chains or tuple(connection.execute(select(chain.c.chain_id)).scalars()))
     # Each chain has an index of its own in order of the bound, so its best are found without sorting all.
     parts = []
-    for chain_id in wanted:
+    for chain_id in requested:
         walks_ranks = order is Board.STANDING and _is_common(connection, chain_id, side, stored)
         parts.append(_best_of_chain(chain_id, stored, side, order, place, limit + 1, walks_ranks=walks_ranks))
     rows = sorted((row for part in parts for row in connection.execute(part)), key=_order)[: limit + 1]
@@ -217,8 +209,8 @@ def _names(connection: Connection, rows: Sequence[Row[Any]]) -> dict[tuple[Any, 
     query = select(*key, agent.c.owner, func.substr(files.registration_file.c.name, 1, 200)).select_from(WITH_FILES)
     # Lists of keys also fit a few other agents; SQLite finds the rows by them.
     lists = zip(key, zip(*(tuple(row)[:3] for row in rows), strict=True), strict=True)
-    shown = connection.execute(query.where(*(column.in_(sorted(set(values))) for column, values in lists)))
-    return {(row[0], row[1], row[2]): (row[3], row[4]) for row in shown}
+    displayed = connection.execute(query.where(*(column.in_(sorted(set(values))) for column, values in lists)))
+    return {(row[0], row[1], row[2]): (row[3], row[4]) for row in displayed}
 
 
 def _leader(row: Row[Any], owner: str, name: str | None) -> Leader:

@@ -3,41 +3,18 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import combinations
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
-from sqlalchemy import (
-    Integer,
-    Text,
-    and_,
-    bindparam,
-    case,
-    cast,
-    false,
-    func,
-    literal,
-    literal_column,
-    not_,
-    or_,
-    select,
-    table,
-    text,
-    type_coerce,
-)
+import sqlalchemy as sa
 from sqlalchemy.dialects.postgresql import TSQUERY
 
 from bilateral.index.reading.prepared import Prepared, at_most
-from bilateral.index.search.filters import Order
+from bilateral.index.search.filters import AgentSearch, Order
 from bilateral.index.search.tables import known_word, registration_words, word_trigram
 from bilateral.index.search.words import LEARNT_LENGTHS, trigrams
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from sqlalchemy import ColumnElement, Connection, Select
-
-    from bilateral.index.search.filters import AgentSearch
 
 _SHORTEST_BEGINNING: Final = 2
 """Characters of a word from which on it also stands for the words that begin with it."""
@@ -68,7 +45,7 @@ class Term:
 class Matcher(ABC):
     """Makes the conditions for the engine of a connection. See `matcher_of`."""
 
-    def __init__(self, connection: Connection) -> None:
+    def __init__(self, connection: sa.Connection) -> None:
         self._connection = connection
 
     def terms(self, words: Sequence[str]) -> list[Term] | None:
@@ -80,7 +57,7 @@ class Matcher(ABC):
         terms = []
         for word in words:
             term = Term((word,), len(word) >= _SHORTEST_BEGINNING)
-            if not self._is_known(term):
+            if not self._has_files(term):
                 similar = _similar_words(self._connection, word)
                 if not similar:
                     return None
@@ -89,11 +66,11 @@ class Matcher(ABC):
         return terms
 
     @abstractmethod
-    def _is_known(self, term: Term) -> bool:
+    def _has_files(self, term: Term) -> bool:
         """Check that a file has a term."""
 
     @abstractmethod
-    def documents(self, terms: Sequence[Term], named: Sequence[Sequence[Term]] = ()) -> Select[int]:
+    def documents(self, terms: Sequence[Term], named: Sequence[Sequence[Term]] = ()) -> sa.Select[int]:
         """Return the query for the documents that have all of some terms.
 
         Args:
@@ -101,7 +78,7 @@ class Matcher(ABC):
         """
 
     @abstractmethod
-    def begins(self, terms: Sequence[Term], named: Sequence[Sequence[Term]] = ()) -> ColumnElement[bool]:
+    def begins(self, terms: Sequence[Term], named: Sequence[Sequence[Term]] = ()) -> sa.ColumnElement[bool]:
         """Return the condition of `documents` on rows of `registration_words`, with which a statement begins."""
 
     @abstractmethod
@@ -114,91 +91,89 @@ class Matcher(ABC):
             count: The number of files.
         """
 
-    def has(self, terms: Sequence[Term]) -> ColumnElement[bool]:
+    def has(self, terms: Sequence[Term]) -> sa.ColumnElement[bool]:
         """Return the condition that a row of `registration_words` has all of some terms. It reads this row alone."""
-        return and_(*(self._has_in("words", term) for term in terms))
+        return sa.and_(*(self._has_in("words", term) for term in terms))
 
-    def relevance(self, terms: Sequence[Term]) -> ColumnElement[int]:
+    def relevance(self, terms: Sequence[Term]) -> sa.ColumnElement[int]:
         """Return the number of terms with which words of a name begin, from a row of `registration_words`."""
-        points: ColumnElement[int] = literal(0, Integer)
+        points: sa.ColumnElement[int] = sa.literal(0, sa.Integer)
         for term in terms:
-            points += case((self._has_in("name_words", term), 1), else_=0)
+            points += sa.case((self._has_in("name_words", term), 1), else_=0)
         return points
 
-    def has_named(self, terms: Sequence[Term], count: int) -> ColumnElement[bool]:
-        """Return the condition that words of a name begin with just so many of some terms.
-
-        Args:
-            count: Their number.
-        """
+    def has_named(self, terms: Sequence[Term], count: int) -> sa.ColumnElement[bool]:
+        """Return the condition that words of a name begin with just so many of some terms."""
         named = [self._has_in("name_words", term) for term in terms]
         numbers = range(len(terms))
         choices = (
-            and_(*(named[number] if number in chosen else not_(named[number]) for number in numbers))
+            sa.and_(*(named[number] if number in chosen else sa.not_(named[number]) for number in numbers))
             for chosen in combinations(numbers, count)
         )
-        return or_(*choices)
+        return sa.or_(*choices)
 
     @abstractmethod
-    def _has_in(self, column: str, term: Term) -> ColumnElement[bool]:
+    def _has_in(self, column: str, term: Term) -> sa.ColumnElement[bool]:
         """Return the condition that one column of a row has a term. No index finds rows by it."""
 
 
 class _SqliteMatcher(Matcher):
     """Makes the conditions for FTS5."""
 
-    def _is_known(self, term: Term) -> bool:
+    def _has_files(self, term: Term) -> bool:
         return self._connection.execute(self.documents([term]).limit(1)).first() is not None
 
-    def documents(self, terms: Sequence[Term], named: Sequence[Sequence[Term]] = ()) -> Select[int]:
+    def documents(self, terms: Sequence[Term], named: Sequence[Sequence[Term]] = ()) -> sa.Select[int]:
         choices = " OR ".join(f"({_match('name_words', terms_of)})" for terms_of in named)
         expression = _match("words", terms)
         return self._full_text(f"({expression}) AND ({choices})" if choices else expression)
 
-    def begins(self, terms: Sequence[Term], named: Sequence[Sequence[Term]] = ()) -> ColumnElement[bool]:
+    def begins(self, terms: Sequence[Term], named: Sequence[Sequence[Term]] = ()) -> sa.ColumnElement[bool]:
         return registration_words.c.document_id.in_(self.documents(terms, named))
 
     def are_common(self, terms: Sequence[Term], count: int) -> bool:  # noqa: ARG002  # see the base
         return False
 
-    def _has_in(self, column: str, term: Term) -> ColumnElement[bool]:
+    def _has_in(self, column: str, term: Term) -> sa.ColumnElement[bool]:
         end = "" if term.is_beginning else " "
-        listed = type_coerce(registration_words.c[column], Text)  # words with spaces between
-        words = literal(" ").concat(listed).concat(literal(end)) if end else literal(" ").concat(listed)
-        return or_(*(func.instr(words, f" {word}{end}") > 0 for word in term.words))
+        listed = sa.type_coerce(registration_words.c[column], sa.Text)  # words with spaces between
+        words = sa.literal(" ").concat(listed).concat(sa.literal(end)) if end else sa.literal(" ").concat(listed)
+        return sa.or_(*(sa.func.instr(words, f" {word}{end}") > 0 for word in term.words))
 
     @staticmethod
-    def _full_text(expression: str) -> Select[int]:
+    def _full_text(expression: str) -> sa.Select[int]:
         """Return the query of the full-text index of SQLite."""
-        row: ColumnElement[int] = literal_column("rowid", Integer)
+        row: sa.ColumnElement[int] = sa.literal_column("rowid", sa.Integer)
         return (
-            select(row).select_from(table("agent_words")).where(literal_column("agent_words").op("MATCH")(expression))
+            sa.select(row)
+            .select_from(sa.table("agent_words"))
+            .where(sa.literal_column("agent_words").op("MATCH")(expression))
         )
 
 
 class _PostgresMatcher(Matcher):
     """Makes the conditions for vectors of words."""
 
-    def __init__(self, connection: Connection) -> None:
+    def __init__(self, connection: sa.Connection) -> None:
         super().__init__(connection)
         self._known: dict[tuple[str, str], int] = {}
 
-    def _is_known(self, term: Term) -> bool:
+    def _has_files(self, term: Term) -> bool:
         return _KNOWN.first(self._connection, {"words": _expression([[term]])}) is not None
 
-    def documents(self, terms: Sequence[Term], named: Sequence[Sequence[Term]] = ()) -> Select[int]:
-        return select(registration_words.c.document_id).where(self.begins(terms, named))
+    def documents(self, terms: Sequence[Term], named: Sequence[Sequence[Term]] = ()) -> sa.Select[int]:
+        return sa.select(registration_words.c.document_id).where(self.begins(terms, named))
 
-    def begins(self, terms: Sequence[Term], named: Sequence[Sequence[Term]] = ()) -> ColumnElement[bool]:
+    def begins(self, terms: Sequence[Term], named: Sequence[Sequence[Term]] = ()) -> sa.ColumnElement[bool]:
         if not named:
             return self._vector("words", [terms])
         in_names = self._vector("name_words", named)
         if len(named[0]) == len(terms):
             return in_names  # the words of a file begin with those of its name
         if self._expected("name_words", named) > _MANY_NAMES:
-            return and_(in_names, self._vector("words", [terms]))
+            return sa.and_(in_names, self._vector("words", [terms]))
         # PostgreSQL would find all files with these words by their index, only to drop most.
-        return and_(in_names, self.has(terms))
+        return sa.and_(in_names, self.has(terms))
 
     def are_common(self, terms: Sequence[Term], count: int) -> bool:
         return self._expected("words", [terms]) > _SURELY * count
@@ -211,35 +186,37 @@ class _PostgresMatcher(Matcher):
             self._known[column, words] = expected[0]["Plan"]["Plan Rows"]
         return self._known[column, words]
 
-    def _has_in(self, column: str, term: Term) -> ColumnElement[bool]:
+    def _has_in(self, column: str, term: Term) -> sa.ColumnElement[bool]:
         # PostgreSQL takes this for true of every other row. It knows how many have a word, but not that those who have
         # one word have others: so it would expect few rows, begin with them, and read them all.
-        return func.coalesce(self._vector(column, [[term]]), false())
+        return sa.func.coalesce(self._vector(column, [[term]]), sa.false())
 
     @staticmethod
-    def _vector(column: str, choices: Sequence[Sequence[Term]]) -> ColumnElement[bool]:
+    def _vector(column: str, choices: Sequence[Sequence[Term]]) -> sa.ColumnElement[bool]:
         """Return the condition that a column of PostgreSQL has all terms of one choice."""
-        condition: ColumnElement[bool] = registration_words.c[column].bool_op("@@")(cast(_expression(choices), TSQUERY))
+        condition: sa.ColumnElement[bool] = registration_words.c[column].bool_op("@@")(
+            sa.cast(_expression(choices), TSQUERY)
+        )
         return condition
 
 
 _MATCHERS: Final = {"sqlite": _SqliteMatcher, "postgresql": _PostgresMatcher}
 
 
-def matcher_of(connection: Connection) -> Matcher:
+def matcher_of(connection: sa.Connection) -> Matcher:
     """Return what makes conditions for the engine of a connection."""
     return _MATCHERS[connection.dialect.name](connection)
 
 
 _KNOWN: Final = Prepared(
-    select(registration_words.c.document_id)
-    .where(registration_words.c.words.bool_op("@@")(cast(bindparam("words", type_=Text), TSQUERY)))
+    sa.select(registration_words.c.document_id)
+    .where(registration_words.c.words.bool_op("@@")(sa.cast(sa.bindparam("words", type_=sa.Text), TSQUERY)))
     .limit(at_most(1))
 )
 """Finds one document with the words of an expression, on PostgreSQL."""
 
 _EXPECTED: Final = {
-    column: text(f"EXPLAIN (FORMAT JSON) SELECT FROM registration_words WHERE {column} @@ CAST(:words AS TSQUERY)")
+    column: sa.text(f"EXPLAIN (FORMAT JSON) SELECT FROM registration_words WHERE {column} @@ CAST(:words AS TSQUERY)")
     for column in ("words", "name_words")
 }
 """Tell how many documents PostgreSQL expects to have the words of an expression, by columns."""
@@ -251,9 +228,9 @@ _SURELY: Final = 4
 """Times as many files as a limit that PostgreSQL expects to find if there are surely more."""
 
 
-def _count_up_to(connection: Connection, query: Select[int], most: int) -> int:
+def _count_up_to(connection: sa.Connection, query: sa.Select[int], most: int) -> int:
     """Return the number of rows of a query, but no more than a limit."""
-    return connection.execute(select(func.count()).select_from(query.limit(most).subquery())).scalar_one()
+    return connection.execute(sa.select(sa.func.count()).select_from(query.limit(most).subquery())).scalar_one()
 
 
 @dataclass(frozen=True)
@@ -268,14 +245,14 @@ class Words:
         files: The number of files with all words, up to one more than was asked for; as many without words.
     """
 
-    connection: Connection
+    connection: sa.Connection
     matcher: Matcher
     terms: Sequence[Term]
-    has: Sequence[ColumnElement[bool]]
-    relevance: ColumnElement[int]
+    has: Sequence[sa.ColumnElement[bool]]
+    relevance: sa.ColumnElement[int]
     files: int
 
-    def begin(self) -> list[ColumnElement[bool]]:
+    def begin(self) -> list[sa.ColumnElement[bool]]:
         """Return the condition that a file has all words, with which a statement begins; none without words."""
         return [self.matcher.begins(self.terms)] if self.terms else []
 
@@ -284,7 +261,6 @@ class Words:
 
         Args:
             count: The number of words that the names have.
-            most: The files are counted up to one more than these.
         """
         if not self.terms:
             return Names(None, 0, ())
@@ -309,16 +285,15 @@ class Names:
         exactly: The condition that a name has just so many words; none for a search without words.
     """
 
-    begin: ColumnElement[bool] | None
+    begin: sa.ColumnElement[bool] | None
     files: int
-    exactly: Sequence[ColumnElement[bool]]
+    exactly: Sequence[sa.ColumnElement[bool]]
 
 
-def words_of_search(connection: Connection, search: AgentSearch, *, most: int | None) -> Words | None:
+def words_of_search(connection: sa.Connection, search: AgentSearch, *, most: int | None) -> Words | None:
     """Return the words of a search; None if a word is neither known nor similar to a known one.
 
     Args:
-        search: The search. A search by meaning needs no word.
         most: The files with all words are counted up to one more than these; None to count none.
     """
     matcher = matcher_of(connection)
@@ -326,7 +301,7 @@ def words_of_search(connection: Connection, search: AgentSearch, *, most: int | 
     if terms is None:
         return None
     if not terms:
-        return Words(connection, matcher, (), (), literal(0), (most or 0) + 1)
+        return Words(connection, matcher, (), (), sa.literal(0), (most or 0) + 1)
     files = 0
     if most is not None:
         documents = None if matcher.are_common(terms, most) else matcher.documents(terms)
@@ -334,20 +309,20 @@ def words_of_search(connection: Connection, search: AgentSearch, *, most: int | 
     return Words(connection, matcher, terms, (matcher.has(terms),), matcher.relevance(terms), files)
 
 
-def _similar_words(connection: Connection, word: str) -> list[str]:
+def _similar_words(connection: sa.Connection, word: str) -> list[str]:
     """Return the known words that are most similar to a word, the most similar first."""
     if len(word) not in LEARNT_LENGTHS:
         return []
     parts = trigrams(word)
-    common = func.count().label("common")
+    common = sa.func.count().label("common")
     matching = (
-        select(word_trigram.c.word, common)
+        sa.select(word_trigram.c.word, common)
         .where(word_trigram.c.trigram.in_(sorted(parts)))
         .group_by(word_trigram.c.word)
         .having(common >= _SIMILARITY * len(parts))
         .subquery()
     )
-    query = select(matching.c.word, matching.c.common, known_word.c.trigrams).join(
+    query = sa.select(matching.c.word, matching.c.common, known_word.c.trigrams).join(
         known_word, known_word.c.word == matching.c.word
     )
     ranked = sorted(

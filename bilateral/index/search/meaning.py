@@ -5,15 +5,15 @@ The vectors need the extra `semantic`. Without it, an index has none, and works 
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Sequence
 from functools import cache
 from typing import TYPE_CHECKING, Any, Final
 
 from bilateral.core.errors import MissingExtraError
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
-
     from bilateral.index.search.embedding import Embedder
+
 
 MODEL: Final = "wordllama l2_supercat 256, sections 1"
 """The model and the choice of texts. Vectors of another one are not compared, and are computed again."""
@@ -58,9 +58,6 @@ def vector_row(
     content_hash: bytes, name: str | None, description: str | None, capabilities: Iterable[str], words: Sequence[str]
 ) -> dict[str, Any]:
     """Return the row of `registration_vector` for a registration file.
-
-    Args:
-        capabilities: The values of its capabilities.
 
     Raises:
         MissingExtraError: The extra `semantic` is not installed.

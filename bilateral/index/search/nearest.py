@@ -9,26 +9,20 @@ from __future__ import annotations
 import threading
 import time
 from collections import defaultdict
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from math import log
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 from weakref import WeakKeyDictionary
 
 import numpy as np
-from sqlalchemy import Engine, Integer, literal, select, union_all
+from numpy.typing import NDArray
+from sqlalchemy import Connection, Engine, Integer, literal, select, union_all
 
 from bilateral.index.search.embedding import DIMENSIONS, SCALE
-from bilateral.index.search.matching import Term
+from bilateral.index.search.matching import Matcher, Term
 from bilateral.index.search.meaning import MODEL, embedder
 from bilateral.index.search.tables import registration_vector, registration_words
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
-
-    from numpy.typing import NDArray
-    from sqlalchemy import Connection
-
-    from bilateral.index.search.matching import Matcher
 
 MOST_LISTED: Final = 200
 """Files of each of both lists. A page shows 20, and filters and gates may leave out most."""
@@ -111,10 +105,10 @@ class _State:
 
     def without(self, gone: set[int]) -> _State:
         """Return a copy without some vectors."""
-        kept = np.flatnonzero(~np.isin(self.ids[: self.count], sorted(gone)))
-        ids = self.ids[kept]
+        retained = np.flatnonzero(~np.isin(self.ids[: self.count], sorted(gone)))
+        ids = self.ids[retained]
         rows = {number: row for row, number in enumerate(ids.tolist())}
-        return _State(len(kept), self.vectors[kept], self.lengths[kept], ids, rows)
+        return _State(len(retained), self.vectors[retained], self.lengths[retained], ids, rows)
 
 
 class Meanings:
@@ -129,10 +123,6 @@ class Meanings:
     def ranks(self, connection: Connection, matcher: Matcher, text: str, words: Sequence[str]) -> dict[int, int]:
         """Return the files that come closest to a question, by both lists.
 
-        Args:
-            matcher: Makes the conditions on words.
-            text: The question.
-
         Returns:
             The sums of the reciprocal ranks of the files, in millionths, by the numbers of their vectors.
         """
@@ -146,12 +136,7 @@ class Meanings:
     def lists(
         self, connection: Connection, matcher: Matcher, text: str, words: Sequence[str]
     ) -> tuple[NDArray[Any], NDArray[Any], NDArray[np.int64]]:
-        """Return the rows of the files that come closest by their meaning, and by rare words; and the numbers of rows.
-
-        Args:
-            matcher: Makes the conditions on words.
-            text: The question.
-        """
+        """Return the rows of the files that come closest by meaning, and by rare words; and the numbers of rows."""
         with self._lock:
             self._refresh(connection)
             state = self._state
@@ -163,17 +148,17 @@ class Meanings:
     def _refresh(self, connection: Connection) -> None:
         """Load the vectors that the database has by now, and forget now and then those that are gone."""
         number, is_recount = registration_vector.c.vector_id, time.monotonic() - self._recounted > _RECOUNT_SECONDS
-        known = select(number).where(number > (-1 if is_recount else self._last - _OVERLAP)).order_by(number)
-        present = connection.execute(known).scalars().all()
+        existing = select(number).where(number > (-1 if is_recount else self._last - _OVERLAP)).order_by(number)
+        present = connection.execute(existing).scalars().all()
         new = [vector_id for vector_id in present if vector_id not in self._state.rows]
         for at in range(0, len(new), _LOADED):
             self._load(connection, new[at], new[min(at + _LOADED, len(new)) - 1])
         if is_recount:
             # Another thread may have loaded a later number, which the transaction of this one does not see.
             end = present[-1] if present else self._last
-            gone = {vector_id for vector_id in self._state.rows.keys() - {*present} if vector_id <= end}
-            if gone:
-                self._state = self._state.without(gone)
+            removed = {vector_id for vector_id in self._state.rows.keys() - {*present} if vector_id <= end}
+            if removed:
+                self._state = self._state.without(removed)
             self._recounted = time.monotonic()
         self._last = max(self._last, *present[-1:], 0)
 

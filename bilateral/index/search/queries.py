@@ -6,42 +6,130 @@ Gates are the way to ask for agents that accounts one trusts have rated.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache
 from hashlib import sha256
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
-from sqlalchemy import func, select
+from sqlalchemy import Connection, Row, bindparam, func, select
 
 from bilateral.core.identifiers import global_agent_id
 from bilateral.index.agents.tables import agent
 from bilateral.index.files import tables as files
-from bilateral.index.reading.pages import (
-    DEFAULT_LIMIT,
-    InvalidCursorError,
-    Page,
-    Wide,
-    decode_cursor,
-    encode_cursor,
-    require_limit,
-)
+from bilateral.index.log.tables import registry
+from bilateral.index.ratings.tables import summary
+from bilateral.index.reading import pages
 from bilateral.index.reading.prepared import Prepared, listed, one_of
 from bilateral.index.reading.registries import read_registries
 from bilateral.index.reading.values import Wide as WideValue
 from bilateral.index.search.conditions import KEY, WITH_FILES
 from bilateral.index.search.facets import LOOKED_AT, Facets, count_facets
-from bilateral.index.search.filters import AgentSearch, Order
+from bilateral.index.search.filters import AgentSearch, Gate, Order
+from bilateral.index.search.gates import is_of_summaries, limited, rating_columns, ratings, source
 from bilateral.index.search.meaning import has_model
-from bilateral.index.search.passed import MatchedRating, passed
 from bilateral.index.search.plans import plan_of
 from bilateral.index.search.statements import rows_of
 from bilateral.index.search.ways import steps
 from bilateral.index.standing.queries import statuses
 
-if TYPE_CHECKING:
-    from collections.abc import Sequence
 
-    from sqlalchemy import Connection, Row
+@dataclass(frozen=True, slots=True)
+class MatchedRating:
+    """The ratings by which an agent passed the first gate of a search.
+
+    Attributes:
+        registry: The registry of ratings.
+        count: The number of ratings.
+        counterparts: The number of distinct clients, or of servers, that gave them.
+        mean: Their mean.
+        lower_bound: The value that the agent has at least, with a confidence of 95 %; None for a tag without a scale.
+    """
+
+    registry: str
+    tag: str
+    count: int
+    counterparts: int
+    mean: float
+    lower_bound: float | None
+
+
+def matched_ratings(
+    connection: Connection, gate: Gate, order: Order, wanted: Sequence[tuple[int, str, int]]
+) -> dict[tuple[int, str, int], MatchedRating]:
+    """Return the best ratings of some agents for a gate.
+
+    Args:
+        order: The order of the search, which tells the best of several.
+        wanted: The agents.
+    """
+    values, (most_chains, most_identities, most_ids) = listed(KEY, zip(*wanted, strict=True))
+    addresses = [row[0] for row in _addresses(most_chains, most_identities).all(connection, values)]
+    if is_of_summaries(gate):
+        more_values, (most_registries,) = listed(["registry"], [addresses])
+        values |= {**more_values, "side": gate.summed_side, "tag": gate.tag}
+        rows = _summaries(most_chains, most_registries, most_ids).all(connection, values)
+        passing = [row for row in rows if _passes(gate, *row[5:])]
+    else:
+        # With the registries, the rows are found by their key.
+        columns = source(gate).c
+        chains, _, ids = (sorted(set(column)) for column in zip(*wanted, strict=True))
+        conditions = (columns.chain_id.in_(chains), columns.registry.in_(addresses), columns.agent_id.in_(ids))
+        passing = [tuple(row) for row in connection.execute(ratings(gate, *conditions))]
+    best_of: dict[tuple[int, str, int], MatchedRating] = {}
+    for chain_id, identity, agent_id, address, tag, count, counterparts, mean, bound in passing:
+        rating = MatchedRating(
+            address, tag, int(count), int(counterparts), float(mean), None if bound is None else float(bound)
+        )
+        previous = best_of.get((chain_id, identity, agent_id))
+        if previous is None or _merit(rating, order) > _merit(previous, order):
+            best_of[chain_id, identity, agent_id] = rating
+    return best_of
+
+
+def _merit(rating: MatchedRating, order: Order) -> tuple[Any, ...]:
+    """Return what makes one of an agent's ratings better than another."""
+    bound = -1.0 if rating.lower_bound is None else rating.lower_bound
+    first = {Order.MEAN: rating.mean, Order.ACTIVITY: float(rating.count)}.get(order, bound)
+    return first, bound, rating.count, rating.registry, rating.tag
+
+
+@lru_cache
+def _addresses(chains: int, identities: int) -> Prepared:
+    """Return the statement for the registries of ratings that belong to some identity registries."""
+    existing = registry.c
+    asked = (
+        one_of("chain_id", existing.chain_id, chains),
+        one_of("identity_registry", existing.identity_registry, identities),
+    )
+    return Prepared(select(existing.address).where(*asked).distinct())
+
+
+@lru_cache
+def _summaries(chains: int, registries: int, agents: int) -> Prepared:
+    """Return the statement for the ratings of some agents by all, for one `side` and `tag`, as `ratings` gives them."""
+    columns = summary.c
+    sizes = {"chain_id": chains, "registry": registries, "agent_id": agents}
+    conditions = (columns[name] == bindparam(name, type_=columns[name].type) for name in ("side", "tag"))
+    return Prepared(
+        select(
+            *rating_columns(summary), columns["count"], columns.counterparts, columns.mean, columns.lower_bound
+        ).where(
+            registry.c.chain_id == columns.chain_id,
+            registry.c.address == columns.registry,
+            *conditions,
+            *(one_of(name, columns[name], size) for name, size in sizes.items()),
+        )
+    )
+
+
+def _passes(gate: Gate, count: int, clients: int, mean: float, bound: float | None) -> bool:
+    """Check that ratings fulfil a gate, as SQL checks it."""
+    return all(
+        figure is not None and (figure >= limit if is_least else figure <= limit)
+        for figure, limit, is_least in limited(gate, count, clients, mean, bound)
+    )
+
 
 _SHOWN: Final = 300
 """Characters of a description that a search shows."""
@@ -95,8 +183,8 @@ class FoundAgent:
 
 
 def search_agents(
-    connection: Connection, search: AgentSearch, *, limit: int = DEFAULT_LIMIT, cursor: str | None = None
-) -> Page[FoundAgent]:
+    connection: Connection, search: AgentSearch, *, limit: int = pages.DEFAULT_LIMIT, cursor: str | None = None
+) -> pages.Page[FoundAgent]:
     """Return the agents that fulfil all conditions of a search, in its order.
 
     Args:
@@ -115,7 +203,7 @@ def search_agents(
 
 
 @dataclass(frozen=True, slots=True)
-class FoundAgents(Page[FoundAgent]):
+class FoundAgents(pages.Page[FoundAgent]):
     """A page of a search.
 
     Attributes:
@@ -137,7 +225,7 @@ def by_meaning(search: AgentSearch) -> AgentSearch | None:
 
 
 def search_indexed(
-    connection: Connection, search: AgentSearch, *, limit: int = DEFAULT_LIMIT, cursor: str | None = None
+    connection: Connection, search: AgentSearch, *, limit: int = pages.DEFAULT_LIMIT, cursor: str | None = None
 ) -> FoundAgents:
     """Return the agents as `search_agents` does, or if none has all words those that come closest to their meaning.
 
@@ -149,7 +237,7 @@ def search_indexed(
     closest = by_meaning(search)
     try:
         page = search_agents(connection, search, limit=limit, cursor=cursor)
-    except InvalidCursorError:
+    except pages.InvalidCursorError:
         if closest is None:
             raise
         page = search_agents(connection, closest, limit=limit, cursor=cursor)  # a further page of the closest
@@ -164,10 +252,10 @@ def search_with_facets(
     connection: Connection,
     search: AgentSearch,
     *,
-    limit: int = DEFAULT_LIMIT,
+    limit: int = pages.DEFAULT_LIMIT,
     cursor: str | None = None,
     sample: int = LOOKED_AT,
-) -> tuple[Page[FoundAgent], Facets]:
+) -> tuple[pages.Page[FoundAgent], Facets]:
     """Return the agents as `search_agents` does, and the facets of the first ones.
 
     Args:
@@ -180,51 +268,51 @@ def search_with_facets(
         InvalidArgumentError: As of `search_agents`.
         InvalidCursorError: As of `search_agents`.
     """
-    require_limit(limit)
+    pages.require_limit(limit)
     none = Facets(0, False, ())
     kind = _kind(search)
-    place = None if cursor is None else decode_cursor(kind, cursor, float, float, int, str, Wide)
+    place = None if cursor is None else pages.decode_cursor(kind, cursor, float, float, int, str, pages.Wide)
     plan = plan_of(connection, search)
     if plan is None:
-        return Page((), None), none
+        return pages.Page((), None), none
     rows: list[Row[Any]] = []
-    wanted = max(limit, sample) + 1
+    requested = max(limit, sample) + 1
     for step in steps(plan, place):
-        rows += rows_of(plan, step, wanted - len(rows))
-        if len(rows) >= wanted:
+        rows += rows_of(plan, step, requested - len(rows))
+        if len(rows) >= requested:
             break
-    shown = rows[:limit]
-    details = _details(connection, plan.search, shown)
-    agents = tuple(_found(row, *detail) for row, detail in zip(shown, details, strict=True))
+    displayed = rows[:limit]
+    details = _details(connection, plan.search, displayed)
+    agents = tuple(_found(row, *detail) for row, detail in zip(displayed, details, strict=True))
     facets = none
     if sample:
         counted = [(row.chain_id, row.identity_registry, int(row.agent_id)) for row in rows[:sample]]
         facets = count_facets(connection, counted, plan.search.rated_side.value, has_more=len(rows) > sample)
     if len(rows) <= limit:
-        return Page(agents, None), facets
-    last = shown[-1]
+        return pages.Page(agents, None), facets
+    last = displayed[-1]
     key = (float(last.first_rank), float(last.second_rank), last.chain_id, last.identity_registry, last.agent_id)
-    return Page(agents, encode_cursor(kind, *key)), facets
+    return pages.Page(agents, pages.encode_cursor(kind, *key)), facets
 
 
 def _details(connection: Connection, search: AgentSearch, rows: Sequence[Row[Any]]) -> list[tuple[Any, ...]]:
     """Return for each agent of a page what the search shows of it, its ratings for the first gate, and its standing."""
     if not rows:
         return []
-    wanted = [(row.chain_id, row.identity_registry, int(row.agent_id)) for row in rows]
-    values, sizes = listed(KEY, zip(*wanted, strict=True))
-    by_key = {tuple(row[:3]): row for row in _shown(*sizes).records(connection, values)}
-    ratings = passed(connection, search.gates[0], search.ranking, wanted) if search.gates else {}
+    requested = [(row.chain_id, row.identity_registry, int(row.agent_id)) for row in rows]
+    values, sizes = listed(KEY, zip(*requested, strict=True))
+    by_key = {tuple(row[:3]): row for row in _details_of(*sizes).records(connection, values)}
+    ratings = matched_ratings(connection, search.gates[0], search.ranking, requested) if search.gates else {}
     side = search.gates[0].side.value if search.gates else "server"
-    standings = statuses(connection, wanted, side)
-    return [(by_key[key], ratings.get(key), *standings.get(key, ())) for key in wanted]
+    standings = statuses(connection, requested, side)
+    return [(by_key[key], ratings.get(key), *standings.get(key, ())) for key in requested]
 
 
 @lru_cache
-def _shown(*sizes: int) -> Prepared:
+def _details_of(*sizes: int) -> Prepared:
     """Return the statement for what a search shows of agents, whose chains, registries and ids are lists."""
     read = files.registration_file
-    shown = select(
+    displayed = select(
         *(agent.c[name] for name in (*KEY, "owner", "wallet", "registered_at", "updated_at")),
         read.c.name,
         func.substr(read.c.description, 1, _SHOWN).label("description"),
@@ -232,7 +320,7 @@ def _shown(*sizes: int) -> Prepared:
         read.c.x402_support,
     )
     asked = (one_of(name, agent.c[name], size) for name, size in zip(KEY, sizes, strict=True))
-    return Prepared(shown.select_from(WITH_FILES).where(*asked))
+    return Prepared(displayed.select_from(WITH_FILES).where(*asked))
 
 
 def _found(row: Row[Any], shown: Row[Any], rating: MatchedRating | None, *standing: Any) -> FoundAgent:

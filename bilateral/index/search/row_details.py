@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from decimal import Decimal
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
-from sqlalchemy import func, select
+from sqlalchemy import Connection, func, select
 
 from bilateral.core.values import STANDARD_TAGS
 from bilateral.core.values.bounds import scale_of_tag
@@ -16,16 +17,10 @@ from bilateral.index.files import tables as files
 from bilateral.index.files.tables import READ_FILES, agent_file
 from bilateral.index.payments.tables import payment
 from bilateral.index.ratings import tables as rating_tables
-from bilateral.index.ratings.summaries import RatingSummary
+from bilateral.index.ratings.queries import RatingSummary
+from bilateral.index.reading.registries import Registries
+from bilateral.index.search.queries import FoundAgent
 from bilateral.index.search.words import words_of
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
-
-    from sqlalchemy import Connection
-
-    from bilateral.index.reading.registries import Registries
-    from bilateral.index.search.queries import FoundAgent
 
 _READ: Final = 2_000
 """The characters of a description in which words are looked for."""
@@ -82,20 +77,14 @@ class RowDetails:
 def row_details(
     connection: Connection, registries: Registries, agents: Sequence[FoundAgent], text: str | None, side: str
 ) -> dict[str, RowDetails]:
-    """Return the words and figures beside agents of a search, by their short ids.
-
-    Args:
-        registries: The indexed registries.
-        text: The words of the search.
-        side: The side whose ratings are shown.
-    """
+    """Return the words and figures beside agents of a search, by their short ids."""
     if not agents:
         return {}
     contents, descriptions = _files(connection, agents)
     services = _listed(connection, files.registration_service, ("name",), contents.values())
-    wanted = tuple(words_of([text]))
+    requested = tuple(words_of([text]))
     capabilities = (
-        _listed(connection, files.registration_capability, ("kind", "value"), contents.values()) if wanted else {}
+        _listed(connection, files.registration_capability, ("kind", "value"), contents.values()) if requested else {}
     )
     ratings = _ratings(connection, registries, agents, side)
     details = {}
@@ -107,7 +96,7 @@ def row_details(
             ratings.get(agent.id),
             tuple(dict.fromkeys(names))[:_SERVICES],
             _last_paid(connection, agent) if agent.x402_support else None,
-            _snippet(wanted, descriptions.get(agent.id), entries),
+            _snippet(requested, descriptions.get(agent.id), entries),
         )
     return details
 
@@ -115,8 +104,8 @@ def row_details(
 def _files(connection: Connection, agents: Sequence[FoundAgent]) -> tuple[dict[str, bytes], dict[str, str]]:
     """Return the hash of each agent's file, and its description."""
     current, file, read = agent_file.c, files.file, files.registration_file
-    known = {(agent.chain_id, agent.identity_registry, int(agent.agent_id)): agent.id for agent in agents}
-    chains, identities, ids = (sorted(set(column)) for column in zip(*known, strict=True))
+    existing = {(agent.chain_id, agent.identity_registry, int(agent.agent_id)): agent.id for agent in agents}
+    chains, identities, ids = (sorted(set(column)) for column in zip(*existing, strict=True))
     query = select(
         *(current.chain_id, current.identity_registry, current.agent_id, file.c.content_hash),
         func.substr(read.c.description, 1, _READ),
@@ -126,7 +115,7 @@ def _files(connection: Connection, agents: Sequence[FoundAgent]) -> tuple[dict[s
     )
     contents, descriptions = {}, {}
     for chain_id, identity, agent_id, content, description in connection.execute(query):
-        if id_ := known.get((chain_id, identity, int(agent_id))):
+        if id_ := existing.get((chain_id, identity, int(agent_id))):
             contents[id_], descriptions[id_] = bytes(content), description or ""
     return contents, descriptions
 

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Final
+from collections.abc import Iterable, Sequence
+from typing import Any, Final
 
-from sqlalchemy import ARRAY, Float, Numeric, and_, any_, case, cast, exists, literal, or_, tuple_, type_coerce
-from sqlalchemy import select as select_columns
+import sqlalchemy as sa
 
 from bilateral.index.agents.tables import agent
 from bilateral.index.log.dialects import dialect_of
@@ -14,18 +14,11 @@ from bilateral.index.log.unindexed import unindexed
 from bilateral.index.ratings.tables import summary
 from bilateral.index.search.conditions import KEY, TIMES
 from bilateral.index.search.filters import Order
-from bilateral.index.search.ways import Way
-from bilateral.index.standing.standing_tables import standing
+from bilateral.index.search.plans import Plan
+from bilateral.index.search.ways import Part, Way
+from bilateral.index.standing.tables import standing
 
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
-
-    from sqlalchemy import ColumnElement, Row, Select
-
-    from bilateral.index.search.plans import Plan
-    from bilateral.index.search.ways import Part
-
-_REAL: Final = Float(53)
+_REAL: Final = sa.Float(53)
 """The type of ranks."""
 
 _WITHOUT_GATE: Final = (Order.STANDING, Order.MEANING, *TIMES)
@@ -66,19 +59,19 @@ class _Statement:
         self._plan = plan
         self._from = plan.conditions.tables
         self._where = [*plan.conditions.where]
-        self.passes_first: list[ColumnElement[bool]] = []
+        self.passes_first: list[sa.ColumnElement[bool]] = []
         gates = plan.gates[walks:]
         for number, gate in enumerate(gates):
             if gate.agents is None:
                 (self._where if number or walks else self.passes_first).append(gate.rank.is_not(None))
             else:
-                is_agent = and_(*(gate.agents.c[name] == agent.c[name] for name in KEY))
+                is_agent = sa.and_(*(gate.agents.c[name] == agent.c[name] for name in KEY))
                 self._from = self._from.join(gate.agents, is_agent)
         self._gate_rank = gates[0].rank if gates else None
         if plan.search.ranking in _BY_STANDING and not stands:
-            self._from = self._from.outerjoin(standing, and_(*self.has_standing()))
+            self._from = self._from.outerjoin(standing, sa.and_(*self.has_standing()))
 
-    def has_standing(self, *, looks_up_agents: bool = False) -> list[ColumnElement[bool]]:
+    def has_standing(self, *, looks_up_agents: bool = False) -> list[sa.ColumnElement[bool]]:
         """Return the conditions that a standing is that of the agent, on the side of the first gate.
 
         Args:
@@ -93,56 +86,52 @@ class _Statement:
             agent.c.agent_id == agent_id,
         ]
 
-    def without_standing(self) -> list[ColumnElement[bool]]:
+    def without_standing(self) -> list[sa.ColumnElement[bool]]:
         """Return the condition of an order by standings on the agents that have none."""
         if self._plan.search.ranking is not Order.STANDING:
             return []
-        return [~exists().where(*self.has_standing()).correlate(agent)]
+        return [~sa.exists().where(*self.has_standing()).correlate(agent)]
 
     def select(
-        self, first: ColumnElement[Any], second: ColumnElement[Any], where: Sequence[ColumnElement[bool]]
-    ) -> Select[Any]:
-        """Return the statement for keys and ranks.
-
-        Args:
-            first: The first rank.
-            second: The rank among agents with the same first rank.
-            where: Further conditions.
-        """
+        self, first: sa.ColumnElement[Any], second: sa.ColumnElement[Any], where: Sequence[sa.ColumnElement[bool]]
+    ) -> sa.Select[Any]:
+        """Return the statement for keys and ranks."""
         columns = [*(agent.c[name] for name in KEY), self._plan.words.relevance.label("relevance")]
-        query = select_columns(*columns, first.label("first_rank"), second.label("second_rank"))
+        query = sa.select(*columns, first.label("first_rank"), second.label("second_rank"))
         return query.select_from(self._from).where(*self._where, *where)
 
-    def ranks(self) -> tuple[ColumnElement[float], ColumnElement[float]]:
+    def ranks(self) -> tuple[sa.ColumnElement[float], sa.ColumnElement[float]]:
         """Return what ranks an agent, and what ranks agents with the same first rank."""
-        order, zero, relevance = self._plan.search.ranking, literal(0.0, _REAL), cast(self._plan.words.relevance, _REAL)
-        by_gate = zero if self._gate_rank is None else cast(self._gate_rank, _REAL)
+        order, zero, relevance = (
+            self._plan.search.ranking,
+            sa.literal(0.0, _REAL),
+            sa.cast(self._plan.words.relevance, _REAL),
+        )
+        by_gate = zero if self._gate_rank is None else sa.cast(self._gate_rank, _REAL)
         if order is Order.RELEVANCE:
             return relevance, by_gate
         if order is Order.MEANING and self._plan.closest is not None:
             rank = standing.c.rank
-            is_held_back = and_(rank.is_(None), standing.c.agent_id.is_not(None))
-            lowered = case((is_held_back, _OUT_OF_REACH), else_=0.0)
-            closeness = cast(self._plan.closest.c.rank, _REAL) + cast(lowered, _REAL)
-            return closeness, case((rank.is_not(None), rank), else_=zero)
+            is_held_back = sa.and_(rank.is_(None), standing.c.agent_id.is_not(None))
+            lowered = sa.case((is_held_back, _OUT_OF_REACH), else_=0.0)
+            closeness = sa.cast(self._plan.closest.c.rank, _REAL) + sa.cast(lowered, _REAL)
+            return closeness, sa.case((rank.is_not(None), rank), else_=zero)
         if order is Order.STANDING:
             rank, has_none = standing.c.rank, standing.c.agent_id.is_(None)
-            added = case((rank.is_not(None), _RANKED), (has_none, 0.0), else_=_HELD_BACK)
-            return relevance + cast(added, _REAL), case((rank.is_not(None), rank), else_=zero)
+            added = sa.case((rank.is_not(None), _RANKED), (has_none, 0.0), else_=_HELD_BACK)
+            return relevance + sa.cast(added, _REAL), sa.case((rank.is_not(None), rank), else_=zero)
         if order in TIMES:
-            return cast(TIMES[order], _REAL), zero
+            return sa.cast(TIMES[order], _REAL), zero
         return by_gate, zero
 
 
-def rows_of(plan: Plan, parts: Iterable[Part], count: int) -> list[Row[Any]]:
+def rows_of(plan: Plan, parts: Iterable[Part], count: int) -> list[sa.Row[Any]]:
     """Run the statements of a step, and return the first of their agents.
 
     Args:
-        plan: The plan of the search.
-        parts: The statements of the step.
         count: The number of agents.
     """
-    rows: list[Row[Any]] = []
+    rows: list[sa.Row[Any]] = []
     dialect, sorts, by_key, statements = dialect_of(plan.connection), True, 0, 0
     for part in parts:
         if part.way in _WALKS and sorts:
@@ -163,13 +152,12 @@ def rows_of(plan: Plan, parts: Iterable[Part], count: int) -> list[Row[Any]]:
     return rows[:count]
 
 
-def _of_all(plan: Plan, part: Part) -> Select[Any]:
+def _of_all(plan: Plan, part: Part) -> sa.Select[Any]:
     """Return the statement for all agents that fulfil the conditions."""
     return _sorted(plan, _Statement(plan), part.place, part.where)
 
 
-def _of_held_back(plan: Plan, part: Part) -> Select[Any]:
-    """Return the statement for the agents that are held back."""
+def _of_held_back(plan: Plan, part: Part) -> sa.Select[Any]:
     statement = _Statement(plan, stands=True)
     is_held_back = [standing.c.chain_id.in_(plan.chains), standing.c.rank.is_(None)]
     of_agent = statement.has_standing(looks_up_agents=True)
@@ -177,8 +165,8 @@ def _of_held_back(plan: Plan, part: Part) -> Select[Any]:
 
 
 def _sorted(
-    plan: Plan, statement: _Statement, place: tuple[Any, ...] | None, where: Sequence[ColumnElement[bool]]
-) -> Select[Any]:
+    plan: Plan, statement: _Statement, place: tuple[Any, ...] | None, where: Sequence[sa.ColumnElement[bool]]
+) -> sa.Select[Any]:
     """Return a statement in the order of the ranks."""
     first_rank, second_rank = statement.ranks()
     is_ranked = plan.search.ranking not in _WITHOUT_GATE
@@ -188,36 +176,39 @@ def _sorted(
         .subquery()
     )
     key = [inner.c[name] for name in KEY]
-    query = select_columns(inner).order_by(inner.c.first_rank.desc(), inner.c.second_rank.desc(), *key)
+    query = sa.select(inner).order_by(inner.c.first_rank.desc(), inner.c.second_rank.desc(), *key)
     if is_ranked and statement.passes_first:
         by_gate = inner.c.second_rank if plan.search.ranking is Order.RELEVANCE else inner.c.first_rank
         query = query.where(by_gate.is_not(None))
     if place is not None:
         first, second, *last = place
-        first_rank, second_rank = (literal(rank, _REAL) for rank in (first, second))
-        behind = _is_behind(key, last)
-        tied = or_(inner.c.second_rank < second_rank, and_(inner.c.second_rank == second_rank, behind))
-        query = query.where(or_(inner.c.first_rank < first_rank, and_(inner.c.first_rank == first_rank, tied)))
+        first_rank, second_rank = (sa.literal(rank, _REAL) for rank in (first, second))
+        behind = _comes_after(key, last)
+        tied = sa.or_(inner.c.second_rank < second_rank, sa.and_(inner.c.second_rank == second_rank, behind))
+        query = query.where(sa.or_(inner.c.first_rank < first_rank, sa.and_(inner.c.first_rank == first_rank, tied)))
     return query
 
 
-def _down_agents(plan: Plan, part: Part) -> Select[Any]:
+def _down_agents(plan: Plan, part: Part) -> sa.Select[Any]:
     """Return the statement that walks down agents, in the order of their keys or times."""
     place, relevance, statement = part.place, part.relevance, _Statement(plan, stands=True)
     time = TIMES.get(plan.search.ranking, agent.c.updated_at)
-    zero, first = literal(0.0, _REAL), cast(time, _REAL) if relevance is None else literal(float(relevance), _REAL)
+    zero, first = (
+        sa.literal(0.0, _REAL),
+        sa.cast(time, _REAL) if relevance is None else sa.literal(float(relevance), _REAL),
+    )
     last = _LAST_TIME if place is None else int(min(max(place[0], -_LAST_TIME), _LAST_TIME))  # of a stranger
     # This is true of the first page too: it lets SQLite begin with the index, at its place.
     where = [*part.where, *([time <= last] if relevance is None else [])]
     if place is not None:
-        behind = _is_behind([agent.c[name] for name in KEY], place[2:])
-        where.append(behind if relevance is not None else or_(time < last, behind))
+        behind = _comes_after([agent.c[name] for name in KEY], place[2:])
+        where.append(behind if relevance is not None else sa.or_(time < last, behind))
     query = statement.select(first, zero, [*where, *statement.without_standing()])
     order = [time.desc()] if relevance is None else []
     return query.order_by(*order, agent.c.identity_registry, agent.c.agent_id)
 
 
-def _down_bounds(plan: Plan, part: Part) -> Select[Any]:
+def _down_bounds(plan: Plan, part: Part) -> sa.Select[Any]:
     """Return the statement that walks down the lower bounds of a chain under the tag of the first gate.
 
     In the order of standings it finds the agents without one, by their keys: a bound counts false ratings, too.
@@ -234,23 +225,25 @@ def _down_bounds(plan: Plan, part: Part) -> Select[Any]:
         *plan.bounds.is_best,
         *part.where,
     ]
-    bound = cast(columns.lower_bound, _REAL)
-    fixed = literal(float(part.relevance or 0), _REAL)
-    first, second = (bound, fixed) if part.relevance is None else (fixed, literal(0.0, _REAL) if is_by_key else bound)
+    bound = sa.cast(columns.lower_bound, _REAL)
+    fixed = sa.literal(float(part.relevance or 0), _REAL)
+    first, second = (
+        (bound, fixed) if part.relevance is None else (fixed, sa.literal(0.0, _REAL) if is_by_key else bound)
+    )
     if part.place is not None and is_by_key:
-        where.append(_is_behind([agent.c[name] for name in KEY], part.place[2:]))
+        where.append(_comes_after([agent.c[name] for name in KEY], part.place[2:]))
     elif part.place is not None:
         *ranks, chain, identity, agent_id = part.place
-        limit = literal(ranks[part.relevance is not None], _REAL)
-        behind = _is_behind([agent.c[name] for name in KEY], (chain, identity, agent_id))
+        limit = sa.literal(ranks[part.relevance is not None], _REAL)
+        behind = _comes_after([agent.c[name] for name in KEY], (chain, identity, agent_id))
         # The first part repeats the second, in a form that finds its place in the index.
-        where += [columns.lower_bound <= limit, or_(columns.lower_bound < limit, behind)]
+        where += [columns.lower_bound <= limit, sa.or_(columns.lower_bound < limit, behind)]
     query = statement.select(first, second, [*where, *statement.without_standing()]).where(*_among(part, columns))
     order = [] if is_by_key else [columns.lower_bound.desc()]
     return query.order_by(*order, registry.c.identity_registry, agent.c.agent_id)
 
 
-def _down_ranks(plan: Plan, part: Part) -> Select[Any]:
+def _down_ranks(plan: Plan, part: Part) -> sa.Select[Any]:
     """Return the statement that walks down the standings of a chain that rank, on the side of the first gate."""
     columns, statement = standing.c, _Statement(plan, stands=True)
     where = [
@@ -262,24 +255,27 @@ def _down_ranks(plan: Plan, part: Part) -> Select[Any]:
     ]
     if part.place is not None:
         _, rank, *last = part.place
-        limit, behind = literal(rank, _REAL), _is_behind([agent.c[name] for name in KEY], last)
-        where += [columns.rank <= limit, or_(columns.rank < limit, behind)]
-    first = literal((part.relevance or 0) + _RANKED, _REAL)
+        limit, behind = sa.literal(rank, _REAL), _comes_after([agent.c[name] for name in KEY], last)
+        where += [columns.rank <= limit, sa.or_(columns.rank < limit, behind)]
+    first = sa.literal((part.relevance or 0) + _RANKED, _REAL)
     query = statement.select(first, columns.rank, where).where(*_among(part, columns))
     return query.order_by(columns.rank.desc(), columns.identity_registry, columns.agent_id)
 
 
-def _among(part: Part, columns: Any) -> list[ColumnElement[bool]]:
+def _among(part: Part, columns: Any) -> list[sa.ColumnElement[bool]]:
     """Return the condition that a row is of a listed agent. PostgreSQL looks it up in a table of the ids."""
     if part.listed is None:
         return []
     # A sum has no index.
-    return [type_coerce(columns.agent_id + 0, Numeric(78, 0)) == any_(literal(part.listed, ARRAY(Numeric(78, 0))))]
+    return [
+        sa.type_coerce(columns.agent_id + 0, sa.Numeric(78, 0))
+        == sa.any_(sa.literal(part.listed, sa.ARRAY(sa.Numeric(78, 0))))
+    ]
 
 
-def _is_behind(columns: Sequence[ColumnElement[Any]], key: Sequence[Any]) -> ColumnElement[bool]:
+def _comes_after(columns: Sequence[sa.ColumnElement[Any]], key: Sequence[Any]) -> sa.ColumnElement[bool]:
     """Return the condition that the key in some columns comes after another key."""
-    return tuple_(*columns) > tuple_(*key, types=[column.type for column in columns])
+    return sa.tuple_(*columns) > sa.tuple_(*key, types=[column.type for column in columns])
 
 
 _STATEMENTS: Final = {

@@ -2,98 +2,81 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final
+from collections.abc import Sequence
+from typing import Final
 
-from sqlalchemy import (
-    DDL,
-    BigInteger,
-    Column,
-    Index,
-    Integer,
-    LargeBinary,
-    MetaData,
-    PrimaryKeyConstraint,
-    String,
-    Table,
-    Text,
-    event,
-)
+import sqlalchemy as sa
 from sqlalchemy.dialects.postgresql import TSVECTOR
 from sqlalchemy.types import TypeDecorator
 
 from bilateral.index.files import tables as files
 from bilateral.index.files.tables import agent_file, payment_claim
+from bilateral.index.log.columns import required
 from bilateral.index.search.words import MAX_WORD
 
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from sqlalchemy import Dialect
-
-metadata: Final = MetaData()
+metadata: Final = sa.MetaData()
 
 
 class Words(TypeDecorator[list[str]]):
     """A set of words: `tsvector` on PostgreSQL; on SQLite text with spaces between, which FTS5 indexes."""
 
-    impl = Text().with_variant(TSVECTOR(), "postgresql")
+    impl = sa.Text().with_variant(TSVECTOR(), "postgresql")
     cache_ok = True
 
-    def process_bind_param(self, value: Sequence[str] | None, dialect: Dialect) -> str | None:  # noqa: ARG002
+    def process_bind_param(self, value: Sequence[str] | None, dialect: sa.Dialect) -> str | None:  # noqa: ARG002
         """Convert words for the database. They hold letters and digits only, so nothing in them needs an escape."""
         return None if value is None else " ".join(value)
 
-    def process_result_value(self, value: str | None, dialect: Dialect) -> list[str] | None:  # noqa: ARG002
+    def process_result_value(self, value: str | None, dialect: sa.Dialect) -> list[str] | None:  # noqa: ARG002
         """Convert a value of the database to words."""
         return None if value is None else [word.strip("'") for word in value.split()]
 
 
-registration_words: Final = Table(
+registration_words: Final = sa.Table(
     "registration_words",
     metadata,
-    Column("document_id", BigInteger().with_variant(Integer, "sqlite"), primary_key=True),
+    sa.Column("document_id", sa.BigInteger().with_variant(sa.Integer, "sqlite"), primary_key=True),
     files.content_column(is_unique=True),
-    Column("name_words", Words, nullable=False),
-    Column("words", Words, nullable=False),
+    *required(Words, "name_words", "words"),
 )
-Index("registration_words_by_word", registration_words.c.words, postgresql_using="gin").ddl_if(dialect="postgresql")
-Index("registration_words_by_name", registration_words.c.name_words, postgresql_using="gin").ddl_if(
+sa.Index("registration_words_by_word", registration_words.c.words, postgresql_using="gin").ddl_if(dialect="postgresql")
+sa.Index("registration_words_by_name", registration_words.c.name_words, postgresql_using="gin").ddl_if(
     dialect="postgresql"
 )
 
-registration_vector: Final = Table(
+registration_vector: Final = sa.Table(
     "registration_vector",
     metadata,
-    Column("vector_id", BigInteger().with_variant(Integer, "sqlite"), primary_key=True),
+    sa.Column("vector_id", sa.BigInteger().with_variant(sa.Integer, "sqlite"), primary_key=True),
     files.content_column(is_unique=True),
-    Column("model", String(60), nullable=False),
-    Column("words", Integer, nullable=False),
-    Column("vector", LargeBinary, nullable=False),
+    sa.Column("model", sa.String(60), nullable=False),
+    sa.Column("words", sa.Integer, nullable=False),
+    sa.Column("vector", sa.LargeBinary, nullable=False),
     sqlite_autoincrement=True,  # readers ask for the numbers above those that they know
 )
 
-known_word: Final = Table(
+known_word: Final = sa.Table(
     "known_word",
     metadata,
-    Column("word", String(MAX_WORD), primary_key=True),
-    Column("trigrams", Integer, nullable=False),
+    sa.Column("word", sa.String(MAX_WORD), primary_key=True),
+    sa.Column("trigrams", sa.Integer, nullable=False),
     sqlite_with_rowid=False,
 )
 
-word_trigram: Final = Table(
+word_trigram: Final = sa.Table(
     "word_trigram",
     metadata,
-    Column("trigram", String(3), nullable=False),
-    Column("word", String(MAX_WORD), nullable=False),
-    PrimaryKeyConstraint("trigram", "word"),
+    sa.Column("trigram", sa.String(3), nullable=False),
+    sa.Column("word", sa.String(MAX_WORD), nullable=False),
+    sa.PrimaryKeyConstraint("trigram", "word"),
     sqlite_with_rowid=False,
 )
 
 
-Index("agent_file_by_file", agent_file.c.file_id, postgresql_include=["chain_id", "identity_registry", "agent_id"])
+sa.Index("agent_file_by_file", agent_file.c.file_id, postgresql_include=["chain_id", "identity_registry", "agent_id"])
 
-Index("payment_claim_by_agent", *(payment_claim.c[name] for name in ("chain_id", "tag", "registry", "agent_id")))
-Index("payment_claim_by_file", payment_claim.c.file_id)
+sa.Index("payment_claim_by_agent", *(payment_claim.c[name] for name in ("chain_id", "tag", "registry", "agent_id")))
+sa.Index("payment_claim_by_file", payment_claim.c.file_id)
 
 for _statement in (
     # The tokenizer splits at signs of ASCII only, and words hold none: FTS5 sees the words of `words_of`.
@@ -106,5 +89,5 @@ for _statement in (
        VALUES ('delete', old.document_id, old.name_words, old.words); END""",
 ):
     # The full-text index of SQLite, and the triggers that keep it equal to its table within each statement.
-    _create = DDL(_statement)  # type: ignore[no-untyped-call]
-    event.listen(metadata, "after_create", _create.execute_if(dialect="sqlite"))
+    _create = sa.DDL(_statement)  # type: ignore[no-untyped-call]
+    sa.event.listen(metadata, "after_create", _create.execute_if(dialect="sqlite"))

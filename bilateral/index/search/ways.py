@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from enum import Enum, auto
 from functools import cache, partial
 from math import floor
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final, TypeAlias
 
-from sqlalchemy import or_, select
+from sqlalchemy import ColumnElement, Connection, or_, select
 
 from bilateral.index.agents.tables import agent, agent_activity
 from bilateral.index.files import tables as files
@@ -16,19 +17,13 @@ from bilateral.index.files.tables import agent_file
 from bilateral.index.log.tables import registry
 from bilateral.index.log.unindexed import unindexed
 from bilateral.index.search.filters import Order, Side
+from bilateral.index.search.plans import Plan
 from bilateral.index.search.tables import registration_words
-from bilateral.index.standing.standing_tables import standing, standing_refresh
+from bilateral.index.standing.tables import standing, standing_refresh
 
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-
-    from sqlalchemy import ColumnElement, Connection
-
-    from bilateral.index.search.plans import Plan
-
-    Place = tuple[Any, ...] | None
-    Listed = Mapping[int, Sequence[int]] | None
-    Conditions = Sequence[ColumnElement[bool]]
+Place: TypeAlias = tuple[Any, ...] | None
+Listed: TypeAlias = Mapping[int, Sequence[int]] | None
+Conditions: TypeAlias = Sequence[ColumnElement[bool]]
 
 _MOST_NEW: Final = 500
 """Agents that were registered since the last refresh up to which they are listed. A refresh takes seconds, and as many
@@ -79,7 +74,6 @@ def steps(plan: Plan, place: Place) -> Iterator[Iterable[Part]]:
     """Yield the steps to the agents of a search, in their order. The agents of each step's statements are merged.
 
     Args:
-        plan: The plan of the search.
         place: The values of the cursor; None for the first page.
     """
     if plan.begin is not None:

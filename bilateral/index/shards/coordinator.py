@@ -3,28 +3,23 @@
 from __future__ import annotations
 
 import time
-from typing import TYPE_CHECKING, Any, Final
+from collections.abc import Iterable, Mapping
+from typing import Any, Final
 from uuid import uuid4
 
-from sqlalchemy import text
+from sqlalchemy import Connection, text
 from sqlalchemy.exc import DBAPIError
 
 from bilateral.index.changes.tables import TABLES as FEED_TABLES
+from bilateral.index.errors import ShardError
 from bilateral.index.log.database import parsed_url
 from bilateral.index.log.dialects import dialect_of
 from bilateral.index.log.locks import wait_for_locks
 from bilateral.index.log.places import PARTS, PLAIN, SERVED, Placed, has_schema
 from bilateral.index.log.tables import registry
-from bilateral.index.shards.errors import ShardError
+from bilateral.index.operating.settings import Shard
 from bilateral.index.shards.layout import CHAIN_TABLES, OWN_PARTITIONS, SHARED_TABLES, VIEWS
 from bilateral.index.shards.reachable import feed_views, forget_reachable, shared_view
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
-
-    from sqlalchemy import Connection
-
-    from bilateral.index.operating.databases import Shard
 
 _PLACING: Final = 80048006
 """A number that all programs of a coordinator share, so that only one changes the places of chains at once."""
@@ -90,9 +85,6 @@ strangers choose them, and the case of their letters depends on the order.
 def split(connection: Connection) -> str:
     """Make a database without chains a coordinator, unless it is one.
 
-    Args:
-        connection: The database, in a transaction.
-
     Returns:
         The id of the coordinator.
 
@@ -119,11 +111,7 @@ def identity_of(connection: Connection) -> str:
 
 
 def join(connection: Connection) -> None:
-    """Put the empty tables of a coordinator in their places again, for a migration. `split` takes them away after it.
-
-    Args:
-        connection: The coordinator, in a transaction.
-    """
+    """Put the empty tables of a coordinator in their places, for a migration. `split` takes them away after it."""
     forget_reachable(connection)
     own = connection.execute(text("SELECT current_schema()")).scalar_one()
     kinds = text(
@@ -132,20 +120,16 @@ def join(connection: Connection) -> None:
     )
     there: dict[str, str] = dict(map(tuple, connection.execute(kinds, {"schema": own})))
     # Of the version before, so without tables that are new.
-    kept: dict[str, str] = dict(map(tuple, connection.execute(kinds, {"schema": PLAIN})))
+    retained: dict[str, str] = dict(map(tuple, connection.execute(kinds, {"schema": PLAIN})))
     parts = connection.execute(kinds, {"schema": PARTS}).all()
-    statements = [f'DROP {_KINDS[there[name]]} "{name}"' for name in kept if name in there]
+    statements = [f'DROP {_KINDS[there[name]]} "{name}"' for name in retained if name in there]
     statements += [f'DROP TABLE sharded."{name}"' for name, kind in parts if kind == "p"]
-    statements += [f'ALTER {_KINDS[kind]} plain."{name}" SET SCHEMA "{own}"' for name, kind in kept.items()]
+    statements += [f'ALTER {_KINDS[kind]} plain."{name}" SET SCHEMA "{own}"' for name, kind in retained.items()]
     connection.exec_driver_sql(";".join((*statements, "DROP SCHEMA plain")))
 
 
 def places(connection: Connection) -> list[Placed]:
-    """Return the places of all chains, by chain id.
-
-    Args:
-        connection: The coordinator.
-    """
+    """Return the places of all chains, by chain id."""
     query = "SELECT chain_id, name, number FROM sharded.place JOIN sharded.shard USING (number) ORDER BY chain_id"
     return [Placed(*row) for row in connection.execute(text(query))]
 
@@ -153,16 +137,12 @@ def places(connection: Connection) -> list[Placed]:
 def require_places(connection: Connection, shards: Mapping[str, Shard]) -> None:
     """Refuse settings that name another place for a chain than the coordinator.
 
-    Args:
-        connection: The coordinator.
-        shards: The shards of the settings.
-
     Raises:
         ShardError: A chain is elsewhere, or is left out.
     """
-    wanted = {chain_id: name for name, shard in shards.items() for chain_id in shard.chains}
+    requested = {chain_id: name for name, shard in shards.items() for chain_id in shard.chains}
     for placed in places(connection):
-        if (named := wanted.get(placed.chain_id)) is None:
+        if (named := requested.get(placed.chain_id)) is None:
             raise ShardError(placed.shard, f"the settings leave out its chain {placed.chain_id}: add it to its chains")
         if named != placed.shard:
             raise ShardError(
@@ -173,36 +153,23 @@ def require_places(connection: Connection, shards: Mapping[str, Shard]) -> None:
 
 
 def number_of(connection: Connection, name: str) -> int:
-    """Return the number of a shard; the next one for a new shard.
-
-    Args:
-        connection: The coordinator, in a transaction.
-        name: The name of the shard.
-    """
+    """Return the number of a shard; the next one for a new shard."""
     number = text("SELECT number FROM sharded.shard WHERE name = :name")
-    known = connection.execute(number, {"name": name}).scalar_one_or_none()
-    if known is not None:
-        return int(known)
+    existing = connection.execute(number, {"name": name}).scalar_one_or_none()
+    if existing is not None:
+        return int(existing)
     added = text("INSERT INTO sharded.shard SELECT count(*) + 1, :name FROM sharded.shard RETURNING number")
     return int(connection.execute(added, {"name": name}).scalar_one())
 
 
 def hold_places(connection: Connection) -> None:
-    """Keep other programs from changing the places of chains until the end of the transaction.
-
-    Args:
-        connection: The coordinator, in a transaction.
-    """
+    """Keep other programs from changing the places of chains until the end of the transaction."""
     wait_for_locks(connection)
     dialect_of(connection).lock(connection, _PLACING)
 
 
 def hold_numbers(connection: Connection) -> None:
-    """Keep other programs from numbering steps of the change feed until the end of the transaction.
-
-    Args:
-        connection: The coordinator, in a transaction.
-    """
+    """Keep other programs from numbering steps of the change feed until the end of the transaction."""
     dialect_of(connection).lock(connection, _NUMBERS)
 
 
@@ -215,18 +182,17 @@ def connect_shard(connection: Connection, name: str, number: int, url: str) -> N
     """Let the coordinator read a shard, at the URL of the settings.
 
     Args:
-        connection: The coordinator, in a transaction.
         name: The name of the shard, which PostgreSQL says when it does not answer.
     """
     server, parsed = f'"{name}"', parsed_url(url)
     place = {**_OPTIONS, "host": parsed.host, "port": parsed.port, "dbname": parsed.database, **parsed.query}
-    known = text("SELECT srvoptions FROM pg_foreign_server WHERE srvname = :name")
-    former = connection.execute(known, {"name": name}).one_or_none()
-    if former is None:
+    existing = text("SELECT srvoptions FROM pg_foreign_server WHERE srvname = :name")
+    previous = connection.execute(existing, {"name": name}).one_or_none()
+    if previous is None:
         options = _options({name: value for name, value in place.items() if value is not None})
         connection.exec_driver_sql(f"CREATE SERVER {server} FOREIGN DATA WRAPPER postgres_fdw OPTIONS ({options})")
     else:
-        _change_server(connection, server, former.srvoptions or (), place)
+        _change_server(connection, server, previous.srvoptions or (), place)
     for table in SHARED_TABLES:
         remote = _options({"schema_name": SERVED, "table_name": table.name})
         connection.exec_driver_sql(
@@ -246,7 +212,6 @@ def require_readable(connection: Connection, number: int) -> None:
     """Read a shard from the coordinator, which may have another network and other rights than this program.
 
     Args:
-        connection: The coordinator, in a transaction.
         number: The number of the shard.
 
     Raises:
@@ -256,23 +221,13 @@ def require_readable(connection: Connection, number: int) -> None:
 
 
 def reads(connection: Connection, chain_id: int) -> bool:
-    """Return True if the coordinator has foreign tables of a chain.
-
-    Args:
-        connection: The coordinator.
-    """
+    """Return True if the coordinator has foreign tables of a chain."""
     table = text("SELECT to_regclass(:name) IS NOT NULL")
     return bool(connection.execute(table, {"name": f"sharded.chain_{chain_id:d}"}).scalar_one())
 
 
 def place_chain(connection: Connection, placed: Placed, schema_name: str) -> None:
-    """Read a chain on a shard from now on.
-
-    Args:
-        connection: The coordinator, in a transaction.
-        placed: The place of the chain.
-        schema_name: The schema of the shard's tables.
-    """
+    """Read a chain on a shard from now on."""
     chain_id = placed.chain_id
     beside = [*(table.name for table in FEED_TABLES), registry.name]
     parents = {name: f'"{name}"' for name in (*(table.name for table in CHAIN_TABLES), *VIEWS)}
@@ -321,11 +276,13 @@ def _hold_off_readers(connection: Connection, tables: Iterable[str]) -> None:
 
 def _change_server(connection: Connection, server: str, former: Iterable[str], place: Mapping[str, Any]) -> None:
     """Give a server the options of the settings."""
-    known = dict(option.split("=", 1) for option in former)
-    wanted = {name: str(value) for name, value in place.items() if value is not None}
-    changes = [f"SET {name} {_quoted(value)}" for name, value in wanted.items() if known.get(name, value) != value]
-    changes += [f"ADD {name} {_quoted(value)}" for name, value in wanted.items() if name not in known]
-    changes += [f"DROP {name}" for name in known if name not in wanted]
+    existing = dict(option.split("=", 1) for option in former)
+    requested = {name: str(value) for name, value in place.items() if value is not None}
+    changes = [
+        f"SET {name} {_quoted(value)}" for name, value in requested.items() if existing.get(name, value) != value
+    ]
+    changes += [f"ADD {name} {_quoted(value)}" for name, value in requested.items() if name not in existing]
+    changes += [f"DROP {name}" for name in existing if name not in requested]
     if changes:
         connection.exec_driver_sql(f"ALTER SERVER {server} OPTIONS ({', '.join(changes)})")
 

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final
+from collections.abc import Callable
+from typing import Final
 
 import psycopg
-from sqlalchemy import text
+from sqlalchemy import Connection, Table, text
 from sqlalchemy.exc import DBAPIError
 
 from bilateral.index.changes.tables import change_note, change_step, removed_change
@@ -15,11 +16,6 @@ from bilateral.index.log.places import SERVED
 from bilateral.index.log.tables import registry
 from bilateral.index.search import tables as search
 from bilateral.index.shards.layout import CHAIN_TABLES, NUMBERED, SHARED_TABLES
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    from sqlalchemy import Connection, Table
 
 _ROWS: Final = (*CHAIN_TABLES, registry)
 """The tables whose rows are copied as they are."""
@@ -59,7 +55,6 @@ def copy_chain(source: Connection, target: Connection, chain_id: int, note: Call
     Args:
         source: The shard that has it, in a transaction that reads one state.
         target: The other one, in a transaction. It serves the chain, and has no rows of it.
-        note: Called with the name of each table.
 
     Returns:
         The number that was added to the numbers of the steps of the change feed.
@@ -91,11 +86,7 @@ def copy_chain(source: Connection, target: Connection, chain_id: int, note: Call
 
 
 def forget_chain(connection: Connection, chain_id: int) -> None:
-    """Remove a chain from a shard that another one holds. Files that nobody names go later, as after a rollback.
-
-    Args:
-        connection: The shard, in a transaction.
-    """
+    """Remove a chain from a shard that another one holds. Files that nobody names go later, as after a rollback."""
     views = connection.execute(
         text("SELECT viewname FROM pg_views WHERE schemaname = :served AND viewname LIKE :name"),
         {"served": SERVED, "name": f"%\\_{chain_id:d}"},

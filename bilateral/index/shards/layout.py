@@ -6,7 +6,9 @@ In place of each table it has foreign tables of all shards, under the same name,
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final
+from typing import Final
+
+from sqlalchemy import Table
 
 from bilateral.index.agents.tables import agent_activity
 from bilateral.index.files import tables as file_tables
@@ -15,18 +17,13 @@ from bilateral.index.log import tables as schema
 from bilateral.index.payments import tables as payments
 from bilateral.index.projections import PARTITIONED_TABLES
 from bilateral.index.search import tables as search
-from bilateral.index.standing import standing_tables as standings
 from bilateral.index.standing import tables as analysis
-
-if TYPE_CHECKING:
-    from sqlalchemy import Table
 
 CHAIN_TABLES: Final[tuple[Table, ...]] = (
     *(table for table in schema.metadata.tables.values() if table is not schema.registry),
     *(files.file_reference, files.file_scan, files.file_sight, files.solana_proof),
     *(file_tables.agent_file, file_tables.payment_claim),
     *analysis.metadata.tables.values(),
-    *standings.metadata.tables.values(),
     *(payments.payment_cursor, *payments.CHAIN_TABLES, payments.late_payment),
     agent_activity,
 )

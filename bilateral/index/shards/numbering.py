@@ -7,19 +7,15 @@ chain. So a reader there that has seen a step has seen all steps with smaller nu
 from __future__ import annotations
 
 import logging
-from typing import TYPE_CHECKING, Final
+import threading
+from collections.abc import Iterable
+from typing import Final
 
-from sqlalchemy import text
+from sqlalchemy import Connection, Engine, text
 from sqlalchemy.exc import DBAPIError
 
 from bilateral.index.log.database import unavailable
 from bilateral.index.shards.coordinator import hold_numbers, places
-
-if TYPE_CHECKING:
-    import threading
-    from collections.abc import Iterable
-
-    from sqlalchemy import Connection, Engine
 
 _LOGGER: Final = logging.getLogger("bilateral.index")
 
@@ -60,7 +56,6 @@ def number_steps(engine: Engine, failing: set[int] | None = None) -> int:
     """Number the steps that shards added. Those of a shard that does not answer wait.
 
     Args:
-        engine: The coordinator.
         failing: The chains whose failure is logged already, which are changed; none if left out.
 
     Returns:
@@ -76,10 +71,6 @@ def release_restored(engine: Engine, chains: Iterable[int]) -> None:
     """Number steps again that come after a backup, if a shard was restored from one. Do it before its workers begin.
 
     The shard gives the numbers of the steps after its backup once more, to other steps.
-
-    Args:
-        engine: The coordinator.
-        chains: The chains of the shard.
     """
     for chain_id in chains:
         with engine.begin() as connection:
@@ -88,11 +79,7 @@ def release_restored(engine: Engine, chains: Iterable[int]) -> None:
 
 
 def forget_pruned(engine: Engine) -> None:
-    """Forget the steps up to the last one that a shard pruned: a reader of an earlier cursor would miss that one.
-
-    Args:
-        engine: The coordinator.
-    """
+    """Forget the steps up to the last one that a shard pruned: a reader of an earlier cursor would miss that one."""
     with engine.begin() as connection:
         hold_numbers(connection)
         pruned = [connection.execute(_PRUNED, {"chain": placed.chain_id}).scalar_one() for placed in places(connection)]
@@ -104,8 +91,6 @@ def keep_numbered(engine: Engine, stop: threading.Event, pruning_seconds: float 
     """Number steps, and forget pruned ones, until the process ends.
 
     Args:
-        engine: The coordinator.
-        stop: Set to end.
         pruning_seconds: The seconds between two looks for pruned steps.
     """
     looks, failing, is_told = 0, set[int](), False

@@ -4,29 +4,58 @@ from __future__ import annotations
 
 import logging
 import threading
+from collections.abc import Callable, Collection, Iterable, Mapping
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack
 from dataclasses import replace
 from functools import partial
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
+from sqlalchemy import Engine, make_url
+
+from bilateral.core.errors import BilateralError
 from bilateral.index.chain.endpoint import Endpoint
-from bilateral.index.errors import DatabaseUnavailableError
+from bilateral.index.errors import DatabaseUnavailableError, MisplacedChainError, ShardError
+from bilateral.index.log.database import open_database
 from bilateral.index.log.places import PARTS, has_schema
 from bilateral.index.operating.process import follow_chains
+from bilateral.index.operating.settings import ChainSettings, IndexSettings, Shard
+from bilateral.index.operating.status import ChainStatus, ShardStatuses, chain_statuses
 from bilateral.index.operating.worker import chain_id_of
 from bilateral.index.shards.coordinator import identity_of, require_places
-from bilateral.index.shards.errors import MisplacedChainError, ShardError
 from bilateral.index.shards.numbering import keep_numbered, number_steps, release_restored
 from bilateral.index.shards.served import require_claim
-from bilateral.index.shards.servers import opened_shards
+from bilateral.index.shards.servers import closing_engine, of_shard, opened_shards
 
-if TYPE_CHECKING:
-    from collections.abc import Callable, Collection, Iterable, Mapping
+_CONNECT_SECONDS: Final = 2
+"""The seconds to connect to a shard, as the coordinator has: monitors wait ten by default."""
 
-    from sqlalchemy import Engine
 
-    from bilateral.index.operating.databases import Shard
-    from bilateral.index.operating.settings import ChainSettings, IndexSettings
+def statuses_of_shards(shards: Mapping[str, Shard]) -> ShardStatuses:
+    """Ask all shards at once."""
+    with ThreadPoolExecutor(len(shards)) as threads:
+        answers = dict(zip(shards, threads.map(_statuses_of, shards, shards.values()), strict=True))
+    failed = {name: answer for name, answer in answers.items() if isinstance(answer, BilateralError)}
+    statuses = [status for answer in answers.values() if isinstance(answer, list) for status in answer]
+    return ShardStatuses(
+        sorted(statuses, key=lambda status: status.chain_id),
+        sorted(chain_id for name in failed for chain_id in shards[name].chains),
+        list(failed.values()),
+    )
+
+
+def _statuses_of(name: str, shard: Shard) -> list[ChainStatus] | BilateralError:
+    """Return the status of a shard's chains, or the reason why it cannot be read."""
+    url = make_url(shard.url)
+    if "connect_timeout" not in url.query:
+        url = url.update_query_dict({"connect_timeout": str(_CONNECT_SECONDS)})
+    try:
+        address = url.render_as_string(hide_password=False)
+        with of_shard(name), closing_engine(open_database(address, creates=False)) as engine:
+            return chain_statuses(engine)
+    except BilateralError as problem:
+        return problem
+
 
 _LOGGER: Final = logging.getLogger("bilateral.index")
 
@@ -131,7 +160,14 @@ class _Openings:
 def _on_each_shard(
     settings: IndexSettings, stop: threading.Event, work: Callable[..., bool], *, until_head: bool
 ) -> bool:
-    """Do some work on each shard at once, and return True once it is done everywhere."""
+    """Do the work of a process on each shard at once, and wait for all.
+
+    Args:
+        waits: True to wait for shards that do not answer at the start, while another one does.
+
+    Returns:
+        True if it was done everywhere; False if the process was stopped before.
+    """
     by_shard = settings_of_shards(settings)
     ends = {name: threading.Event() for name in by_shard}  # the end of one shard's work is not that of the others
     openings = _Openings({name: settings.shards[name] for name in by_shard}, waits=not until_head)
@@ -179,9 +215,6 @@ def follow_shards(engine: Engine, settings: IndexSettings, *, stop: threading.Ev
     A shard that does not answer at the start is opened once it does, and the others are followed meanwhile.
 
     Args:
-        engine: The coordinator.
-        settings: The chains, and the settings of the queue of files.
-        stop: Set to end the process.
         until_head: True to end when every chain is at its head and no file is due.
 
     Returns:

@@ -8,21 +8,15 @@ whole answer, or an error that names the chain.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final
+from collections.abc import Iterable, Sequence
+from typing import Final
 
-from sqlalchemy import text
+from sqlalchemy import Connection, Table, text
 
 from bilateral.index.changes.tables import TABLES as FEED_TABLES
 from bilateral.index.changes.tables import change_note, change_step, removed_change
-from bilateral.index.log.places import DOWN, LENIENT, MISSING, REACHABLE, has_reachable
+from bilateral.index.log.places import DOWN, LENIENT, MISSING, REACHABLE, Placed, has_reachable
 from bilateral.index.shards.layout import CHAIN_TABLES, SHARED_TABLES, VIEWS, key_of
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
-
-    from sqlalchemy import Connection, Table
-
-    from bilateral.index.log.places import Placed
 
 _FUNCTIONS: Final = f"""
     CREATE SCHEMA {REACHABLE};
@@ -74,11 +68,7 @@ _STEP_BY_STEP: Final = """CROSS JOIN LATERAL (
 
 
 def feed_views(schema_name: str) -> list[str]:
-    """Return the statements that make the views of the change feed.
-
-    Args:
-        schema_name: The schema of the views; empty for that of the connection.
-    """
+    """Return the statements that make the views of the change feed."""
     prefix, inner = (f"{schema_name}.", f"{schema_name}.shard_") if schema_name else ("", "sharded.")
     notes = (_STEP_BY_STEP if schema_name else _JOINED).format(notes=f"{inner}{change_note.name}")
     tables = {"steps": f"{inner}{change_step.name}", "removed": f"{inner}{removed_change.name}", "notes": notes}
@@ -89,7 +79,6 @@ def shared_view(table: Table, place: str, rows: str) -> str:
     """Return the statement that makes the view of a shared table: of rows with one key, that of the first shard counts.
 
     Args:
-        place: The name of the view, as SQL.
         rows: The name of the table or view that has the rows of all shards with their `shard`, as SQL.
     """
     columns = ", ".join(f'rows."{column.name}"' for column in table.c)
@@ -99,21 +88,12 @@ def shared_view(table: Table, place: str, rows: str) -> str:
 
 
 def forget_reachable(connection: Connection) -> None:
-    """Drop the views: they read the foreign tables, which change.
-
-    Args:
-        connection: The coordinator, in a transaction.
-    """
+    """Drop the views: they read the foreign tables, which change."""
     connection.exec_driver_sql(f"DROP SCHEMA IF EXISTS {REACHABLE} CASCADE")
 
 
 def keep_reachable(connection: Connection, placed: Sequence[Placed]) -> None:
-    """Make the views, unless they are there.
-
-    Args:
-        connection: The coordinator, in a transaction.
-        placed: The places of all chains.
-    """
+    """Make the views, unless they are there."""
     if has_reachable(connection) or not placed:
         return
     forget_reachable(connection)

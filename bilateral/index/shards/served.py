@@ -2,22 +2,18 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final
+from collections.abc import Collection, Iterable
+from typing import Final
 
-from sqlalchemy import text
+from sqlalchemy import Connection, text
 
 from bilateral.index.changes.tables import change_note, change_step, removed_change
+from bilateral.index.errors import ShardError
 from bilateral.index.log.partitions import create_partitions
 from bilateral.index.log.places import PARTS, SERVED, has_schema
 from bilateral.index.log.tables import registry
 from bilateral.index.projections import PARTITIONED_TABLES
-from bilateral.index.shards.errors import ShardError
 from bilateral.index.shards.layout import CHAIN_TABLES, NUMBERED, OWN_PARTITIONS, SHARED_TABLES, VIEWS
-
-if TYPE_CHECKING:
-    from collections.abc import Collection, Iterable
-
-    from sqlalchemy import Connection
 
 _OF_ANOTHER: Final = "another coordinator reads it: name that one as database.url, or pass --adopt if it is gone"
 
@@ -29,8 +25,6 @@ def claim(connection: Connection, coordinator: str, shard: tuple[str, int], *, a
     """Write down which coordinator a shard is of.
 
     Args:
-        connection: The shard, in a transaction.
-        shard: The name of the shard, and its number there.
         adopts: True to take it from another coordinator.
 
     Returns:
@@ -57,18 +51,13 @@ def claim(connection: Connection, coordinator: str, shard: tuple[str, int], *, a
         return False
     connection.execute(text("DELETE FROM served.claim"))
     connection.execute(
-        text("INSERT INTO served.claim VALUES (:coordinator, :name)"),
-        {"coordinator": coordinator, "name": name},
+        text("INSERT INTO served.claim VALUES (:coordinator, :name)"), {"coordinator": coordinator, "name": name}
     )
     return True
 
 
 def require_claim(connection: Connection, coordinator: str, name: str) -> None:
     """Refuse to work on a shard that another coordinator reads: its readers would not learn of the changes.
-
-    Args:
-        connection: The shard.
-        name: The name of the shard.
 
     Raises:
         ShardError: Another coordinator reads it, or none does.
@@ -80,23 +69,13 @@ def require_claim(connection: Connection, coordinator: str, name: str) -> None:
 
 
 def serve_shared(connection: Connection, number: int) -> None:
-    """Let the coordinator read the files of a shard.
-
-    Args:
-        connection: The shard, in a transaction.
-        number: Its number there.
-    """
+    """Let the coordinator read the files of a shard."""
     for table in SHARED_TABLES:
         connection.exec_driver_sql(_view(table.name, f"{number:d} AS shard, rows.*", f'"{table.name}" rows'))
 
 
 def number_from(connection: Connection, number_range: int) -> None:
-    """Let the sequences of a shard continue in a range that no shard had before.
-
-    Args:
-        connection: The shard, in a transaction.
-        number_range: The range; a later one has greater numbers.
-    """
+    """Let the sequences of a shard continue in a range that no shard had before."""
     for table in NUMBERED:
         place = {"name": table.name, "column": next(iter(table.primary_key)).name, "last": number_range * RANGE}
         connection.execute(text("SELECT setval(pg_get_serial_sequence(:name, :column), :last)"), place)
@@ -104,10 +83,6 @@ def number_from(connection: Connection, number_range: int) -> None:
 
 def require_no_others(connection: Connection, name: str, chains: Collection[int]) -> None:
     """Refuse a shard that holds chains which the settings leave out.
-
-    Args:
-        connection: The shard.
-        chains: The chains of the settings.
 
     Raises:
         ShardError: It holds others.
@@ -118,18 +93,11 @@ def require_no_others(connection: Connection, name: str, chains: Collection[int]
 
 
 def serve(connection: Connection, chains: Iterable[int]) -> None:
-    """Let the coordinator read chains of a shard, and workers write them.
-
-    Args:
-        connection: The shard, in a transaction.
-    """
+    """Let the coordinator read chains of a shard, and workers write them."""
     tables = (*CHAIN_TABLES, registry, change_step, removed_change)
     for chain_id in chains:
         create_partitions(connection, chain_id, PARTITIONED_TABLES)
-        connection.execute(
-            text("INSERT INTO served.chain VALUES (:chain) ON CONFLICT DO NOTHING"),
-            {"chain": chain_id},
-        )
+        connection.execute(text("INSERT INTO served.chain VALUES (:chain) ON CONFLICT DO NOTHING"), {"chain": chain_id})
         of_chain = f"rows WHERE rows.chain_id = {chain_id:d}"
         statements = [
             _view(f"{name}_{chain_id:d}", "*", f'"{name}" {of_chain}')

@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Mapping
 from contextlib import ExitStack, contextmanager
-from typing import TYPE_CHECKING
 
-from sqlalchemy import text
+from sqlalchemy import Connection, Engine, text
 from sqlalchemy.exc import DBAPIError
 
-from bilateral.index.errors import DatabaseUnavailableError, OlderSchemaError
+from bilateral.index.errors import DatabaseUnavailableError, OlderSchemaError, ShardError
 from bilateral.index.log.database import open_database, unavailable
 from bilateral.index.log.locks import wait_for_locks
 from bilateral.index.log.places import Placed, holds
+from bilateral.index.operating.settings import Shard
 from bilateral.index.shards.coordinator import (
     connect_shard,
     hold_places,
@@ -26,16 +27,17 @@ from bilateral.index.shards.coordinator import (
     split,
 )
 from bilateral.index.shards.copying import forget_chain
-from bilateral.index.shards.errors import ShardError
 from bilateral.index.shards.reachable import keep_reachable
 from bilateral.index.shards.served import claim, number_from, require_no_others, serve
 
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
 
-    from sqlalchemy import Connection, Engine
-
-    from bilateral.index.operating.databases import Shard
+@contextmanager
+def closing_engine(engine: Engine) -> Iterator[Engine]:
+    """Close the connections of an engine at the end."""
+    try:
+        yield engine
+    finally:
+        engine.dispose()
 
 
 @contextmanager
@@ -43,7 +45,6 @@ def opened_shards(shards: Mapping[str, Shard], *, creates: bool = False) -> Iter
     """Open the databases of all shards.
 
     Args:
-        shards: The shards of the settings.
         creates: True to make the tables in an empty database.
 
     Yields:
@@ -86,8 +87,6 @@ def update_shards(url: str | None, shards: Mapping[str, Shard], *, adopts: bool 
     """Make the coordinator read all chains of the settings on their shards. Safe to retry.
 
     Args:
-        url: The URL of the coordinator.
-        shards: The shards of the settings.
         adopts: True to take shards from another coordinator.
 
     Returns:
@@ -98,29 +97,19 @@ def update_shards(url: str | None, shards: Mapping[str, Shard], *, adopts: bool 
         OlderSchemaError: The coordinator waits for `bilateral index schema`.
         ShardError: A server is not what the settings say. The coordinator reads what it read before.
     """
-    coordinator = open_database(url)
-    try:
-        with opened_shards(shards, creates=True) as engines:
-            with coordinator.begin() as connection:
-                hold_places(connection)
-                split(connection)  # kept if a shard is refused: those before it know the coordinator by its id
-            with coordinator.begin() as connection:
-                hold_places(connection)
-                return read_shards(connection, engines, shards, adopts=adopts)
-    finally:
-        coordinator.dispose()
+    with closing_engine(open_database(url)) as coordinator, opened_shards(shards, creates=True) as engines:
+        with coordinator.begin() as connection:
+            hold_places(connection)
+            split(connection)  # kept if a shard is refused: those before it know the coordinator by its id
+        with coordinator.begin() as connection:
+            hold_places(connection)
+            return read_shards(connection, engines, shards, adopts=adopts)
 
 
 def read_shards(
     connection: Connection, engines: Mapping[str, Engine], shards: Mapping[str, Shard], *, adopts: bool = False
 ) -> list[Placed]:
     """Make a coordinator read all chains of the settings on their shards.
-
-    Args:
-        connection: The coordinator, in a transaction that holds the places of chains.
-        engines: The databases of the shards.
-        shards: The shards of the settings.
-        adopts: See `update_shards`.
 
     Returns:
         The places of the chains.

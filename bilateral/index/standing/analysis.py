@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
-from sqlalchemy import select
+from sqlalchemy import Connection, Engine, select
 from sqlalchemy.exc import DBAPIError
 
 from bilateral.core.errors import InvalidArgumentError
@@ -16,22 +17,15 @@ from bilateral.index.errors import AnalysisOutdatedError
 from bilateral.index.log import tables as schema
 from bilateral.index.log.database import is_transient, snapshot
 from bilateral.index.log.dialects import dialect_of
-from bilateral.index.standing.accounts import accounts_without_funding
 from bilateral.index.standing.inputs import TableReader
-from bilateral.index.standing.notes import identity_registries, note_problem
+from bilateral.index.standing.opinions import accounts_without_funding
+from bilateral.index.standing.proofs import ClaimedTransactions
 from bilateral.index.standing.results import replace_results
-from bilateral.index.standing.standings import replace_standings
+from bilateral.index.standing.standings import identity_registries, note_problem, replace_standings
 from bilateral.index.standing.tables import AnalysisKey
 from bilateral.trust.engine import Engine as TrustEngine
+from bilateral.trust.features.reviews import Reviews
 from bilateral.trust.results import Results
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from sqlalchemy import Connection, Engine
-
-    from bilateral.index.standing.proofs import ClaimedTransactions
-    from bilateral.trust.features.reviews import Reviews
 
 _LOCK: Final = 80048011
 """The advisory lock of those who replace the results of an analysis."""
@@ -76,9 +70,6 @@ def analyse(
     """Analyse an identity registry as of the index's last block, and replace the stored results.
 
     Args:
-        engine: The index's database.
-        key: The analysis.
-        reviews: Cases that people decided. They override findings.
         trusted: The addresses that the reader trusts, in checksum form. Trust spreads from them.
 
     Raises:
@@ -89,12 +80,7 @@ def analyse(
 
 
 class Analyst:
-    """Analyses an identity registry again and again, and reads only the rows of new blocks.
-
-    Args:
-        engine: The index's database.
-        key: The analysis.
-    """
+    """Analyses an identity registry again and again, and reads only the rows of new blocks."""
 
     def __init__(self, engine: Engine, key: AnalysisKey) -> None:
         self._engine = engine
@@ -110,7 +96,6 @@ class Analyst:
         """Analyse as of the index's last block, and replace the stored results. See `analyse`.
 
         Args:
-            reviews: Cases that people decided. They override findings.
             trusted: The addresses that the reader trusts, in checksum form. Trust spreads from them.
         """
         for _ in range(_TRIES):
@@ -160,10 +145,10 @@ class Analyst:
             dialect_of(connection).lock(connection, _LOCK)  # another process may analyse the same registry
             if not _is_still_indexed(connection, self._key.chain_id, state):
                 return None
-            told = head | {name: getattr(summary, name) for name in figures}
+            reported = head | {name: getattr(summary, name) for name in figures}
             notes = replace_standings(connection, self._key, results.standings, state.block_number, seconds)
             note_problem(connection, self._key, None)
-            notes += replace_results(connection, self._key, told, results, tables.places)
+            notes += replace_results(connection, self._key, reported, results, tables.places)
             if not _is_still_indexed(connection, self._key.chain_id, state):  # a reorganisation during the inserts
                 connection.rollback()
                 return None
@@ -198,5 +183,7 @@ def _is_still_indexed(connection: Connection, chain_id: int, state: _State) -> b
     query = select(chain.c.reorganizations).where(chain.c.chain_id == chain_id)
     if connection.execute(query).scalar_one() == state.reorganizations:
         return True
-    kept = select(block.c.block_hash).where(block.c.chain_id == chain_id, block.c.block_number == state.block_number)
-    return bool(connection.execute(kept).scalar_one_or_none() == state.block_hash)
+    retained = select(block.c.block_hash).where(
+        block.c.chain_id == chain_id, block.c.block_number == state.block_number
+    )
+    return bool(connection.execute(retained).scalar_one_or_none() == state.block_hash)

@@ -2,18 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
-from sqlalchemy import func, select, union_all
+from sqlalchemy import Connection, Row, Table, func, select, union_all
 
 from bilateral.index.standing import tables as schema
-from bilateral.index.standing.tables import Part
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
-
-    from sqlalchemy import Connection, Row, Table
+from bilateral.index.standing.tables import Part, of_registry
 
 MAX_FINDINGS: Final = 100
 """The most findings of a page."""
@@ -139,37 +135,28 @@ class TrustScore:
 
 
 def analysis_run(connection: Connection, chain_id: int, identity: str) -> AnalysisRun | None:
-    """Return the stored analysis of an identity registry; None if there is none.
-
-    Args:
-        identity: The identity registry.
-    """
+    """Return the stored analysis of an identity registry; None if there is none."""
     made, marked, finding = schema.analysis, schema.suspicion, schema.finding
     row = connection.execute(
         select(
             *(made.c[name] for name in ("chain_id", "identity_registry", "block_number", "made_at")),
             *(made.c[name] for name in ("agents", "opinions", "threshold")),
-        ).where(*_of(made, chain_id, identity))
+        ).where(*of_registry(made, chain_id, identity))
     ).first()
     if row is None:
         return None
-    flagged = select(func.count()).where(*_of(marked, chain_id, identity), marked.c.is_flagged.is_(True))
-    findings = select(func.count()).where(*_of(finding, chain_id, identity))
+    flagged = select(func.count()).where(*of_registry(marked, chain_id, identity), marked.c.is_flagged.is_(True))
+    findings = select(func.count()).where(*of_registry(finding, chain_id, identity))
     return AnalysisRun(*row, *(connection.execute(counting).scalar_one() for counting in (flagged, findings)))
 
 
 def findings(
     connection: Connection, chain_id: int, identity: str, finding_id: str | None = None
 ) -> tuple[Finding, ...]:
-    """Return the findings of an analysis, the strongest first: the first 100.
-
-    Args:
-        identity: The identity registry.
-        finding_id: Only this one.
-    """
+    """Return the findings of an analysis, the strongest first: the first 100."""
     finding = schema.finding
-    wanted = [] if finding_id is None else [finding.c.finding_id == finding_id]
-    return _findings(connection, chain_id, identity, wanted)
+    requested = [] if finding_id is None else [finding.c.finding_id == finding_id]
+    return _findings(connection, chain_id, identity, requested)
 
 
 def findings_about(
@@ -178,31 +165,26 @@ def findings_about(
     """Return the findings that name one of some accounts, each with the account's part in it.
 
     Args:
-        identity: The identity registry.
         accounts: The accounts, in checksum form.
     """
     member = schema.finding_member
     rows = connection.execute(
         select(member.c.finding_id, member.c.part)
-        .where(*_of(member, chain_id, identity), member.c.account.in_(sorted(accounts)))
+        .where(*of_registry(member, chain_id, identity), member.c.account.in_(sorted(accounts)))
         .limit(MAX_FINDINGS)
     )
     ranked = sorted(rows, key=lambda row: _PARTS.index(row.part), reverse=True)  # the gravest part of several accounts
     parts = {row.finding_id: row.part for row in ranked}
     if not parts:
         return ()
-    wanted = [schema.finding.c.finding_id.in_(sorted(parts))]
-    return tuple((finding, parts[finding.id]) for finding in _findings(connection, chain_id, identity, wanted))
+    requested = [schema.finding.c.finding_id.in_(sorted(parts))]
+    return tuple((finding, parts[finding.id]) for finding in _findings(connection, chain_id, identity, requested))
 
 
 def members_of(
     connection: Connection, chain_id: int, identity: str, finding_ids: Iterable[str]
 ) -> dict[str, tuple[Member, ...]]:
-    """Return the accounts of findings, by the finding: the first 200 of each.
-
-    Args:
-        identity: The identity registry.
-    """
+    """Return the accounts of findings, by the finding: the first 200 of each."""
     rows = _first_rows(connection, schema.finding_member, (chain_id, identity), finding_ids, ("part", "account"))
     return {id_: tuple(Member(row.account, row.part) for row in of_finding) for id_, of_finding in rows.items()}
 
@@ -228,7 +210,7 @@ def clusters(connection: Connection, chain_id: int, identity: str) -> tuple[Clus
     flagged = func.sum(func.coalesce(suspicion.c.is_flagged.cast(schema.analysis.c.trusted_accounts.type), 0))
     query = (
         select(suspicion.c.cluster, func.count(), flagged, func.max(suspicion.c.suspicion))
-        .where(*_of(suspicion, chain_id, identity), suspicion.c.cluster.is_not(None))
+        .where(*of_registry(suspicion, chain_id, identity), suspicion.c.cluster.is_not(None))
         .group_by(suspicion.c.cluster)
         .order_by(func.max(suspicion.c.suspicion).desc(), suspicion.c.cluster)
         .limit(MAX_FINDINGS)
@@ -241,16 +223,11 @@ def clusters(connection: Connection, chain_id: int, identity: str) -> tuple[Clus
 def trust_scores(
     connection: Connection, chain_id: int, identity: str, subjects: Iterable[str]
 ) -> tuple[TrustScore, ...]:
-    """Return the scores of an agent, without false ratings.
-
-    Args:
-        identity: The identity registry.
-        subjects: The agent's number, and its accounts.
-    """
+    """Return the scores of an agent, without false ratings."""
     trust_score = schema.trust_score
     names = ("side", "score", "lower_bound", "raters", "effective", "status")
     query = select(*(trust_score.c[name] for name in names)).where(
-        *_of(trust_score, chain_id, identity),
+        *of_registry(trust_score, chain_id, identity),
         trust_score.c.side.in_(["server", "client", "validator"]),
         trust_score.c.subject.in_(sorted(subjects)),
     )
@@ -262,7 +239,7 @@ def flagged_accounts(connection: Connection, chain_id: int, identity: str) -> fr
     suspicion = schema.suspicion
     query = (
         select(suspicion.c.account)
-        .where(*_of(suspicion, chain_id, identity), suspicion.c.is_flagged.is_(True))
+        .where(*of_registry(suspicion, chain_id, identity), suspicion.c.is_flagged.is_(True))
         .limit(5_000)
     )
     return frozenset(connection.execute(query).scalars())
@@ -273,12 +250,14 @@ def _findings(connection: Connection, chain_id: int, identity: str, wanted: list
     finding, member = schema.finding, schema.finding_member
     count = (
         select(func.count())
-        .where(*_of(member, chain_id, identity), member.c.finding_id == finding.c.finding_id)
+        .where(*of_registry(member, chain_id, identity), member.c.finding_id == finding.c.finding_id)
         .correlate(finding)
         .scalar_subquery()
     )
     names = ("finding_id", "detector", "q_value", "strength", "statistic", "sentence")
-    query = select(*(finding.c[name] for name in names), count).where(*_of(finding, chain_id, identity), *wanted)
+    query = select(*(finding.c[name] for name in names), count).where(
+        *of_registry(finding, chain_id, identity), *wanted
+    )
     rows = connection.execute(query.order_by(finding.c.strength.desc(), finding.c.finding_id).limit(MAX_FINDINGS))
     return tuple(Finding(*values) for values in map(tuple, rows))
 
@@ -290,7 +269,7 @@ def _first_rows(
     columns = [table.c[name] for name in names]
     first = [
         select(table.c.finding_id, *columns)
-        .where(*_of(table, *place), table.c.finding_id == finding_id)
+        .where(*of_registry(table, *place), table.c.finding_id == finding_id)
         .order_by(*columns[:2])
         .limit(MAX_ROWS)
         .subquery()
@@ -303,8 +282,3 @@ def _first_rows(
     for of_finding in rows.values():
         of_finding.sort(key=lambda row: row[1:3])  # no engine promises the order of a union
     return rows
-
-
-def _of(table: Any, chain_id: int, identity: str) -> tuple[Any, ...]:
-    """Return the conditions that rows are of an analysis."""
-    return table.c.chain_id == chain_id, table.c.identity_registry == identity

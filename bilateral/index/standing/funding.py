@@ -6,27 +6,21 @@ has sent a transaction. So the block of the first funds is found by bisection, a
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Final
+from collections.abc import Callable, Iterable, Mapping
+from typing import Any, Final
 
 import msgspec
-from sqlalchemy import select
+from sqlalchemy import Engine, select
 
 from bilateral.core.identifiers import checksummed
 from bilateral.index.chain.checks import ENDPOINT_FAILURES
+from bilateral.index.chain.endpoint import Endpoint
+from bilateral.index.chain.pool import Pool
 from bilateral.index.chain.quantities import amount, quantity, word
 from bilateral.index.log import tables as schema
 from bilateral.index.log.dialects import insert_new
-from bilateral.index.standing.accounts import accounts_without_funding
-from bilateral.index.standing.tables import FundingState, funding
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Mapping
-
-    from sqlalchemy import Engine
-
-    from bilateral.index.chain.endpoint import Endpoint
-    from bilateral.index.chain.pool import Pool
-    from bilateral.index.standing.tables import AnalysisKey
+from bilateral.index.standing.opinions import accounts_without_funding
+from bilateral.index.standing.tables import AnalysisKey, FundingState, funding
 
 _ACCOUNTS_AT_ONCE: Final = 40
 """Accounts whose sources are stored together: an interruption loses no more."""
@@ -61,8 +55,6 @@ class FundingCollector:
     Each group of accounts is stored when it is found, so a collector that ended resumes where it was.
 
     Args:
-        engine: The index's database.
-        key: The identity registry.
         pool: The chain's endpoints. They must keep old states, as archive nodes do.
         progress: Called with the number of accounts found so far, and the number of all.
     """
@@ -90,11 +82,11 @@ class FundingCollector:
         with self._engine.connect().execution_options(bilateral_reader=True) as connection:
             waiting = list(accounts_without_funding(connection, self._key).items())[:at_most]
         for start in range(0, len(waiting), _ACCOUNTS_AT_ONCE):
-            self._store(self._found(dict(waiting[start : start + _ACCOUNTS_AT_ONCE])))
+            self._store(self._funding_rows(dict(waiting[start : start + _ACCOUNTS_AT_ONCE])))
             self._progress(min(start + _ACCOUNTS_AT_ONCE, len(waiting)), len(waiting))
         return len(waiting)
 
-    def _found(self, accounts: Mapping[str, int]) -> list[dict[str, Any]]:
+    def _funding_rows(self, accounts: Mapping[str, int]) -> list[dict[str, Any]]:
         """Return the rows of some accounts, from the first endpoint that can tell."""
         while True:
             source = self._pool.choose()
@@ -109,8 +101,8 @@ class FundingCollector:
         with self._engine.begin() as connection:
             # Locked: a block that is stored before the end of this transaction would not be known as before it.
             head = select(chain.c.block_number).where(chain.c.chain_id == self._key.chain_id).with_for_update()
-            known = {"chain_id": self._key.chain_id, "seen_block": connection.execute(head).scalar_one()}
-            insert_new(connection, funding, [{**known, **row} for row in rows])
+            existing = {"chain_id": self._key.chain_id, "seen_block": connection.execute(head).scalar_one()}
+            insert_new(connection, funding, [{**existing, **row} for row in rows])
 
 
 class _Search:
@@ -121,18 +113,14 @@ class _Search:
         self._blocks: dict[int, _FullBlock] = {}
 
     def rows(self, accounts: Mapping[str, int]) -> list[dict[str, Any]]:
-        """Return the row of each account.
-
-        Args:
-            accounts: The block in which each account acted first.
-        """
-        begun = self._begun(accounts)
+        """Return the row of each account."""
+        begun = self._had_funds(accounts)
         low = {account: -1 for account, has_begun in begun.items() if has_begun}
         high = {account: accounts[account] for account in low}
         while open_ones := {
             account: (low[account] + high[account]) // 2 for account in low if high[account] - low[account] > 1
         }:
-            for account, has_begun in self._begun(open_ones).items():
+            for account, has_begun in self._had_funds(open_ones).items():
                 (high if has_begun else low)[account] = open_ones[account]
         rows = [self._row(account, high[account]) for account in sorted(high, key=lambda account: high[account])]
         return rows + [
@@ -141,7 +129,7 @@ class _Search:
             if account not in high
         ]
 
-    def _begun(self, at: Mapping[str, int]) -> dict[str, bool]:
+    def _had_funds(self, at: Mapping[str, int]) -> dict[str, bool]:
         """Check whether accounts had a balance, or had sent a transaction, after a block each."""
         calls = [(account, hex(block)) for account, block in at.items()]
         balances = self._endpoint.each("eth_getBalance", calls, str)

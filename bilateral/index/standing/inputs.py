@@ -2,30 +2,32 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
-from sqlalchemy import text
+from sqlalchemy import Connection, text
 
 from bilateral.core.values.currency import ETHER, symbol_of
 from bilateral.index.log.columns import python_integer
 from bilateral.index.payments.terms import MICROS
-from bilateral.index.standing.accounts import NOBODY, OF_REGISTRY
-from bilateral.index.standing.kept import LARGEST_ID, KeptEvents, Places
-from bilateral.index.standing.opinions import AUTHORIZED_FEEDBACK, FEEDBACK, RATINGS
+from bilateral.index.standing.opinions import (
+    AUTHORIZED_FEEDBACK,
+    FEEDBACK,
+    LARGEST_ID,
+    NOBODY,
+    OF_REGISTRY,
+    RATINGS,
+    KeptEvents,
+    Place,
+    Places,
+)
 from bilateral.index.standing.proofs import ClaimedTransactions, Proofs
 from bilateral.index.standing.tables import FundingState
 from bilateral.trust.tables.schema import COLUMNS, OPTIONAL, Tables
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping, Sequence
-
-    from sqlalchemy import Connection
-
-    from bilateral.index.standing.kept import Place
 
 _AGENTS: Final = """
     SELECT agent_id, owner, coalesce(wallet, owner), uri, registered_at
@@ -114,7 +116,6 @@ def read_tables(connection: Connection, chain_id: int, identity_registry: str) -
     """Read the tables of an identity registry's agents from the index.
 
     Args:
-        connection: The index's database, in a transaction that sees one state of it.
         identity_registry: The identity registry, in checksum form.
     """
     return TableReader(chain_id, identity_registry).read(connection)
@@ -134,14 +135,10 @@ class TableReader:
         self._ratings = KeptEvents(RATINGS)
 
     def read(self, connection: Connection) -> IndexedTables:
-        """Read the tables. They equal those of a new reader.
-
-        Args:
-            connection: The index's database, in a transaction that sees one state of it.
-        """
-        feedback = pa.concat_tables([kept.read(connection, self._values) for kept in self._feedback])
+        """Read the tables. They equal those of a new reader."""
+        feedback = pa.concat_tables([retained.read(connection, self._values) for retained in self._feedback])
         ratings = self._ratings.read(connection, self._values)
-        left_out = sum(kept.too_large for kept in (*self._feedback, self._ratings))
+        left_out = sum(retained.too_large for retained in (*self._feedback, self._ratings))
         return _Reading(connection, self._values, left_out, self.claimed).tables(feedback, ratings)
 
 
@@ -173,9 +170,9 @@ class _Reading:
         owners = {row[0]: row[1] for row in agents}
         operators = self._operators(owners, judged, [(owners[row[0]], row[1]) for row in validations])
         holders = self._holders()
-        known = ((*row, row[0] in validators, operators.get(row[0]), holders.get(row[0])) for row in agents)
+        existing = ((*row, row[0] in validators, operators.get(row[0]), holders.get(row[0])) for row in agents)
         tables = Tables.of(
-            agents=_table("agents", known),
+            agents=_table("agents", existing),
             feedback=judged,
             ratings=rated,
             validations=_table("validations", validations),
@@ -222,23 +219,23 @@ class _Reading:
                 subjects.setdefault(agent_id, []).append(account)
         return {agent_id: sorted(accounts) for agent_id, accounts in subjects.items()}
 
-    def _known(self, agent_id: int) -> bool:
+    def _is_indexed(self, agent_id: int) -> bool:
         """Check that an agent is in the table of agents, and count the row if it is not."""
         is_known = agent_id in self._speaker
         self._left_out += not is_known
         return is_known
 
-    def _of_known(self, rows: pa.Table, *columns: str) -> pa.Table:
+    def _of_indexed(self, rows: pa.Table, *columns: str) -> pa.Table:
         """Return the rows whose agents are in the table of agents, and count the others."""
         for column in columns:
-            known = rows.filter(pc.is_in(rows[column], self._ids))
-            self._left_out += rows.num_rows - known.num_rows
-            rows = known
+            existing = rows.filter(pc.is_in(rows[column], self._ids))
+            self._left_out += rows.num_rows - existing.num_rows
+            rows = existing
         return rows
 
     def _judged(self, rows: pa.Table) -> pa.Table:
         """Return the feedback that is not revoked, of both kinds of registries."""
-        rows = self._of_known(rows, "agent_id")
+        rows = self._of_indexed(rows, "agent_id")
         self._places["feedback"] = Places(rows)
         return pa.table(
             {
@@ -259,7 +256,7 @@ class _Reading:
 
     def _rated(self, rows: pa.Table) -> pa.Table:
         """Return the ratings of clients, by the account that speaks as the client, and of validators."""
-        rows = self._of_known(rows, "agent_id", "server_id")
+        rows = self._of_indexed(rows, "agent_id", "server_id")
         self._places["ratings"] = Places(rows)
         is_client = pc.equal(rows["kind"], "client")
         speakers = pa.array(self._speaker.values(), pa.string()).take(pc.index_in(rows["agent_id"], self._ids))
@@ -279,14 +276,14 @@ class _Reading:
             speaks_as = self._agents_of.get(validator)
             if speaks_as is None:
                 self._left_out += 1
-            elif self._known(agent_id):
+            elif self._is_indexed(agent_id):
                 self._places["validations"].append(("validation_response", *place))
                 yield speaks_as, agent_id, float(response), float(time)
 
     def _payments(self) -> Iterator[tuple[Any, ...]]:
         """Yield the payments to agents, each by its own name: a transaction may hold several."""
         for agent_id, payer, payee, micros, time, *place in self._rows(_PAYMENTS, number=0):
-            if self._known(agent_id):
+            if self._is_indexed(agent_id):
                 self._places["payments"].append(("payment", *place))
                 name = f"0x{bytes(place[2]).hex()}:{place[1]}"
                 yield name, payer, payee, agent_id, micros / 10**MICROS, float(time)

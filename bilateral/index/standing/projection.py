@@ -2,17 +2,12 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Iterator
 
-from sqlalchemy import delete, select, update
+from sqlalchemy import Connection, delete, select, update
 
 from bilateral.index.log.projection import Projection, Removal
 from bilateral.index.standing import tables as schema
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    from sqlalchemy import Connection
 
 
 class Standing(Projection):
@@ -33,16 +28,12 @@ def forget_blocks(connection: Connection, chain_id: int, block: int) -> None:
     says that they may rest on rows that are gone. An analysis that was stored at a removed block counts from the block
     after the last one that remains, at which an answer did not have it. A source of funds counts from one block later
     than that of its note, as ever.
-
-    Args:
-        connection: The index's database.
-        block: The last block that remains.
     """
     analysis, rows = schema.analysis, schema.finding_row
     is_later = (analysis.c.chain_id == chain_id) & (analysis.c.block_number > block)
     if connection.execute(update(analysis).where(is_later).values(is_exact=False)).rowcount:
-        gone = select(rows.c.identity_registry, rows.c.finding_id).distinct()
-        for key in connection.execute(gone.where(rows.c.chain_id == chain_id, rows.c.block_number > block)).all():
+        removed = select(rows.c.identity_registry, rows.c.finding_id).distinct()
+        for key in connection.execute(removed.where(rows.c.chain_id == chain_id, rows.c.block_number > block)).all():
             for table in (schema.finding, schema.finding_member, rows):
                 is_of_finding = (table.c.identity_registry == key[0]) & (table.c.finding_id == key[1])
                 connection.execute(delete(table).where(table.c.chain_id == chain_id, is_of_finding))

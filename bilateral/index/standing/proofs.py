@@ -2,19 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import islice
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
 import msgspec
 
 from bilateral.core.identifiers import checksummed
+from bilateral.index.chain.endpoint import Endpoint
 from bilateral.index.payments.transfers import TOPICS, TRANSFER_TOPIC
-
-if TYPE_CHECKING:
-    from collections.abc import Collection, Iterable, Mapping, Sequence
-
-    from bilateral.index.chain.endpoint import Endpoint
 
 _MOST_READ: Final = 100_000
 """The transactions that are read, some 50 MB. Strangers choose them, and beyond these nobody is accused."""
@@ -62,10 +59,6 @@ class ClaimedTransactions:
     def read(self, endpoint: Endpoint, at_most: int) -> int:
         """Read the receipts of noted transactions, and return their number.
 
-        Args:
-            endpoint: A node of the chain.
-            at_most: The largest number.
-
         Raises:
             NodeError, NodeUnreachableError, NodeTimeoutError, MalformedNodeAnswerError: See `Endpoint.request`.
         """
@@ -94,8 +87,6 @@ class Proofs:
 
     Args:
         claims: The block, the log and the claimed transaction of each feedback whose file claims one.
-        payments: The rows of the table of payments.
-        accounts: The accounts of each agent.
         transactions: Tells whose money a claimed transaction moved. Nobody is accused of a foreign proof without it.
     """
 
@@ -124,11 +115,7 @@ class Proofs:
         return sorted({block for (block, _), claimed in self._claims.items() if claimed in self._payments})
 
     def of(self, block: int, log: int, client: str, agent_id: int) -> str | None:
-        """Return the name of the payment that a feedback proves; None without one.
-
-        Args:
-            block: The block of the feedback.
-        """
+        """Return the name of the payment that a feedback proves; None without one."""
         claimed = self._claims.get((block, log), "")
         payments = self._payments.get(claimed, [])
         if not payments:

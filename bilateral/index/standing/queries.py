@@ -3,34 +3,23 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-from sqlalchemy import and_, select
+from sqlalchemy import Connection, and_, select
 
 from bilateral.core.values.standing import Side, Standing, StandingReason, Status
 from bilateral.index.log.lists import in_parts
-from bilateral.index.reading.registries import numbers_by_chain
-from bilateral.index.standing.standing_tables import standing, standing_refresh
+from bilateral.index.reading.registries import AgentKey, Registries, numbers_by_chain
+from bilateral.index.standing.tables import standing, standing_refresh
 from bilateral.index.standing.words import MARKS, why
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
-
-    from sqlalchemy import Connection
-
-    from bilateral.index.reading.registries import AgentKey, Registries
 
 
 def stored_standing(
     connection: Connection, chain_id: int, identity: str, agent_id: int, side: str = "server"
 ) -> Standing | None:
-    """Return the standing of an agent on one side, with its block and time; None before the first analysis.
-
-    Args:
-        identity: The identity registry.
-        side: `server` or `client`.
-    """
+    """Return the standing of an agent on one side, with its block and time; None before the first analysis."""
     same = [standing_refresh.c[name] == standing.c[name] for name in ("chain_id", "identity_registry")]
     query = (
         select(standing, standing_refresh.c.block_number, standing_refresh.c.made_at)
@@ -46,11 +35,7 @@ def stored_standing(
 
 
 def standings_of(connection: Connection, key: AgentKey) -> tuple[Standing, ...]:
-    """Return the standing of an agent as a server, and as a client if it was rated as one; none before an analysis.
-
-    Args:
-        key: The agent.
-    """
+    """Return the standing of an agent as a server, and as a client if it was rated as one; none before an analysis."""
     of_sides = (stored_standing(connection, key.chain_id, key.identity_registry, key.agent_id, side) for side in Side)
     return tuple(held for held in of_sides if held is not None and (held.side == Side.SERVER or held.raters))
 
@@ -80,14 +65,14 @@ def doubts_of(connection: Connection, registries: Registries, ids: Iterable[str 
         ids: Short ids, such as `8453:247`; None is skipped.
     """
     columns, doubts = standing.c, dict[str, Doubt]()
-    for chain_id, wanted in numbers_by_chain(ids).items():
+    for chain_id, requested in numbers_by_chain(ids).items():
         query = select(columns.agent_id, columns.side, columns.status, columns.reasons).where(
             columns.chain_id == chain_id,
             columns.identity_registry == registries.identity_of(chain_id),
             columns.side.in_(tuple(Side)),
             columns.status.in_(tuple(MARKS)),
         )
-        for part in in_parts(wanted):
+        for part in in_parts(requested):
             rows = connection.execute(query.where(columns.agent_id.in_(part)))
             for row in sorted(rows, key=lambda row: (row.status == Status.HELD_BACK, row.side)):
                 reasons = (StandingReason(**reason) for reason in json.loads(row.reasons))
@@ -96,11 +81,7 @@ def doubts_of(connection: Connection, registries: Registries, ids: Iterable[str 
 
 
 def chains_with_standings(connection: Connection, chains: Sequence[int], side: str) -> list[int]:
-    """Return the chains on which agents have standings on a side.
-
-    Args:
-        side: The side. Validators have no standings.
-    """
+    """Return the chains on which agents have standings on a side."""
     columns = standing.c
     queries = {
         chain_id: select(columns.side).where(columns.chain_id == chain_id, columns.side == side).limit(1)
@@ -120,12 +101,7 @@ def analysed_chains(connection: Connection, chains: Sequence[int]) -> list[int]:
 def statuses(
     connection: Connection, keys: Sequence[tuple[int, str, int]], side: str = "server"
 ) -> dict[tuple[int, str, int], tuple[str, float, str | None, float | None]]:
-    """Return status, lower bound, first reason and rating of some agents' standings, by chain, registry and id.
-
-    Args:
-        keys: The agents.
-        side: `server` or `client`.
-    """
+    """Return status, lower bound, first reason and rating of some agents' standings, by chain, registry and id."""
     columns = standing.c
     asked = [
         column.in_(sorted(set(values)))

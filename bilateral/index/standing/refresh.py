@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import logging
+import threading
 import time
-from typing import TYPE_CHECKING, Final
+from collections.abc import Callable, Mapping, Sequence
+from typing import Final
 
-from sqlalchemy import func, select, update
+from sqlalchemy import Connection, Engine, func, select, update
 from sqlalchemy.exc import DBAPIError
 
 from bilateral.core.errors import BilateralError
@@ -20,16 +22,8 @@ from bilateral.index.payments import tables as payments
 from bilateral.index.standing import tables as analysis
 from bilateral.index.standing.analysis import Analyst
 from bilateral.index.standing.funding import FundingCollector
-from bilateral.index.standing.notes import identity_registries, note_problem
-from bilateral.index.standing.standing_tables import standing_refresh
-
-if TYPE_CHECKING:
-    import threading
-    from collections.abc import Callable, Mapping, Sequence
-
-    from sqlalchemy import Connection, Engine
-
-    from bilateral.index.standing.tables import AnalysisKey
+from bilateral.index.standing.standings import identity_registries, note_problem
+from bilateral.index.standing.tables import AnalysisKey, standing_refresh
 
 _LOGGER: Final = logging.getLogger("bilateral.index")
 
@@ -56,9 +50,7 @@ class Refresher:
     """Keeps the standings of all identity registries of an index current.
 
     Args:
-        engine: The index's database.
         urls: The URLs of nodes by chain. They are asked for the first funds of accounts.
-        make: Makes the analyst of a registry.
         only_followed: True to leave out chains without URLs: other processes follow and analyse them.
     """
 
@@ -86,11 +78,7 @@ class Refresher:
         self._urls.update(urls)
 
     def run(self, stop: threading.Event) -> None:
-        """Refresh until an event is set. A database that fails for a while is waited for.
-
-        Args:
-            stop: The event.
-        """
+        """Refresh until an event is set. A database that fails for a while is waited for."""
         while not stop.is_set():
             try:
                 self.refresh(is_paced=True)

@@ -4,24 +4,142 @@ from __future__ import annotations
 
 import json
 import math
+from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Final
 
-from sqlalchemy import delete, func, insert, select
+import pyarrow as pa
+from sqlalchemy import Connection, RowMapping, Table, delete, func, insert, select
 
 from bilateral.index.changes.notes import Note
 from bilateral.index.changes.tables import ChangeKind
 from bilateral.index.log import tables as events
 from bilateral.index.standing import tables as schema
+from bilateral.index.standing.standings import stored_standings
 from bilateral.index.standing.tables import AnalysisKey, Part
+from bilateral.trust.results import NO_SIGNS, Results
+from bilateral.trust.standing.standings import SCHEMA
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
-
     import pyarrow as pa
-    from sqlalchemy import Connection, Table
 
-    from bilateral.index.standing.kept import Place
+    from bilateral.index.standing.opinions import Place
     from bilateral.trust.results import Results
+
+
+_SCORE: Final = {
+    "score": pa.float64(),
+    "low": pa.float64(),
+    "high": pa.float64(),
+    "lower": pa.float64(),
+    "raters": pa.int64(),
+    "effective": pa.float64(),
+    "removed": pa.float64(),
+    "abstain": pa.bool_(),
+    "status": pa.string(),
+}
+_FINDING: Final = {
+    "finding": pa.string(),
+    "detector": pa.string(),
+    "q_value": pa.float64(),
+    "strength": pa.float64(),
+    "statistic": pa.string(),
+    "sentence": pa.string(),
+}
+_MEMBERS: Final = {Part.ACTOR: "actors", Part.BENEFICIARY: "beneficiaries", Part.SUBJECT: "subjects"}
+
+
+def stored_results(connection: Connection, key: AnalysisKey) -> Results:
+    """Return the stored results of an analysis.
+
+    Accounts that neither acted nor have part in a finding are not stored, nor is evidence by feedback, nor what buyers
+    paid, nor the reasons of cases, nor signs. The rows of findings are named by table, block and log.
+    """
+    accounts = _stored_rows(connection, schema.suspicion, key)
+    scores = _stored_rows(connection, schema.trust_score, key)
+    return Results(
+        addresses=_accounts(accounts),
+        agents=_stored_scores(scores, "server", "agent_id", pa.int64()),
+        clients=_stored_scores(scores, "client", "address", pa.string()),
+        validators=_stored_scores(scores, "validator", "agent_id", pa.int64()),
+        buyers=_stored_scores(scores, "buyer", "address", pa.string()),
+        findings=_stored_findings(connection, key),
+        rows=_finding_rows(_stored_rows(connection, schema.finding_row, key)),
+        evidence=pa.table({"address": pa.array([], pa.string())}),
+        trust=_table(
+            {"address": pa.string(), "trust": pa.float64()},
+            [{"address": row["account"], "trust": row["trust"]} for row in accounts if row["trust"] is not None],
+        ),
+        cases=pa.table({"account": pa.array([], pa.string())}),
+        signs=NO_SIGNS,
+        standings=pa.Table.from_pylist(stored_standings(connection, key), SCHEMA),
+    )
+
+
+def _stored_rows(connection: Connection, table: Table, key: AnalysisKey) -> Sequence[RowMapping]:
+    """Return the rows of an analysis in a table, in the order of its key."""
+    return connection.execute(select(table).where(key.of(table)).order_by(*table.primary_key)).mappings().all()
+
+
+def _table(columns: Mapping[str, pa.DataType], rows: Sequence[Mapping[str, Any]]) -> pa.Table:
+    return pa.table({name: pa.array([row[name] for row in rows], kind) for name, kind in columns.items()})
+
+
+def _accounts(rows: Sequence[RowMapping]) -> pa.Table:
+    """Return accounts with the part of each detector in their suspicion."""
+    parts = [json.loads(row["parts"]) for row in rows]
+    detectors = sorted({name for part in parts for name in part})
+    return pa.table(
+        {
+            "address": pa.array([row["account"] for row in rows], pa.string()),
+            "suspicion": pa.array([row["suspicion"] for row in rows], pa.float64()),
+            "cluster": pa.array([row["cluster"] for row in rows], pa.int64()),
+            "threshold_flag": pa.array([row["is_flagged"] for row in rows], pa.bool_()),
+            **{name: pa.array([part.get(name, 0.0) for part in parts], pa.float64()) for name in detectors},
+        }
+    )
+
+
+def _stored_scores(rows: Sequence[RowMapping], side: str, name: str, kind: pa.DataType) -> pa.Table:
+    """Return the scores of one side, by a column that names the subject."""
+    chosen = [
+        {
+            **row,
+            name: int(row["subject"]) if kind == pa.int64() else row["subject"],
+            "lower": row["lower_bound"],
+            "abstain": row["abstains"],
+        }
+        for row in rows
+        if row["side"] == side
+    ]
+    return _table({name: kind, **_SCORE}, chosen)
+
+
+def _stored_findings(connection: Connection, key: AnalysisKey) -> pa.Table:
+    """Return the findings, the strongest first, with their members by part."""
+    members: dict[tuple[str, str], list[str]] = {}
+    for row in _stored_rows(connection, schema.finding_member, key):
+        members.setdefault((row["finding_id"], row["part"]), []).append(row["account"])
+    findings = [{**row, "finding": row["finding_id"]} for row in _stored_rows(connection, schema.finding, key)]
+    findings.sort(key=lambda row: (-row["strength"], row["finding"]))
+    table = _table(_FINDING, findings)
+    for part, column in _MEMBERS.items():
+        lists = [members.get((row["finding"], part.value), []) for row in findings]
+        table = table.append_column(column, pa.array(lists, pa.list_(pa.string())))
+    return table
+
+
+def _finding_rows(rows: Sequence[RowMapping]) -> pa.Table:
+    """Return the rows that findings rest on, by table and place in the chain."""
+    named = [
+        {
+            "finding": row["finding_id"],
+            "table": row["table_name"],
+            "row": f"block {row['block_number']}" + ("" if row["log_index"] is None else f", log {row['log_index']}"),
+        }
+        for row in rows
+    ]
+    return _table({"finding": pa.string(), "table": pa.string(), "row": pa.string()}, named)
+
 
 _AT_ONCE: Final = 5_000  # rows of an insert: some megabytes of Python objects
 _SCORED: Final = {"agents": "server", "clients": "client", "validators": "validator", "buyers": "buyer"}
@@ -43,16 +161,10 @@ def replace_results(
     The inserts may take minutes, in which the index continues. So the block at which the results become known is read
     after them. Until the end of the transaction no further block is stored.
 
-    Args:
-        connection: The index's database.
-        key: The analysis.
-        head: The further columns of its row in `analysis`.
-        places: The events that the rows of its tables were made from.
-
     Returns:
         The accounts that got or lost a flag, for the change feed.
     """
-    former, flagged = current_analysis(connection, key), _flagged(connection, key)
+    previous, flagged = current_analysis(connection, key), _flagged(connection, key)
     for table in (*schema.RESULT_TABLES, schema.analysis):
         connection.execute(delete(table).where(key.of(table)))
     for table, rows in (
@@ -63,7 +175,7 @@ def replace_results(
         (schema.finding_row, _rows(results, places)),
     ):
         _insert(connection, table, key, rows)
-    moment = _moment(connection, key, former)
+    moment = _numbers(connection, key, previous)
     connection.execute(insert(schema.analysis).values(**key.columns, **head, **moment))
     current = _flagged(connection, key)
     return [
@@ -80,7 +192,7 @@ def _flagged(connection: Connection, key: AnalysisKey) -> set[str]:
     )
 
 
-def _moment(connection: Connection, key: AnalysisKey, former: Mapping[str, Any] | None) -> dict[str, int]:
+def _numbers(connection: Connection, key: AnalysisKey, former: Mapping[str, Any] | None) -> dict[str, int]:
     """Return the number of a new analysis, and the last indexed block at which it becomes known.
 
     Both stand beside those of the first analysis of the registry: before that one, nothing was known. Until the end of
@@ -99,12 +211,7 @@ def _moment(connection: Connection, key: AnalysisKey, former: Mapping[str, Any] 
 
 
 def current_analysis(connection: Connection, key: AnalysisKey) -> Mapping[str, Any] | None:
-    """Return the row of the last analysis; None if there is none. `is_exact` is False after a reorganisation.
-
-    Args:
-        connection: The index's database.
-        key: The analysis.
-    """
+    """Return the row of the last analysis; None if there is none. `is_exact` is False after a reorganisation."""
     row = connection.execute(select(schema.analysis).where(key.of(schema.analysis))).mappings().first()
     return None if row is None else dict(row)
 

@@ -9,23 +9,47 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import Any, Final
 
-from sqlalchemy import (
-    BigInteger,
-    Boolean,
-    Column,
-    Float,
-    Index,
-    Integer,
-    MetaData,
-    PrimaryKeyConstraint,
-    String,
-    Table,
-    Text,
+import sqlalchemy as sa
+
+from bilateral.index.log.columns import ADDRESS, HASH, WideInteger, contract_columns, optional, required
+
+metadata: Final = sa.MetaData()
+
+standing: Final = sa.Table(
+    "standing",
+    metadata,
+    *contract_columns("identity_registry"),
+    sa.Column("side", sa.String(6), nullable=False),
+    sa.Column("agent_id", WideInteger, nullable=False),
+    sa.Column("status", sa.String(9), nullable=False),
+    *optional(sa.Float(53), "rank", "rating"),
+    *required(sa.Float(53), "lower_bound", "upper_bound", "effective_raters"),
+    *required(sa.BigInteger, "raters", "payments"),
+    sa.Column("paid", sa.Float(53), nullable=False),
+    *optional(sa.BigInteger, "first_at", "last_at"),
+    sa.Column("evidence_cost", sa.Float(53), nullable=False),
+    sa.Column("reasons", sa.Text, nullable=False),
+    sa.PrimaryKeyConstraint("chain_id", "identity_registry", "side", "agent_id"),
 )
+"""One row an agent and side. `rank` is the lower bound, and NULL for those who are held back."""
+sa.Index(
+    "standing_by_rank",
+    *(standing.c.chain_id, standing.c.side, standing.c.rank.desc()),
+    *(standing.c.identity_registry, standing.c.agent_id),
+)
+"""The order of leaders, whole, so that they are read without sorting."""
 
-from bilateral.index.log.columns import ADDRESS, HASH, WideInteger, contract_columns
-
-metadata: Final = MetaData()
+standing_refresh: Final = sa.Table(
+    "standing_refresh",
+    metadata,
+    *contract_columns("identity_registry"),
+    *optional(sa.BigInteger, "block_number", "made_at"),
+    sa.Column("seconds", sa.Float(53)),
+    sa.Column("problem", sa.Text),
+    sa.Column("problem_at", sa.BigInteger),
+    sa.PrimaryKeyConstraint("chain_id", "identity_registry"),
+)
+"""The last refresh of a registry's standings, and why the last analysis failed; NULL if it did not."""
 
 
 class FundingState(StrEnum):
@@ -54,117 +78,108 @@ class Part(StrEnum):
     """The rows are about it. A finding never counts against a subject."""
 
 
-funding: Final = Table(
+funding: Final = sa.Table(
     "funding",
     metadata,
-    Column("chain_id", BigInteger, nullable=False),
-    Column("account", ADDRESS, nullable=False),
-    Column("state", String(8), nullable=False),
-    Column("source", ADDRESS),
-    Column("amount", WideInteger),
-    Column("block_number", BigInteger, nullable=False),
-    Column("block_time", BigInteger),
-    Column("transaction_hash", HASH),
-    Column("seen_block", BigInteger),
-    PrimaryKeyConstraint("chain_id", "account"),
+    sa.Column("chain_id", sa.BigInteger, nullable=False),
+    sa.Column("account", ADDRESS, nullable=False),
+    sa.Column("state", sa.String(8), nullable=False),
+    sa.Column("source", ADDRESS),
+    sa.Column("amount", WideInteger),
+    sa.Column("block_number", sa.BigInteger, nullable=False),
+    sa.Column("block_time", sa.BigInteger),
+    sa.Column("transaction_hash", HASH),
+    sa.Column("seen_block", sa.BigInteger),
+    sa.PrimaryKeyConstraint("chain_id", "account"),
 )
-Index("funding_by_source", funding.c.chain_id, funding.c.source)
+sa.Index("funding_by_source", funding.c.chain_id, funding.c.source)
 
 
-analysis: Final = Table(
+analysis: Final = sa.Table(
     "analysis",
     metadata,
     *contract_columns("identity_registry"),
-    Column("block_number", BigInteger, nullable=False),
-    Column("block_hash", HASH, nullable=False),
-    Column("is_exact", Boolean, nullable=False),
-    Column("made_at", BigInteger, nullable=False),
-    Column("agents", BigInteger, nullable=False),
-    Column("opinions", BigInteger, nullable=False),
-    Column("left_out", BigInteger, nullable=False),
-    Column("accounts_without_funding", BigInteger, nullable=False),
-    Column("trusted_accounts", Integer, nullable=False),
-    Column("reviewed_cases", Integer, nullable=False),
-    Column("threshold", Float(53), nullable=False),
-    Column("run", BigInteger),
-    Column("seen_block", BigInteger),
-    Column("first_run", BigInteger),
-    Column("first_seen_block", BigInteger),
-    PrimaryKeyConstraint("chain_id", "identity_registry"),
+    sa.Column("block_number", sa.BigInteger, nullable=False),
+    sa.Column("block_hash", HASH, nullable=False),
+    sa.Column("is_exact", sa.Boolean, nullable=False),
+    *required(sa.BigInteger, "made_at", "agents", "opinions", "left_out", "accounts_without_funding"),
+    *required(sa.Integer, "trusted_accounts", "reviewed_cases"),
+    sa.Column("threshold", sa.Float(53), nullable=False),
+    *optional(sa.BigInteger, "run", "seen_block", "first_run", "first_seen_block"),
+    sa.PrimaryKeyConstraint("chain_id", "identity_registry"),
 )
 
-suspicion: Final = Table(
+suspicion: Final = sa.Table(
     "suspicion",
     metadata,
     *contract_columns("identity_registry"),
-    Column("account", ADDRESS, nullable=False),
-    Column("suspicion", Float(53), nullable=False),
-    Column("cluster", BigInteger),
-    Column("is_flagged", Boolean, nullable=False),
-    Column("trust", Float(53)),
-    Column("parts", Text, nullable=False),
-    PrimaryKeyConstraint("chain_id", "identity_registry", "account"),
+    sa.Column("account", ADDRESS, nullable=False),
+    sa.Column("suspicion", sa.Float(53), nullable=False),
+    sa.Column("cluster", sa.BigInteger),
+    sa.Column("is_flagged", sa.Boolean, nullable=False),
+    sa.Column("trust", sa.Float(53)),
+    sa.Column("parts", sa.Text, nullable=False),
+    sa.PrimaryKeyConstraint("chain_id", "identity_registry", "account"),
 )
 
-trust_score: Final = Table(
+trust_score: Final = sa.Table(
     "trust_score",
     metadata,
     *contract_columns("identity_registry"),
-    Column("side", String(9), nullable=False),
-    Column("subject", String(78), nullable=False),
-    Column("score", Float(53)),
-    Column("low", Float(53)),
-    Column("high", Float(53)),
-    Column("lower_bound", Float(53)),
-    Column("raters", BigInteger, nullable=False),
-    Column("effective", Float(53), nullable=False),
-    Column("removed", Float(53), nullable=False),
-    Column("status", String(20), nullable=False),
-    Column("abstains", Boolean, nullable=False),
-    PrimaryKeyConstraint("chain_id", "identity_registry", "side", "subject"),
-    Index("trust_score_by_lower_bound", "chain_id", "side", "lower_bound"),
+    sa.Column("side", sa.String(9), nullable=False),
+    sa.Column("subject", sa.String(78), nullable=False),
+    *optional(sa.Float(53), "score", "low", "high", "lower_bound"),
+    sa.Column("raters", sa.BigInteger, nullable=False),
+    *required(sa.Float(53), "effective", "removed"),
+    sa.Column("status", sa.String(20), nullable=False),
+    sa.Column("abstains", sa.Boolean, nullable=False),
+    sa.PrimaryKeyConstraint("chain_id", "identity_registry", "side", "subject"),
+    sa.Index("trust_score_by_lower_bound", "chain_id", "side", "lower_bound"),
 )
 
-finding: Final = Table(
+finding: Final = sa.Table(
     "finding",
     metadata,
     *contract_columns("identity_registry"),
-    Column("finding_id", String(60), nullable=False),
-    Column("detector", String(40), nullable=False),
-    Column("q_value", Float(53), nullable=False),
-    Column("strength", Float(53), nullable=False),
-    Column("statistic", Text, nullable=False),
-    Column("sentence", Text, nullable=False),
-    PrimaryKeyConstraint("chain_id", "identity_registry", "finding_id"),
+    sa.Column("finding_id", sa.String(60), nullable=False),
+    sa.Column("detector", sa.String(40), nullable=False),
+    *required(sa.Float(53), "q_value", "strength"),
+    *required(sa.Text, "statistic", "sentence"),
+    sa.PrimaryKeyConstraint("chain_id", "identity_registry", "finding_id"),
 )
 
-finding_member: Final = Table(
+finding_member: Final = sa.Table(
     "finding_member",
     metadata,
     *contract_columns("identity_registry"),
-    Column("finding_id", String(60), nullable=False),
-    Column("part", String(11), nullable=False),
-    Column("account", ADDRESS, nullable=False),
-    PrimaryKeyConstraint("chain_id", "identity_registry", "finding_id", "part", "account"),
-    Index("finding_member_by_account", "chain_id", "account"),
+    sa.Column("finding_id", sa.String(60), nullable=False),
+    sa.Column("part", sa.String(11), nullable=False),
+    sa.Column("account", ADDRESS, nullable=False),
+    sa.PrimaryKeyConstraint("chain_id", "identity_registry", "finding_id", "part", "account"),
+    sa.Index("finding_member_by_account", "chain_id", "account"),
 )
 
-finding_row: Final = Table(
+finding_row: Final = sa.Table(
     "finding_row",
     metadata,
     *contract_columns("identity_registry"),
-    Column("finding_id", String(60), nullable=False),
-    Column("position", Integer, nullable=False),
-    Column("table_name", String(40), nullable=False),
-    Column("block_number", BigInteger, nullable=False),
-    Column("log_index", Integer),
-    Column("transaction_hash", HASH),
-    PrimaryKeyConstraint("chain_id", "identity_registry", "finding_id", "position"),
-    Index("finding_row_by_block", "chain_id", "block_number"),
+    sa.Column("finding_id", sa.String(60), nullable=False),
+    sa.Column("position", sa.Integer, nullable=False),
+    sa.Column("table_name", sa.String(40), nullable=False),
+    sa.Column("block_number", sa.BigInteger, nullable=False),
+    sa.Column("log_index", sa.Integer),
+    sa.Column("transaction_hash", HASH),
+    sa.PrimaryKeyConstraint("chain_id", "identity_registry", "finding_id", "position"),
+    sa.Index("finding_row_by_block", "chain_id", "block_number"),
 )
 
 RESULT_TABLES: Final = (suspicion, trust_score, finding, finding_member, finding_row)
 """Tables of which an analysis replaces all rows of its registry."""
+
+
+def of_registry(table: Any, chain_id: int, identity: str) -> tuple[Any, ...]:
+    """Return the conditions that rows are of an identity registry."""
+    return table.c.chain_id == chain_id, table.c.identity_registry == identity
 
 
 @dataclass(frozen=True)
@@ -183,6 +198,6 @@ class AnalysisKey:
         """The columns that name the analysis in every table."""
         return {"chain_id": self.chain_id, "identity_registry": self.identity_registry}
 
-    def of(self, table: Table) -> Any:
+    def of(self, table: sa.Table) -> Any:
         """Return the condition for the rows of this analysis in a table."""
-        return (table.c.chain_id == self.chain_id) & (table.c.identity_registry == self.identity_registry)
+        return sa.and_(*of_registry(table, self.chain_id, self.identity_registry))

@@ -3,25 +3,20 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
-from sqlalchemy import and_, func, select, union
+from sqlalchemy import Connection, RowMapping, and_, func, select, union
 
 from bilateral.core.events import NewAuthorizedFeedback
 from bilateral.index.agents import tables as agent_tables
 from bilateral.index.log import tables as events
 from bilateral.index.log.lists import in_parts
 from bilateral.index.ratings.feedback import VIEW as FEEDBACK
+from bilateral.index.reading.registries import AgentKey
 from bilateral.index.standing import tables as schema
-from bilateral.index.standing.tables import Part
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
-
-    from sqlalchemy import Connection, RowMapping
-
-    from bilateral.index.reading.registries import AgentKey
+from bilateral.index.standing.tables import Part, of_registry
 
 MAX_CLIENTS: Final = 5_000
 """The most clients of an agent that are judged. A node ends a call that sums up many more."""
@@ -84,14 +79,9 @@ class TrustedClients:
 
 
 def suspect(connection: Connection, chain_id: int, identity: str, account: str) -> Suspect:
-    """Return the judgement about an account. An account that never acted has no suspicion.
-
-    Args:
-        identity: The identity registry.
-        account: The account, in checksum form.
-    """
+    """Return the judgement about an account. An account that never acted has no suspicion."""
     suspicion = schema.suspicion
-    query = select(suspicion).where(*_of(suspicion, chain_id, identity), suspicion.c.account == account)
+    query = select(suspicion).where(*of_registry(suspicion, chain_id, identity), suspicion.c.account == account)
     row = connection.execute(query).mappings().first()
     return Suspect(account, 0.0, False, None, None, {}) if row is None else _suspect(row)
 
@@ -100,12 +90,11 @@ def flagged_among(connection: Connection, chain_id: int, identity: str, accounts
     """Return those of some accounts that the analysis flags.
 
     Args:
-        identity: The identity registry.
         accounts: The accounts, in checksum form: a few hundred.
     """
     suspicion = schema.suspicion
     query = select(suspicion.c.account).where(
-        *_of(suspicion, chain_id, identity),
+        *of_registry(suspicion, chain_id, identity),
         suspicion.c.account.in_(sorted(set(accounts))),
         suspicion.c.is_flagged.is_(True),
     )
@@ -116,11 +105,10 @@ def cluster_accounts(connection: Connection, chain_id: int, identity: str, clust
     """Return the accounts of a cluster, the most suspicious first: the first 200.
 
     Args:
-        identity: The identity registry.
         cluster: The number of the cluster.
     """
     suspicion = schema.suspicion
-    query = select(suspicion).where(*_of(suspicion, chain_id, identity), suspicion.c.cluster == cluster)
+    query = select(suspicion).where(*of_registry(suspicion, chain_id, identity), suspicion.c.cluster == cluster)
     rows = connection.execute(
         query.order_by(suspicion.c.suspicion.desc(), suspicion.c.account).limit(MAX_ACCOUNTS)
     ).mappings()
@@ -132,31 +120,28 @@ def trusted_clients(connection: Connection, key: AgentKey) -> TrustedClients | N
 
     The rule is that of `bilateral.trust.policy`, on the stored results: a client is left out if it is flagged, if its
     feedback about this agent is probably false, or if it owns the agent; with a list, also if no trust reaches it.
-
-    Args:
-        key: The agent.
     """
     of = (key.chain_id, key.identity_registry)
-    made = connection.execute(select(schema.analysis).where(*_of(schema.analysis, *of))).mappings().first()
+    made = connection.execute(select(schema.analysis).where(*of_registry(schema.analysis, *of))).mappings().first()
     if made is None:
         return None
-    key_values = _given(key, made["block_number"])
+    key_values = _feedback_up_to(key, made["block_number"])
     clients = list(connection.execute(select(key_values.c.client).distinct().limit(MAX_CLIENTS + 1)).scalars())
     judged = _judged(connection, key, clients[:MAX_CLIENTS])
     agent = agent_tables.agent
     owner = connection.execute(
-        select(agent.c.owner).where(*_of(agent, *of), agent.c.agent_id == key.agent_id)
+        select(agent.c.owner).where(*of_registry(agent, *of), agent.c.agent_id == key.agent_id)
     ).scalar_one_or_none()
     false = _false_clients(connection, key, made, judged)
     by_list = made["trusted_accounts"] > 0
-    kept: list[str] = []
+    retained: list[str] = []
     left_out: list[str] = []
     for client in clients[:MAX_CLIENTS]:
         row = judged.get(client)
         is_flagged = row is not None and row["is_flagged"]
         is_unreached = by_list and (row is None or row["trust"] is None)
         counts = not (is_flagged or is_unreached or client in false or client == owner)
-        (kept if counts else left_out).append(client)
+        (retained if counts else left_out).append(client)
 
     def rank(client: str) -> tuple[float, str]:
         row = judged.get(client)
@@ -165,22 +150,17 @@ def trusted_clients(connection: Connection, key: AgentKey) -> TrustedClients | N
         return (-row["trust"] if by_list else row["suspicion"]), client
 
     is_complete = len(clients) <= MAX_CLIENTS
-    chosen = tuple(sorted(kept, key=rank))
+    chosen = tuple(sorted(retained, key=rank))
     return TrustedClients(key.id, made["block_number"], chosen, tuple(sorted(left_out)), by_list, is_complete)
 
 
-def _given(key: AgentKey, block: int) -> Any:
+def _feedback_up_to(key: AgentKey, block: int) -> Any:
     """Return the client and the place of each feedback on an agent that an analysis up to a block saw."""
     parts = []
     for table, further in ((FEEDBACK, [FEEDBACK.c.is_revoked.is_(False)]), (_AUTHORIZED, [])):
         columns = table.c.client_address.label("client"), table.c.block_number, table.c.log_index
-        wanted = (
-            table.c.chain_id == key.chain_id,
-            table.c.registry.in_(key.registries),
-            table.c.agent_id == key.agent_id,
-            table.c.block_number <= block,
-        )
-        parts.append(select(*columns).where(*wanted, *further))
+        conditions = (*key.in_registries(table.c), table.c.block_number <= block)
+        parts.append(select(*columns).where(*conditions, *further))
     return union(*parts).subquery("given")
 
 
@@ -189,7 +169,7 @@ def _judged(connection: Connection, key: AgentKey, clients: list[str]) -> Mappin
     suspicion = schema.suspicion
     newest: dict[str, RowMapping] = {}
     for part in in_parts(clients):
-        query = select(suspicion).where(*_of(suspicion, key.chain_id, key.identity_registry))
+        query = select(suspicion).where(*of_registry(suspicion, key.chain_id, key.identity_registry))
         query = query.where(suspicion.c.account.in_(part))
         newest |= {row["account"]: row for row in connection.execute(query).mappings()}
     return newest
@@ -200,7 +180,7 @@ def _false_clients(
 ) -> set[str]:
     """Return the accounts whose feedback on an agent is probably false, by the findings that they acted in."""
     ratings, member, rested, finding = (
-        _given(key, made["block_number"]),
+        _feedback_up_to(key, made["block_number"]),
         schema.finding_member,
         schema.finding_row,
         schema.finding,
@@ -233,8 +213,3 @@ def _false_clients(
 def _suspect(row: RowMapping) -> Suspect:
     fields = {name: row[name] for name in ("account", "suspicion", "is_flagged", "cluster", "trust")}
     return Suspect(**fields, parts=json.loads(row["parts"]))
-
-
-def _of(table: Any, chain_id: int, identity: str) -> tuple[Any, ...]:
-    """Return the conditions that rows are of an analysis."""
-    return table.c.chain_id == chain_id, table.c.identity_registry == identity

@@ -2,17 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from math import floor
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 from bilateral.core.values.currency import dollars
 from bilateral.core.values.decision import TRIAL, limit_of
-from bilateral.core.values.standing import SHARED_TRIAL, Side, Status
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable
-
-    from bilateral.core.values.standing import Standing, StandingReason
+from bilateral.core.values.standing import SHARED_TRIAL, Side, Standing, StandingReason, Status
 
 MARKS: Final = {Status.HELD_BACK: "held back", Status.CONTESTED: "contested"}
 """The marks of agents that a list does not leave unmarked."""
@@ -72,11 +68,7 @@ def sentence_of(reason: StandingReason) -> str:
 
 
 def why(status: str, reasons: Iterable[StandingReason]) -> str:
-    """Return in one sentence why an agent is held back or contested.
-
-    Args:
-        reasons: The reasons for its standing.
-    """
+    """Return in one sentence why an agent is held back or contested."""
     parts = [sentence_of(reason) for reason in reasons if reason.code not in _NOT_AGAINST][:1]
     if status == Status.CONTESTED:
         return "its own acts tie it to false ratings, not proven" + "".join(f": {part}" for part in parts)
@@ -102,14 +94,14 @@ def verdict_of(standing: Standing) -> str:
 def reasons_of(standing: Standing) -> list[str]:
     """Return what counts for and against an agent, in sentences without full stops, what counts most first."""
     is_rated = standing.status == Status.OK
-    told = [_worth_of(standing.raters, standing.effective_raters)] if is_rated else []
+    reported = [_worth_of(standing.raters, standing.effective_raters)] if is_rated else []
     first = {reason.code: reason for reason in reversed(standing.reasons)}  # a detector may have several findings
     for reason in [reason for reason in standing.reasons if first[reason.code] is reason]:
         if reason.code == "no_payments" and is_rated and standing.side == Side.SERVER:
-            told.append("no payment to it is on record, so the limit is what its raters' accounts would have cost")
+            reported.append("no payment to it is on record, so the limit is what its raters' accounts would have cost")
         elif reason.code != "no_payments" or is_rated:
-            told.append(sentence_of(reason))
-    return told
+            reported.append(sentence_of(reason))
+    return reported
 
 
 def _worth_of(raters: int, independent: float) -> str:

@@ -8,8 +8,11 @@ import os
 import signal
 import threading
 import time
-from typing import TYPE_CHECKING, Any, Final
+from collections.abc import Sequence
+from multiprocessing.synchronize import Event
+from typing import Any, Final
 
+from sqlalchemy import Engine
 from sqlalchemy.exc import DBAPIError
 
 from bilateral.core.errors.base import require_modules
@@ -18,13 +21,7 @@ from bilateral.core.text.log_lines import log_safely
 from bilateral.index.chain.endpoint import Endpoint
 from bilateral.index.chain.source import Source
 from bilateral.index.log.database import open_database
-from bilateral.index.standing.notes import identity_registries, note_problem, stored_problem
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-    from multiprocessing.synchronize import Event
-
-    from sqlalchemy import Engine
+from bilateral.index.standing.standings import identity_registries, note_problem, stored_problem
 
 _LOGGER: Final = logging.getLogger("bilateral.index")
 
@@ -48,7 +45,6 @@ class Background:
     """A process of its own that keeps the standings of a database current, and the thread that looks after it.
 
     Args:
-        engine: The index's database.
         rpc_urls: The URLs of each chain's nodes. They are asked for the first funds of accounts.
     """
 
@@ -112,11 +108,7 @@ _NOTED: Final = 3
 
 
 def note_everywhere(engine: Engine, problem: str) -> None:
-    """Note a problem for every identity registry of an index that does not have it yet.
-
-    Args:
-        engine: The index's database.
-    """
+    """Note a problem for every identity registry of an index that does not have it yet."""
     try:
         with engine.begin() as connection:
             for key in identity_registries(connection):

@@ -7,15 +7,14 @@ from __future__ import annotations
 
 from alembic import op
 
+from bilateral.buyers import tables as buyers
 from bilateral.index.agents import tables as agents
 from bilateral.index.changes import tables as changes
-from bilateral.index.changes import webhook_tables as webhooks
 from bilateral.index.files import tables as files
 from bilateral.index.log import tables as schema
 from bilateral.index.payments import tables as payments
 from bilateral.index.ratings import tables as ratings
 from bilateral.index.search import tables as search
-from bilateral.index.standing import standing_tables as standings
 from bilateral.index.standing import tables as analysis
 from bilateral.x402.aggregator import tables as aggregator
 
@@ -26,19 +25,7 @@ down_revision = None
 def upgrade() -> None:
     """Create the tables and views."""
     connection = op.get_bind()
-    for tables in (
-        schema,
-        agents,
-        ratings,
-        files,
-        analysis,
-        aggregator,
-        search,
-        payments,
-        standings,
-        changes,
-        webhooks,
-    ):
+    for tables in (schema, agents, ratings, files, analysis, aggregator, search, payments, buyers, changes):
         tables.metadata.create_all(connection, checkfirst=False)
     for name, query in {**schema.VIEWS, **files.VIEWS}.items():
         op.execute(f'CREATE VIEW "{name}" AS {query}')

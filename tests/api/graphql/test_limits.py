@@ -12,7 +12,7 @@ from bilateral.api.graphql.execution import Checked, GraphqlRequest
 from bilateral.api.graphql.repetitions import MAX_REPETITIONS
 from bilateral.api.graphql.rules import RULES, Deadline
 from bilateral.api.graphql.schema import graphql_schema
-from bilateral.index.reading.errors import QueryTimeoutError
+from bilateral.index.errors import QueryTimeoutError
 
 
 def check(text, variables=None):

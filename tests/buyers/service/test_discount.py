@@ -13,7 +13,7 @@ from bilateral.buyers.policies import BRP, Weighed
 from bilateral.buyers.records import Standing
 from bilateral.buyers.requests import EnrichmentBody
 from bilateral.buyers.score import BuyerMetrics
-from bilateral.index.standing import standing_tables as standings
+from bilateral.index.standing import tables as standings
 from bilateral.x402.server.discounts import service_lookup
 from tests.buyers.service.world import (
     CHAIN,

@@ -14,8 +14,8 @@ from bilateral.buyers.acceptance import BuyerMessages
 from bilateral.buyers.errors import BuyerRefusalError
 from bilateral.buyers.requests import DisputeBody, EnrichmentBody, FeedbackBody, ReviewBody
 from bilateral.buyers.sellers import read_offers
+from bilateral.buyers.tables import agent_enrichment
 from bilateral.index.log.database import open_database
-from bilateral.index.payments.tables import agent_enrichment
 from bilateral.index.reading.registries import agent_key, read_registries
 from tests.buyers.service.world import (
     ALICE,

@@ -13,10 +13,10 @@ from bilateral.api.routes.buyers import consent_text
 from bilateral.buyers.messages import BuyerReply, text_hash
 from bilateral.buyers.moderation import decide_dispute, remove_message
 from bilateral.buyers.requests import DisputeBody, FeedbackBody
+from bilateral.buyers.tables import buyer_feedback, buyer_reply
 from bilateral.core.errors import InvalidArgumentError
 from bilateral.core.signatures import Domain
 from bilateral.index.log.database import open_database
-from bilateral.index.payments.tables import buyer_feedback, buyer_reply
 from tests.buyers.service.world import (
     ALICE,
     CHAIN,

@@ -12,9 +12,9 @@ from bilateral.buyers.policies import BRP, INDEPENDENT, Reason, weigh
 from bilateral.buyers.records import Standing, profile_of
 from bilateral.buyers.score import score_of
 from bilateral.core.identifiers import checksummed
+from bilateral.index.errors import QueryTimeoutError
 from bilateral.index.log.database import open_database
 from bilateral.index.payments.tables import agent_account, payment, payment_cursor
-from bilateral.index.reading.errors import QueryTimeoutError
 from bilateral.index.reading.readers import Reader
 from bilateral.index.standing.tables import funding
 from tests.buyers.service.world import ALICE, BOB, CAROL, CHAIN, DAY, DOLLAR, OTHER_SELLER, SELLER, STRANGER

@@ -18,21 +18,16 @@ from bilateral.buyers.anchoring import anchor_states
 from bilateral.buyers.errors import BuyerRefusalError, BuyerServiceFailedError, BuyerServiceRefusedError
 from bilateral.buyers.messages import TierMember
 from bilateral.buyers.private.audit import audit_list
-from bilateral.buyers.private.errors import (
-    MemberListError,
-    NotAMemberError,
-    TierProofRefusedError,
-    TooFewMembersError,
-)
+from bilateral.buyers.private.errors import MemberListError, NotAMemberError, TierProofRefusedError, TooFewMembersError
 from bilateral.buyers.private.members import post_tiers, read_list_row, take_member
 from bilateral.buyers.private.offline import offline
 from bilateral.buyers.private.prover import Prover
 from bilateral.buyers.private.proving import fetch_list, identity_secret, join_tiers, new_secret, prove_tier
 from bilateral.buyers.private.terms import EMPTY_ROOT, TierProof, member_domain, private_agent_scope
 from bilateral.buyers.private.verifying import TierVerifier, on_chain
+from bilateral.buyers.tables import tier_list, tier_member
 from bilateral.core.contracts.buyer_terms import BuyerTier, policy_hash
 from bilateral.core.contracts.reverts import ContractRevertError
-from bilateral.index.payments.tables import tier_list, tier_member
 from bilateral.x402.server.discounts import BuyerPricing
 from bilateral.x402.server.tier_proofs import ProofDiscounts, proof_headers
 from tests.buyers.service.registry import BUYER, CHAIN, FACILITATOR, SELLER, SERVICE

@@ -18,6 +18,7 @@ from bilateral.buyers.anchors import verify_state
 from bilateral.buyers.messages import content_hash
 from bilateral.buyers.requests import EnrichmentBody, FeedbackBody, ReviewBody
 from bilateral.buyers.settings import BuyerSettings
+from bilateral.buyers.tables import buyer_anchor, buyer_state
 from bilateral.core.contracts.buyer_terms import (
     AttestedPayment,
     BuyerFeedback,
@@ -31,7 +32,6 @@ from bilateral.core.errors import InvalidArgumentError
 from bilateral.core.identifiers import AgentId
 from bilateral.core.signatures import Domain
 from bilateral.index.log.database import open_database
-from bilateral.index.payments.tables import buyer_anchor, buyer_state
 from bilateral.index.reading.registries import AgentKey
 from scripts._anvil import running_anvil
 from tests.api.world import served

@@ -9,10 +9,10 @@ from sqlalchemy import func, select, update
 
 from bilateral.buyers.anchors import StateTree, verify_state
 from bilateral.buyers.stored_trees import forget_trees, read_proof, store_tree
+from bilateral.buyers.tables import buyer_state, buyer_tree
 from bilateral.core.contracts.buyer_terms import BuyerState, BuyerTier, policy_hash
 from bilateral.core.identifiers import checksummed
 from bilateral.index.log.database import open_database
-from bilateral.index.payments.tables import buyer_state, buyer_tree
 
 REGISTRY = checksummed("0x" + "5a" * 20)
 POLICY = "brp-1.0"

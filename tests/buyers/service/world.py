@@ -14,9 +14,10 @@ from bilateral.buyers.messages import content_hash
 from bilateral.buyers.requests import EnrichmentBody
 from bilateral.core.contracts import Registry
 from bilateral.core.signatures import Domain
+from bilateral.index.files.worker import FileSettings
 from bilateral.index.log.database import open_database
 from bilateral.index.operating.process import follow_chains
-from bilateral.index.operating.settings import ChainSettings, FileSettings, IndexSettings
+from bilateral.index.operating.settings import ChainSettings, IndexSettings
 from bilateral.index.payments.tables import payment
 from bilateral.index.payments.terms import PaymentTerms
 from bilateral.index.reading.registries import AgentKey

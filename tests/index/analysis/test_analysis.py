@@ -20,10 +20,8 @@ from bilateral.index.projections import PROJECTIONS
 from bilateral.index.standing import tables as schema
 from bilateral.index.standing.analysis import analyse
 from bilateral.index.standing.inputs import read_tables
-from bilateral.index.standing.results import current_analysis
-from bilateral.index.standing.standing_tables import standing
-from bilateral.index.standing.stored import stored_results
-from bilateral.index.standing.tables import AnalysisKey
+from bilateral.index.standing.results import current_analysis, stored_results
+from bilateral.index.standing.tables import AnalysisKey, standing
 from bilateral.trust.engine import Engine
 from bilateral.trust.explain import explain
 from bilateral.trust.features.reviews import Reviews

@@ -57,8 +57,8 @@ def grow(event_chain, generator, blocks=6):
 def test_kept_opinions_equal_those_read_again_through_growth_revocations_and_reorgs(
     event_chain, generator, read, reader, catch_up, monkeypatch, chunks
 ):
-    monkeypatch.setattr("bilateral.index.standing.kept._MOST_CHUNKS", chunks)
-    monkeypatch.setattr("bilateral.index.standing.kept._AT_ONCE", 7)
+    monkeypatch.setattr("bilateral.index.standing.opinions._MOST_CHUNKS", chunks)
+    monkeypatch.setattr("bilateral.index.standing.opinions._AT_ONCE", 7)
     for depth in (0, 0, 3, 0, 9, 1):
         if depth:
             event_chain.rpc("anvil_rollback", depth)

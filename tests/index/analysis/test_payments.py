@@ -11,9 +11,10 @@ from eth_utils.crypto import keccak
 from sqlalchemy import select
 
 from bilateral.core.contracts import Registry
+from bilateral.index.files.worker import FileSettings
 from bilateral.index.log.database import snapshot
 from bilateral.index.operating.process import follow_chains
-from bilateral.index.operating.settings import ChainSettings, FileSettings, IndexSettings
+from bilateral.index.operating.settings import ChainSettings, IndexSettings
 from bilateral.index.payments.tables import payment, payment_return
 from bilateral.index.payments.terms import PaymentTerms
 from bilateral.index.standing import tables as schema

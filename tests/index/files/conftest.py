@@ -16,6 +16,7 @@ from bilateral.index.files.loading import load_file
 from bilateral.index.files.queue import FileQueue
 from bilateral.index.files.references import ReferenceScan
 from bilateral.index.log.batches import Batch, Block
+from bilateral.index.projections import READERS
 from simulation.events import encoded
 from tests.index.conftest import CHAIN_ID, REGISTRIES
 from tests.sdk.servers import gateway, other_server, server  # noqa: F401  # fixtures
@@ -48,7 +49,7 @@ class Story:
 
     def __init__(self, engine, store, loader):
         self.engine, self.store, self.clock = engine, store, Clock()
-        self.scan = ReferenceScan(engine, CHAIN_ID, loader, clock=self.clock)
+        self.scan = ReferenceScan(engine, CHAIN_ID, loader, READERS, clock=self.clock)
         self.queue = FileQueue(engine, clock=self.clock)
         self.loader = loader
         self.extraction = Extraction(CHAIN_ID, REGISTRIES)
@@ -83,7 +84,7 @@ class Story:
         lease = self.queue.claim()
         if lease is None:
             return None
-        outcome = load_file(self.loader, lease.kind, lease.uri, lease.expected_hash, lease.validators)
+        outcome = load_file(self.loader, lease.kind, lease.uri, lease.expected_hash, lease.validators, READERS)
         assert self.queue.complete(lease, outcome)
         return outcome
 

@@ -8,9 +8,8 @@ import pytest
 
 from bilateral.documents import document_hash
 from bilateral.index.files import tables as schema
-from bilateral.index.files.hosts import secure_host, well_known_uri
 from bilateral.index.files.loading import host_of_file
-from bilateral.index.files.reading import read_content
+from bilateral.index.files.reading import read_content, secure_host, well_known_uri
 from bilateral.index.files.tables import Kind
 from tests.index.files.conftest import feedback_given, registered, registration
 
@@ -72,10 +71,10 @@ def read(content, kind=Kind.REGISTRATION):
 
 
 def test_a_file_that_breaks_its_reader_fails_and_hides_no_other(story, server, monkeypatch):
-    def read(kind, content_hash, content):
+    def read(kind, content_hash, content, readers):
         if b"Cursed" in content:
             raise KeyError(kind)
-        return read_content(kind, content_hash, content)
+        return read_content(kind, content_hash, content, readers)
 
     monkeypatch.setattr("bilateral.index.files.loading.read_content", read)
     server.routes["/cursed"], server.routes["/honest"] = registration(name="Cursed"), registration(name="Honest")

@@ -11,9 +11,9 @@ import pytest
 from bilateral.index.files import tables as schema
 from bilateral.index.files.loading import Failed, load_file
 from bilateral.index.files.queue import FileQueue
-from bilateral.index.files.worker import FileWorkers
+from bilateral.index.files.worker import FileSettings, FileWorkers
 from bilateral.index.log.database import open_database
-from bilateral.index.operating.settings import FileSettings
+from bilateral.index.projections import READERS
 from tests.index.conftest import CHAIN_ID
 from tests.index.files.conftest import registered, registration, uri_updated
 from tests.processes import CONTEXT
@@ -47,7 +47,7 @@ def test_a_late_outcome_is_dropped_and_that_of_the_new_lease_counts(story, serve
     story.clock.pass_(61)
     new = story.queue.claim()
     assert not story.queue.complete(late, OFFLINE)
-    outcome = load_file(story.loader, new.kind, new.uri, new.expected_hash, new.validators)
+    outcome = load_file(story.loader, new.kind, new.uri, new.expected_hash, new.validators, READERS)
     assert story.queue.complete(new, outcome)
     assert not story.queue.complete(new, OFFLINE)
     assert (story.file()["state"], story.file()["failures"]) == ("loaded", 0)
@@ -140,7 +140,7 @@ def work(url, port):
     engine = open_database(url)
     settings = FileSettings(workers=3, allow_private=True)
     stop = threading.Event()
-    workers = FileWorkers(engine, settings, stop=stop, fail=lambda _: None)
+    workers = FileWorkers(engine, settings, READERS, stop=stop, fail=lambda _: None)
     workers.add_chain(CHAIN_ID)
     workers.start()
     stop.wait()
@@ -176,7 +176,7 @@ def test_files_of_a_killed_process_are_fetched_by_the_next_one(story, server, da
 def running(engine):
     """Start threads that fetch files, and end them."""
     stop, failures = threading.Event(), []
-    workers = FileWorkers(engine, FileSettings(workers=3, allow_private=True), stop=stop, fail=failures.append)
+    workers = FileWorkers(engine, FileSettings(workers=3, allow_private=True), READERS, stop=stop, fail=failures.append)
     workers.add_chain(CHAIN_ID)
     yield workers, stop
     stop.set()

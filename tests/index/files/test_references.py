@@ -15,13 +15,14 @@ from sqlalchemy.event import listen, remove
 
 from bilateral.core.contracts import Registry
 from bilateral.index.files import tables as schema
-from bilateral.index.files.hosts import domain_uri, file_id_of
 from bilateral.index.files.projection import collect
+from bilateral.index.files.reading import domain_uri, file_id_of
 from bilateral.index.files.references import NAMED, ReferenceScan
 from bilateral.index.files.rows import is_outdated
 from bilateral.index.files.tables import Kind
 from bilateral.index.log.tables import EVENT_TABLES
 from bilateral.index.operating.status import chain_statuses
+from bilateral.index.projections import READERS
 from simulation.events import encoded
 from tests.index.conftest import CHAIN_ID
 from tests.index.files.conftest import OWNER, feedback_given, registered, registration, uri_updated
@@ -217,7 +218,7 @@ def test_a_scan_that_a_rollback_overtook_stores_nothing(story, server, monkeypat
 def test_scans_and_rollbacks_in_any_order_leave_exactly_the_references_of_the_events(story, loader):
     choices = random.Random(5)  # noqa: S311  # reproducible, not secret
     stop = threading.Event()
-    other = ReferenceScan(story.engine, CHAIN_ID, loader, clock=story.clock)
+    other = ReferenceScan(story.engine, CHAIN_ID, loader, READERS, clock=story.clock)
 
     def scan():
         while not stop.is_set():

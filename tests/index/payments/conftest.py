@@ -6,8 +6,9 @@ import threading
 
 import pytest
 
+from bilateral.index.files.worker import FileSettings
 from bilateral.index.operating.process import follow_chains
-from bilateral.index.operating.settings import ChainSettings, FileSettings, IndexSettings
+from bilateral.index.operating.settings import ChainSettings, IndexSettings
 from bilateral.index.payments.terms import PaymentTerms
 from tests.index.analysis.conftest import DEPLOYMENT
 from tests.index.payments.world import TOKEN, Payments

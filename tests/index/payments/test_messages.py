@@ -12,9 +12,10 @@ from bilateral.buyers.errors import BuyerRefusalError
 from bilateral.buyers.metrics import read_dealings
 from bilateral.buyers.requests import DisputeBody, FeedbackBody, ReviewBody
 from bilateral.buyers.settings import BuyerSettings
+from bilateral.buyers.tables import agent_review
 from bilateral.core.contracts import Registry
 from bilateral.core.signatures import Domain
-from bilateral.index.payments.tables import agent_review, payment
+from bilateral.index.payments.tables import payment
 from bilateral.index.reading.registries import AgentKey
 from simulation.events import encoded
 from tests.index.payments.world import IDENTITY, TOKEN, transfer

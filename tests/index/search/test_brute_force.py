@@ -17,7 +17,7 @@ from bilateral.index.agents.tables import agent
 from bilateral.index.search import plans as search_plans
 from bilateral.index.search.filters import AgentSearch, Gate, Side
 from bilateral.index.search.queries import search_agents
-from bilateral.index.standing.standing_tables import standing, standing_refresh
+from bilateral.index.standing.tables import standing, standing_refresh
 from tests.index.search.random_searches import RandomSearches
 
 SEARCHES = int(os.environ.get("BILATERAL_SEARCHES", "40"))

@@ -10,9 +10,9 @@ from sqlalchemy import insert, select, update
 from bilateral.core.values import STANDARD_TAGS
 from bilateral.index.agents import tables as agent_tables
 from bilateral.index.files import tables as files
-from bilateral.index.files.hosts import file_id_of, secure_host, well_known_uri
+from bilateral.index.files.reading import file_id_of, secure_host, well_known_uri
 from bilateral.index.files.tables import Kind, State, agent_file
-from bilateral.index.search import domains
+from bilateral.index.search import conditions as domains
 from bilateral.index.search.filters import AgentSearch, Order
 from bilateral.index.search.queries import search_agents, search_with_facets
 from tests.index.search.random_searches import RandomSearches

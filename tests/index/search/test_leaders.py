@@ -12,7 +12,7 @@ from bilateral.index.log.tables import registry
 from bilateral.index.reading.pages import InvalidCursorError
 from bilateral.index.search.filters import Side
 from bilateral.index.search.leaders import Board, leaderboard
-from bilateral.index.standing.standing_tables import standing_refresh
+from bilateral.index.standing.tables import standing_refresh
 
 BOARDS = [("starred", Side.SERVER), ("uptime", Side.SERVER), ("", Side.CLIENT), ("", Side.VALIDATOR)]
 

@@ -17,14 +17,14 @@ from bilateral.core.errors import InvalidArgumentError, MissingExtraError
 from bilateral.index.agents.tables import agent
 from bilateral.index.files import tables as files
 from bilateral.index.reading.pages import InvalidCursorError
-from bilateral.index.search import closest, meaning, vectors
+from bilateral.index.search import meaning, plans, reader
 from bilateral.index.search import nearest as meanings
 from bilateral.index.search.filters import AgentSearch, Order
 from bilateral.index.search.matching import matcher_of
 from bilateral.index.search.meaning import embedder
 from bilateral.index.search.queries import search_agents
 from bilateral.index.search.tables import registration_vector
-from bilateral.index.standing.standing_tables import standing
+from bilateral.index.standing.tables import standing
 from tests.index.conftest import CHAIN_ID
 from tests.index.files.conftest import registered, uri_updated
 from tests.index.search.test_brute_force import FIGURES, keys
@@ -153,9 +153,9 @@ def test_missing_and_older_vectors_are_computed_anew(known, names, monkeypatch):
         column = registration_vector.c.vector_id
         connection.execute(delete(registration_vector).where(column % 2 == 0))
         connection.execute(update(registration_vector).values(model="older", vector=bytes(256)))
-    monkeypatch.setattr(vectors, "_AT_ONCE", 4)
-    assert vectors.fill_vectors(known.engine) == len(AGENTS)
-    assert vectors.fill_vectors(known.engine) == 0
+    monkeypatch.setattr(reader, "_AT_ONCE", 4)
+    assert reader.fill_vectors(known.engine) == len(AGENTS)
+    assert reader.fill_vectors(known.engine) == 0
     after = sorted((row["content_hash"], row["vector"], row["words"]) for row in known.rows(registration_vector))
     assert after == before
     assert names(TRANSLATOR)[0] == "Lingua Bridge"
@@ -197,21 +197,19 @@ def test_without_the_extra_files_have_no_vectors_and_the_order_says_what_to_inst
     def missing():
         raise MissingExtraError("semantic", ["wordllama"])
 
-    for module in (meaning, closest):
-        monkeypatch.setattr(module, "embedder", missing)
-    monkeypatch.setattr("bilateral.index.files.reading.has_model", lambda: False)
-    monkeypatch.setattr(vectors, "has_model", lambda: False)
+    monkeypatch.setattr(meaning, "embedder", missing)
+    monkeypatch.setattr(plans, "embedder", missing)
+    monkeypatch.setattr(reader, "has_model", lambda: False)
     story.block(*registered(data_uri(name="Lingua Bridge")))
     story.scan_all()
-    assert (story.rows(registration_vector), vectors.fill_vectors(story.engine)) == ([], 0)
+    assert (story.rows(registration_vector), reader.fill_vectors(story.engine)) == ([], 0)
     with pytest.raises(InvalidArgumentError, match=r"pip install 'bilateral\[semantic\]'"):
         names(TRANSLATOR)
 
 
 def test_the_model_needs_no_network_and_no_home_folder(tmp_path):
     program = (
-        "import socket, sys; socket.socket = None; "
-        "from bilateral.index.search.meaning import embedder; "
+        "import socket, sys; from bilateral.index.search.meaning import embedder; socket.socket = None; "
         f"print(embedder().vector([({TRANSLATOR!r}, 1.0)]).hex()); "
         "print([name for name in ('wordllama', 'requests', 'huggingface_hub') if name in sys.modules])"
     )

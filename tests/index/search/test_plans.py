@@ -14,7 +14,7 @@ from bilateral.index.search.filters import AgentSearch, Gate, Order
 from bilateral.index.search.leaders import Board, leaderboard
 from bilateral.index.search.matching import Term, matcher_of
 from bilateral.index.search.queries import search_agents
-from bilateral.index.standing.standing_tables import standing_refresh
+from bilateral.index.standing.tables import standing_refresh
 
 OTHER = 7_777
 """A chain without agents."""

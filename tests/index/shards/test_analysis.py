@@ -7,8 +7,9 @@ from dataclasses import fields, replace
 import pytest
 
 from bilateral.cli.analysis import results_of_index
+from bilateral.index.files.worker import FileSettings
 from bilateral.index.log.database import open_database
-from bilateral.index.operating.settings import ChainSettings, FileSettings, IndexSettings
+from bilateral.index.operating.settings import ChainSettings, IndexSettings
 from bilateral.trust.results import Results
 from tests.api.world import CHAIN_ID
 from tests.commands import run_here

@@ -11,9 +11,9 @@ from sqlalchemy import make_url
 from sqlalchemy.exc import DBAPIError
 
 from bilateral.index.errors import DatabaseUnavailableError
+from bilateral.index.files.worker import FileSettings
 from bilateral.index.log.database import named_database_errors
-from bilateral.index.operating.databases import Shard
-from bilateral.index.operating.settings import FileSettings
+from bilateral.index.operating.settings import Shard
 from bilateral.index.shards.servers import update_shards
 from tests.api.world import CHAIN_ID
 from tests.commands import run_here

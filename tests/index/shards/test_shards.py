@@ -18,22 +18,20 @@ from sqlalchemy.exc import DBAPIError
 
 from bilateral.core.errors import InvalidArgumentError
 from bilateral.core.events import NewFeedback
-from bilateral.index.errors import DatabaseUnavailableError, OlderSchemaError
+from bilateral.index.errors import DatabaseUnavailableError, MisplacedChainError, OlderSchemaError, ShardError
 from bilateral.index.log import migrate
 from bilateral.index.log import tables as schema
 from bilateral.index.log.batches import Block
 from bilateral.index.log.database import named_database_errors, upgrade
 from bilateral.index.log.places import Placed
 from bilateral.index.log.store import ChainStore
-from bilateral.index.operating.databases import Shard, databases_of
+from bilateral.index.operating.settings import Shard, databases_of
 from bilateral.index.projections import PROJECTIONS
 from bilateral.index.reading.statistics import count_by_day
 from bilateral.index.shards.coordinator import places
-from bilateral.index.shards.errors import MisplacedChainError, ShardError
-from bilateral.index.shards.migrating import upgrade_shards
-from bilateral.index.shards.moving import move_chain
+from bilateral.index.shards.moving import move_chain, upgrade_shards
 from bilateral.index.shards.servers import update_shards
-from bilateral.index.standing.kept import COUNT
+from bilateral.index.standing.opinions import COUNT
 from tests.api.world import CHAIN_ID
 from tests.commands import run_here
 from tests.index.shards.world import (

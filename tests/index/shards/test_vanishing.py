@@ -17,7 +17,7 @@ from bilateral.cli.index_processes import open_index
 from bilateral.index.log import tables as schema
 from bilateral.index.log.database import open_database
 from bilateral.index.operating.monitoring import monitored
-from bilateral.index.shards.process import follow
+from bilateral.index.shards.process import follow, statuses_of_shards
 from tests.api.world import CHAIN_ID, served
 from tests.index.shards.world import BY_CHAIN, OTHER_CHAIN, killed, rolled_back, rows_of_chain
 from tests.postgres import administer
@@ -90,7 +90,7 @@ def test_follower_that_starts_without_a_shard_follows_the_others_and_is_ready(se
         until(lambda: looked_at(a), bool, 60)
         with (
             open_index(settings.database) as engine,
-            monitored(engine, "127.0.0.1", 0, settings.shards) as port,
+            monitored(engine, "127.0.0.1", 0, partial(statuses_of_shards, settings.shards)) as port,
             httpx.Client(base_url=f"http://127.0.0.1:{port}", timeout=60) as client,
         ):
             assert client.get("/readyz").json() == {"ready": True, "problems": [], "missing": [OTHER_CHAIN]}

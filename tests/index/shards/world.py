@@ -15,10 +15,10 @@ from pathlib import Path
 from sqlalchemy import create_engine, func, make_url, select, text
 
 from bilateral.index.changes.tables import TABLES as FEED_TABLES
+from bilateral.index.files.worker import FileSettings
 from bilateral.index.log.database import open_database
 from bilateral.index.log.store import ChainStore
-from bilateral.index.operating.databases import Shard
-from bilateral.index.operating.settings import ChainSettings, FileSettings, IndexSettings
+from bilateral.index.operating.settings import ChainSettings, IndexSettings, Shard
 from bilateral.index.projections import PROJECTIONS
 from bilateral.index.shards.layout import CHAIN_TABLES
 from bilateral.index.shards.process import follow

@@ -15,7 +15,7 @@ from bilateral.index.agents.tables import agent_activity
 from bilateral.index.files.reading import listed
 from bilateral.index.log import tables as schema
 from bilateral.index.ratings import tables as rating_tables
-from bilateral.index.reading.lists import has_all
+from bilateral.index.reading.json import has_all
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence

@@ -14,7 +14,7 @@ from bilateral.index.agents import tables as agent_tables
 from bilateral.index.files import tables as files
 from bilateral.index.files.reading import listed
 from bilateral.index.log import tables as schema
-from bilateral.index.reading.lists import has_all
+from bilateral.index.reading.json import has_all
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence

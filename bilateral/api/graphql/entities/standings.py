@@ -11,7 +11,7 @@ from bilateral.api.graphql.entities.agents import AgentRows, agent_id_text
 from bilateral.api.graphql.rows import Rows, parsed_agent, text_of
 from bilateral.api.graphql.values import FixedPoint, Id, String, Value, Whole
 from bilateral.core.values.standing import Side
-from bilateral.index.standing.standing_tables import standing
+from bilateral.index.standing.tables import standing
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence

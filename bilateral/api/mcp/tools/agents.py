@@ -13,7 +13,7 @@ from bilateral.api.mcp.untrusted import Untrusted, untrusted
 from bilateral.api.parameters import RatingFilters
 from bilateral.api.texts import require_storable
 from bilateral.core.identifiers import checksummed
-from bilateral.index.profiles.answers import Agent
+from bilateral.index.profiles.queries import Agent
 from bilateral.index.ratings.feedback import Feedback, FeedbackFilter, feedback_of
 from bilateral.index.ratings.queries import Rating, ratings_of
 from bilateral.index.ratings.sealed import SealedPair, sealed_pairs_of

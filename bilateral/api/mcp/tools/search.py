@@ -13,9 +13,8 @@ from bilateral.api.mcp.lookups import READS, Cursor, Limit, tool_errors
 from bilateral.api.mcp.untrusted import Untrusted, untrusted
 from bilateral.core.values.blind import Blind
 from bilateral.index.search.filters import MAX_GATES, Order
-from bilateral.index.search.gate_texts import GateFilters
+from bilateral.index.search.gate_texts import AgentFilters, GateFilters
 from bilateral.index.search.queries import FoundAgents, search_indexed
-from bilateral.index.search.questions import AgentFilters
 
 if TYPE_CHECKING:
     from mcp.server import MCPServer
