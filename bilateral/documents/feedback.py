@@ -5,18 +5,15 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
 from types import NoneType
-from typing import TYPE_CHECKING, Any, Final, Literal, Self, TypeAlias, get_args
+from typing import Any, Final, Literal, Self, TypeAlias, get_args
 
 from pydantic import Field
 
 from bilateral.core.errors import MalformedDocumentError, MalformedIdentifierError
-from bilateral.core.identifiers import AccountId, ChainId, TransactionRef
+from bilateral.core.identifiers import AccountId, ChainId, GlobalAgentId, TransactionRef
 from bilateral.core.text.encoding import encode_object
+from bilateral.core.values import FeedbackValue
 from bilateral.documents.model import DocumentModel, as_list, as_object, sorted_names
-
-if TYPE_CHECKING:
-    from bilateral.core.identifiers import GlobalAgentId
-    from bilateral.core.values import FeedbackValue
 
 SIGNED_FIELDS: Final = frozenset(
     {

@@ -3,14 +3,10 @@
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING, Any, Final, NoReturn
+from typing import Any, Final, NoReturn
 
-from bilateral.core.contracts.reverts import decode_revert
-from bilateral.core.errors import MalformedNodeAnswerError
-
-if TYPE_CHECKING:
-    from bilateral.core.contracts.reverts import ContractRevertError
-    from bilateral.core.errors import NodeError
+from bilateral.core.contracts.reverts import ContractRevertError, decode_revert
+from bilateral.core.errors import MalformedNodeAnswerError, NodeError
 
 _QUANTITY = re.compile(r"0x[0-9a-fA-F]{1,64}")
 _DATA = re.compile(r"0x(?:[0-9a-fA-F]{2})*")

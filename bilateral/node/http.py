@@ -11,8 +11,9 @@ import threading
 import time
 import weakref
 import zlib
+from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, Final
+from typing import Final
 from urllib.parse import unquote, urlsplit
 
 import httpcore
@@ -20,12 +21,7 @@ import httpcore
 from bilateral.core.errors import InvalidArgumentError, MalformedNodeAnswerError, NodeTimeoutError, NodeUnreachableError
 from bilateral.core.http.connections import DeadlineBackend
 from bilateral.core.http.waits import seconds_to_wait
-from bilateral.node.json_rpc import Reply
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    from bilateral.node.json_rpc import Post
+from bilateral.node.json_rpc import Post, Reply
 
 MAX_RESPONSE_BYTES: Final = 64 * 1024 * 1024
 """Bytes of one reply, decompressed. Larger lists of logs are asked for in parts."""

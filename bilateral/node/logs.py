@@ -4,16 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Final, TypeAlias
+from typing import Any, Final, TypeAlias
 
 from bilateral.core.contracts.logs import RawLog
 from bilateral.core.errors import MalformedNodeAnswerError, NodeError, NodeTimeoutError
 from bilateral.node import answers
 from bilateral.node.ranges import Reaction, judge
-from bilateral.node.steps import Rpc
-
-if TYPE_CHECKING:
-    from bilateral.node.steps import Operation
+from bilateral.node.steps import Operation, Rpc
 
 Topic: TypeAlias = str | Sequence[str] | None
 """A topic as 0x and 64 hexadecimal digits; several of which one must match; None for any."""

@@ -8,14 +8,12 @@ from __future__ import annotations
 
 import json
 import re
+from collections.abc import Iterable
 from dataclasses import dataclass
 from enum import StrEnum
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 from bilateral.core.errors import NodeError, NodeTimeoutError
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable
 
 
 class Reaction(StrEnum):

@@ -9,14 +9,11 @@ import asyncio
 import threading
 import time
 from collections.abc import Awaitable, Callable
-from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar
+from typing import Any, TypeAlias, TypeVar
 
 from bilateral.core.errors import InvalidArgumentError
-from bilateral.node.steps import Batch, Blocking, Exclusive, Failure, Operation, Pause, Rpc, advance
-
-if TYPE_CHECKING:
-    from bilateral.node.steps import Step
-    from bilateral.node.transport import AsyncTransport, Transport
+from bilateral.node.steps import Batch, Blocking, Exclusive, Failure, Operation, Pause, Rpc, Step, advance
+from bilateral.node.transport import AsyncTransport, Transport
 
 T = TypeVar("T")
 

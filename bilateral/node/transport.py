@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import time
 from collections.abc import Awaitable, Sequence
-from typing import TYPE_CHECKING, Any, Final, NoReturn, Protocol, TypeVar
+from typing import Any, Final, NoReturn, Protocol, TypeVar
 
 from bilateral.core.errors import (
     BilateralError,
@@ -16,11 +16,8 @@ from bilateral.core.errors import (
     NodeUnreachableError,
 )
 from bilateral.node.http import AsyncConnection, Connection
-from bilateral.node.json_rpc import JsonRpc, Post, result_of
-
-if TYPE_CHECKING:
-    from bilateral.node.json_rpc import Exchange
-    from bilateral.node.steps import Rpc
+from bilateral.node.json_rpc import Exchange, JsonRpc, Post, result_of
+from bilateral.node.steps import Rpc
 
 T = TypeVar("T")
 
@@ -197,7 +194,7 @@ def require_duration(name: str, seconds: float) -> None:
 
 
 def _rethrow(method: str, failure: Exception) -> NoReturn:
-    """Turn a provider's exception into an error of this package. Its text may hold a URL with a key, and is not shown."""
+    """Turn a provider's exception into an error of this package, without its text: it may hold a URL with a key."""
     if isinstance(failure, TimeoutError) or "Timeout" in type(failure).__name__:
         raise NodeTimeoutError(f"the node does not answer {method} in time") from None
     status = getattr(getattr(failure, "response", None), "status_code", None) or getattr(failure, "status", None)

@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 from dataclasses import dataclass
 from enum import IntEnum
-from typing import TYPE_CHECKING, Final
+from typing import Final, Self
 
 from eth_utils.crypto import keccak
 
@@ -17,9 +17,6 @@ from bilateral.core.errors import InvalidArgumentError
 from bilateral.core.identifiers.caip import base58_text
 from bilateral.solana.addresses import address_bytes, address_text
 from bilateral.solana.fields import Fields
-
-if TYPE_CHECKING:
-    from typing import Self
 
 MAX_CONTENT: Final = 512
 MAX_PUBLIC_CONTENT: Final = 100

@@ -2,23 +2,18 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Final, Protocol
+from datetime import datetime
+from typing import Any, Final, Protocol
 
 from bilateral.core.errors import MalformedNodeAnswerError
 from bilateral.core.errors.solana import AgentRefusedError, MalformedAccountError
 from bilateral.core.identifiers.caip import base58_bytes, is_base58
 from bilateral.node import answers
-from bilateral.node.steps import Batch, Rpc
-from bilateral.solana.nodes import decoded, whole
+from bilateral.node.steps import Batch, Operation, Rpc
+from bilateral.solana.nodes import SolanaNode, decoded, whole
 from bilateral.solana.transactions import MAX_TRANSACTION, SignedTransaction
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
-    from datetime import datetime
-
-    from bilateral.node.steps import Operation
-    from bilateral.solana.nodes import SolanaNode
 
 NOT_PROVABLE: Final = "not_provable_for_the_past"
 

@@ -7,7 +7,7 @@ with SatiIdentity("https://api.mainnet-beta.solana.com", MAINNET, secret) as ide
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 from bilateral.core.errors import MalformedIdentifierError
 from bilateral.core.errors.solana import SolanaWriteError
@@ -15,20 +15,15 @@ from bilateral.core.identifiers.caip import AccountId, ChainId
 from bilateral.node import answers
 from bilateral.node.closing import Closing
 from bilateral.node.running import StepRunner
-from bilateral.node.steps import Rpc
+from bilateral.node.steps import Operation, Rpc
 from bilateral.node.transport import Transport
 from bilateral.solana import instructions
 from bilateral.solana.addresses import address_bytes
-from bilateral.solana.nodes import SolanaNode, whole
+from bilateral.solana.instructions import Call
+from bilateral.solana.nodes import Commitment, SolanaNode, whole
 from bilateral.solana.reading import read_agent
-from bilateral.solana.sati import WALLET_KEY
+from bilateral.solana.sati import WALLET_KEY, SatiAgent
 from bilateral.solana.sending import keypair_of, send
-
-if TYPE_CHECKING:
-    from bilateral.node.steps import Operation
-    from bilateral.solana.instructions import Call
-    from bilateral.solana.nodes import Commitment
-    from bilateral.solana.sati import SatiAgent
 
 _OWN_FIELDS: Final = frozenset({"name", "symbol", "uri"})
 """The fields that metadata of a token always have. They are not among an agent's further texts."""

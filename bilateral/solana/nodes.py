@@ -4,20 +4,16 @@ from __future__ import annotations
 
 import base64
 import binascii
+from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, Final, Literal, TypeAlias
+from typing import Any, Final, Literal, TypeAlias
 
 from bilateral.core.errors import InvalidArgumentError, NodeError
 from bilateral.core.errors.solana import InconsistentNodeError, WrongNodeError
 from bilateral.core.identifiers.caip import ChainId
 from bilateral.node import answers
-from bilateral.node.steps import Rpc
+from bilateral.node.steps import Operation, Rpc
 from bilateral.solana.anchor import Account
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from bilateral.node.steps import Operation
 
 Commitment: TypeAlias = Literal["confirmed", "finalized"]
 

@@ -4,25 +4,20 @@ from __future__ import annotations
 
 import base64
 import binascii
+from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
 from eth_utils.crypto import keccak
 
 from bilateral.core.errors import MalformedIdentifierError, MalformedNodeAnswerError
 from bilateral.core.errors.solana import MalformedAccountError, SolanaError, SolanaPaymentError, UnknownTransactionError
 from bilateral.node import answers
-from bilateral.node.steps import Rpc
+from bilateral.node.steps import Operation, Rpc
 from bilateral.solana.addresses import TOKEN_PROGRAMS, address_bytes, token_account
-from bilateral.solana.nodes import decoded, whole
+from bilateral.solana.nodes import Commitment, SolanaNode, decoded, whole
 from bilateral.solana.transactions import MAX_TRANSACTION, SignedTransaction
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
-
-    from bilateral.node.steps import Operation
-    from bilateral.solana.nodes import Commitment, SolanaNode
 
 _TRANSFER: Final = 3  # `Transfer` of the token program
 _TRANSFER_CHECKED: Final = 12  # `TransferChecked` of the token program

@@ -2,20 +2,16 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 from bilateral.core.errors import NodeError
 from bilateral.core.errors.solana import InconsistentNodeError, SolanaError
 from bilateral.node import answers
-from bilateral.node.steps import Rpc
+from bilateral.node.steps import Operation, Rpc
 from bilateral.solana.addresses import SATI, TOKEN_2022, index_address, registry_address, token_account
-from bilateral.solana.sati import Registry, agent_of, check_index, is_held_by, minted_agent, transferred
-
-if TYPE_CHECKING:
-    from bilateral.node.steps import Operation
-    from bilateral.solana.anchor import Account
-    from bilateral.solana.nodes import SolanaNode
-    from bilateral.solana.sati import SatiAgent
+from bilateral.solana.anchor import Account
+from bilateral.solana.nodes import SolanaNode
+from bilateral.solana.sati import Registry, SatiAgent, agent_of, check_index, is_held_by, minted_agent, transferred
 
 _ATTEMPTS: Final = 2
 """Reads of an agent that changes, or of a pool of nodes that differ. A third would rarely help."""

@@ -2,20 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Collection, Mapping
 from functools import partial
-from typing import TYPE_CHECKING, Final, Protocol, TypeAlias
+from typing import Final, Protocol, TypeAlias
 
 from bilateral.core.contracts.records import solana_book
 from bilateral.core.errors import InvalidArgumentError
+from bilateral.core.identifiers.caip import ChainId
+from bilateral.node.steps import Operation
 from bilateral.solana.history import ReadAgent
 from bilateral.solana.reading import read_agent
 from bilateral.solana.registry8004 import read_agent_8004
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Collection, Mapping
-
-    from bilateral.core.identifiers.caip import ChainId
-    from bilateral.node.steps import Operation
 
 SATI_NAME: Final = "SATI"
 NAME_8004: Final = "8004-solana"

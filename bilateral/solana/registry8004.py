@@ -9,19 +9,16 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from hashlib import sha256
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 from bilateral.core.errors.solana import AgentRefusedError
+from bilateral.node.steps import Operation
 from bilateral.solana.addresses import address_bytes, address_text, program_address
-from bilateral.solana.anchor import anchor_account
+from bilateral.solana.anchor import Account, anchor_account
 from bilateral.solana.fields import Fields
 from bilateral.solana.history import Watched
+from bilateral.solana.nodes import SolanaNode
 from bilateral.solana.sati import MISMATCH, NOT_REGISTERED, OWNER
-
-if TYPE_CHECKING:
-    from bilateral.node.steps import Operation
-    from bilateral.solana.anchor import Account
-    from bilateral.solana.nodes import SolanaNode
 
 CORE: Final = "CoREENxT6tW1HoK8ypY1SxRMZTcVPm7R94rH4PZNhX7d"
 """The program Metaplex Core, which holds the assets."""

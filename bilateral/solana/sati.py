@@ -8,11 +8,11 @@ the metadata's update authority writes.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 from bilateral.core.errors import MalformedIdentifierError
 from bilateral.core.errors.solana import AgentRefusedError, MalformedAccountError
-from bilateral.core.identifiers.caip import AccountId, base58_problem
+from bilateral.core.identifiers.caip import AccountId, ChainId, base58_problem
 from bilateral.solana.addresses import TOKEN_2022, address_text
 from bilateral.solana.anchor import Account, anchor_account
 from bilateral.solana.history import Watched
@@ -26,9 +26,6 @@ from bilateral.solana.token2022 import (
     TokenMetadata,
     pointed_address,
 )
-
-if TYPE_CHECKING:
-    from bilateral.core.identifiers.caip import ChainId
 
 WALLET_KEY: Final = "agentWallet"
 METADATA: Final = "metadata"

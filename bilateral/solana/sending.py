@@ -4,22 +4,18 @@ from __future__ import annotations
 
 import base64
 import time
-from typing import TYPE_CHECKING, Any, Final
+from collections.abc import Sequence
+from typing import Any, Final
+
+from solders.keypair import Keypair
 
 from bilateral.core.errors import BilateralError, MissingExtraError
 from bilateral.core.errors.solana import SolanaWriteError
 from bilateral.node import answers
-from bilateral.node.steps import Pause, Rpc
+from bilateral.node.steps import Operation, Pause, Rpc
+from bilateral.solana.instructions import Call
+from bilateral.solana.nodes import SolanaNode
 from bilateral.solana.transactions import MAX_TRANSACTION
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from solders.keypair import Keypair
-
-    from bilateral.node.steps import Operation
-    from bilateral.solana.instructions import Call
-    from bilateral.solana.nodes import SolanaNode
 
 _POLL_SECONDS: Final = 0.5
 """A slot takes 0.4 seconds."""

@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from enum import IntEnum
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 from bilateral.solana.addresses import address_text
 from bilateral.solana.fields import Fields
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
 
 _MINT_BYTES: Final = 82  # `Mint::LEN` of the token program
 _ACCOUNT_BYTES: Final = 165

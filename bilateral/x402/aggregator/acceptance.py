@@ -3,25 +3,20 @@
 from __future__ import annotations
 
 import time
-from typing import TYPE_CHECKING, Any, Final
+from collections.abc import Callable, Mapping
+from typing import Any, Final
 
-from sqlalchemy import select
+from sqlalchemy import Connection, Engine, Select, select
 from sqlalchemy.exc import IntegrityError
 
 from bilateral.x402.aggregator.accounts import BudgetSpentError, add_count, lock_account, spend
+from bilateral.x402.aggregator.evidence import Evidence
+from bilateral.x402.aggregator.messages import Submission
+from bilateral.x402.aggregator.payments import Payment
 from bilateral.x402.aggregator.records import SECONDS_A_DAY, Sponsored
 from bilateral.x402.aggregator.refusals import Code, FeedbackRefusedError
+from bilateral.x402.aggregator.settings import SponsoredChain
 from bilateral.x402.aggregator.tables import State, refused_feedback, sponsored_feedback
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
-
-    from sqlalchemy import Connection, Engine, Select
-
-    from bilateral.x402.aggregator.evidence import Evidence
-    from bilateral.x402.aggregator.messages import Submission
-    from bilateral.x402.aggregator.payments import Payment
-    from bilateral.x402.aggregator.settings import SponsoredChain
 
 _RETRY_SECONDS: Final = 5  # two blocks of most chains
 

@@ -2,19 +2,14 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from collections.abc import Mapping
+from typing import Any
 
-from sqlalchemy import select, update
+from sqlalchemy import Connection, Row, Table, select, update
 
 from bilateral.index.log.inserts import insert_into, insert_new
+from bilateral.x402.aggregator.settings import SponsoredChain
 from bilateral.x402.aggregator.tables import sponsor, sponsor_day
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
-
-    from sqlalchemy import Connection, Row, Table
-
-    from bilateral.x402.aggregator.settings import SponsoredChain
 
 
 class BudgetSpentError(Exception):

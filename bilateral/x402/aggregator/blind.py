@@ -7,36 +7,29 @@ chain, or cannot be. A restart loses nothing: the chain itself says how far a pa
 from __future__ import annotations
 
 import time
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
-from sqlalchemy import select, update
+from sqlalchemy import Connection, Engine, Row, select, update
 
 from bilateral.client.operations import blind, registries
 from bilateral.client.operations.blind import pair_of
 from bilateral.core.errors import BilateralError, InvalidArgumentError
 from bilateral.core.identifiers import AccountId, GlobalAgentId, TransactionRef
-from bilateral.core.signatures.blind_messages import FeedbackOpening, SignedEnvelope, read_opening
-from bilateral.core.signatures.blind_ratings import RatingState
+from bilateral.core.signatures.blind_messages import FeedbackOpening, Opening, SignedEnvelope, read_opening
+from bilateral.core.signatures.blind_ratings import Envelope, Pair, RatingState
 from bilateral.core.values import FeedbackValue
-from bilateral.node.steps import Rpc
-from bilateral.x402.aggregator.blind_messages import RelayedPair
+from bilateral.node.steps import Operation, Rpc
+from bilateral.x402.aggregator.blind_messages import BlindMessage, RelayedPair
 from bilateral.x402.aggregator.payments import find_payments
 from bilateral.x402.aggregator.refusals import Code, FeedbackRefusedError, invalid
+from bilateral.x402.aggregator.settings import SponsoredChain
 from bilateral.x402.aggregator.tables import PairState, blind_pair
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
-
-    from sqlalchemy import Connection, Engine, Row
-
     from bilateral.client import Client
     from bilateral.client.results.blind import BlindStatus
-    from bilateral.core.signatures.blind_messages import Opening
-    from bilateral.core.signatures.blind_ratings import Envelope, Pair
-    from bilateral.node.steps import Operation
-    from bilateral.x402.aggregator.blind_messages import BlindMessage
-    from bilateral.x402.aggregator.settings import SponsoredChain
 
 _LEAST_SECONDS: Final = 60
 """An envelope must hold for so long: a transaction may wait for a block."""

@@ -7,18 +7,15 @@ pair = relay_blind_rating(signed, opening, "eip155:8453", relay=url)
 from __future__ import annotations
 
 import json
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
 import httpx
 
 from bilateral.core.identifiers import ChainId
-from bilateral.core.signatures.blind_messages import require_fit
+from bilateral.core.signatures.blind_messages import Opening, SignedEnvelope, require_fit
 from bilateral.core.text import printable
 from bilateral.x402.aggregator.blind_messages import RelayedPair
 from bilateral.x402.aggregator.client import SECONDS, known_word, read_answer, require_https, unreachable
-
-if TYPE_CHECKING:
-    from bilateral.core.signatures.blind_messages import Opening, SignedEnvelope
 
 _STATES: Final = frozenset({"waiting", "queued", "sealed", "opened", "failed"})
 _SIDES: Final = frozenset({"client", "server"})

@@ -9,6 +9,7 @@ from __future__ import annotations
 import asyncio
 import re
 import time
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from http import HTTPStatus
 from typing import TYPE_CHECKING, Any, Final, TypeVar
@@ -23,14 +24,11 @@ from bilateral.x402.aggregator.messages import MAX_BODIES, Bodies, Submission
 from bilateral.x402.aggregator.refusals import Code, FeedbackRefusedError
 from bilateral.x402.clients.feedback import paid_feedback, refuse_duplicate, search_for
 from bilateral.x402.proof.errors import ReputationExtensionError
-from bilateral.x402.proof.feedback_files import client_signature_of
+from bilateral.x402.proof.feedback_files import Tags, client_signature_of
+from bilateral.x402.proof.verdicts import Verification
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
     from bilateral.client import AsyncClient, Client, FeedbackEntry, SignedFeedback, TransactionSigner
-    from bilateral.x402.proof.feedback_files import Tags
-    from bilateral.x402.proof.verdicts import Verification
 
 Answer = TypeVar("Answer")
 

@@ -4,9 +4,12 @@ from __future__ import annotations
 
 import os
 import tomllib
-from typing import TYPE_CHECKING, Annotated, Any, Self
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Annotated, Any, Self
 
 from eth_account import Account
+from eth_account.signers.local import LocalAccount
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
 
 from bilateral.core.contracts import Deployment
@@ -14,12 +17,6 @@ from bilateral.core.errors import InvalidArgumentError
 from bilateral.x402.aggregator.settings import AggregatorSettings, SponsoredChain
 from bilateral.x402.proof.errors import InvalidKeyError
 from bilateral.x402.proof.keys import key_from_environment, key_from_keystore
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-    from pathlib import Path
-
-    from eth_account.signers.local import LocalAccount
 
 _Wei = Annotated[int | str, Field(description="Wei: a number, or digits in a text")]
 

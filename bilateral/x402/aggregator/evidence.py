@@ -16,12 +16,14 @@ from bilateral.core.errors import BilateralError, DocumentError, HashMismatchErr
 from bilateral.core.identifiers import AccountId, GlobalAgentId, checksummed
 from bilateral.core.signatures import Domain
 from bilateral.core.values import FeedbackValue
+from bilateral.documents import Document, FeedbackFile, Loader, RegistrationFile
 from bilateral.documents.feedback import SIGNED_FIELDS
-from bilateral.node.steps import Blocking
-from bilateral.x402.aggregator.messages import registry_form
-from bilateral.x402.aggregator.payments import find_payments
+from bilateral.node.steps import Blocking, Operation
+from bilateral.x402.aggregator.messages import Submission, registry_form
+from bilateral.x402.aggregator.payments import Payment, find_payments
 from bilateral.x402.aggregator.refusals import Code, FeedbackRefusedError, invalid
-from bilateral.x402.proof.checking import MAX_SIGNERS
+from bilateral.x402.aggregator.settings import SponsoredChain
+from bilateral.x402.proof.checking import MAX_SIGNERS, FileCache
 from bilateral.x402.proof.feedback_files import prefixed_digest
 from bilateral.x402.proof.interactions import (
     client_message_hash,
@@ -34,12 +36,6 @@ from bilateral.x402.proof.keys import find_signer
 
 if TYPE_CHECKING:
     from bilateral.client.state import ClientState
-    from bilateral.documents import Document, FeedbackFile, Loader, RegistrationFile
-    from bilateral.node.steps import Operation
-    from bilateral.x402.aggregator.messages import Submission
-    from bilateral.x402.aggregator.payments import Payment
-    from bilateral.x402.aggregator.settings import SponsoredChain
-    from bilateral.x402.proof.checking import FileCache
 
 _SIGNATURE_DIGITS: Final = 128
 """The digits of a key's signature without its last byte."""

@@ -9,21 +9,16 @@ from __future__ import annotations
 import json
 import secrets
 import time
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
-from sqlalchemy import func, select, update
+from sqlalchemy import Connection, Engine, Row, Table, func, select, update
 
 from bilateral.x402.aggregator.accounts import lock_account, spend
 from bilateral.x402.aggregator.records import SECONDS_A_DAY, spent_on
+from bilateral.x402.aggregator.settings import SponsoredChain
 from bilateral.x402.aggregator.tables import OPEN, State, sponsor, sponsored_feedback, sponsored_transaction
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
-
-    from sqlalchemy import Connection, Engine, Row, Table
-
-    from bilateral.x402.aggregator.settings import SponsoredChain
 
 _AT_ONCE: Final = 100  # rows of a look; an account has 16 transactions under way
 

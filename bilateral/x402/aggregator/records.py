@@ -4,14 +4,11 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from datetime import UTC, datetime
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-from sqlalchemy import func, select
+from sqlalchemy import Connection, Row, func, select
 
 from bilateral.x402.aggregator.tables import State, refused_feedback, sponsor_day, sponsored_feedback
-
-if TYPE_CHECKING:
-    from sqlalchemy import Connection, Row
 
 SECONDS_A_DAY = 86_400  # seconds; Unix time has no leap seconds
 

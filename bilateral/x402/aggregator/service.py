@@ -6,8 +6,11 @@ import logging
 import threading
 import time
 from collections import Counter
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final, Self
+
+from sqlalchemy import Engine
 
 from bilateral.client import Client
 from bilateral.client.operations import fees, registries
@@ -17,25 +20,17 @@ from bilateral.documents import Limits, Loader, Network
 from bilateral.index.errors import DatabaseUnavailableError
 from bilateral.index.log.database import named_database_errors
 from bilateral.node.closing import Closing
-from bilateral.node.steps import Blocking
+from bilateral.node.steps import Blocking, Operation
 from bilateral.x402.aggregator import evidence, records, sponsoring
 from bilateral.x402.aggregator.acceptance import Acceptance
 from bilateral.x402.aggregator.blind import BlindRelay
 from bilateral.x402.aggregator.blind_messages import BlindMessage, RelayedPair
 from bilateral.x402.aggregator.messages import Submission
+from bilateral.x402.aggregator.records import Sponsored
 from bilateral.x402.aggregator.refusals import Code, FeedbackRefusedError, invalid
+from bilateral.x402.aggregator.settings import AggregatorSettings, SponsoredChain
 from bilateral.x402.aggregator.submitter import Submitter
 from bilateral.x402.proof.checking import FileCache
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
-    from typing import Self
-
-    from sqlalchemy import Engine
-
-    from bilateral.node.steps import Operation
-    from bilateral.x402.aggregator.records import Sponsored
-    from bilateral.x402.aggregator.settings import AggregatorSettings, SponsoredChain
 
 _LOG: Final = logging.getLogger(__name__)
 _FLUSH_SECONDS: Final = 1.0

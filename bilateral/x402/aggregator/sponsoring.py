@@ -2,29 +2,26 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Final
+
+from sqlalchemy import Row
 
 from bilateral.client.operations import confirmations, feedback, fees, registries, transactions
 from bilateral.core.contracts import Registry
 from bilateral.core.contracts.reverts import ContractRevertError
-from bilateral.core.errors import NodeError, TransactionFailedError, UnexpectedAnswerError
+from bilateral.core.errors import BilateralError, NodeError, TransactionFailedError, UnexpectedAnswerError
 from bilateral.core.errors.client import NODE_FAILURES
 from bilateral.core.identifiers import AgentId
 from bilateral.node import answers
 from bilateral.node.refusals import Refusal
-from bilateral.node.steps import Batch, Rpc
+from bilateral.node.steps import Batch, Operation, Rpc
+from bilateral.x402.aggregator.messages import Submission
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
-
-    from sqlalchemy import Row
-
     from bilateral.client.operations.transactions import Sent
     from bilateral.client.state import ClientState
-    from bilateral.core.errors import BilateralError
-    from bilateral.node.steps import Operation
-    from bilateral.x402.aggregator.messages import Submission
 
 FUNCTION: Final = "giveFeedbackBySig"
 

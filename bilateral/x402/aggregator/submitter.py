@@ -8,8 +8,12 @@ gives one feedback.
 from __future__ import annotations
 
 import logging
+import threading
 import time
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, Final
+
+from sqlalchemy import Engine, Row
 
 from bilateral.client.operations import fees, transactions
 from bilateral.core.contracts.reverts import ContractRevertError
@@ -21,19 +25,13 @@ from bilateral.x402.aggregator import sponsoring
 from bilateral.x402.aggregator.accounts import BudgetSpentError
 from bilateral.x402.aggregator.blind import BlindRelay
 from bilateral.x402.aggregator.queue import LeaseLostError, Signed, WorkQueue
-from bilateral.x402.aggregator.sponsoring import SignedMessage
+from bilateral.x402.aggregator.settings import AggregatorSettings, SponsoredChain
+from bilateral.x402.aggregator.sponsoring import Sight, SignedMessage
 from bilateral.x402.aggregator.tables import State
 
 if TYPE_CHECKING:
-    import threading
-    from collections.abc import Callable
-
-    from sqlalchemy import Engine, Row
-
     from bilateral.client import Client
     from bilateral.client.operations.transactions import Sent
-    from bilateral.x402.aggregator.settings import AggregatorSettings, SponsoredChain
-    from bilateral.x402.aggregator.sponsoring import Sight
 
 _LOG: Final = logging.getLogger(__name__)
 _FIRST_SECONDS: Final = 1.0

@@ -153,7 +153,7 @@ def _is_read_at_once(request: httpx.Request, response: httpx.Response) -> bool:
 
 
 def _read(response: httpx.Response, raw: bytes, limits: AnswerLimits) -> httpx.Response:
-    """Return an answer that was read, and that httpx can decode within the limit. A damaged body stays as it was sent."""
+    """Return an answer that httpx can decode within the limit. A damaged body stays as it was sent."""
     encoding = response.headers.get("content-encoding", "")
     try:
         decode_body(raw, encoding, limits.bytes)

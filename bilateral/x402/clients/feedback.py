@@ -6,17 +6,18 @@ give_paid_feedback(client, verification, 95, RESOURCE_DELIVERED, comment="Excell
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, Final
 
 from bilateral.core.errors import InvalidArgumentError
 from bilateral.core.values import FeedbackValue
+from bilateral.documents import FeedbackFile
 from bilateral.x402.proof.errors import DuplicateFeedbackError, UnreadFeedbackError
 from bilateral.x402.proof.feedback_files import X402_TAG, Tags, claim_of, draft_file, feedback_file, specified_file
-from bilateral.x402.proof.verdicts import CheckName, Outcome
+from bilateral.x402.proof.types import AgentRegistration, InteractionData
+from bilateral.x402.proof.verdicts import CheckName, Outcome, Payment, Verification
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
     from bilateral.client import (
         AsyncClient,
         AsyncHandle,
@@ -26,9 +27,6 @@ if TYPE_CHECKING:
         SignedFeedback,
         TransactionSigner,
     )
-    from bilateral.documents import FeedbackFile
-    from bilateral.x402.proof.types import AgentRegistration, InteractionData
-    from bilateral.x402.proof.verdicts import Payment, Verification
 
 MAX_HUMAN: Final = 100
 """The highest feedback in human terms; the lowest is 0."""

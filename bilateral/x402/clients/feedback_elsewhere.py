@@ -15,15 +15,14 @@ from eth_utils.crypto import keccak
 from bilateral.core.errors import InvalidArgumentError, MalformedIdentifierError
 from bilateral.core.identifiers import AccountId, GlobalAgentId, TransactionRef
 from bilateral.core.values import FeedbackValue
+from bilateral.documents import FeedbackFile
 from bilateral.x402.clients.feedback import MAX_HUMAN, RESOURCE_DELIVERED, refuse_duplicate, required_parts, search_for
 from bilateral.x402.proof.feedback_files import Tags, feedback_file, specified_file
-from bilateral.x402.proof.keys import is_signature_of_account
+from bilateral.x402.proof.keys import InteractionKey, is_signature_of_account
+from bilateral.x402.proof.verdicts import Verification
 
 if TYPE_CHECKING:
     from bilateral.client import Client, FeedbackEntry, Handle, TransactionSigner
-    from bilateral.documents import FeedbackFile
-    from bilateral.x402.proof.keys import InteractionKey
-    from bilateral.x402.proof.verdicts import Verification
 
 PAYER_SIGNATURE: Final = "payerSignature"
 _DOMAIN: Final = "bilateral payer v1"

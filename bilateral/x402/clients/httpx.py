@@ -16,9 +16,10 @@ from __future__ import annotations
 
 from dataclasses import replace
 from functools import partial
-from typing import TYPE_CHECKING, Any, Final, cast
+from typing import Any, Final, cast
 
 import httpx
+from x402 import x402Client, x402ClientSync
 from x402.http import x402HTTPClient, x402HTTPClientSync
 from x402.http.clients.httpx import PaymentError, x402AsyncTransport
 
@@ -26,24 +27,20 @@ from bilateral.x402.clients.answer_limits import AnswerLimits
 from bilateral.x402.clients.bounded_httpx import DAMAGED, AsyncBoundedTransport, BoundedTransport, ReadBody
 from bilateral.x402.clients.outstanding import PaidCall, outstanding_payments
 from bilateral.x402.clients.transports import RESULT, payment_among, price_problem
+from bilateral.x402.proof.errors import LostAnswerError
 from bilateral.x402.proof.undelivered import (
     LookUp,
     Pay,
     Reply,
     Resend,
+    Step,
     Verify,
     purchase,
     run,
     run_async,
 )
-
-if TYPE_CHECKING:
-    from x402 import x402Client, x402ClientSync
-
-    from bilateral.x402.proof.errors import LostAnswerError
-    from bilateral.x402.proof.undelivered import Step
-    from bilateral.x402.proof.verdicts import Verification
-    from bilateral.x402.proof.verifier import AsyncVerifier, Verifier
+from bilateral.x402.proof.verdicts import Verification
+from bilateral.x402.proof.verifier import AsyncVerifier, Verifier
 
 _SENT: Final = "bilateral.x402.payment"
 

@@ -9,11 +9,12 @@ from __future__ import annotations
 
 from contextvars import ContextVar
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any, Final, cast
+from typing import Any, Final, cast
 
 import requests
 import urllib3
 from requests.adapters import HTTPAdapter
+from x402 import x402ClientSync
 from x402.http import x402HTTPClientSync
 from x402.http.clients.requests import PaymentError, x402HTTPAdapter
 
@@ -29,16 +30,10 @@ from bilateral.x402.clients.answer_limits import (
 from bilateral.x402.clients.outstanding import PaidCall, outstanding_payments
 from bilateral.x402.clients.transports import payment_among, price_problem
 from bilateral.x402.proof.bodies import decode_body
-from bilateral.x402.proof.errors import BodyTooLargeError, UnsupportedBodyError
-from bilateral.x402.proof.undelivered import LookUp, Pay, Reply, Resend, Verify, purchase, run
-
-if TYPE_CHECKING:
-    from x402 import x402ClientSync
-
-    from bilateral.x402.proof.errors import LostAnswerError
-    from bilateral.x402.proof.undelivered import Step
-    from bilateral.x402.proof.verdicts import Verification
-    from bilateral.x402.proof.verifier import Verifier
+from bilateral.x402.proof.errors import BodyTooLargeError, LostAnswerError, UnsupportedBodyError
+from bilateral.x402.proof.undelivered import LookUp, Pay, Reply, Resend, Step, Verify, purchase, run
+from bilateral.x402.proof.verdicts import Verification
+from bilateral.x402.proof.verifier import Verifier
 
 _RESULT: Final = "bilateral_x402_verification"
 

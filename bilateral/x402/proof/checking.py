@@ -9,21 +9,16 @@ import time
 from collections import OrderedDict
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 from bilateral.core.errors import DocumentError, MalformedIdentifierError
-from bilateral.core.identifiers import AccountId
-from bilateral.node.steps import Blocking
+from bilateral.core.identifiers import AccountId, ChainId
+from bilateral.documents import Document, Loader, RegistrationFile, Signer
+from bilateral.node.steps import Blocking, Operation
 from bilateral.x402.proof import verdicts
 from bilateral.x402.proof.errors import PaymentRefusedError
-from bilateral.x402.proof.readers import check_wallet, for_one_check, is_same_account
-
-if TYPE_CHECKING:
-    from bilateral.core.identifiers import ChainId
-    from bilateral.documents import Document, Loader, RegistrationFile, Signer
-    from bilateral.node.steps import Operation
-    from bilateral.x402.proof.readers import RegistryReader
-    from bilateral.x402.proof.types import AgentRegistration, ReputationInfo
+from bilateral.x402.proof.readers import RegistryReader, check_wallet, for_one_check, is_same_account
+from bilateral.x402.proof.types import AgentRegistration, ReputationInfo
 
 MAX_SIGNERS: Final = 64
 """Keys of one file that are tried: each costs the recovery of a signature."""

@@ -7,16 +7,15 @@ from typing import TYPE_CHECKING
 
 from bilateral.client.operations.registries import call
 from bilateral.core.contracts import Registry
-from bilateral.node.steps import together
+from bilateral.core.identifiers import GlobalAgentId
+from bilateral.node.steps import Operation, together
 from bilateral.x402.proof.errors import PaymentRefusedError
 from bilateral.x402.proof.readers import deployment_of
+from bilateral.x402.proof.types import ClientAgent
 
 if TYPE_CHECKING:
     from bilateral.checks import Check
     from bilateral.client.state import ClientState
-    from bilateral.core.identifiers import GlobalAgentId
-    from bilateral.node.steps import Operation
-    from bilateral.x402.proof.types import ClientAgent
 
 
 @dataclass(frozen=True)

@@ -8,16 +8,14 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from bilateral.client.operations.registries import agent_of
+from bilateral.core.contracts import Deployment
 from bilateral.core.errors import InvalidArgumentError
 from bilateral.core.identifiers import AccountId, ChainId, GlobalAgentId
-from bilateral.x402.proof.profiles import PROFILE_8004, PROFILE_DRAFT
-from bilateral.x402.proof.types import AgentRegistration, ReputationInfo
+from bilateral.x402.proof.profiles import PROFILE_8004, PROFILE_DRAFT, Profile
+from bilateral.x402.proof.types import AgentRegistration, BlindTerms, ReputationInfo
 
 if TYPE_CHECKING:
     from bilateral.client import AgentLike
-    from bilateral.core.contracts import Deployment
-    from bilateral.x402.proof.profiles import Profile
-    from bilateral.x402.proof.types import BlindTerms
 
 
 def registration_of(agent_id: AgentLike, deployment: Deployment) -> AgentRegistration:

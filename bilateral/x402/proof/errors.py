@@ -195,7 +195,7 @@ class RedirectedPaymentError(LostAnswerError):
 
 
 class StreamingRouteError(ReputationExtensionError, ValueError):
-    """A route that streams its responses declares the extension. A stream cannot be signed as a whole before it ends."""
+    """A route that streams its responses declares the extension. A stream cannot be signed before it ends."""
 
     reason = "streaming_route"
 

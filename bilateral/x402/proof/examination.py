@@ -7,36 +7,28 @@ chain of the agent's identity. Both chains are the same unless the verifier acce
 from __future__ import annotations
 
 import time
+from collections.abc import Callable, Iterable, Sequence
 from copy import copy
 from dataclasses import replace
 from datetime import UTC, datetime
-from typing import TYPE_CHECKING, Any, Final, TypeVar
+from typing import Any, Final, TypeVar
 
 from bilateral.core.errors import BilateralError, DocumentError, MalformedDocumentError
+from bilateral.core.identifiers import ChainId
 from bilateral.core.text import printable
-from bilateral.node.steps import Blocking, Pause
+from bilateral.documents import Document, RegistrationFile, Signer
+from bilateral.node.steps import Blocking, Operation, Pause
 from bilateral.x402.proof import verdicts
 from bilateral.x402.proof.blind import check_envelope
 from bilateral.x402.proof.bodies import SLOW_BYTES
-from bilateral.x402.proof.checking import MAX_SIGNERS, authentic_file, service_wallet
+from bilateral.x402.proof.checking import MAX_SIGNERS, FileCache, Terms, authentic_file, service_wallet
 from bilateral.x402.proof.errors import InvalidMessageError, PaymentRefusedError
 from bilateral.x402.proof.keys import find_signer, is_key, is_signature_of_account
+from bilateral.x402.proof.paid_requests import PaidRequest
 from bilateral.x402.proof.payments import PaymentProblemError
-from bilateral.x402.proof.readers import GuardedReader, for_one_check, is_same_account
-from bilateral.x402.proof.types import SettlementReceipt
-from bilateral.x402.proof.verdicts import Check, CheckName, Outcome, Verification
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Sequence
-
-    from bilateral.core.identifiers import ChainId
-    from bilateral.documents import Document, RegistrationFile, Signer
-    from bilateral.node.steps import Operation
-    from bilateral.x402.proof.checking import FileCache, Terms
-    from bilateral.x402.proof.paid_requests import PaidRequest
-    from bilateral.x402.proof.readers import RegistryReader
-    from bilateral.x402.proof.types import AgentRegistration, InteractionData
-    from bilateral.x402.proof.verdicts import EnvelopeCheck, Payment
+from bilateral.x402.proof.readers import GuardedReader, RegistryReader, for_one_check, is_same_account
+from bilateral.x402.proof.types import AgentRegistration, InteractionData, SettlementReceipt
+from bilateral.x402.proof.verdicts import Check, CheckName, EnvelopeCheck, Outcome, Payment, Verification
 
 T = TypeVar("T")
 

@@ -18,10 +18,10 @@ from bilateral.documents.feedback import SIGNED_FIELDS
 from bilateral.x402.proof.errors import InvalidKeyError
 from bilateral.x402.proof.interactions import client_message_hash, draft_reviewer_hash
 from bilateral.x402.proof.keys import from_registry_form, to_registry_form
+from bilateral.x402.proof.types import InteractionData
 
 if TYPE_CHECKING:
     from bilateral.client import TransactionSigner
-    from bilateral.x402.proof.types import InteractionData
 
 X402_TAG: Final = "x402"
 """The second tag of all feedback in the profile `reputation`."""

@@ -6,21 +6,18 @@ application sees, after any `Content-Encoding` was removed.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Final
+from collections.abc import Mapping, Sequence
+from typing import Any, Final
 
 import rfc8785
 from eth_hash.auto import keccak as keccak_state
 from eth_utils.crypto import keccak
 
 from bilateral.core.errors import InvalidArgumentError
+from bilateral.core.identifiers import GlobalAgentId
+from bilateral.core.values import FeedbackValue
 from bilateral.x402.proof.bodies import MAX_BODY
 from bilateral.x402.proof.errors import BodyTooLargeError
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
-
-    from bilateral.core.identifiers import GlobalAgentId
-    from bilateral.core.values import FeedbackValue
 
 DRAFT_DOMAIN: Final = b"x402:reputation:v1"
 """The text with which the signed data of the profile `reputation` begins."""

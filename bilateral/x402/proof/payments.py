@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
 from eth_utils.crypto import keccak
 
@@ -13,14 +14,9 @@ from bilateral.core.errors import BilateralError, MalformedIdentifierError, Malf
 from bilateral.core.events.authorizations import paired_nonces
 from bilateral.core.identifiers import SOLANA, checksummed
 from bilateral.node import answers
-from bilateral.node.steps import Rpc
+from bilateral.node.steps import Operation, Rpc
 from bilateral.solana.payments import message_key
 from bilateral.x402.proof.verdicts import Payment
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
-
-    from bilateral.node.steps import Operation
 
 TRANSFER: Final = keccak(text="Transfer(address,address,uint256)")
 AUTHORIZATION_USED: Final = keccak(text="AuthorizationUsed(address,bytes32)")

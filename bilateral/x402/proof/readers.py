@@ -7,13 +7,15 @@ optional: `for_one_check`, which returns a reader for one verification, and `rem
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from datetime import datetime
 from typing import TYPE_CHECKING, Any, Final, Protocol, TypeVar
 
 from bilateral.client.operations.registries import block_time, call, latest_block
 from bilateral.core.contracts import Deployment, Registry
 from bilateral.core.errors import BilateralError, InvalidArgumentError
-from bilateral.core.identifiers import AccountId
-from bilateral.node.steps import together
+from bilateral.core.identifiers import AccountId, ChainId, GlobalAgentId
+from bilateral.node.steps import Operation, together
 from bilateral.x402.proof import verdicts
 from bilateral.x402.proof.errors import PaymentRefusedError
 from bilateral.x402.proof.payments import (
@@ -23,17 +25,11 @@ from bilateral.x402.proof.payments import (
     find_payment,
     find_settlement,
 )
-from bilateral.x402.proof.types import AgentRegistration
+from bilateral.x402.proof.types import AgentRegistration, ReputationInfo
+from bilateral.x402.proof.verdicts import Payment
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-    from datetime import datetime
-
     from bilateral.client.state import ClientState
-    from bilateral.core.identifiers import ChainId, GlobalAgentId
-    from bilateral.node.steps import Operation
-    from bilateral.x402.proof.types import ReputationInfo
-    from bilateral.x402.proof.verdicts import Payment
 
 T = TypeVar("T")
 

@@ -11,33 +11,26 @@ wallets, and the reader refuses an agent that was transferred past it.
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from copy import copy
-from typing import TYPE_CHECKING, Any
+from datetime import datetime
+from typing import Any, Self
 
 from bilateral.core.errors.solana import AgentRefusedError, SolanaError, SolanaPaymentError
 from bilateral.core.identifiers import AccountId, ChainId, GlobalAgentId
+from bilateral.node.steps import Operation
 from bilateral.solana.addresses import DEVNET, MAINNET, SATI, TESTNET
 from bilateral.solana.history import block_at, require_unchanged
-from bilateral.solana.nodes import SolanaNode
+from bilateral.solana.nodes import Commitment, SolanaNode
 from bilateral.solana.payments import ExpectedPayment, find_payment
-from bilateral.solana.registries import SATI_NAME, agent_registries
+from bilateral.solana.registries import SATI_NAME, SolanaAgent, agent_registries
 from bilateral.x402.proof.declarations import declaration_of
 from bilateral.x402.proof.errors import PaymentRefusedError
 from bilateral.x402.proof.payments import PaymentProblemError
 from bilateral.x402.proof.profiles import PROFILE_8004, Profile
 from bilateral.x402.proof.readers import registration_among
-from bilateral.x402.proof.types import AgentRegistration
+from bilateral.x402.proof.types import AgentRegistration, ReputationInfo
 from bilateral.x402.proof.verdicts import Payment
-
-if TYPE_CHECKING:
-    from collections.abc import Collection
-    from datetime import datetime
-    from typing import Self
-
-    from bilateral.node.steps import Operation
-    from bilateral.solana.nodes import Commitment
-    from bilateral.solana.registries import SolanaAgent
-    from bilateral.x402.proof.types import ReputationInfo
 
 __all__ = [
     "DEVNET",

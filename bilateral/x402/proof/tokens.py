@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Final
+from collections.abc import Mapping
+from typing import Any, Final
 
 from eth_abi.abi import decode, encode
 from eth_abi.exceptions import DecodingError
@@ -15,14 +16,9 @@ from bilateral.core.errors import MalformedIdentifierError
 from bilateral.core.identifiers import checksummed
 from bilateral.core.text import printable, quoted
 from bilateral.node import answers
-from bilateral.node.steps import Rpc
+from bilateral.node.steps import Operation, Rpc
 from bilateral.x402.proof.errors import PaymentRefusedError
 from bilateral.x402.proof.payments import unsupported_kind
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
-
-    from bilateral.node.steps import Operation
 
 _DOMAIN_TYPE: Final = keccak(text="EIP712Domain(string name,string version,uint256 chainId,address verifyingContract)")
 _DOMAIN_FIELDS: Final = ("bytes1", "string", "string", "uint256", "address", "bytes32", "uint256[]")

@@ -8,14 +8,12 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Final, Self
+from typing import Any, Final, Self
 
+from bilateral.core.identifiers import AccountId, ChainId, GlobalAgentId, TransactionRef
 from bilateral.core.signatures.blind_ratings import MAX_SERVER_LIFETIME
 from bilateral.x402.proof import fields as read
 from bilateral.x402.proof.errors import InvalidMessageError
-
-if TYPE_CHECKING:
-    from bilateral.core.identifiers import AccountId, ChainId, GlobalAgentId, TransactionRef
 
 REPUTATION_8004: Final = "8004-reputation"
 """The extension's key in `extensions` of x402 messages."""

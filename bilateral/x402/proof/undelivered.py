@@ -8,33 +8,27 @@ from __future__ import annotations
 
 import json
 import time
-from collections.abc import Generator, Mapping
+from collections.abc import Awaitable, Callable, Generator, Mapping
 from dataclasses import dataclass
 from enum import StrEnum
 from http import HTTPStatus
 from importlib import resources
-from typing import TYPE_CHECKING, Any, Final, TypeAlias
+from typing import Any, Final, TypeAlias
 
 from bilateral.core.errors import MalformedIdentifierError
 from bilateral.core.identifiers import TransactionRef
 from bilateral.core.text import printable, quoted
-from bilateral.node.steps import Pause
+from bilateral.node.steps import Operation, Pause
 from bilateral.x402.clients.outstanding import OutstandingPayments, PaidCall
 from bilateral.x402.clients.transports import is_body_lost, may_be_unfinished, paid_request
 from bilateral.x402.proof.answers import payment_of
 from bilateral.x402.proof.errors import LostAnswerError, PaidNotAnsweredError, RedirectedPaymentError
 from bilateral.x402.proof.examination import POLL_SECONDS
 from bilateral.x402.proof.headers import decode_header
+from bilateral.x402.proof.paid_requests import PaidRequest
 from bilateral.x402.proof.payments import Settlement
-from bilateral.x402.proof.verdicts import CheckName, Outcome
-
-if TYPE_CHECKING:
-    from collections.abc import Awaitable, Callable
-
-    from bilateral.node.steps import Operation
-    from bilateral.x402.proof.paid_requests import PaidRequest
-    from bilateral.x402.proof.readers import RegistryReader
-    from bilateral.x402.proof.verdicts import Verification
+from bilateral.x402.proof.readers import RegistryReader
+from bilateral.x402.proof.verdicts import CheckName, Outcome, Verification
 
 
 class PaymentOutcome(StrEnum):

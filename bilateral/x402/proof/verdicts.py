@@ -3,16 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from datetime import datetime
 from enum import StrEnum
-from typing import TYPE_CHECKING
 
-if TYPE_CHECKING:
-    from datetime import datetime
-
-    from bilateral.core.signatures.blind_messages import SignedEnvelope
-    from bilateral.documents import Signer
-    from bilateral.x402.proof.paid_requests import PaidRequest
-    from bilateral.x402.proof.types import AgentRegistration, InteractionData
+from bilateral.core.signatures.blind_messages import SignedEnvelope
+from bilateral.documents import Signer
+from bilateral.x402.proof.paid_requests import PaidRequest
+from bilateral.x402.proof.types import AgentRegistration, InteractionData
 
 NOT_REGISTERED_ON_PAYMENT_NETWORK = "Agent not registered on chosen payment network"
 ADDRESS_MISMATCH = "Payment address mismatch - potential fraud. ABORTING."

@@ -7,10 +7,12 @@ verification = await verifier.verify(paid)
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Final, Generic, TypeVar
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, Final, Generic, TypeVar
 
+from bilateral.core.contracts import Deployment
 from bilateral.core.errors import BilateralError
-from bilateral.documents import Loader
+from bilateral.documents import Loader, Signer
 from bilateral.node.closing import AsyncClosing, Closing
 from bilateral.node.running import AsyncStepRunner, StepRunner
 from bilateral.node.transport import AsyncProvider, AsyncTransport, Provider, Transport
@@ -21,19 +23,12 @@ from bilateral.x402.proof.examination import joined
 from bilateral.x402.proof.paid_requests import PaidRequest
 from bilateral.x402.proof.payments import PaymentProblemError, Settlement
 from bilateral.x402.proof.profiles import PROFILE_8004, Profile
+from bilateral.x402.proof.readers import RegistryReader
 from bilateral.x402.proof.tokens import check_token
+from bilateral.x402.proof.types import AgentRegistration, ClientAgent, ReputationInfo
 from bilateral.x402.proof.undelivered import UNSUPPORTED, settlement_lookup
 from bilateral.x402.proof.verdicts import Verification
 from bilateral.x402.proof.verifier_chains import Chains
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
-
-    from bilateral.core.contracts import Deployment
-    from bilateral.documents import Signer
-    from bilateral.x402.proof.readers import RegistryReader
-    from bilateral.x402.proof.types import AgentRegistration, ClientAgent, ReputationInfo
-
 
 P = TypeVar("P")
 T = TypeVar("T")

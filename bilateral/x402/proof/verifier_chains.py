@@ -2,28 +2,24 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from bilateral.client.state import ClientState
+from bilateral.core.contracts import Deployment
 from bilateral.core.errors import InvalidArgumentError, MalformedIdentifierError
 from bilateral.core.identifiers import ChainId
 from bilateral.core.text import quoted
+from bilateral.node.steps import Operation
 from bilateral.x402.proof.checking import FileCache, Terms, check_before_payment
 from bilateral.x402.proof.errors import InvalidMessageError, PaymentRefusedError
 from bilateral.x402.proof.examination import Examination
 from bilateral.x402.proof.paid_requests import PaidRequest
 from bilateral.x402.proof.profiles import Profile
-from bilateral.x402.proof.readers import EvmReader, GuardedReader
+from bilateral.x402.proof.readers import EvmReader, GuardedReader, RegistryReader
+from bilateral.x402.proof.types import AgentRegistration, ReputationInfo
 from bilateral.x402.proof.verdicts import Check, CheckName, Outcome, Verification
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable
-
-    from bilateral.core.contracts import Deployment
-    from bilateral.node.steps import Operation
-    from bilateral.x402.proof.readers import RegistryReader
-    from bilateral.x402.proof.types import AgentRegistration, ReputationInfo
 
 
 class Chains:

@@ -6,14 +6,16 @@ import base64
 import json
 import logging
 import re
-from typing import TYPE_CHECKING, Any, Final, TypeAlias
+from collections.abc import Iterable, Mapping
+from typing import Any, Final, TypeAlias
 
 from pydantic import ValidationError
-from x402.http.types import HTTPRequestContext
+from x402.http.types import HTTPRequestContext, RouteConfig
 from x402.http.x402_http_server_base import x402HTTPServerBase
 from x402.schemas import PaymentPayload
 
 from bilateral.core.errors import InvalidArgumentError
+from bilateral.x402.clients.preflight import Preflight
 from bilateral.x402.proof.answers import KeptAnswer, KeptAnswers
 from bilateral.x402.proof.bodies import decode_body
 from bilateral.x402.proof.errors import (
@@ -25,18 +27,9 @@ from bilateral.x402.proof.errors import (
 from bilateral.x402.proof.headers import decode_header
 from bilateral.x402.proof.payments import unsupported_kind
 from bilateral.x402.proof.profiles import PROFILES
-from bilateral.x402.proof.streaming import is_stream
-from bilateral.x402.server.exchange import Refusal
+from bilateral.x402.proof.streaming import StreamingRoute, is_stream
+from bilateral.x402.server.exchange import Exchange, Refusal
 from bilateral.x402.server.server import Reputation8004ResourceServerExtension
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
-
-    from x402.http.types import RouteConfig
-
-    from bilateral.x402.clients.preflight import Preflight
-    from bilateral.x402.proof.streaming import StreamingRoute
-    from bilateral.x402.server.exchange import Exchange
 
 logger = logging.getLogger("bilateral.x402")
 

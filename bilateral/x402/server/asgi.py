@@ -13,13 +13,17 @@ from __future__ import annotations
 import asyncio
 import logging
 import time
+from collections.abc import Callable, Mapping
 from io import BytesIO
 from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 from starlette.middleware.base import BaseHTTPMiddleware
+from x402 import x402ResourceServer
 from x402.http.middleware.fastapi import payment_middleware
+from x402.http.types import RouteConfig
 
-from bilateral.core.errors import InvalidArgumentError
+from bilateral.core.errors import BilateralError, InvalidArgumentError
+from bilateral.x402.clients.preflight import Preflight
 from bilateral.x402.proof.answers import KeptAnswers, payment_of
 from bilateral.x402.proof.bodies import MAX_BODY
 from bilateral.x402.proof.errors import BodyTooLargeError, PreflightError, StreamingRouteError
@@ -28,14 +32,8 @@ from bilateral.x402.server.adapters import HttpAdapter
 from bilateral.x402.server.exchange import CURRENT, Afterwards, Exchange, Refusal
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
-
     from starlette.types import ASGIApp, Message, Receive, Scope, Send
-    from x402 import x402ResourceServer
-    from x402.http.types import RouteConfig
 
-    from bilateral.core.errors import BilateralError
-    from bilateral.x402.clients.preflight import Preflight
 
 logger = logging.getLogger("bilateral.x402")
 

@@ -14,22 +14,19 @@ import logging
 import threading
 import time
 from collections import OrderedDict
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
+
+from x402.schemas import PaymentPayload, PaymentRequirements, SettleResponse
 
 from bilateral.core.errors import BilateralError
 from bilateral.core.errors.solana import SolanaPaymentError, UnknownTransactionError
 from bilateral.core.identifiers import ChainId
 from bilateral.node.running import AsyncStepRunner, StepRunner
-from bilateral.node.steps import Pause
+from bilateral.node.steps import Operation, Pause
 from bilateral.node.transport import AsyncTransport, Transport
 from bilateral.solana.nodes import SolanaNode
 from bilateral.solana.payments import ExpectedPayment, find_payment
 from bilateral.x402.server.reservations import payment_key
-
-if TYPE_CHECKING:
-    from x402.schemas import PaymentPayload, PaymentRequirements, SettleResponse
-
-    from bilateral.node.steps import Operation
 
 logger = logging.getLogger("bilateral.x402")
 

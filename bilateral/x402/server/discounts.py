@@ -10,26 +10,22 @@ from __future__ import annotations
 import asyncio
 import time
 from collections import OrderedDict
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from decimal import Decimal
 from typing import TYPE_CHECKING, Any, Final
 
 import httpx
+from x402.http.types import HTTPRequestContext
 from x402.schemas import AssetAmount
-from x402.schemas.hooks import AbortResult
+from x402.schemas.hooks import AbortResult, VerifyContext
 
 from bilateral.buyers.discounts import discounted_amount
+from bilateral.core.contracts.buyer_terms import TierCredential
 from bilateral.core.errors import MalformedIdentifierError
 from bilateral.core.identifiers import checksummed
 from bilateral.x402.proof.payments import payer_of
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
-
-    from x402.http.types import HTTPRequestContext
-    from x402.schemas.hooks import VerifyContext
-
-    from bilateral.core.contracts.buyer_terms import TierCredential
     from bilateral.x402.server.tier_credentials import CredentialDiscounts
     from bilateral.x402.server.tier_proofs import ProofDiscounts
 

@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
+from collections.abc import Awaitable, Callable
 from dataclasses import replace
 from decimal import Decimal
 from typing import TYPE_CHECKING
@@ -20,21 +21,19 @@ from fastapi import HTTPException
 from starlette.requests import Request
 
 from bilateral.core.errors import BilateralError, InvalidArgumentError
+from bilateral.core.identifiers import GlobalAgentId
 from bilateral.x402.proof.client_claims import VerifiedClient
 from bilateral.x402.proof.errors import InvalidMessageError, PaymentRefusedError
 from bilateral.x402.proof.payments import payer_of
+from bilateral.x402.proof.verifier import AsyncVerifier
 from bilateral.x402.server.rating import rate_after_settlement, rate_client
 from bilateral.x402.server.server import claim_of
 
 if TYPE_CHECKING:
-    from collections.abc import Awaitable, Callable
-
     from sqlalchemy import Connection
 
     from bilateral.checks import BuyerRecords, Check, Policy
-    from bilateral.core.identifiers import GlobalAgentId
     from bilateral.index.reading.readers import Reader
-    from bilateral.x402.proof.verifier import AsyncVerifier
 
 logger = logging.getLogger("bilateral.x402")
 

@@ -5,11 +5,11 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final
 
 from bilateral.core.errors import InvalidArgumentError
+from bilateral.x402.proof.client_claims import VerifiedClient
 from bilateral.x402.server.exchange import CURRENT
 
 if TYPE_CHECKING:
     from bilateral.client import Client, Handle, Rating
-    from bilateral.x402.proof.client_claims import VerifiedClient
 
 MAX_RATING: Final = 100  # EIP-8004a rates from 0 to 100
 

@@ -15,11 +15,10 @@ from typing import TYPE_CHECKING, Any, Final, Literal
 from bilateral.core.errors import InvalidArgumentError, MalformedDocumentError
 from bilateral.documents import Signer
 from bilateral.x402.proof.checking import MAX_SIGNERS
-from bilateral.x402.proof.keys import check_key
+from bilateral.x402.proof.keys import InteractionKey, check_key
 
 if TYPE_CHECKING:
     from bilateral.client import AgentLike, AgentUriSet, Client, Handle
-    from bilateral.x402.proof.keys import InteractionKey
 
 OVERLAP: Final = timedelta(hours=24)  # the grace period of the extension's section on rotation
 CLOCK_SKEW: Final = timedelta(minutes=1)

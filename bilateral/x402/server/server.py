@@ -16,43 +16,39 @@ from __future__ import annotations
 import asyncio
 import logging
 import time
-from typing import TYPE_CHECKING, Any, Final
+from collections.abc import Awaitable, Callable
+from typing import Any, Final
 
-from x402.schemas import AbortResult, SettleResponse, VerifyResponse
+from x402.schemas import (
+    AbortResult,
+    PaymentRequirements,
+    SettleContext,
+    SettleFailureContext,
+    SettleResponse,
+    SettleResultContext,
+    VerifiedPaymentCanceledContext,
+    VerifyContext,
+    VerifyResponse,
+    VerifyResultContext,
+)
 from x402.schemas.hooks import SkipSettleResult, SkipVerifyResult
+from x402.schemas.v1 import PaymentRequirementsV1
 
 from bilateral.core.errors import BilateralError, InvalidArgumentError
 from bilateral.core.identifiers import TransactionRef
+from bilateral.x402.proof.answers import KeptAnswer
+from bilateral.x402.proof.blind import BlindSealer
 from bilateral.x402.proof.bodies import MAX_BODY
 from bilateral.x402.proof.errors import BodyTooLargeError, InvalidKeyError, InvalidMessageError, TooManyPaymentsError
 from bilateral.x402.proof.fields import optional_uri
 from bilateral.x402.proof.keys import InteractionKey, RemoteKey, check_key
 from bilateral.x402.proof.payments import is_ambiguous, payer_of, unsupported_kind
 from bilateral.x402.proof.profiles import PROFILE_8004, PROFILE_DRAFT, PROFILES, Profile
-from bilateral.x402.proof.types import X402_VERSION, ClientAgent, InteractionData
+from bilateral.x402.proof.types import X402_VERSION, AgentRegistration, ClientAgent, InteractionData, ReputationInfo
+from bilateral.x402.proof.verifier import Verifier
 from bilateral.x402.server import metrics
 from bilateral.x402.server.exchange import CURRENT, Exchange, exchange_of, is_tool_call
 from bilateral.x402.server.reservations import Reservations, payment_key
-
-if TYPE_CHECKING:
-    from collections.abc import Awaitable, Callable
-
-    from x402.schemas import (
-        PaymentRequirements,
-        SettleContext,
-        SettleFailureContext,
-        SettleResultContext,
-        VerifiedPaymentCanceledContext,
-        VerifyContext,
-        VerifyResultContext,
-    )
-    from x402.schemas.v1 import PaymentRequirementsV1
-
-    from bilateral.x402.proof.answers import KeptAnswer
-    from bilateral.x402.proof.blind import BlindSealer
-    from bilateral.x402.proof.types import AgentRegistration, ReputationInfo
-    from bilateral.x402.proof.verifier import Verifier
-
 
 logger = logging.getLogger("bilateral.x402")
 

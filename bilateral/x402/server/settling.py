@@ -11,19 +11,17 @@ from __future__ import annotations
 
 import time
 from collections.abc import Collection, Sequence
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
 from eth_utils.crypto import keccak
 from web3.exceptions import ContractLogicError, TimeExhausted
 from x402.mechanisms.evm.signers import FacilitatorWeb3Signer
+from x402.mechanisms.evm.types import TransactionReceipt
 
 from bilateral.core.contracts import Registry, abi
 from bilateral.core.identifiers import checksummed
 from bilateral.x402.proof.payments import SEARCHED_BLOCKS
 from bilateral.x402.server.reservations import Reservations
-
-if TYPE_CHECKING:
-    from x402.mechanisms.evm.types import TransactionReceipt
 
 _TRANSFER_BY_SIGNATURE: Final = "transferWithAuthorization"
 _USED: Final = keccak(text="AuthorizationUsed(address,bytes32)")

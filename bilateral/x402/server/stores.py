@@ -12,7 +12,8 @@ from __future__ import annotations
 import json
 import threading
 import time
-from typing import TYPE_CHECKING, Any, Final
+from collections.abc import Callable
+from typing import Any, Final
 
 from bilateral.core.errors.base import require_modules
 
@@ -23,6 +24,7 @@ from sqlalchemy import (  # noqa: E402  # after the check
     Boolean,
     Column,
     Double,
+    Engine,
     Index,
     LargeBinary,
     MetaData,
@@ -41,11 +43,6 @@ from bilateral.x402.proof.answers import MAX_KEPT_BODY, SECONDS, KeptAnswer, Kep
 from bilateral.x402.proof.errors import TooManyPaymentsError  # noqa: E402
 from bilateral.x402.server.reservations import MAX_RESERVATIONS, Reservations  # noqa: E402
 from bilateral.x402.server.reservations import SECONDS as RESERVED_SECONDS  # noqa: E402
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    from sqlalchemy import Engine
 
 _METADATA: Final = MetaData()
 

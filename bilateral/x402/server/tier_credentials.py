@@ -8,19 +8,16 @@ from __future__ import annotations
 import binascii
 import json
 from base64 import b64decode, b64encode
-from typing import TYPE_CHECKING, Any, Final
+from collections.abc import Mapping
+from decimal import Decimal
+from typing import Any, Final
+
+from x402.http.types import HTTPRequestContext
 
 from bilateral.buyers.credentials import require_use, verify_credential
 from bilateral.core.contracts.buyer_terms import BuyerTier, TierCredential
 from bilateral.core.errors import BilateralError
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
-    from decimal import Decimal
-
-    from x402.http.types import HTTPRequestContext
-
-    from bilateral.core.signatures import Domain
+from bilateral.core.signatures import Domain
 
 HEADER: Final = "Buyer-Tier-Credential"
 

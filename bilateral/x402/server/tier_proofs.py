@@ -9,20 +9,19 @@ import asyncio
 import binascii
 import json
 from base64 import b64decode, b64encode
+from collections.abc import Mapping, Sequence
+from decimal import Decimal
 from typing import TYPE_CHECKING, Any, Final
+
+from x402.http.types import HTTPRequestContext
 
 from bilateral.buyers.private.errors import TierProofRefusedError
 from bilateral.buyers.private.terms import TierProof
+from bilateral.core.contracts.buyer_terms import BuyerTier
 from bilateral.core.errors import BilateralError
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
-    from decimal import Decimal
-
-    from x402.http.types import HTTPRequestContext
-
     from bilateral.buyers.private.verifying import TierVerifier
-    from bilateral.core.contracts.buyer_terms import BuyerTier
 
 HEADER: Final = "Buyer-Tier-Proof"
 

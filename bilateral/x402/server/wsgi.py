@@ -11,13 +11,17 @@ from __future__ import annotations
 
 import io
 import logging
+from collections.abc import Callable, Iterable
 from http import HTTPStatus
 from typing import TYPE_CHECKING, Any, Final
 from urllib.parse import quote
 
 from werkzeug.wsgi import ClosingIterator
+from x402 import x402ResourceServerSync
 from x402.http.middleware.flask import payment_middleware
+from x402.http.types import RouteConfig
 
+from bilateral.x402.clients.preflight import Preflight
 from bilateral.x402.proof.answers import KeptAnswers, payment_of
 from bilateral.x402.proof.bodies import MAX_BODY
 from bilateral.x402.proof.errors import BodyTooLargeError, StreamingRouteError
@@ -26,13 +30,7 @@ from bilateral.x402.server.adapters import HttpAdapter
 from bilateral.x402.server.exchange import CURRENT, Exchange, Refusal
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable
-
     from flask import Flask
-    from x402 import x402ResourceServerSync
-    from x402.http.types import RouteConfig
-
-    from bilateral.x402.clients.preflight import Preflight
 
     Application = Callable[[dict[str, Any], Any], Iterable[bytes]]
 
