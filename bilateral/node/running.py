@@ -12,7 +12,7 @@ from collections.abc import Awaitable, Callable
 from typing import Any, TypeAlias, TypeVar
 
 from bilateral.core.errors import InvalidArgumentError
-from bilateral.node.steps import Batch, Blocking, Exclusive, Failure, Operation, Pause, Rpc, Step, advance
+from bilateral.node.steps import Batch, Blocking, Exclusive, Operation, Pause, Rpc, Step, run, run_async
 from bilateral.node.transport import AsyncTransport, Transport
 
 T = TypeVar("T")
@@ -40,17 +40,7 @@ class StepRunner:
         Raises:
             BaseException: Whatever a step raises and the operation does not handle.
         """
-        answer: Any = None
-        try:
-            while True:
-                step = advance(operation, answer)
-                try:
-                    answer = self._perform(step)
-                except BaseException as error:  # noqa: BLE001  # the operation decides about it
-                    answer = Failure(error)
-        except StopIteration as end:
-            result: T = end.value
-            return result
+        return run(operation, self._perform)
 
     def _perform(self, step: Step) -> Any:
         match step:
@@ -84,17 +74,7 @@ class AsyncStepRunner:
         Raises:
             BaseException: Whatever a step raises and the operation does not handle.
         """
-        answer: Any = None
-        try:
-            while True:
-                step = advance(operation, answer)
-                try:
-                    answer = await self._perform(step)
-                except BaseException as error:  # noqa: BLE001  # the operation decides about it
-                    answer = Failure(error)
-        except StopIteration as end:
-            result: T = end.value
-            return result
+        return await run_async(operation, self._perform)
 
     async def _perform(self, step: Step) -> Any:
         match step:

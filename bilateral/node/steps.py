@@ -6,10 +6,11 @@ An operation does no input or output itself. `Client`, which blocks, and `AsyncC
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Generator, Sequence
+from collections.abc import Awaitable, Callable, Generator, Sequence
 from dataclasses import dataclass
 from typing import Any, Final, TypeAlias, TypeVar
 
+S = TypeVar("S")
 T = TypeVar("T")
 
 Step: TypeAlias = "Rpc | Batch | Blocking | Pause | Exclusive"
@@ -83,6 +84,38 @@ class Failure:
 
 _NOT_SHARED: Final = ("eth_sendRawTransaction", "sendTransaction")
 """Methods that change something, so each request counts."""
+
+
+def run(steps: Generator[S, Any, T], perform: Callable[[S], Any]) -> T:
+    """Run a generator of steps to its end, by a function that performs one. Exceptions are the generator's to judge."""
+    try:
+        step = next(steps)
+        while True:
+            try:
+                answer = perform(step)
+            except BaseException as error:  # noqa: BLE001  # the steps decide about it
+                step = steps.throw(error)
+            else:
+                step = steps.send(answer)
+    except StopIteration as end:
+        result: T = end.value
+        return result
+
+
+async def run_async(steps: Generator[S, Any, T], perform: Callable[[S], Awaitable[Any]]) -> T:
+    """Run a generator of steps to its end by a coroutine. See `run`."""
+    try:
+        step = next(steps)
+        while True:
+            try:
+                answer = await perform(step)
+            except BaseException as error:  # noqa: BLE001  # the steps decide about it
+                step = steps.throw(error)
+            else:
+                step = steps.send(answer)
+    except StopIteration as end:
+        result: T = end.value
+        return result
 
 
 def together(operations: Sequence[Operation[T]]) -> Operation[list[T]]:

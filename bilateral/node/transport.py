@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import time
 from collections.abc import Awaitable, Sequence
-from typing import Any, Final, NoReturn, Protocol, TypeVar
+from typing import Any, Final, NoReturn, Protocol
 
 from bilateral.core.errors import (
     BilateralError,
@@ -16,10 +16,8 @@ from bilateral.core.errors import (
     NodeUnreachableError,
 )
 from bilateral.node.http import AsyncConnection, Connection
-from bilateral.node.json_rpc import Exchange, JsonRpc, Post, result_of
-from bilateral.node.steps import Rpc
-
-T = TypeVar("T")
+from bilateral.node.json_rpc import JsonRpc, Post, result_of
+from bilateral.node.steps import Pause, Rpc, run, run_async
 
 _MAX_SECONDS: Final = 10**6  # eleven days; more is a mistake of units
 
@@ -71,7 +69,7 @@ class Transport:
             MalformedNodeAnswerError: The answer is not JSON-RPC, or answers another request.
         """
         if self._provider is None:
-            return self._run(self._rpc.request(method, parameters))
+            return run(self._rpc.request(method, parameters), self._perform)
         try:
             return result_of(method, self._provider.make_request(method, list(parameters)))
         except BilateralError:
@@ -90,7 +88,7 @@ class Transport:
             NodeTimeoutError: As for `request`.
         """
         if self._provider is None:
-            return self._run(self._rpc.batch(requests))
+            return run(self._rpc.batch(requests), self._perform)
         results: list[Any] = []
         for request in requests:
             try:
@@ -104,21 +102,11 @@ class Transport:
         if self._connection is not None:
             self._connection.close()
 
-    def _run(self, exchange: Exchange[T]) -> T:
-        """Run a conversation to its end."""
+    def _perform(self, step: Post | Pause) -> Any:
+        if isinstance(step, Pause):
+            return time.sleep(step.seconds)
         assert self._connection is not None  # noqa: S101  # so are all callers
-        try:
-            step = next(exchange)
-            while True:
-                try:
-                    answer = self._connection.post(step) if isinstance(step, Post) else _sleep(step.seconds)
-                except BilateralError as error:
-                    step = exchange.throw(error)
-                else:
-                    step = exchange.send(answer)
-        except StopIteration as end:
-            result: T = end.value
-            return result
+        return self._connection.post(step)
 
 
 class AsyncTransport:
@@ -133,7 +121,7 @@ class AsyncTransport:
     async def request(self, method: str, parameters: Sequence[Any]) -> Any:
         """Send a request. See `Transport.request`."""
         if self._provider is None:
-            return await self._run(self._rpc.request(method, parameters))
+            return await run_async(self._rpc.request(method, parameters), self._perform)
         try:
             return result_of(method, await self._provider.make_request(method, list(parameters)))
         except BilateralError:
@@ -144,7 +132,7 @@ class AsyncTransport:
     async def batch(self, requests: Sequence[Rpc]) -> list[Any]:
         """Send several requests at once. See `Transport.batch`."""
         if self._provider is None:
-            return await self._run(self._rpc.batch(requests))
+            return await run_async(self._rpc.batch(requests), self._perform)
         results: list[Any] = []
         for request in requests:
             try:
@@ -158,29 +146,11 @@ class AsyncTransport:
         if self._connection is not None:
             await self._connection.close()
 
-    async def _run(self, exchange: Exchange[T]) -> T:
-        """Run a conversation to its end."""
+    async def _perform(self, step: Post | Pause) -> Any:
+        if isinstance(step, Pause):
+            return await asyncio.sleep(step.seconds)
         assert self._connection is not None  # noqa: S101  # so are all callers
-        try:
-            step = next(exchange)
-            while True:
-                try:
-                    waiting: Any = (
-                        self._connection.post(step) if isinstance(step, Post) else asyncio.sleep(step.seconds)
-                    )
-                    answer = await waiting
-                except BilateralError as error:
-                    step = exchange.throw(error)
-                else:
-                    step = exchange.send(answer)
-        except StopIteration as end:
-            result: T = end.value
-            return result
-
-
-def _sleep(seconds: float) -> Any:
-    """Wait, as a step without an answer."""
-    time.sleep(seconds)
+        return await self._connection.post(step)
 
 
 def require_duration(name: str, seconds: float) -> None:
