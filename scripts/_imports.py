@@ -29,6 +29,9 @@ LEVELS = (
 NEIGHBOURS = {"api", "explorer"}
 """The exception: these two rooms of one level may import each other."""
 
+PARTS = {"x402": ("proof", "clients", "server", "aggregator")}
+"""The parts of a room in order. A part imports only those before it."""
+
 FACADE = "bilateral"
 """The package itself. It exports names of many rooms, so no room may import it."""
 
@@ -122,7 +125,7 @@ def violation(statement: Import) -> str | None:
     """
     importer, imported = room(statement.importer), room(statement.imported)
     if importer in {imported, FACADE}:
-        return None
+        return _broken_order(statement)
     if imported == FACADE:
         return f"{statement}: import the module that defines the name, not the package that exports it"
     level = {name: number for number, names in enumerate(LEVELS) for name in names}
@@ -132,6 +135,15 @@ def violation(statement: Import) -> str | None:
     if {importer, imported} == NEIGHBOURS or level[imported] < level[importer]:
         return None
     return f"{statement}: the room {importer!r} must not import the room {imported!r}"
+
+
+def _broken_order(statement: Import) -> str | None:
+    """Judge an import inside a room by the order of the room's parts."""
+    order = PARTS.get(room(statement.importer), ())
+    importer, imported = (f"{name}..".split(".")[2] for name in (statement.importer, statement.imported))
+    if importer in order and imported in order[order.index(importer) + 1 :]:
+        return f"{statement}: the part {importer!r} must not import the part {imported!r}"
+    return None
 
 
 def circle(graph: Mapping[str, set[str]]) -> list[str] | None:

@@ -48,6 +48,7 @@ def test_modules_do_not_import_each_other_in_a_circle_not_even_for_types(imports
         ("buyers.score", "trust.graph"),
         ("solana.reading", "node.steps"),
         ("x402.server", "checks.policy"),
+        ("x402.server.asgi", "x402.clients.preflight"),
         ("x402.proof.solana", "solana.reading"),
         ("migrations.env", "x402.aggregator.tables"),
         ("api.routes", "explorer.pages"),
@@ -84,6 +85,14 @@ def test_room_may_not_import_rooms_of_its_own_or_a_higher_level(importer, import
         f"bilateral.{importer}:1 imports bilateral.{imported}: "
         f"the room {rooms[0]!r} must not import the room {rooms[1]!r}"
     )
+
+
+@pytest.mark.parametrize(
+    ("importer", "imported"),
+    [("x402.proof.verifier", "x402.clients.purchase"), ("x402.clients.httpx", "x402.server.exchange")],
+)
+def test_part_of_a_room_may_not_import_a_later_part(importer, imported):
+    assert broken_rule(importer, imported).endswith(f"must not import the part {imported.split('.')[1]!r}")
 
 
 def test_room_without_a_level_is_refused():

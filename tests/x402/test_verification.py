@@ -18,7 +18,7 @@ from bilateral.x402.clients.requests import verification_of as verification_of_r
 from bilateral.x402.clients.requests import verifying_session
 from bilateral.x402.clients.transports import paid_request
 from bilateral.x402.proof import keys
-from bilateral.x402.proof.undelivered import PaymentOutcome
+from bilateral.x402.clients.purchase import PaymentOutcome
 from tests.sdk.servers import HttpServer
 from tests.x402 import examples
 from tests.x402.buying import BODY, OTHER_KEY, assert_only, buy, signed_anew, with_payment, with_settlement

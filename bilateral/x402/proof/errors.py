@@ -70,13 +70,6 @@ class PaymentRefusedError(ReputationExtensionError):
         self.code = code
 
 
-def refused(error: BilateralError) -> PaymentRefusedError:
-    """Return the refusal for a check that was not possible. It fails closed."""
-    if isinstance(error, PaymentRefusedError):
-        return error
-    return PaymentRefusedError("cannot_check", f"the agent cannot be checked: {type(error).__name__}: {error}")
-
-
 class DuplicateFeedbackError(ReputationExtensionError, ValueError):
     """The client has given feedback for this payment.
 
