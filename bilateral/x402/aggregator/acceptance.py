@@ -16,7 +16,7 @@ from bilateral.x402.aggregator.payments import Payment
 from bilateral.x402.aggregator.records import SECONDS_A_DAY, Sponsored
 from bilateral.x402.aggregator.refusals import Code, FeedbackRefusedError
 from bilateral.x402.aggregator.settings import SponsoredChain
-from bilateral.x402.aggregator.tables import State, refused_feedback, sponsored_feedback
+from bilateral.x402.aggregator.tables import SIGNED_COLUMNS, State, refused_feedback, sponsored_feedback
 
 _RETRY_SECONDS: Final = 5  # two blocks of most chains
 
@@ -178,21 +178,12 @@ def _values(chain: SponsoredChain, submission: Submission, evidence: Evidence, p
         "payment_asset": payment.asset,
         "payment_amount": payment.amount,
         "client": feedback.client_address,
-        "agent_id": feedback.agent_id,
         "task_ref": submission.task_ref,
         "interaction_hash": submission.interaction_hash,
         "content_hash": submission.content_hash,
         "proof": "bound" if evidence.is_bound else "unbound",
         "file": "checked" if evidence.is_file_checked else "unchecked",
-        "feedback_index": feedback.feedback_index,
-        "value": feedback.value,
-        "value_decimals": feedback.value_decimals,
-        "tag1": feedback.tag1,
-        "tag2": feedback.tag2,
-        "endpoint": feedback.endpoint,
-        "feedback_uri": feedback.feedback_uri,
-        "feedback_hash": feedback.feedback_hash,
-        "deadline": feedback.deadline,
+        **{name: getattr(feedback, name) for name in SIGNED_COLUMNS},
         "signature": submission.registry_signature,
     }
 

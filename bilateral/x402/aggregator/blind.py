@@ -9,12 +9,14 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
 from sqlalchemy import Connection, Engine, Row, select, update
 
+from bilateral.client import Client
 from bilateral.client.operations import blind, registries
 from bilateral.client.operations.blind import pair_of
+from bilateral.client.results.blind import BlindStatus
 from bilateral.core.errors import BilateralError, InvalidArgumentError
 from bilateral.core.identifiers import AccountId, GlobalAgentId, TransactionRef
 from bilateral.core.signatures.blind_messages import FeedbackOpening, Opening, SignedEnvelope, read_opening
@@ -26,10 +28,6 @@ from bilateral.x402.aggregator.payments import find_payments
 from bilateral.x402.aggregator.refusals import Code, FeedbackRefusedError, invalid
 from bilateral.x402.aggregator.settings import SponsoredChain
 from bilateral.x402.aggregator.tables import PairState, blind_pair
-
-if TYPE_CHECKING:
-    from bilateral.client import Client
-    from bilateral.client.results.blind import BlindStatus
 
 _LEAST_SECONDS: Final = 60
 """An envelope must hold for so long: a transaction may wait for a block."""

@@ -11,11 +11,13 @@ import re
 import time
 from collections.abc import Callable
 from dataclasses import dataclass, replace
+from functools import partial
 from http import HTTPStatus
-from typing import TYPE_CHECKING, Any, Final, TypeVar
+from typing import Any, Final, TypeAlias, TypeVar
 
 import httpx
 
+from bilateral.client import AsyncClient, Client, FeedbackEntry, SignedFeedback, TransactionSigner
 from bilateral.core.contracts.reverts import ContractRevertError
 from bilateral.core.errors import InvalidArgumentError, MalformedDocumentError
 from bilateral.core.text import printable, quoted
@@ -27,10 +29,10 @@ from bilateral.x402.proof.errors import ReputationExtensionError
 from bilateral.x402.proof.feedback_files import Tags, client_signature_of
 from bilateral.x402.proof.verdicts import Verification
 
-if TYPE_CHECKING:
-    from bilateral.client import AsyncClient, Client, FeedbackEntry, SignedFeedback, TransactionSigner
-
 Answer = TypeVar("Answer")
+
+Reading: TypeAlias = Callable[[dict[str, Any], bool], Answer]
+"""Reads the object of an answer, and whether it is of something new."""
 
 SECONDS: Final = 30.0
 """The longest wait for an aggregator."""
@@ -136,11 +138,7 @@ def give_sponsored_feedback(  # noqa: PLR0913  # as give_paid_feedback
     refuse_duplicate(verification, arguments, entries, accept_unread=accept_unread)
     signed = client.sign_feedback(**arguments)
     message = submission_of(verification, arguments, signed, bodies).to_object()
-    if http is not None:
-        sponsored = _sent(lambda: http.post(aggregator, json=message), signed)
-    else:
-        with httpx.Client(timeout=SECONDS) as plain:
-            sponsored = _sent(lambda: plain.post(require_https(aggregator), json=message), signed)
+    sponsored = post(http, aggregator, message, partial(_sponsored, signed))
     end = time.monotonic() + (confirm or 0)
     while confirm is not None and sponsored.entry is None:
         try:
@@ -173,14 +171,7 @@ async def give_sponsored_feedback_async(  # noqa: PLR0913  # as give_paid_feedba
     refuse_duplicate(verification, arguments, entries, accept_unread=accept_unread)
     signed = await client.sign_feedback(**arguments)
     message = submission_of(verification, arguments, signed, bodies).to_object()
-    try:
-        if http is not None:
-            sponsored = _read(await http.post(aggregator, json=message), signed)
-        else:
-            async with httpx.AsyncClient(timeout=SECONDS) as plain:
-                sponsored = _read(await plain.post(require_https(aggregator), json=message), signed)
-    except httpx.HTTPError as error:
-        raise unreachable(error) from error
+    sponsored = await post_async(http, aggregator, message, partial(_sponsored, signed))
     end = time.monotonic() + (confirm or 0)
     while confirm is not None and sponsored.entry is None:
         try:
@@ -256,25 +247,46 @@ def _bodies_of(verification: Verification) -> Bodies:
     return Bodies(paid.request, paid.response)
 
 
-def _sent(post: Any, signed: SignedFeedback) -> SponsoredFeedback:
-    """Send a message, and read the answer."""
+def post(http: httpx.Client | None, url: str, message: dict[str, Any], read: Reading[Answer]) -> Answer:
+    """Post a message to an aggregator, and read its answer.
+
+    Args:
+        http: The HTTP client; by default one that takes https only, and follows no redirects.
+        read: Reads the object of an answer, but of a refusal, and whether it is of something new. It may raise
+            KeyError, TypeError or ValueError.
+
+    Raises:
+        InvalidArgumentError: The URL is not https.
+        FeedbackRefusedError: The aggregator refuses the message.
+        AggregatorFailedError: It cannot be reached, or the answer is not that of an aggregator.
+    """
     try:
-        return _read(post(), signed)
+        if http is not None:
+            return _read(http.post(url, json=message), read)
+        with httpx.Client(timeout=SECONDS) as plain:
+            return _read(plain.post(_require_https(url), json=message), read)
     except httpx.HTTPError as error:
-        raise unreachable(error) from error
+        raise _unreachable(error) from error
 
 
-def unreachable(error: httpx.HTTPError) -> AggregatorFailedError:
-    """Return the error for an aggregator that does not answer."""
+async def post_async(
+    http: httpx.AsyncClient | None, url: str, message: dict[str, Any], read: Reading[Answer]
+) -> Answer:
+    """Post a message to an aggregator without blocking. See `post`."""
+    try:
+        if http is not None:
+            return _read(await http.post(url, json=message), read)
+        async with httpx.AsyncClient(timeout=SECONDS) as plain:
+            return _read(await plain.post(_require_https(url), json=message), read)
+    except httpx.HTTPError as error:
+        raise _unreachable(error) from error
+
+
+def _unreachable(error: httpx.HTTPError) -> AggregatorFailedError:
     return AggregatorFailedError(f"the aggregator does not answer: {type(error).__name__}; send the feedback again")
 
 
-def require_https(url: str) -> str:
-    """Check a URL.
-
-    Raises:
-        InvalidArgumentError: It is not https.
-    """
+def _require_https(url: str) -> str:
     if not url.lower().startswith("https://"):
         raise InvalidArgumentError(
             f"the aggregator {quoted(url)} is not an https URL: pass http=… to use it all the same"
@@ -282,38 +294,25 @@ def require_https(url: str) -> str:
     return url
 
 
-def _read(response: httpx.Response, signed: SignedFeedback) -> SponsoredFeedback:
-    """Read an answer."""
-
-    def taken(decoded: dict[str, Any]) -> SponsoredFeedback:
-        reference = decoded["txRef"]
-        return SponsoredFeedback(
-            status=known_word(decoded["status"], _STATES),
-            id=int(decoded["id"]),
-            transaction=None if reference is None else _transaction(reference),
-            proof=known_word(decoded["proof"], _PROOFS),
-            is_new=response.status_code != HTTPStatus.OK,
-            signed=signed,
-        )
-
-    return read_answer(response, taken)
+def _sponsored(signed: SignedFeedback, decoded: dict[str, Any], is_new: bool) -> SponsoredFeedback:
+    """Read the answer to a feedback."""
+    reference = decoded["txRef"]
+    return SponsoredFeedback(
+        status=known_word(decoded["status"], _STATES),
+        id=int(decoded["id"]),
+        transaction=None if reference is None else _transaction(reference),
+        proof=known_word(decoded["proof"], _PROOFS),
+        is_new=is_new,
+        signed=signed,
+    )
 
 
-def read_answer(response: httpx.Response, taken: Callable[[dict[str, Any]], Answer]) -> Answer:
-    """Read the answer of an aggregator.
-
-    Args:
-        response: The answer.
-        taken: Reads the object of an answer, but of a refusal. It may raise KeyError, TypeError or ValueError.
-
-    Raises:
-        FeedbackRefusedError: The aggregator refuses the message.
-        AggregatorFailedError: The answer is not that of an aggregator.
-    """
+def _read(response: httpx.Response, read: Reading[Answer]) -> Answer:
+    """Read the answer of an aggregator. See `post`."""
     try:
         decoded = decode_object(response.content[: _MAX_ANSWER + 1])
         if response.status_code in {HTTPStatus.OK, HTTPStatus.CREATED, HTTPStatus.ACCEPTED}:
-            return taken(decoded)
+            return read(decoded, response.status_code != HTTPStatus.OK)
         code = Code(decoded["code"])
     except (MalformedDocumentError, KeyError, TypeError, ValueError) as error:
         problem = f"the aggregator answers {response.status_code}, and not as one: {printable(repr(error)[:300])}"

@@ -86,20 +86,9 @@ def read_aggregator_settings(path: Path) -> AggregatorSettings:
 
 def _chain(table: _ChainTable, folder: Path) -> SponsoredChain:
     """Return the settings of one chain."""
-    return SponsoredChain(
-        rpc_url=table.rpc_url,
-        deployment=_deployment(table, folder),
-        signer=_signer(table, folder),
-        tokens=table.tokens,
-        budget=_wei("budget", table.budget),
-        confirmations=table.confirmations,
-        requires_bound_proof=table.requires_bound_proof,
-        requires_checked_file=table.requires_checked_file,
-        max_cost=None if table.max_cost is None else _wei("max_cost", table.max_cost),
-        poll_seconds=table.poll_seconds,
-        replace_seconds=table.replace_seconds,
-        private_mempool=table.private_mempool,
-    )
+    same = table.model_dump(exclude={"deployment", "key_variable", "keystore", "passphrase_variable"})
+    amounts = {name: None if same[name] is None else _wei(name, same[name]) for name in ("budget", "max_cost")}
+    return SponsoredChain(**{**same, **amounts}, deployment=_deployment(table, folder), signer=_signer(table, folder))
 
 
 def _deployment(table: _ChainTable, folder: Path) -> Deployment:

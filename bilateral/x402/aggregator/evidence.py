@@ -7,9 +7,10 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from datetime import UTC, datetime
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
 from bilateral.client.operations import registries, signing
+from bilateral.client.state import ClientState
 from bilateral.core.contracts import Registry
 from bilateral.core.contracts.reverts import ContractRevertError
 from bilateral.core.errors import BilateralError, DocumentError, HashMismatchError, MalformedDocumentError
@@ -33,9 +34,6 @@ from bilateral.x402.proof.interactions import (
     interaction_hash,
 )
 from bilateral.x402.proof.keys import find_signer
-
-if TYPE_CHECKING:
-    from bilateral.client.state import ClientState
 
 _SIGNATURE_DIGITS: Final = 128
 """The digits of a key's signature without its last byte."""

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from datetime import datetime
-from typing import TYPE_CHECKING, Final, Protocol
+from typing import Final, Protocol
 
 from bilateral.client.operations import registries
+from bilateral.client.state import ClientState
 from bilateral.core.contracts import Registry
 from bilateral.core.contracts.reverts import ContractRevertError
 from bilateral.core.identifiers import AccountId, GlobalAgentId, TransactionRef
@@ -16,9 +17,6 @@ from bilateral.x402.aggregator.refusals import Code, FeedbackRefusedError
 from bilateral.x402.aggregator.settings import SponsoredChain
 from bilateral.x402.proof.payments import TRANSFER, ReceiptLog, address_topic
 from bilateral.x402.proof.readers import ZERO
-
-if TYPE_CHECKING:
-    from bilateral.client.state import ClientState
 
 _WORD: Final = 32  # bytes of a word of the contract ABI
 _RETRY_SECONDS: Final = 5  # two blocks of most chains

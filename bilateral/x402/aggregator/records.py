@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from datetime import UTC, datetime
 from typing import Any
 
@@ -72,31 +72,16 @@ class Sponsored:
     @classmethod
     def of(cls, row: Row[Any]) -> Sponsored:
         """Read a row."""
-        return cls(
-            id=row.feedback_id,
-            chain_id=row.chain_id,
-            state=State(row.state),
-            agent_id=row.agent_id,
-            client=row.client,
-            task_ref=row.task_ref,
-            payment_log_index=row.payment_log_index,
-            value=row.value,
-            value_decimals=row.value_decimals,
-            tag1=row.tag1,
-            tag2=row.tag2,
-            feedback_index=row.feedback_index,
-            feedback_uri=row.feedback_uri,
-            feedback_hash=bytes(row.feedback_hash),
-            proof=row.proof,
-            file=row.file,
-            transaction=None if row.transaction_hash is None else "0x" + bytes(row.transaction_hash).hex(),
-            block_number=row.block_number,
-            gas_used=row.gas_used,
-            cost=row.cost,
-            problem=row.problem,
-            accepted_at=datetime.fromtimestamp(row.accepted_at, UTC),
-            content_hash=bytes(row.content_hash),
-        )
+        read = {
+            "id": row.feedback_id,
+            "state": State(row.state),
+            "feedback_hash": bytes(row.feedback_hash),
+            "transaction": None if row.transaction_hash is None else "0x" + bytes(row.transaction_hash).hex(),
+            "accepted_at": datetime.fromtimestamp(row.accepted_at, UTC),
+            "content_hash": bytes(row.content_hash),
+        }
+        same = {field.name: getattr(row, field.name) for field in fields(cls) if field.name not in read}
+        return cls(**same, **read)
 
 
 @dataclass(frozen=True)

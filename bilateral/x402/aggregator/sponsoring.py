@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
 from sqlalchemy import Row
 
 from bilateral.client.operations import confirmations, feedback, fees, registries, transactions
+from bilateral.client.operations.transactions import Sent
+from bilateral.client.state import ClientState
 from bilateral.core.contracts import Registry
 from bilateral.core.contracts.reverts import ContractRevertError
 from bilateral.core.errors import BilateralError, NodeError, TransactionFailedError, UnexpectedAnswerError
@@ -18,10 +20,7 @@ from bilateral.node import answers
 from bilateral.node.refusals import Refusal
 from bilateral.node.steps import Batch, Operation, Rpc
 from bilateral.x402.aggregator.messages import Submission
-
-if TYPE_CHECKING:
-    from bilateral.client.operations.transactions import Sent
-    from bilateral.client.state import ClientState
+from bilateral.x402.aggregator.tables import SIGNED_COLUMNS
 
 FUNCTION: Final = "giveFeedbackBySig"
 
@@ -56,9 +55,8 @@ class SignedMessage:
     @classmethod
     def _of(cls, fields: Any, client: str, signature: bytes) -> SignedMessage:
         """Collect the arguments from an object that has them under the names of the columns."""
-        names = ("feedback_index", "value", "value_decimals", "tag1", "tag2", "endpoint", "feedback_uri")
-        params = (fields.agent_id, *(getattr(fields, name) for name in names), bytes(fields.feedback_hash))
-        return cls(fields.agent_id, client, (client, params, fields.deadline, bytes(signature)))
+        *params, file_hash, deadline = (getattr(fields, name) for name in SIGNED_COLUMNS)
+        return cls(fields.agent_id, client, (client, (*params, bytes(file_hash)), deadline, bytes(signature)))
 
 
 def is_final(revert: ContractRevertError) -> bool:

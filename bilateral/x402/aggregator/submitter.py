@@ -11,11 +11,13 @@ import logging
 import threading
 import time
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
 from sqlalchemy import Engine, Row
 
+from bilateral.client import Client
 from bilateral.client.operations import fees, transactions
+from bilateral.client.operations.transactions import Sent
 from bilateral.core.contracts.reverts import ContractRevertError
 from bilateral.core.errors import BilateralError
 from bilateral.index.errors import DatabaseUnavailableError
@@ -28,10 +30,6 @@ from bilateral.x402.aggregator.queue import LeaseLostError, Signed, WorkQueue
 from bilateral.x402.aggregator.settings import AggregatorSettings, SponsoredChain
 from bilateral.x402.aggregator.sponsoring import Sight, SignedMessage
 from bilateral.x402.aggregator.tables import State
-
-if TYPE_CHECKING:
-    from bilateral.client import Client
-    from bilateral.client.operations.transactions import Sent
 
 _LOG: Final = logging.getLogger(__name__)
 _FIRST_SECONDS: Final = 1.0

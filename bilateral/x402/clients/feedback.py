@@ -7,8 +7,17 @@ give_paid_feedback(client, verification, 95, RESOURCE_DELIVERED, comment="Excell
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
+from bilateral.client import (
+    AsyncClient,
+    AsyncHandle,
+    Client,
+    FeedbackEntry,
+    Handle,
+    SignedFeedback,
+    TransactionSigner,
+)
 from bilateral.core.errors import InvalidArgumentError
 from bilateral.core.values import FeedbackValue
 from bilateral.documents import FeedbackFile
@@ -16,17 +25,6 @@ from bilateral.x402.proof.errors import DuplicateFeedbackError, UnreadFeedbackEr
 from bilateral.x402.proof.feedback_files import X402_TAG, Tags, claim_of, draft_file, feedback_file, specified_file
 from bilateral.x402.proof.types import AgentRegistration, InteractionData
 from bilateral.x402.proof.verdicts import CheckName, Outcome, Payment, Verification
-
-if TYPE_CHECKING:
-    from bilateral.client import (
-        AsyncClient,
-        AsyncHandle,
-        Client,
-        FeedbackEntry,
-        Handle,
-        SignedFeedback,
-        TransactionSigner,
-    )
 
 MAX_HUMAN: Final = 100
 """The highest feedback in human terms; the lowest is 0."""

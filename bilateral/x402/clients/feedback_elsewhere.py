@@ -8,10 +8,11 @@ therefore signs who reviews for it, so that nobody takes somebody else's payment
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
 from eth_utils.crypto import keccak
 
+from bilateral.client import Client, FeedbackEntry, Handle, TransactionSigner
 from bilateral.core.errors import InvalidArgumentError, MalformedIdentifierError
 from bilateral.core.identifiers import AccountId, GlobalAgentId, TransactionRef
 from bilateral.core.values import FeedbackValue
@@ -20,9 +21,6 @@ from bilateral.x402.clients.feedback import MAX_HUMAN, RESOURCE_DELIVERED, refus
 from bilateral.x402.proof.feedback_files import Tags, feedback_file, specified_file
 from bilateral.x402.proof.keys import InteractionKey, is_signature_of_account
 from bilateral.x402.proof.verdicts import Verification
-
-if TYPE_CHECKING:
-    from bilateral.client import Client, FeedbackEntry, Handle, TransactionSigner
 
 PAYER_SIGNATURE: Final = "payerSignature"
 _DOMAIN: Final = "bilateral payer v1"

@@ -8,8 +8,10 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
+from bilateral.client import Client
+from bilateral.client.blind_vault import BlindVault
 from bilateral.client.operations import blind
 from bilateral.core.errors import BilateralError, InvalidArgumentError
 from bilateral.core.signatures.blind_messages import SignedEnvelope
@@ -19,10 +21,6 @@ from bilateral.node.steps import Operation
 from bilateral.x402.proof.readers import RegistryReader
 from bilateral.x402.proof.types import AgentRegistration, BlindTerms, InteractionData, ReputationInfo
 from bilateral.x402.proof.verdicts import EnvelopeCheck, Outcome, Payment
-
-if TYPE_CHECKING:
-    from bilateral.client import Client
-    from bilateral.client.blind_vault import BlindVault
 
 _MOST_BYTES: Final = 16_384
 """An envelope has some 800 bytes; the signature of a contract account may be longer."""

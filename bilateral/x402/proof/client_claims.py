@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from bilateral.client.operations.registries import call
+from bilateral.client.state import ClientState
 from bilateral.core.contracts import Registry
 from bilateral.core.identifiers import GlobalAgentId
 from bilateral.node.steps import Operation, together
@@ -15,7 +16,6 @@ from bilateral.x402.proof.types import ClientAgent
 
 if TYPE_CHECKING:
     from bilateral.checks import Check
-    from bilateral.client.state import ClientState
 
 
 @dataclass(frozen=True)

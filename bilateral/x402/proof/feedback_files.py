@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from contextlib import suppress
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Final, NamedTuple
+from typing import Any, Final, NamedTuple
 
 from eth_account.messages import encode_defunct
 from eth_utils.crypto import keccak
 
+from bilateral.client import TransactionSigner
 from bilateral.core.errors import InvalidArgumentError, MalformedIdentifierError, UnrepresentableValueError
 from bilateral.core.identifiers import AccountId, GlobalAgentId
 from bilateral.core.signatures import recover_signer, signer_errors
@@ -19,9 +20,6 @@ from bilateral.x402.proof.errors import InvalidKeyError
 from bilateral.x402.proof.interactions import client_message_hash, draft_reviewer_hash
 from bilateral.x402.proof.keys import from_registry_form, to_registry_form
 from bilateral.x402.proof.types import InteractionData
-
-if TYPE_CHECKING:
-    from bilateral.client import TransactionSigner
 
 X402_TAG: Final = "x402"
 """The second tag of all feedback in the profile `reputation`."""

@@ -9,9 +9,10 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from datetime import datetime
-from typing import TYPE_CHECKING, Any, Final, Protocol, TypeVar
+from typing import Any, Final, Protocol, TypeVar
 
 from bilateral.client.operations.registries import block_time, call, latest_block
+from bilateral.client.state import ClientState
 from bilateral.core.contracts import Deployment, Registry
 from bilateral.core.errors import BilateralError, InvalidArgumentError
 from bilateral.core.identifiers import AccountId, ChainId, GlobalAgentId
@@ -27,9 +28,6 @@ from bilateral.x402.proof.payments import (
 )
 from bilateral.x402.proof.types import AgentRegistration, ReputationInfo
 from bilateral.x402.proof.verdicts import Payment
-
-if TYPE_CHECKING:
-    from bilateral.client.state import ClientState
 
 T = TypeVar("T")
 

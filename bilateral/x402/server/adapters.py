@@ -7,6 +7,7 @@ import json
 import logging
 import re
 from collections.abc import Iterable, Mapping
+from contextlib import suppress
 from typing import Any, Final, TypeAlias
 
 from pydantic import ValidationError
@@ -137,25 +138,19 @@ class HttpAdapter:
         if is_stream(headers.get("content-type", "")):
             raise Refusal(500, "streaming_response")
 
-    def check_payment_header(self, header: str) -> None:
-        """Check length and form of `PAYMENT-SIGNATURE`, before anything else is read.
+    def check_headers(self, payment: str, content_length: str, content_encoding: str) -> None:
+        """Check `PAYMENT-SIGNATURE` and the headers of a body, before anything else is read.
 
         Raises:
-            Refusal: It is too long, malformed, not a payment of version 2, or has a name twice.
+            Refusal: The payment is too long, malformed, not of version 2, or has a name twice; or the body's length
+                exceeds the limit, or its encoding is unknown.
         """
-        if len(header) > MAX_PAYMENT_HEADER:
+        if len(payment) > MAX_PAYMENT_HEADER:
             raise Refusal(431, "payment_header_too_long")
         try:
-            PaymentPayload.model_validate(decode_header(header))
+            PaymentPayload.model_validate(decode_header(payment))
         except ValidationError:
             raise Refusal(400, "payment_header_malformed") from None
-
-    def check_body_headers(self, content_length: str, content_encoding: str) -> None:
-        """Check the headers of a body before it is read.
-
-        Raises:
-            Refusal: The length exceeds the limit, or the encoding is unknown.
-        """
         if content_encoding:
             self.request_body(b"", content_encoding)
         digits = content_length.strip().lstrip("0")
@@ -192,13 +187,6 @@ class HttpAdapter:
             raise Refusal(500, "response_too_large") from None
         except UnsupportedBodyError:
             raise Refusal(500, "response_not_signable") from None
-
-    def decoded(self, body: bytes, encoding: str) -> bytes | None:
-        """Return a decoded body; None if it cannot be decoded."""
-        try:
-            return decode_body(body, encoding, self.limit)
-        except ReputationExtensionError:
-            return None
 
     def kept(self, payment: bytes | None) -> KeptAnswer | None:
         """Return the answer that a payment bought before.
@@ -251,17 +239,20 @@ class HttpAdapter:
             del exchange.declarations[key]
             self._extensions[key].count_unsigned("no PAYMENT-RESPONSE")
 
-    def sign_settled(self, exchange: Exchange, header: str | None) -> str | None:
+    def sign_settled(self, exchange: Exchange, body: bytes, headers: Mapping[str, str]) -> str | None:
         """Sign an exchange that was settled before the application ran.
 
         Args:
-            exchange: The exchange, with its response.
-            header: `PAYMENT-RESPONSE` as the SDK wrote it.
+            body: The response's body.
+            headers: The response's headers, by their names in lower case.
 
         Returns:
-            The header with the proof; None if there is no proof.
+            `PAYMENT-RESPONSE` with the proof; None if there is no proof.
         """
-        settlement, message = exchange.settlement, decode_header(header)
+        exchange.response = None  # the application's own may differ from what is sent
+        with suppress(ReputationExtensionError):
+            exchange.response = decode_body(body, headers.get("content-encoding", ""), self.limit)
+        settlement, message = exchange.settlement, decode_header(headers.get("payment-response"))
         if settlement is None or message is None:
             return None
         extensions = dict(message.get("extensions") or {})

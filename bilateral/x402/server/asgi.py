@@ -115,10 +115,8 @@ class ReputationMiddleware:
         incoming = _Incoming(scope, receive, exchange, self._adapter)
         payment = payment_of(header.decode("latin-1"))
         try:
-            self._adapter.check_payment_header(header.decode("latin-1"))
-            self._adapter.check_body_headers(
-                *(_header(scope, name).decode("latin-1") for name in (b"content-length", b"content-encoding"))
-            )
+            names = (b"payment-signature", b"content-length", b"content-encoding")
+            self._adapter.check_headers(*(_header(scope, name).decode("latin-1") for name in names))
             kept = None if payment is None else await _call(self._adapter, self._adapter.kept, payment)
             if kept is not None:
                 await incoming.read()
@@ -363,9 +361,7 @@ class _Outgoing:
 
     def _signed(self, headers: Headers, body: bytes) -> Headers:
         """Add the proof to the header of a settlement that came before the application ran."""
-        texts = _texts(headers)
-        self._exchange.response = self._adapter.decoded(body, texts.get("content-encoding", ""))
-        value = self._adapter.sign_settled(self._exchange, texts.get("payment-response"))
+        value = self._adapter.sign_settled(self._exchange, body, _texts(headers))
         if value is None:
             return headers
         kept = [(name, text) for name, text in headers if name.lower() != b"payment-response"]

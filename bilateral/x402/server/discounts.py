@@ -124,9 +124,9 @@ class BuyerPricing:
         """
         buyer, credential = claimed_buyer(context), self._credential_of(context)
         if self._credentials is not None and credential is not None:
-            amount = discounted_amount(self._amount, self._credentials.percentage_of(credential))
+            amount = discounted_amount(self._amount, self._credentials.percentage_of(credential.tier))
         elif self._proofs is not None and (proof := await self._proofs.proof_of(context, buyer)) is not None:
-            amount = discounted_amount(self._amount, self._proofs.percentage_of(proof))
+            amount = discounted_amount(self._amount, self._proofs.percentage_of(proof.minimum))
         else:
             amount = self._amount if buyer is None else await self._amount_for(buyer)
         return AssetAmount(asset=self._asset, amount=str(amount), extra=dict(self._extra))

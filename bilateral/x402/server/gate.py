@@ -15,18 +15,19 @@ import logging
 from collections.abc import Awaitable, Callable
 from dataclasses import replace
 from decimal import Decimal
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from fastapi import HTTPException
 from starlette.requests import Request
 
+from bilateral.client import Client, Handle, Rating
 from bilateral.core.errors import BilateralError, InvalidArgumentError
 from bilateral.core.identifiers import GlobalAgentId
 from bilateral.x402.proof.client_claims import VerifiedClient
 from bilateral.x402.proof.errors import InvalidMessageError, PaymentRefusedError
 from bilateral.x402.proof.payments import payer_of
 from bilateral.x402.proof.verifier import AsyncVerifier
-from bilateral.x402.server.rating import rate_after_settlement, rate_client
+from bilateral.x402.server.exchange import CURRENT
 from bilateral.x402.server.server import claim_of
 
 if TYPE_CHECKING:
@@ -37,7 +38,7 @@ if TYPE_CHECKING:
 
 logger = logging.getLogger("bilateral.x402")
 
-__all__ = ["rate_after_settlement", "rate_client", "reputable_client"]
+MAX_RATING: Final = 100  # EIP-8004a rates from 0 to 100
 
 
 def reputable_client(  # noqa: PLR0913  # settings, all but three with a default
@@ -159,3 +160,37 @@ class _IndexedCheck:
 def _declined(code: str, reason: str) -> HTTPException:
     """Return the refusal to serve a client."""
     return HTTPException(403, {"error": code, "reason": reason})
+
+
+def rate_client(client: Client, standing: VerifiedClient, rating: int) -> Handle[Rating]:
+    """Rate a client agent that was served (EIP-8004a, `rateClient`). A rating is final.
+
+    The registry checks that the agent still has the owner of the payment's time.
+
+    Args:
+        client: The SDK's client of the server, whose signer's primary agent rates.
+        standing: The client, from `reputable_client`.
+        rating: 0 to 100.
+    """
+    return client.rate_client(standing.agent, rating, owner=standing.owner)
+
+
+def rate_after_settlement(client: Client, standing: VerifiedClient, rating: int) -> None:
+    """Rate a client agent once its payment is settled and the answer is sent. The endpoint calls it.
+
+    Nothing is rated if the payment is not settled. A failure is logged, because the client has its answer by then.
+
+    Args:
+        client: As `rate_client`. It must stay open.
+        standing: As `rate_client`.
+        rating: As `rate_client`.
+
+    Raises:
+        InvalidArgumentError: No paid request runs, or the rating is out of range.
+    """
+    exchange = CURRENT.get()
+    if exchange is None:
+        raise InvalidArgumentError("no paid request runs here: call rate_after_settlement in its endpoint")
+    if not 0 <= rating <= MAX_RATING:
+        raise InvalidArgumentError(f"rating {rating} is out of range 0..{MAX_RATING}")
+    exchange.afterwards.append(lambda: rate_client(client, standing, rating).wait())

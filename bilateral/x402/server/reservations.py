@@ -110,18 +110,13 @@ def payment_key(network: str, asset: str, payload: dict[str, Any]) -> bytes:
         payload: `payload` of the payment payload, which a facilitator has verified.
     """
     if network.startswith(f"{SOLANA}:"):
-        return _message_key(network, payload)
+        return message_key(network, payload) or _whole_key(network, payload)  # signatures are not signed
     kind, signed = signed_part(payload)
     if signed is not None and "from" in signed and "nonce" in signed:
         account = str(signed["from"]).lower().removeprefix("0x")
         parts = (network, asset.lower(), account, _nonce(kind, str(signed["nonce"])))
         return keccak("\n".join(parts).encode(errors="replace"))
     return _whole_key(network, payload)
-
-
-def _message_key(network: str, payload: dict[str, Any]) -> bytes:
-    """Return the key of a payment on Solana: chain and message. Signatures and further fields are not signed."""
-    return message_key(network, payload) or _whole_key(network, payload)
 
 
 def _whole_key(network: str, payload: dict[str, Any]) -> bytes:

@@ -10,15 +10,13 @@ clients that still have the old file, and answers on their way, verify.
 from __future__ import annotations
 
 from datetime import UTC, datetime, timedelta
-from typing import TYPE_CHECKING, Any, Final, Literal
+from typing import Any, Final, Literal
 
+from bilateral.client import AgentLike, AgentUriSet, Client, Handle
 from bilateral.core.errors import InvalidArgumentError, MalformedDocumentError
 from bilateral.documents import Signer
 from bilateral.x402.proof.checking import MAX_SIGNERS
 from bilateral.x402.proof.keys import InteractionKey, check_key
-
-if TYPE_CHECKING:
-    from bilateral.client import AgentLike, AgentUriSet, Client, Handle
 
 OVERLAP: Final = timedelta(hours=24)  # the grace period of the extension's section on rotation
 CLOCK_SKEW: Final = timedelta(minutes=1)

@@ -19,6 +19,7 @@ import time
 from collections.abc import Awaitable, Callable
 from typing import Any, Final
 
+from prometheus_client import Counter
 from x402.schemas import (
     AbortResult,
     PaymentRequirements,
@@ -46,11 +47,13 @@ from bilateral.x402.proof.payments import is_ambiguous, payer_of, unsupported_ki
 from bilateral.x402.proof.profiles import PROFILE_8004, PROFILE_DRAFT, PROFILES, Profile
 from bilateral.x402.proof.types import X402_VERSION, AgentRegistration, ClientAgent, InteractionData, ReputationInfo
 from bilateral.x402.proof.verifier import Verifier
-from bilateral.x402.server import metrics
 from bilateral.x402.server.exchange import CURRENT, Exchange, exchange_of, is_tool_call
 from bilateral.x402.server.reservations import Reservations, payment_key
 
 logger = logging.getLogger("bilateral.x402")
+
+SIGNED: Final = Counter("x402_signed_responses", "Paid answers that carry a signed proof", ["profile"])
+UNSIGNED: Final = Counter("x402_unsigned_responses", "Paid answers that went out without a proof", ["profile"])
 
 BEFORE_HANDLER: Final = "before-handler"
 SETTLEMENT_PENDING: Final = "settlement_pending"
@@ -104,7 +107,7 @@ class Reputation8004ResourceServerExtension:
         self._working_until = float("-inf")
         self.unsigned_responses = 0
         self.signed_responses = 0
-        for counter in (metrics.SIGNED, metrics.UNSIGNED):
+        for counter in (SIGNED, UNSIGNED):
             counter.labels(self.key)  # shown from the start, as 0
         self._check_key()
 
@@ -284,7 +287,7 @@ class Reputation8004ResourceServerExtension:
         written = self.profile.statement_object(statement)
         exchange.is_signed = True
         self.signed_responses += 1
-        metrics.SIGNED.labels(self.key).inc()
+        SIGNED.labels(self.key).inc()
         return written
 
     def _sealed_rating(
@@ -302,7 +305,7 @@ class Reputation8004ResourceServerExtension:
     def count_unsigned(self, problem: str) -> None:
         """Count, log and report a paid answer that goes out without a signature."""
         self.unsigned_responses += 1
-        metrics.UNSIGNED.labels(self.key).inc()
+        UNSIGNED.labels(self.key).inc()
         self._working_until = float("-inf")
         logger.error("a paid response has no signature: %s", problem)
         if self._on_unsigned is not None:
@@ -349,17 +352,19 @@ class Reputation8004ResourceServerExtension:
 
     def _release(self, context: VerifyContext | SettleContext | VerifiedPaymentCanceledContext) -> None:
         """Release the authorization of a request."""
-        try:
-            self._reservations.release(_payment_key(context), context.payment_payload)
-        except BilateralError:
-            logger.exception("the store of reservations fails: an authorization stays reserved until its time ends")
+        self._end(self._reservations.release, context, "an authorization stays reserved until its time ends")
 
     def _settle(self, context: VerifyResultContext | SettleResultContext | SettleFailureContext) -> None:
-        """Mark the authorization of a request as used. It raises nothing, because the client has paid."""
+        """Mark the authorization of a request as used."""
+        self._end(self._reservations.settle, context, "a used authorization counts as one in progress")
+
+    @staticmethod
+    def _end(change: Callable[[bytes, object], None], context: Any, consequence: str) -> None:
+        """End a reservation. It raises nothing, because the client may have paid."""
         try:
-            self._reservations.settle(_payment_key(context), context.payment_payload)
+            change(_payment_key(context), context.payment_payload)
         except BilateralError:
-            logger.exception("the store of reservations fails: a used authorization counts as one in progress")
+            logger.exception("the store of reservations fails: %s", consequence)
 
 
 class ReputationDraftResourceServerExtension(Reputation8004ResourceServerExtension):

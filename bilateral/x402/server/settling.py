@@ -20,12 +20,10 @@ from x402.mechanisms.evm.types import TransactionReceipt
 
 from bilateral.core.contracts import Registry, abi
 from bilateral.core.identifiers import checksummed
-from bilateral.x402.proof.payments import SEARCHED_BLOCKS
+from bilateral.x402.proof.payments import AUTHORIZATION_USED, SEARCHED_BLOCKS, TRANSFER
 from bilateral.x402.server.reservations import Reservations
 
 _TRANSFER_BY_SIGNATURE: Final = "transferWithAuthorization"
-_USED: Final = keccak(text="AuthorizationUsed(address,bytes32)")
-_TRANSFER: Final = keccak(text="Transfer(address,address,uint256)")
 _SETTLE: Final = {
     len(entry["inputs"]): [dict(entry)] for entry in abi(Registry.BUYERS) if entry.get("name") == "settle"
 }
@@ -139,7 +137,7 @@ class SettlingSigner(FacilitatorWeb3Signer):
         used = self._w3.eth.get_logs(
             {
                 "address": token,  # type: ignore[typeddict-item]
-                "topics": ["0x" + _USED.hex(), _topic(payer), "0x" + nonce.hex()],
+                "topics": ["0x" + AUTHORIZATION_USED.hex(), _topic(payer), "0x" + nonce.hex()],
                 "fromBlock": max(0, latest - self._searched_blocks),
                 "toBlock": latest,
             }
@@ -171,6 +169,6 @@ def _is_transfer(log: Any, token: str, payer: str, payee: str, amount: int) -> b
     topics = ["0x" + bytes(topic).hex() for topic in log["topics"]]
     return (
         checksummed(log["address"]) == token
-        and topics == ["0x" + _TRANSFER.hex(), _topic(payer), _topic(payee)]
+        and topics == ["0x" + TRANSFER.hex(), _topic(payer), _topic(payee)]
         and int.from_bytes(bytes(log["data"])) == amount
     )

@@ -13,59 +13,43 @@ import json
 import threading
 import time
 from collections.abc import Callable
-from typing import Any, Final
+from typing import Final
 
 from bilateral.core.errors.base import require_modules
 
 require_modules("index", "platformdirs", "sqlalchemy")
 
-from sqlalchemy import (  # noqa: E402  # after the check
-    BigInteger,
-    Boolean,
-    Column,
-    Double,
-    Engine,
-    Index,
-    LargeBinary,
-    MetaData,
-    Table,
-    Text,
-    delete,
-    func,
-    insert,
-    select,
-    update,
-)
-from sqlalchemy.exc import IntegrityError  # noqa: E402
+import sqlalchemy as sa  # noqa: E402  # after the check
 
 from bilateral.index.log.database import connect_engine, named_database_errors  # noqa: E402
+from bilateral.index.log.inserts import insert_into  # noqa: E402
 from bilateral.x402.proof.answers import MAX_KEPT_BODY, SECONDS, KeptAnswer, KeptAnswers, size_of  # noqa: E402
 from bilateral.x402.proof.errors import TooManyPaymentsError  # noqa: E402
 from bilateral.x402.server.reservations import MAX_RESERVATIONS, Reservations  # noqa: E402
 from bilateral.x402.server.reservations import SECONDS as RESERVED_SECONDS  # noqa: E402
 
-_METADATA: Final = MetaData()
+_METADATA: Final = sa.MetaData()
 
-_ANSWER: Final = Table(
+_ANSWER: Final = sa.Table(
     "x402_kept_answer",
     _METADATA,
-    Column("payment", LargeBinary(32), primary_key=True),
-    Column("request", LargeBinary(32), nullable=False),
-    Column("status", BigInteger, nullable=False),
-    Column("headers", Text, nullable=False),
-    Column("body", LargeBinary, nullable=False),
-    Column("size", BigInteger, nullable=False),
-    Column("expires", Double, nullable=False),
-    Index("x402_kept_answer_expires", "expires"),
+    sa.Column("payment", sa.LargeBinary(32), primary_key=True),
+    sa.Column("request", sa.LargeBinary(32), nullable=False),
+    sa.Column("status", sa.BigInteger, nullable=False),
+    sa.Column("headers", sa.Text, nullable=False),
+    sa.Column("body", sa.LargeBinary, nullable=False),
+    sa.Column("size", sa.BigInteger, nullable=False),
+    sa.Column("expires", sa.Double, nullable=False),
+    sa.Index("x402_kept_answer_expires", "expires"),
 )
-_RESERVATION: Final = Table(
+_RESERVATION: Final = sa.Table(
     "x402_reserved_payment",
     _METADATA,
-    Column("authorization_key", LargeBinary(32), primary_key=True),
-    Column("expires", Double, nullable=False),
-    Column("is_settled", Boolean, nullable=False),
-    Index("x402_reserved_payment_expires", "expires"),
-    Index("x402_reserved_payment_settled", "is_settled"),
+    sa.Column("authorization_key", sa.LargeBinary(32), primary_key=True),
+    sa.Column("expires", sa.Double, nullable=False),
+    sa.Column("is_settled", sa.Boolean, nullable=False),
+    sa.Index("x402_reserved_payment_expires", "expires"),
+    sa.Index("x402_reserved_payment_settled", "is_settled"),
 )
 
 
@@ -113,18 +97,18 @@ class StoredAnswers(KeptAnswers):
             "expires": now + self._seconds,
         }
         with named_database_errors(), self._engine.begin() as connection:
-            connection.execute(delete(_ANSWER).where((columns.payment == payment) | (columns.expires <= now)))
-            connection.execute(insert(_ANSWER).values(values))
-            total = connection.execute(select(func.coalesce(func.sum(columns.size), 0))).scalar_one()
+            connection.execute(sa.delete(_ANSWER).where((columns.payment == payment) | (columns.expires <= now)))
+            connection.execute(sa.insert(_ANSWER).values(values))
+            total = connection.execute(sa.select(sa.func.coalesce(sa.func.sum(columns.size), 0))).scalar_one()
             oldest = (
-                connection.execute(select(columns.payment, columns.size).order_by(columns.expires, columns.payment))
+                connection.execute(sa.select(columns.payment, columns.size).order_by(columns.expires, columns.payment))
                 if total
                 else ()
             )
             for key, size in oldest:
                 if total <= self._max_bytes:
                     break
-                connection.execute(delete(_ANSWER).where(columns.payment == key))
+                connection.execute(sa.delete(_ANSWER).where(columns.payment == key))
                 total -= size
 
     def find(self, payment: bytes) -> KeptAnswer | None:
@@ -134,7 +118,7 @@ class StoredAnswers(KeptAnswers):
             DatabaseUnavailableError: The database cannot be read.
         """
         columns = _ANSWER.c
-        statement = select(columns.request, columns.status, columns.headers, columns.body)
+        statement = sa.select(columns.request, columns.status, columns.headers, columns.body)
         statement = statement.where(columns.payment == payment, columns.expires > self._clock())
         with named_database_errors(), self._engine.begin() as connection:
             row = connection.execute(statement).first()
@@ -185,15 +169,15 @@ class StoredReservations(Reservations):
             if self._own.get(key) is holder:
                 return True
         now, columns = self._clock(), _RESERVATION.c
-        try:
-            with named_database_errors(), self._engine.begin() as connection:
-                connection.execute(delete(_RESERVATION).where(columns.expires <= now))
-                _insert(connection, {"authorization_key": key, "expires": now + self._seconds, "is_settled": False})
-                in_progress = select(func.count()).select_from(_RESERVATION).where(columns.is_settled.is_(False))
-                if connection.execute(in_progress).scalar_one() > self._limit:
-                    raise TooManyPaymentsError(self._limit)
-        except _TakenError:
-            return False
+        values = {"authorization_key": key, "expires": now + self._seconds, "is_settled": False}
+        with named_database_errors(), self._engine.begin() as connection:
+            connection.execute(sa.delete(_RESERVATION).where(columns.expires <= now))
+            reserve = insert_into(connection, _RESERVATION).values(values).on_conflict_do_nothing()
+            if connection.execute(reserve.returning(columns.expires)).first() is None:
+                return False  # another request has reserved it
+            in_progress = sa.select(sa.func.count()).select_from(_RESERVATION).where(columns.is_settled.is_(False))
+            if connection.execute(in_progress).scalar_one() > self._limit:
+                raise TooManyPaymentsError(self._limit)
         with self._own_lock:
             self._own.pop(key, None)
             self._own[key] = holder
@@ -209,7 +193,7 @@ class StoredReservations(Reservations):
         """
         if self._gives_up(key, holder):
             with named_database_errors(), self._engine.begin() as connection:
-                connection.execute(delete(_RESERVATION).where(_RESERVATION.c.authorization_key == key))
+                connection.execute(sa.delete(_RESERVATION).where(_RESERVATION.c.authorization_key == key))
 
     def settle(self, key: bytes, holder: object) -> None:
         """Mark an authorization as used, if this request holds it.
@@ -218,7 +202,7 @@ class StoredReservations(Reservations):
             DatabaseUnavailableError: The database cannot be written.
         """
         if self._gives_up(key, holder):
-            used = update(_RESERVATION).where(_RESERVATION.c.authorization_key == key).values(is_settled=True)
+            used = sa.update(_RESERVATION).where(_RESERVATION.c.authorization_key == key).values(is_settled=True)
             with named_database_errors(), self._engine.begin() as connection:
                 connection.execute(used)
 
@@ -235,19 +219,7 @@ class StoredReservations(Reservations):
         self._engine.dispose()
 
 
-class _TakenError(Exception):
-    """Another request has reserved the authorization."""
-
-
-def _insert(connection: Any, values: dict[str, Any]) -> None:
-    """Insert a reservation."""
-    try:
-        connection.execute(insert(_RESERVATION).values(values))
-    except IntegrityError:
-        raise _TakenError from None
-
-
-def _opened(url: str) -> Engine:
+def _opened(url: str) -> sa.Engine:
     """Open a database, and make the tables that it lacks."""
     engine = connect_engine(url)
     with named_database_errors():

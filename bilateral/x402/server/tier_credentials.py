@@ -35,11 +35,35 @@ def credential_headers(answer: Mapping[str, Any]) -> dict[str, str]:
     return {HEADER: b64encode(json.dumps(shown, separators=(",", ":")).encode()).decode()}
 
 
-class CredentialDiscounts:
-    """The discounts of a seller for tiers that credentials prove. Give them to `BuyerPricing`.
+class TierDiscounts:
+    """The discounts of a seller.
 
     Args:
         percentages: The discount of each tier, in percent. A tier that is left out has that of the next lower one.
+    """
+
+    def __init__(self, percentages: Mapping[BuyerTier, Decimal]) -> None:
+        self._percentages = dict(percentages)
+
+    @property
+    def minimum(self) -> BuyerTier:
+        """The lowest tier with a discount."""
+        return min(self._percentages, key=_level)
+
+    def percentage_of(self, tier: BuyerTier) -> Decimal:
+        """Return the discount of a tier that is at least the lowest one with a discount, in percent."""
+        return self._percentages[max((lower for lower in self._percentages if lower.level <= tier.level), key=_level)]
+
+
+def _level(tier: BuyerTier) -> int:
+    return tier.level
+
+
+class CredentialDiscounts(TierDiscounts):
+    """The discounts of a seller for tiers that credentials prove. Give them to `BuyerPricing`.
+
+    Args:
+        percentages: As `TierDiscounts`.
         domain: The domain of the registry of buyers.
         attestor: The registry's attestor. An attestor that is a contract needs `verify_credential_on_chain` instead.
         policy: The hash of the scoring policy whose tiers count.
@@ -49,7 +73,7 @@ class CredentialDiscounts:
     def __init__(
         self, percentages: Mapping[BuyerTier, Decimal], domain: Domain, attestor: str, *, policy: bytes, scope: bytes
     ) -> None:
-        self._percentages = dict(percentages)
+        super().__init__(percentages)
         self._domain = domain
         self._attestor = attestor
         self._policy = policy
@@ -66,24 +90,10 @@ class CredentialDiscounts:
             return None
         try:
             credential, signature = _read(text)
-            lowest = min(self._percentages, key=_level)
-            require_use(credential, credential.holder, policy=self._policy, scope=self._scope, minimum=lowest)
+            require_use(credential, credential.holder, policy=self._policy, scope=self._scope, minimum=self.minimum)
         except (binascii.Error, ValueError, KeyError, TypeError, RecursionError, BilateralError):
             return None
         return credential if verify_credential(credential, signature, self._domain, self._attestor) else None
-
-    def percentage_of(self, credential: TierCredential) -> Decimal:
-        """Return the discount of a credential's tier, in percent.
-
-        Args:
-            credential: The credential, whose tier is at least the lowest one with a discount.
-        """
-        tiers = [tier for tier in self._percentages if tier.level <= credential.tier.level]
-        return self._percentages[max(tiers, key=_level)]
-
-
-def _level(tier: BuyerTier) -> int:
-    return tier.level
 
 
 def _read(text: str) -> tuple[TierCredential, bytes]:

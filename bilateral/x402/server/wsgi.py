@@ -152,7 +152,7 @@ class _Capture:
             exchange.response = self._adapter.response_body(body, response.texts, is_too_large=False)
         except Refusal as refusal:
             exchange.response = refusal.body
-            return _answer(start_response, refusal.status, [("Content-Type", "application/json")], refusal.body)
+            return _refuse(start_response, refusal)
         exchange.captured = int(response.status.partition(" ")[0]), _byte_headers(response.headers), body
         exchange.closings.append(response.close)  # the SDK never closes an answer
         start_response(response.status, response.headers)
@@ -171,8 +171,7 @@ class _Outer:
         path = path.encode("latin-1").decode("utf-8", "replace")
         is_paid = self._adapter.declares(method, path, path)
         if is_paid and self._streams():
-            refusal = Refusal(503, self._problem)
-            return _answer(start_response, refusal.status, [("Content-Type", "application/json")], refusal.body)
+            return _refuse(start_response, Refusal(503, self._problem))
         header = environ.get("HTTP_PAYMENT_SIGNATURE", "") if is_paid else ""
         if not header:
             return self._app(environ, start_response)
@@ -181,16 +180,14 @@ class _Outer:
         exchange.target = _sent_path(environ) + (f"?{query}" if query else "")
         payment = payment_of(header)
         try:
-            self._adapter.check_payment_header(header)
-            self._adapter.check_body_headers(
-                environ.get("CONTENT_LENGTH") or "", environ.get("HTTP_CONTENT_ENCODING", "")
-            )
+            encoding = environ.get("HTTP_CONTENT_ENCODING", "")
+            self._adapter.check_headers(header, environ.get("CONTENT_LENGTH") or "", encoding)
             kept = self._adapter.kept(payment)
             if kept is not None:
                 exchange.request = _request_body(environ, self._adapter)
                 self._adapter.refuse_other_request(kept, exchange)
         except Refusal as refusal:
-            return _answer(start_response, refusal.status, [("Content-Type", "application/json")], refusal.body)
+            return _refuse(start_response, refusal)
         if kept is not None and not kept.is_unsettled:
             return _answer(start_response, kept.status, _text_headers(kept.headers), kept.body)
         exchange.unsettled = kept
@@ -232,8 +229,7 @@ class _Outer:
 
     def _sign(self, response: _Response, exchange: Exchange, body: bytes) -> None:
         """Add the proof to the header of a settlement that came before the application ran."""
-        exchange.response = self._adapter.decoded(body, response.texts.get("content-encoding", ""))
-        value = self._adapter.sign_settled(exchange, response.texts.get("payment-response"))
+        value = self._adapter.sign_settled(exchange, body, response.texts)
         if value is not None:
             response.headers = [(name, text) for name, text in response.headers if name.lower() != "payment-response"]
             response.headers.append(("PAYMENT-RESPONSE", value))
@@ -270,6 +266,10 @@ def _answer(start_response: Any, status: int, headers: Headers, body: bytes) -> 
     headers = [(name, value) for name, value in headers if name.lower() != "content-length"]
     start_response(_status_line(status), [*headers, ("Content-Length", str(len(body)))])
     return [body]
+
+
+def _refuse(start_response: Any, refusal: Refusal) -> Iterable[bytes]:
+    return _answer(start_response, refusal.status, [("Content-Type", "application/json")], refusal.body)
 
 
 def _status_line(status: int) -> str:
