@@ -19,6 +19,7 @@ from bilateral.client import (
     TransactionSigner,
 )
 from bilateral.core.errors import InvalidArgumentError
+from bilateral.core.identifiers import GlobalAgentId
 from bilateral.core.values import FeedbackValue
 from bilateral.documents import FeedbackFile
 from bilateral.x402.proof.errors import DuplicateFeedbackError, UnreadFeedbackError
@@ -74,29 +75,43 @@ def paid_feedback(  # noqa: PLR0913  # the feedback's own parameters
     interaction, registration, payment = required_parts(verification)
     if signer.address.lower() != payment.payer.lower():
         raise InvalidArgumentError(f"{payment.payer} paid, so {signer.address} cannot give feedback for it")
+    stored = human_value(value, decimals)
+    make = specified_file if interaction.data_hash is None else draft_file
+    tags = tags or (RESOURCE_DELIVERED if interaction.data_hash is None else QUALITY)
+    fields = make(registration.agent, interaction, stored, tags, signer)
+    return {**feedback_arguments(verification, registration.agent, stored, tags, fields, comment), "endpoint": endpoint}
+
+
+def human_value(value: int, decimals: int) -> FeedbackValue:
+    """Return a value from 0 to 100 in human terms.
+
+    Raises:
+        InvalidArgumentError: It is out of range.
+    """
     stored = FeedbackValue(value, decimals)
     if not 0 <= stored.human <= MAX_HUMAN:
         raise InvalidArgumentError(f"value {stored.human} is out of range 0..{MAX_HUMAN}")
-    make = specified_file if interaction.data_hash is None else draft_file
-    tags = tags or (RESOURCE_DELIVERED if interaction.data_hash is None else QUALITY)
-    file = feedback_file(
-        make(registration.agent, interaction, stored, tags, signer),
-        comment,
-        {
-            "fromAddress": payment.payer,
-            "toAddress": payment.payee,
-            "chainId": str(registration.chain),
-            "txHash": interaction.payment.transaction,
-        },
-    )
-    return {
-        "agent_id": registration.agent,
-        "value": stored,
-        "tag1": tags.tag1,
-        "tag2": tags.tag2,
-        "endpoint": endpoint,
-        "feedback_file": file,
+    return stored
+
+
+def feedback_arguments(  # noqa: PLR0913, PLR0917  # the parts of a feedback
+    verification: Verification,
+    agent: GlobalAgentId,
+    stored: FeedbackValue,
+    tags: Tags,
+    fields: dict[str, Any],
+    comment: str | None,
+) -> dict[str, Any]:
+    """Return the arguments of `give_feedback`, with the fields of a signed file and the proof of its payment."""
+    interaction, registration, payment = required_parts(verification)
+    proof = {
+        "fromAddress": payment.payer,
+        "toAddress": payment.payee,
+        "chainId": str(registration.chain),
+        "txHash": interaction.payment.transaction,
     }
+    file = feedback_file(fields, comment, proof)
+    return {"agent_id": agent, "value": stored, "tag1": tags.tag1, "tag2": tags.tag2, "feedback_file": file}
 
 
 def required_parts(verification: Verification) -> tuple[InteractionData, AgentRegistration, Payment]:

@@ -15,10 +15,16 @@ from eth_utils.crypto import keccak
 from bilateral.client import Client, FeedbackEntry, Handle, TransactionSigner
 from bilateral.core.errors import InvalidArgumentError, MalformedIdentifierError
 from bilateral.core.identifiers import AccountId, GlobalAgentId, TransactionRef
-from bilateral.core.values import FeedbackValue
 from bilateral.documents import FeedbackFile
-from bilateral.x402.clients.feedback import MAX_HUMAN, RESOURCE_DELIVERED, refuse_duplicate, required_parts, search_for
-from bilateral.x402.proof.feedback_files import Tags, feedback_file, specified_file
+from bilateral.x402.clients.feedback import (
+    RESOURCE_DELIVERED,
+    feedback_arguments,
+    human_value,
+    refuse_duplicate,
+    required_parts,
+    search_for,
+)
+from bilateral.x402.proof.feedback_files import Tags, specified_file
 from bilateral.x402.proof.keys import InteractionKey, is_signature_of_account
 from bilateral.x402.proof.verdicts import Verification
 
@@ -72,22 +78,13 @@ def feedback_elsewhere(  # noqa: PLR0913  # the feedback's own parameters
     declared = () if verification.paid is None else _declared(verification)
     if agent not in declared:
         raise InvalidArgumentError(f"the server that was paid does not declare the agent {agent}")
-    stored = FeedbackValue(value, decimals)
-    if not 0 <= stored.human <= MAX_HUMAN:
-        raise InvalidArgumentError(f"value {stored.human} is out of range 0..{MAX_HUMAN}")
+    stored = human_value(value, decimals)
     digest = payer_digest(agent, interaction.task_ref, AccountId(agent.registry.chain, signer.address))
     signature = payer.sign(digest)
     if not is_signature_of_account(digest, signature, registration.chain, payment.payer):
         raise InvalidArgumentError(f"{payment.payer} paid, and the payer's key is that of another account")
     fields = {**specified_file(agent, interaction, stored, tags, signer), PAYER_SIGNATURE: signature.hex()}
-    proof = {
-        "fromAddress": payment.payer,
-        "toAddress": payment.payee,
-        "chainId": str(registration.chain),
-        "txHash": interaction.payment.transaction,
-    }
-    file = feedback_file(fields, comment, proof)
-    return {"agent_id": agent, "value": stored, "tag1": tags.tag1, "tag2": tags.tag2, "feedback_file": file}
+    return feedback_arguments(verification, agent, stored, tags, fields, comment)
 
 
 def give_feedback_elsewhere(  # noqa: PLR0913, PLR0917  # as feedback_elsewhere

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import time
 from collections import OrderedDict
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from typing import Final
 
@@ -85,10 +85,6 @@ class Terms:
     allow_wallet_signer: bool = False
     wallet_services: bool = False
     receipt_seconds: float = 0.0
-
-    def historical(self, is_historical: bool) -> Terms:
-        """Return these terms for now or for the past."""
-        return replace(self, is_historical=is_historical)
 
 
 def check_before_payment(

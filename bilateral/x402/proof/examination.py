@@ -7,11 +7,11 @@ chain of the agent's identity. Both chains are the same unless the verifier acce
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from copy import copy
 from dataclasses import replace
 from datetime import UTC, datetime
-from typing import Any, Final, TypeVar
+from typing import Any, Final, TypeAlias
 
 from bilateral.core.errors import BilateralError, DocumentError, MalformedDocumentError
 from bilateral.core.identifiers import ChainId
@@ -30,7 +30,8 @@ from bilateral.x402.proof.readers import GuardedReader, RegistryReader, for_one_
 from bilateral.x402.proof.types import AgentRegistration, InteractionData, SettlementReceipt
 from bilateral.x402.proof.verdicts import Check, CheckName, EnvelopeCheck, Outcome, Payment, Verification
 
-T = TypeVar("T")
+Steps: TypeAlias = Sequence[tuple[CheckName, Callable[[], Operation[None] | None]]]
+"""Checks by their names, each made by a function or an operation."""
 
 POLL_SECONDS: Final = 0.5
 """The time between two looks at a receipt: a quarter of the shortest usual block time of two seconds."""
@@ -84,7 +85,7 @@ class Examination:
         Args:
             reader: Reads the chain of the payment; None if no reader knows it.
         """
-        steps: list[tuple[CheckName, Callable[[], Operation[None] | None]]] = [
+        steps: Steps = [
             (CheckName.SETTLEMENT, self._read_settlement),
             (CheckName.INTERACTION, self._read_statement),
             (CheckName.AGENT, self._compare_agent),
@@ -97,14 +98,14 @@ class Examination:
 
     def check_agent(self) -> Operation[None]:
         """Check the wallet, the registration file and the signature."""
-        steps: list[tuple[CheckName, Callable[[], Operation[None] | None]]] = [
+        steps: Steps = [
             (CheckName.PAY_TO, self._compare_wallet),
             (CheckName.REGISTRATION_FILE, self._find_file),
             (CheckName.SIGNERS, self._find_signers),
             (CheckName.SIGNATURE, self._check_signature),
         ]
         # A wallet that the file names is known once the file is.
-        yield from self._make(steps[1:2] + steps[:1] + steps[2:] if self._terms.wallet_services else steps)
+        yield from self._make([steps[1], steps[0], *steps[2:]] if self._terms.wallet_services else steps)
         if self._registration is not None:
             info = self._profile.info_of(self._paid.declaration)
             self._envelope = yield from check_envelope(self._reader, info, self._interaction, self._payment)
@@ -141,11 +142,11 @@ class Examination:
         if not self._terms.is_historical:
             return (self,)
         now = copy(self)
-        now._terms = self._terms.historical(False)  # noqa: SLF001  # its own class
+        now._terms = replace(self._terms, is_historical=False)  # noqa: SLF001  # its own class
         now._checks = dict(self._checks)  # noqa: SLF001
         return self, now
 
-    def _make(self, steps: Iterable[tuple[CheckName, Callable[[], Operation[None] | None]]]) -> Operation[None]:
+    def _make(self, steps: Steps) -> Operation[None]:
         """Make checks one after the other, and note the outcome of each."""
         for name, step in steps:
             self._checks[name] = Check(name, Outcome.PASSED)
@@ -157,35 +158,25 @@ class Examination:
                 self._checks[name] = stopped.check(name)
             except PaymentRefusedError as refusal:
                 self._checks[name] = _refused(refusal).check(name)
+            except InvalidMessageError as error:
+                self._checks[name] = _Stopped(Outcome.FAILED, str(error), error.fault, error.field).check(name)
             except BilateralError as error:
                 self._checks[name] = _unchecked(f"{type(error).__name__}: {error}").check(name)
 
     def _read_settlement(self) -> None:
         """Read `PAYMENT-RESPONSE`."""
-        try:
-            self._receipt = SettlementReceipt.of(self._paid.settlement, self._profile.key)
-        except InvalidMessageError as error:
-            raise _invalid(error) from None
+        self._receipt = SettlementReceipt.of(self._paid.settlement, self._profile.key)
         if not self._receipt.is_success:
             raise _failed("the server reports that settlement failed", "settlement_failed")
 
     def _read_statement(self) -> None:
         """Read the signed statement."""
         receipt = _needed(self._receipt, "there is no settlement")
-        try:
-            self._interaction = self._profile.statement_of(receipt.interaction)
-        except InvalidMessageError as error:
-            raise _invalid(error) from None
+        self._interaction = self._profile.statement_of(receipt.interaction)
 
     def _compare_agent(self) -> None:
         """Compare the statement's agent with the declared one."""
-        try:
-            info = self._profile.info_of(self._paid.declaration)
-            self._registration = self._reader.known_registration(info)
-        except InvalidMessageError as error:
-            raise _invalid(error) from None
-        except PaymentRefusedError as error:
-            raise _refused(error) from None
+        self._registration = self._reader.known_registration(self._profile.info_of(self._paid.declaration))
         interaction, agent = _needed(self._interaction, "there is no statement"), self._registration.agent
         if interaction.agent_id != agent.agent or interaction.agent_registry not in {None, agent.registry}:
             raise _failed(f"the statement is of agent {interaction.agent_id}, not of {agent}", "agent_mismatch")
@@ -197,10 +188,8 @@ class Examination:
             raise _failed(f"different networks are named: {', '.join(sorted(named))}", "network_mismatch")
 
     def _compare_transactions(self) -> None:
-        interaction, receipt = (
-            _needed(self._interaction, "there is no statement"),
-            _needed(self._receipt, "no settlement"),
-        )
+        interaction = _needed(self._interaction, "there is no statement")
+        receipt = _needed(self._receipt, "no settlement")
         if interaction.task_ref != f"{receipt.network}:{receipt.transaction}":
             raise _failed("the statement names another transaction than the settlement", "task_ref_mismatch")
 
@@ -305,9 +294,8 @@ class Examination:
             yield from self._check_wallet_signature(interaction)
             return
         self._signer = find_signer(interaction.interaction_hash, interaction.signature, self._signers)
-        if self._signer is None and self._uri.strip().lower().startswith(
-            "https:"
-        ):  # the keys may just have been rotated
+        may_be_rotated = self._uri.strip().lower().startswith("https:")
+        if self._signer is None and may_be_rotated:
             self._file = yield from self._loaded(self._uri, is_fresh=True)
             self._find_signers()
             self._signer = find_signer(interaction.interaction_hash, interaction.signature, self._signers)
@@ -364,11 +352,6 @@ def _unchecked(problem: str, code: str = "cannot_check") -> _Stopped:
 def _refused(refusal: PaymentRefusedError) -> _Stopped:
     """Return the end of a check for which a reader found no agent to believe, or could not look."""
     return (_unchecked if refusal.code in _NOT_KNOWN else _failed)(str(refusal), refusal.code)
-
-
-def _invalid(error: InvalidMessageError) -> _Stopped:
-    """Return the end of a check that found an invalid field."""
-    return _Stopped(Outcome.FAILED, str(error), error.fault, error.field)
 
 
 def _needed(value: Any, problem: str) -> Any:

@@ -6,7 +6,6 @@ may change until it is released. Clients verify either.
 
 from __future__ import annotations
 
-from abc import ABC, abstractmethod
 from collections.abc import Mapping
 from typing import Any, Final, NamedTuple
 
@@ -34,27 +33,26 @@ class Hashes(NamedTuple):
     data: bytes | None = None
 
 
-class Profile(ABC):
-    """One form of the messages.
+class Profile:
+    """One form of the messages: that of the specification, unless a method is overridden.
 
     Attributes:
         key: The key in `extensions`.
         schema: The JSON Schema that a server sends beside its declaration.
     """
 
-    key: str
-    schema: dict[str, Any]
+    key: str = REPUTATION_8004
+    schema: dict[str, Any] = reputation_8004_schema
 
-    @abstractmethod
     def info_of(self, value: Any) -> ReputationInfo:
         """Read a declaration. Raise an `InvalidMessageError` for an invalid field."""
+        return ReputationInfo.of(value)
 
-    @abstractmethod
     def info_object(self, info: ReputationInfo) -> dict[str, Any]:
         """Write a declaration."""
+        return info.to_object()
 
-    @abstractmethod
-    def hashes(self, task_ref: str, request: bytes, target: str, response: bytes) -> Hashes:
+    def hashes(self, task_ref: str, request: bytes, target: str, response: bytes) -> Hashes:  # noqa: ARG002  # unsigned
         """Hash a paid interaction.
 
         Args:
@@ -63,41 +61,21 @@ class Profile(ABC):
             target: The request's path and query.
             response: The response's body.
         """
+        return Hashes(interaction_hash(task_ref, request, response))
 
-    @abstractmethod
     def statement_of(self, value: Any) -> InteractionData:
         """Read a statement. Raise an `InvalidMessageError` for an invalid field."""
+        return InteractionData.of(value)
 
-    @abstractmethod
     def statement_object(self, statement: InteractionData) -> dict[str, Any]:
         """Write a statement."""
+        return statement.to_object()
 
     def declaration(self, info: ReputationInfo) -> dict[str, Any]:
         """Return a declaration with its schema under the key of this profile."""
         written = self.info_object(info)
         self.info_of(written)
         return {self.key: {"info": written, "schema": self.schema}}
-
-
-class _Profile8004(Profile):
-    """The specification's form."""
-
-    key, schema = REPUTATION_8004, reputation_8004_schema
-
-    def info_of(self, value: Any) -> ReputationInfo:
-        return ReputationInfo.of(value)
-
-    def info_object(self, info: ReputationInfo) -> dict[str, Any]:
-        return info.to_object()
-
-    def hashes(self, task_ref: str, request: bytes, target: str, response: bytes) -> Hashes:  # noqa: ARG002  # unsigned
-        return Hashes(interaction_hash(task_ref, request, response))
-
-    def statement_of(self, value: Any) -> InteractionData:
-        return InteractionData.of(value)
-
-    def statement_object(self, statement: InteractionData) -> dict[str, Any]:
-        return statement.to_object()
 
 
 class _ProfileDraft(Profile):
@@ -155,7 +133,7 @@ class _ProfileDraft(Profile):
         }
 
 
-PROFILE_8004: Final[Profile] = _Profile8004()
+PROFILE_8004: Final = Profile()
 PROFILE_DRAFT: Final[Profile] = _ProfileDraft()
 
 PROFILES: Final[Mapping[str, Profile]] = {profile.key: profile for profile in (PROFILE_8004, PROFILE_DRAFT)}

@@ -288,13 +288,6 @@ def check_wallet(reader: RegistryReader, registration: AgentRegistration) -> Ope
     Raises:
         PaymentRefusedError: The registries do not belong together.
     """
-    _, wallet = yield from together(
-        [_without_result(reader.check_registries(registration)), reader.wallet(registration.agent)]
-    )
-    return wallet
-
-
-def _without_result(operation: Operation[None]) -> Operation[str]:
-    """Run an operation that returns nothing beside one that returns a text."""
-    yield from operation
-    return ""
+    checks: list[Operation[Any]] = [reader.check_registries(registration), reader.wallet(registration.agent)]
+    _, wallet = yield from together(checks)
+    return str(wallet)

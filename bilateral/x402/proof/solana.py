@@ -2,7 +2,7 @@
 
     reader = SolanaReader("https://api.mainnet-beta.solana.com", MAINNET)
     verifier = Verifier({}, readers=[reader])
-    routes = {"GET /weather": RouteConfig(..., extensions=declare_sati_reputation(mint, MAINNET))}
+    routes = {"GET /weather": RouteConfig(..., extensions=declare_solana_reputation(mint, MAINNET))}
 
 SATI differs from ERC-8004: nobody proves that the wallet's key agreed, and a transfer does not clear the wallet. The
 reader therefore refuses an agent whose metadata somebody else than its holder controls. The registry 8004-solana proves
@@ -39,9 +39,7 @@ __all__ = [
     "TESTNET",
     "SatiReader",
     "SolanaReader",
-    "declare_sati_reputation",
     "declare_solana_reputation",
-    "sati_registration",
     "solana_registration",
 ]
 
@@ -186,11 +184,6 @@ class SatiReader(SolanaReader):
         super().__init__(provider, chain, commitment=commitment, registries=(SATI_NAME,))
 
 
-def sati_registration(mint: str, chain: str | ChainId) -> AgentRegistration:
-    """Return the registration of an agent of SATI, for a declaration. See `solana_registration`."""
-    return solana_registration(mint, chain)
-
-
 def solana_registration(agent: str, chain: str | ChainId, registry: str = SATI_NAME) -> AgentRegistration:
     """Return the registration of an agent on Solana, for a declaration.
 
@@ -233,14 +226,3 @@ def declare_solana_reputation(  # the agent, and the options of a declaration
     """
     own = solana_registration(agent, chain, registry)
     return declaration_of(own, *others, profile=profile, endpoint=endpoint)
-
-
-def declare_sati_reputation(
-    mint: str,
-    chain: str | ChainId,
-    *others: AgentRegistration,
-    profile: Profile = PROFILE_8004,
-    endpoint: str | None = None,
-) -> dict[str, Any]:
-    """Declare the extension for a route of an agent of SATI. See `declare_solana_reputation`."""
-    return declare_solana_reputation(mint, chain, *others, profile=profile, endpoint=endpoint)

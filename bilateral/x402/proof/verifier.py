@@ -160,7 +160,7 @@ class Chains:
             checks = tuple(Check(name, Outcome.UNCHECKED, str(error), error.code) for name in CheckName)
             now = Verification(checks, request_target=paid.target, profile=paid.profile.key, paid=paid)
             return replace(now, is_historical=True, now=now) if is_historical else now
-        examination = Examination(agents, self.files, paid, self.terms.historical(is_historical))
+        examination = Examination(agents, self.files, paid, replace(self.terms, is_historical=is_historical))
         payments = self.readers.get(paid.network)
         yield identity if payments is None else paid.network, examination.check_payment(payments)
         moments = examination.moments
