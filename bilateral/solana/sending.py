@@ -5,9 +5,7 @@ from __future__ import annotations
 import base64
 import time
 from collections.abc import Sequence
-from typing import Any, Final
-
-from solders.keypair import Keypair
+from typing import TYPE_CHECKING, Any, Final
 
 from bilateral.core.errors import BilateralError, MissingExtraError
 from bilateral.core.errors.solana import SolanaWriteError
@@ -16,6 +14,9 @@ from bilateral.node.steps import Operation, Pause, Rpc
 from bilateral.solana.instructions import Call
 from bilateral.solana.nodes import SolanaNode
 from bilateral.solana.transactions import MAX_TRANSACTION
+
+if TYPE_CHECKING:
+    from solders.keypair import Keypair
 
 _POLL_SECONDS: Final = 0.5
 """A slot takes 0.4 seconds."""
