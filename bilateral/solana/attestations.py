@@ -111,18 +111,8 @@ class FeedbackData:
 
     def to_bytes(self) -> bytes:
         """Return the bytes of the data."""
-        return b"".join(
-            (
-                bytes([_VERSION]),
-                self.task_ref,
-                address_bytes(self.agent),
-                address_bytes(self.counterparty),
-                bytes([self.outcome]),
-                self.data_hash,
-                bytes([self.content_type]),
-                self.content,
-            )
-        )
+        parts = bytes([_VERSION]), self.task_ref, address_bytes(self.agent), address_bytes(self.counterparty)
+        return b"".join((*parts, bytes([self.outcome]), self.data_hash, bytes([self.content_type]), self.content))
 
     def require_public(self) -> None:
         """Check that the content fits into public feedback.
@@ -176,12 +166,12 @@ class FeedbackData:
             except UnicodeDecodeError:
                 return size
         stored = base58_text(self.content)
-        known = {
+        texts: dict[int, str] = {
             ContentType.IPFS: f"ipfs://{stored}",
             ContentType.ARWEAVE: f"ar://{stored}",
             ContentType.ENCRYPTED: "(encrypted)",
         }
-        return {int(kind): text for kind, text in known.items()}.get(self.content_type, size)
+        return texts.get(self.content_type, size)
 
 
 @dataclass(frozen=True)

@@ -1,6 +1,9 @@
-"""A reader of fields in bytes that checks every length before it is used."""
+"""Accounts, and a reader of the fields in their bytes that checks every length before it is used."""
 
 from __future__ import annotations
+
+from dataclasses import dataclass
+from hashlib import sha256
 
 from bilateral.core.errors.solana import MalformedAccountError
 
@@ -75,3 +78,39 @@ class Fields:
     def malformed(self, problem: str) -> MalformedAccountError:
         """Return the error for a problem of these bytes."""
         return MalformedAccountError(self._kind, problem)
+
+
+@dataclass(frozen=True)
+class Account:
+    """An account as a node returns it.
+
+    Attributes:
+        owner: The program that owns it.
+        content: Its bytes.
+    """
+
+    owner: str
+    content: bytes
+
+
+def anchor_account(account: Account | None, program: str, kind: str, name: str, length: int) -> Fields:
+    """Return the fields of an account of a program that Anchor made, after its discriminator.
+
+    Args:
+        account: The account; None if there is none.
+        program: The program that must own it.
+        kind: The kind of account, for messages.
+        name: The name of its type in the program.
+        length: The number of its bytes.
+
+    Raises:
+        MalformedAccountError: It is missing, of another program, or has another type or length.
+    """
+    if account is None:
+        raise MalformedAccountError(kind, "it does not exist")
+    if account.owner != program:
+        raise MalformedAccountError(kind, f"it belongs to the program {account.owner}, not to {program}")
+    fields = Fields(account.content, kind)
+    if len(account.content) != length or fields.take(8) != sha256(f"account:{name}".encode()).digest()[:8]:
+        raise fields.malformed(f"its {len(account.content)} bytes do not have the layout of the known version")
+    return fields

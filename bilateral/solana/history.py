@@ -143,11 +143,8 @@ def is_harmless(answer: Mapping[str, Any], watched: Watched) -> bool:
 
 def _inner(instruction: Mapping[str, Any], accounts: list[str]) -> tuple[str, tuple[int, ...], bytes]:
     """Read an instruction that a program called."""
-    program, places, data = (
-        whole(instruction.get("programIdIndex")),
-        instruction.get("accounts"),
-        instruction.get("data"),
-    )
+    program = whole(instruction.get("programIdIndex"))
+    places, data = instruction.get("accounts"), instruction.get("data")
     if program >= len(accounts) or not isinstance(places, list) or not isinstance(data, str):
         answers.malformed("an inner instruction")
     is_readable = len(data) <= _MAX_DATA_DIGITS and is_base58(data)

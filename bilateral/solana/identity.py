@@ -21,8 +21,7 @@ from bilateral.solana import instructions
 from bilateral.solana.addresses import address_bytes
 from bilateral.solana.instructions import Call
 from bilateral.solana.nodes import Commitment, SolanaNode, whole
-from bilateral.solana.reading import read_agent
-from bilateral.solana.sati import WALLET_KEY, SatiAgent
+from bilateral.solana.sati import WALLET_KEY, SatiAgent, read_agent
 from bilateral.solana.sending import keypair_of, send
 
 _OWN_FIELDS: Final = frozenset({"name", "symbol", "uri"})
@@ -181,12 +180,10 @@ class SatiIdentity(Closing):
             raise SolanaWriteError(f"the agent {mint} is soulbound, and cannot be transferred", "soulbound")
         if to == self.address:
             raise SolanaWriteError(f"{to} has the agent {mint} already", "same_owner")
-        calls = [
-            *(
-                [instructions.remove_field(mint, self.address, WALLET_KEY)]
-                if WALLET_KEY in agent.metadata.entries
-                else []
-            ),
+        calls = []
+        if WALLET_KEY in agent.metadata.entries:
+            calls.append(instructions.remove_field(mint, self.address, WALLET_KEY))
+        calls += [
             instructions.make_token_account(self.address, to, mint),
             instructions.transfer_agent(mint, agent.token_account, self.address, to),
             instructions.hand_over_metadata(mint, self.address, to),

@@ -13,7 +13,7 @@ from bilateral.core.errors.solana import InconsistentNodeError, WrongNodeError
 from bilateral.core.identifiers.caip import ChainId
 from bilateral.node import answers
 from bilateral.node.steps import Operation, Rpc
-from bilateral.solana.anchor import Account
+from bilateral.solana.fields import Account
 
 Commitment: TypeAlias = Literal["confirmed", "finalized"]
 
@@ -81,11 +81,12 @@ class SolanaNode:
         if slot:
             options["minContextSlot"] = slot
         answer = answers.record((yield from self.ask(Rpc("getMultipleAccounts", (list(addresses), options)))))
-        values, answered = answer.get("value"), slot_of(answer.get("context"))
+        values, answered = answer.get("value"), whole(answers.record(answer.get("context")).get("slot"))
         if not isinstance(values, list) or len(values) != len(addresses):
             answers.malformed("a list of the accounts")
         if answered < slot:
-            raise older(answered, slot)
+            problem = f"the node answers from slot {answered}, after it answered from slot {slot}"
+            raise InconsistentNodeError(problem)
         return answered, [_account(value) for value in values]
 
     def ask(self, request: Rpc) -> Operation[Any]:
@@ -101,20 +102,6 @@ class SolanaNode:
             if error.code == OLDER_SLOT:
                 raise InconsistentNodeError(f"the node has not reached the slot of its own answer: {error}") from None
             raise
-
-
-def older(answered: int, slot: int) -> InconsistentNodeError:
-    """Return the error of a node that went back."""
-    return InconsistentNodeError(f"the node answers from slot {answered}, after it answered from slot {slot}")
-
-
-def slot_of(context: Any) -> int:
-    """Return the slot of an answer.
-
-    Raises:
-        MalformedNodeAnswerError: It has none.
-    """
-    return whole(answers.record(context).get("slot"))
 
 
 def whole(value: Any) -> int:

@@ -11,8 +11,8 @@ from bilateral.core.errors import InvalidArgumentError
 from bilateral.core.identifiers.caip import ChainId
 from bilateral.node.steps import Operation
 from bilateral.solana.history import ReadAgent
-from bilateral.solana.reading import read_agent
 from bilateral.solana.registry8004 import read_agent_8004
+from bilateral.solana.sati import read_agent
 
 SATI_NAME: Final = "SATI"
 NAME_8004: Final = "8004-solana"

@@ -14,8 +14,7 @@ from typing import Final
 from bilateral.core.errors.solana import AgentRefusedError
 from bilateral.node.steps import Operation
 from bilateral.solana.addresses import address_bytes, address_text, program_address
-from bilateral.solana.anchor import Account, anchor_account
-from bilateral.solana.fields import Fields
+from bilateral.solana.fields import Account, Fields, anchor_account
 from bilateral.solana.history import Watched
 from bilateral.solana.nodes import SolanaNode
 from bilateral.solana.sati import MISMATCH, NOT_REGISTERED, OWNER

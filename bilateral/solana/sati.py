@@ -1,4 +1,4 @@
-"""Accounts of SATI, and the agent that they prove together.
+"""Accounts of SATI, and the agent that they prove together, read in two requests.
 
 An agent is a mint of Token-2022 with one token. Its membership in the group of SATI's registry is the proof that SATI
 registered it: only the registry's own address can sign for a membership. Everything else, the wallet too, is text that
@@ -10,12 +10,15 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Final
 
-from bilateral.core.errors import MalformedIdentifierError
-from bilateral.core.errors.solana import AgentRefusedError, MalformedAccountError
+from bilateral.core.errors import MalformedIdentifierError, NodeError
+from bilateral.core.errors.solana import AgentRefusedError, InconsistentNodeError, MalformedAccountError, SolanaError
 from bilateral.core.identifiers.caip import AccountId, ChainId, base58_problem
-from bilateral.solana.addresses import TOKEN_2022, address_text
-from bilateral.solana.anchor import Account, anchor_account
+from bilateral.node import answers
+from bilateral.node.steps import Operation, Rpc
+from bilateral.solana.addresses import SATI, TOKEN_2022, address_text, index_address, registry_address, token_account
+from bilateral.solana.fields import Account, anchor_account
 from bilateral.solana.history import Watched
+from bilateral.solana.nodes import SolanaNode
 from bilateral.solana.token2022 import (
     NOBODY,
     AccountState,
@@ -26,6 +29,9 @@ from bilateral.solana.token2022 import (
     TokenMetadata,
     pointed_address,
 )
+
+_ATTEMPTS: Final = 2
+"""Reads of an agent that changes, or of a pool of nodes that differ. A third would rarely help."""
 
 WALLET_KEY: Final = "agentWallet"
 METADATA: Final = "metadata"
@@ -144,7 +150,11 @@ def minted_agent(mint: str, account: Account | None, registry: Registry) -> Mint
         AgentRefusedError: The account is not the mint of one agent, or it is not a member of the registry's group.
         MalformedAccountError: Its bytes have no valid layout.
     """
-    content = _of_token_2022(mint, account)
+    if account is None:
+        raise _unregistered(mint, "there is no account at this address")
+    if account.owner != TOKEN_2022:
+        raise _unregistered(mint, f"its account belongs to the program {account.owner}, not to Token-2022")
+    content = account.content
     try:
         parsed = Mint.of(content)
     except MalformedAccountError as error:
@@ -264,12 +274,67 @@ def wallet_of(minted: MintedAgent, chain: ChainId) -> tuple[str, str, tuple[str,
     return (account.address if account.chain == chain else ""), METADATA, ()
 
 
-def _of_token_2022(mint: str, account: Account | None) -> bytes:
-    if account is None:
-        raise _unregistered(mint, "there is no account at this address")
-    if account.owner != TOKEN_2022:
-        raise _unregistered(mint, f"its account belongs to the program {account.owner}, not to Token-2022")
-    return account.content
+def read_agent(node: SolanaNode, mint: str, program: str = SATI) -> Operation[SatiAgent]:
+    """Read an agent, and check that its accounts prove it.
+
+    Args:
+        mint: The agent's mint.
+        program: SATI's program.
+
+    Raises:
+        AgentRefusedError: It is not an agent of SATI, or its former owner controls it.
+        MalformedAccountError: An account has no valid layout.
+        WrongNodeError: The node is of another chain.
+        InconsistentNodeError: Two reads differ, twice.
+        NodeError: The node returns an error.
+    """
+    yield from node.require_chain()
+    for attempt in range(1, _ATTEMPTS + 1):
+        try:
+            return (yield from _read_once(node, mint, program))
+        except InconsistentNodeError:
+            if attempt == _ATTEMPTS:
+                raise
+    raise AssertionError
+
+
+def _read_once(node: SolanaNode, mint: str, program: str) -> Operation[SatiAgent]:
+    """Read an agent in one snapshot: the mint is the same in the first and in the second answer."""
+    slot, (account, registry_account) = yield from node.accounts([mint, registry_address(program)])
+    minted = minted_agent(mint, account, Registry.of(registry_account, program))
+    holder, number = minted.authority, minted.member.number
+    holding_address = token_account(holder, mint, TOKEN_2022)
+    second, (index, holding, again) = yield from node.accounts(
+        [index_address(number, program), holding_address, mint], slot
+    )
+    _require_same(mint, account, again, second)
+    check_index(mint, index, program)
+    if not is_held_by(holding, mint, holder):
+        holding_address = yield from _largest_account(node, mint, holder)
+        second, (holding, again) = yield from node.accounts([holding_address, mint], second)
+        _require_same(mint, account, again, second)
+        if not is_held_by(holding, mint, holder):
+            raise transferred(mint, holder)
+    return agent_of(mint, minted, holding_address, node.chain, second)
+
+
+def _require_same(mint: str, account: Account | None, again: Account | None, slot: int) -> None:
+    """Check that a mint has not changed between two answers."""
+    if again != account:
+        raise InconsistentNodeError(f"the agent {mint} changed while it was read, by slot {slot}: try again")
+
+
+def _largest_account(node: SolanaNode, mint: str, holder: str) -> Operation[str]:
+    """Ask for the account that holds an agent, if it is not the associated one of the update authority."""
+    try:
+        answer = yield from node.ask(Rpc("getTokenLargestAccounts", (mint, {"commitment": node.commitment})))
+    except NodeError as error:
+        problem = f"the usual account of {holder} does not hold the agent {mint}, and the node names no other: {error}"
+        raise SolanaError(problem) from None
+    for candidate in answers.records(answers.record(answer).get("value")):
+        if candidate.get("amount") == "1" and isinstance(candidate.get("address"), str):
+            return str(candidate["address"])
+    raise transferred(mint, holder)
 
 
 def _mint_problem(mint: Mint) -> str | None:

@@ -11,7 +11,7 @@ from bilateral.core.errors import BilateralError, MissingExtraError
 from bilateral.core.errors.solana import SolanaWriteError
 from bilateral.node import answers
 from bilateral.node.steps import Operation, Pause, Rpc
-from bilateral.solana.instructions import Call
+from bilateral.solana.instructions import Account, Call
 from bilateral.solana.nodes import SolanaNode
 from bilateral.solana.transactions import MAX_TRANSACTION
 
@@ -58,17 +58,12 @@ def signed(calls: Sequence[Call], keypair: Keypair, blockhash: str) -> tuple[str
     from solders.pubkey import Pubkey  # noqa: PLC0415
     from solders.transaction import VersionedTransaction  # noqa: PLC0415
 
-    instructions = [
-        Instruction(
-            Pubkey.from_string(call.program),
-            call.data,
-            [
-                AccountMeta(Pubkey.from_string(account.address), account.is_signer, account.is_writable)
-                for account in call.accounts
-            ],
-        )
-        for call in calls
-    ]
+    key = Pubkey.from_string
+
+    def meta(account: Account) -> AccountMeta:
+        return AccountMeta(key(account.address), account.is_signer, account.is_writable)
+
+    instructions = [Instruction(key(call.program), call.data, list(map(meta, call.accounts))) for call in calls]
     message = MessageV0.try_compile(keypair.pubkey(), instructions, [], Hash.from_string(blockhash))
     transaction = VersionedTransaction(message, [keypair])
     content = bytes(transaction)
@@ -116,7 +111,7 @@ def _found(node: SolanaNode, signature: str, blockhash: str, end: float, refusal
     """Wait for a transaction by its signature."""
     while True:
         # Validity is asked first: a transaction that is missing afterwards, though its blockhash is invalid, is lost.
-        is_valid = yield from _is_valid(node, blockhash)
+        validity = answers.record((yield Rpc("isBlockhashValid", (blockhash, {"commitment": node.commitment}))))
         statuses = yield Rpc("getSignatureStatuses", ([signature], {"searchTransactionHistory": True}))
         values = answers.record(statuses).get("value")
         status: Any = values[0] if isinstance(values, list) and values else None
@@ -124,16 +119,10 @@ def _found(node: SolanaNode, signature: str, blockhash: str, end: float, refusal
             raise SolanaWriteError(f"the transaction {signature} failed: {status['err']}", "transaction_failed")
         if status is not None and status.get("confirmationStatus") in {node.commitment, "finalized"}:
             return signature
-        if status is None and not is_valid:
+        if status is None and validity.get("value") is False:
             problem = f"the transaction {signature} was not included before its blockhash expired{refusal}: try again"
             raise SolanaWriteError(problem, EXPIRED)
         if time.monotonic() >= end:
             problem = f"the transaction {signature} is not confirmed yet{refusal}: look it up before you try again"
             raise SolanaWriteError(problem, "transaction_pending")
         yield Pause(_POLL_SECONDS)
-
-
-def _is_valid(node: SolanaNode, blockhash: str) -> Operation[bool]:
-    """Tell whether a transaction with a blockhash can still be included."""
-    answer = yield Rpc("isBlockhashValid", (blockhash, {"commitment": node.commitment}))
-    return answers.record(answer).get("value") is not False

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from enum import IntEnum
 from typing import Final
 
@@ -85,8 +85,7 @@ def _with_extensions(mint: Mint, fields: Fields, content: bytes) -> Mint:
         raise fields.malformed("its base is not followed by zeros")
     if fields.number(1) != _MINT_KIND:
         raise fields.malformed("the account is of another kind")
-    extensions = _extensions(fields)
-    return Mint(mint.mint_authority, mint.supply, mint.decimals, mint.is_initialized, mint.freeze_authority, extensions)
+    return replace(mint, extensions=_extensions(fields))
 
 
 @dataclass(frozen=True)
