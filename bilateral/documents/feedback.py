@@ -84,15 +84,8 @@ class ProofOfPayment(DocumentModel):
             )
         except MalformedIdentifierError as error:
             raise MalformedDocumentError(f"proofOfPayment: {error}") from None
-        return type(self).of(
-            {
-                **self.to_object(),
-                "fromAddress": payer,
-                "toAddress": payee,
-                "chainId": chain,
-                "txHash": payment.transaction,
-            }
-        )
+        fields = {"fromAddress": payer, "toAddress": payee, "chainId": chain, "txHash": payment.transaction}
+        return type(self).of(self.to_object() | fields)
 
 
 class ProofOfInteraction(DocumentModel):
@@ -293,9 +286,8 @@ def prepare_feedback_file(  # noqa: PLR0913  # the published SDKs' arguments
         raise MalformedDocumentError(f"given twice, as a whole and by its parts: {', '.join(twice)}")
     file = FeedbackFile.written({name: as_object(field) for name, field in (others | described).items()})
     if file.proof_of_payment is not None:
-        file = FeedbackFile.of(
-            file.to_object() | {"proofOfPayment": file.proof_of_payment.require_complete().to_object()}
-        )
+        payment = file.proof_of_payment.require_complete()
+        file = FeedbackFile.of(file.to_object() | {"proofOfPayment": payment.to_object()})
     file.to_bytes()  # raises an error for values that JSON cannot hold
     return file
 

@@ -28,7 +28,7 @@ from bilateral.documents.cid import RAW, Cid
 from bilateral.documents.data_uri import decode_data_uri, is_inline
 from bilateral.documents.feedback import FeedbackFile
 from bilateral.documents.hashing import NO_HASH, document_hash, verify_hash
-from bilateral.documents.http import UNKNOWN_VERSION, HttpSession, Limits, Network, Validators, host_of, quoted_url
+from bilateral.documents.http import UNKNOWN_VERSION, HttpSession, Limits, Network, Validators, quoted_url
 from bilateral.documents.registration import RegistrationFile
 from bilateral.documents.unixfs import is_of_block, read_file
 
@@ -130,7 +130,7 @@ class Loader:
             MalformedDocumentError: The CID does not name a file.
             HashMismatchError: It has another hash than expected.
         """
-        document = self._load(uri, UNKNOWN_VERSION)
+        document = self.load_changes(uri, UNKNOWN_VERSION)
         if document is None:  # only a document that is known can be unchanged
             raise UnreachableDocumentError(f"{quoted(uri)} has no content")
         if verify_hash(document.content, expected_hash):
@@ -150,7 +150,23 @@ class Loader:
         Raises:
             DocumentError: As `load`.
         """
-        return self._load(uri, known)
+        if not isinstance(uri, str):
+            raise UnsupportedUriError(f"a URI is a text, not a {type(uri).__name__}")
+        uri = uri.strip()
+        match scheme_of(uri):
+            case "data":
+                return Document(uri, decode_data_uri(uri, self.limits.bytes), "inline")
+            case "ipfs":
+                cid, path = parse_ipfs_uri(uri)
+                return Document(uri, self._load_ipfs(cid, path, self.gateways, self.limits.seconds), "cid")
+            case "http" | "https":
+                file = _file_at_gateway(uri)
+                if file is not None:
+                    return self._load_from_gateway_url(uri, known, *file)
+                return self._load_http(uri, known, self.limits)
+            case "file":
+                return Document(uri, self._load_file_uri(uri), None)
+        raise UnsupportedUriError(f"{quoted(uri)} is not a data, https, http, ipfs or file URI")
 
     async def load_async(self, uri: str, expected_hash: bytes = NO_HASH) -> Document:
         """Load a document as `load` does, in a thread, so that it does not block the event loop."""
@@ -171,26 +187,6 @@ class Loader:
         if len(content) > self.limits.bytes:
             raise DocumentTooLargeError(self.limits.bytes)
         return Document(path.absolute().as_uri(), content, None)
-
-    def _load(self, uri: str, known: Validators) -> Document | None:
-        """Load a document by its URI's scheme; return None if its server says that it did not change."""
-        if not isinstance(uri, str):
-            raise UnsupportedUriError(f"a URI is a text, not a {type(uri).__name__}")
-        uri = uri.strip()
-        match scheme_of(uri):
-            case "data":
-                return Document(uri, decode_data_uri(uri, self.limits.bytes), "inline")
-            case "ipfs":
-                cid, path = parse_ipfs_uri(uri)
-                return Document(uri, self._load_ipfs(cid, path, self.gateways, self.limits.seconds), "cid")
-            case "http" | "https":
-                file = _file_at_gateway(uri)
-                if file is not None:
-                    return self._load_from_gateway_url(uri, known, *file)
-                return self._load_http(uri, known, self.limits)
-            case "file":
-                return Document(uri, self._load_file_uri(uri), None)
-        raise UnsupportedUriError(f"{quoted(uri)} is not a data, https, http, ipfs or file URI")
 
     def _load_http(self, uri: str, known: Validators, limits: Limits) -> Document | None:
         with HttpSession(limits, self.network) as session:
@@ -256,8 +252,7 @@ class Loader:
 
     def _load_from_gateway(self, gateway: str, cid: Cid, path: list[str], seconds: float) -> bytes:
         """Load a file of IPFS block by block, as every trustless gateway offers."""
-        trusted = self.network.trusted | ({host_of(gateway)} if gateway in self.gateways else set())
-        network = replace(self.network, trusted=trusted)
+        network = self.network.trusting(gateway) if gateway in self.gateways else self.network
         limits = replace(self.limits, seconds=seconds)
         with HttpSession(limits, network) as session:
 

@@ -169,16 +169,8 @@ class RegistrationFile(DocumentModel):
             MalformedDocumentError: A field is of the wrong type or named as in Python (`x402_support`), or one that
                 ERC-8004 requires is missing.
         """
-        file = cls.written(
-            {
-                "type": REGISTRATION_TYPE,
-                "name": name,
-                "description": description,
-                "image": image,
-                "services": as_list(services or ()),
-                **fields,
-            }
-        )
+        described = {"type": REGISTRATION_TYPE, "name": name, "description": description, "image": image}
+        file = cls.written({**described, "services": as_list(services or ()), **fields})
         if problems := file.problems():
             raise MalformedDocumentError("; ".join(problems))
         file.to_bytes()
@@ -212,11 +204,8 @@ class RegistrationFile(DocumentModel):
         if self.type != REGISTRATION_TYPE:
             problems.append(f"type is not {REGISTRATION_TYPE}")
         problems += [f"{field} is missing" for field in ("name", "description", "image") if not getattr(self, field)]
-        problems += [
-            f"service {quoted(service.name)} has no endpoint"
-            for service in self.all_services
-            if service.name and not service.endpoint
-        ]
+        without = (service.name for service in self.all_services if service.name and not service.endpoint)
+        problems += [f"service {quoted(name)} has no endpoint" for name in without]
         for registration in self.registrations or []:
             try:
                 AccountId.parse(registration.agent_registry)
