@@ -15,8 +15,7 @@ from typing import Any, Final
 
 from sqlalchemy import Connection, Engine, Row, Table, func, select, update
 
-from bilateral.x402.aggregator.accounts import lock_account, spend
-from bilateral.x402.aggregator.records import SECONDS_A_DAY, spent_on
+from bilateral.x402.aggregator.records import SECONDS_A_DAY, lock_account, spend, spent_on
 from bilateral.x402.aggregator.settings import SponsoredChain
 from bilateral.x402.aggregator.tables import OPEN, State, sponsor, sponsored_feedback, sponsored_transaction
 

@@ -24,9 +24,9 @@ from bilateral.index.errors import DatabaseUnavailableError
 from bilateral.index.log.database import named_database_errors
 from bilateral.node import answers
 from bilateral.x402.aggregator import sponsoring
-from bilateral.x402.aggregator.accounts import BudgetSpentError
 from bilateral.x402.aggregator.blind import BlindRelay
 from bilateral.x402.aggregator.queue import LeaseLostError, Signed, WorkQueue
+from bilateral.x402.aggregator.records import BudgetSpentError
 from bilateral.x402.aggregator.settings import AggregatorSettings, SponsoredChain
 from bilateral.x402.aggregator.sponsoring import Sight, SignedMessage
 from bilateral.x402.aggregator.tables import State

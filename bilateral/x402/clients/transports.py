@@ -1,8 +1,4 @@
-"""httpx and requests: pay by the SDK, then check the proof of the answer and leave the result on it.
-
-The SDK repeats a request with the payment itself. So one part of each transport stands outside the SDK's and sees the
-answer, and one inside and sees the payment.
-"""
+"""Paid requests over HTTP: which header pays, which price can be read, and what an answer says about its payment."""
 
 from __future__ import annotations
 
@@ -16,8 +12,8 @@ from bilateral.x402.proof.answers import NOT_KEPT, NOT_KEPT_BODY
 from bilateral.x402.proof.bodies import MAX_BODY, decode_body
 from bilateral.x402.proof.errors import ReputationExtensionError
 from bilateral.x402.proof.headers import MAX_HEADER, decode_header
-from bilateral.x402.proof.paid_requests import PaidRequest
 from bilateral.x402.proof.types import REPUTATION_8004, X402_VERSION
+from bilateral.x402.proof.verdicts import PaidRequest
 
 PAYMENT: Final = "PAYMENT-SIGNATURE"
 PAYMENT_1: Final = "X-PAYMENT"

@@ -1,4 +1,6 @@
-"""The checks before a payment, and the registration files behind all checks. `examination` has those after the answer.
+"""The checks of a server before a payment and of a client's claim, and the registration files behind all checks.
+
+`examination` has the checks after the answer.
 
 They are operations: they do no input or output themselves.
 """
@@ -9,16 +11,22 @@ import time
 from collections import OrderedDict
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
+from bilateral.client.operations.registries import call
+from bilateral.client.state import ClientState
+from bilateral.core.contracts import Registry
 from bilateral.core.errors import DocumentError, MalformedIdentifierError
-from bilateral.core.identifiers import AccountId, ChainId
+from bilateral.core.identifiers import AccountId, ChainId, GlobalAgentId
 from bilateral.documents import Document, Loader, RegistrationFile, Signer
-from bilateral.node.steps import Blocking, Operation
+from bilateral.node.steps import Blocking, Operation, together
 from bilateral.x402.proof import verdicts
 from bilateral.x402.proof.errors import PaymentRefusedError
-from bilateral.x402.proof.readers import RegistryReader, check_wallet, for_one_check, is_same_account
-from bilateral.x402.proof.types import AgentRegistration, ReputationInfo
+from bilateral.x402.proof.readers import RegistryReader, check_wallet, deployment_of, for_one_check, is_same_account
+from bilateral.x402.proof.types import AgentRegistration, ClientAgent, ReputationInfo
+
+if TYPE_CHECKING:
+    from bilateral.checks import Check
 
 MAX_SIGNERS: Final = 64
 """Keys of one file that are tried: each costs the recovery of a signature."""
@@ -182,3 +190,49 @@ def _named_wallet(
     if file is None or file.registration_of(registration.agent) is None:
         raise PaymentRefusedError("cannot_check", "the registration file is not authentic, or not the agent's")
     return service_wallet(file, chain)
+
+
+@dataclass(frozen=True)
+class VerifiedClient:
+    """A client agent whose claim was checked.
+
+    Attributes:
+        payer: The account that pays: the agent's wallet or its owner.
+        rating: The rating that the server gave it, 0 to 100; None without one.
+        check: The answer of an index about the client, with its reasons; None if no index was asked.
+    """
+
+    agent: GlobalAgentId
+    owner: str
+    payer: str
+    rating: int | None
+    check: Check | None = None
+
+
+def check_client(
+    state: ClientState, claim: ClientAgent, payer: str, server_agent: int, known_rating: int | None = None
+) -> Operation[VerifiedClient]:
+    """Check that the payer speaks for the claimed agent, and read its rating (EIP-8004a, `getClientRating`).
+
+    Args:
+        state: The state of the chain's client.
+        payer: The account that pays.
+        server_agent: The server's agent.
+        known_rating: The rating, if it is known already; it is final.
+
+    Raises:
+        PaymentRefusedError: The registry is not on the allow-list, or the payer is not the agent's wallet or owner.
+        ContractRevertError: There is no such agent.
+    """
+    if claim.agent.registry != deployment_of(state).agent_registry:
+        raise PaymentRefusedError("unknown_registry", f"{claim.agent.registry} is not on the allow-list")
+    token = claim.agent.agent_id.token_id
+    calls = [call(state, Registry.IDENTITY, "ownerOf", token), call(state, Registry.IDENTITY, "getAgentWallet", token)]
+    if known_rating is None:
+        calls.append(call(state, Registry.BIDIRECTIONAL, "getClientRating", token, server_agent))
+    (owner,), (wallet,), *read = yield from together(calls)
+    if payer.lower() not in {owner.lower(), wallet.lower()}:
+        raise PaymentRefusedError("not_the_client_agent", f"{payer} is neither wallet nor owner of {claim.agent}")
+    for has_rating, rating in read:
+        known_rating = rating if has_rating else None
+    return VerifiedClient(claim.agent, owner, payer, known_rating)

@@ -24,11 +24,10 @@ from bilateral.x402.proof.bodies import SLOW_BYTES
 from bilateral.x402.proof.checking import MAX_SIGNERS, FileCache, Terms, authentic_file, service_wallet
 from bilateral.x402.proof.errors import InvalidMessageError, PaymentRefusedError
 from bilateral.x402.proof.keys import find_signer, is_key, is_signature_of_account
-from bilateral.x402.proof.paid_requests import PaidRequest
 from bilateral.x402.proof.payments import PaymentProblemError
 from bilateral.x402.proof.readers import GuardedReader, RegistryReader, for_one_check, is_same_account
 from bilateral.x402.proof.types import AgentRegistration, InteractionData, SettlementReceipt
-from bilateral.x402.proof.verdicts import Check, CheckName, EnvelopeCheck, Outcome, Payment, Verification
+from bilateral.x402.proof.verdicts import Check, CheckName, EnvelopeCheck, Outcome, PaidRequest, Payment, Verification
 
 Steps: TypeAlias = Sequence[tuple[CheckName, Callable[[], Operation[None] | None]]]
 """Checks by their names, each made by a function or an operation."""

@@ -12,13 +12,38 @@ from typing import Any, Final, NamedTuple
 from bilateral.x402.proof import fields as read
 from bilateral.x402.proof.errors import InvalidMessageError
 from bilateral.x402.proof.interactions import draft_data_hash, draft_interaction_hash, interaction_hash
-from bilateral.x402.proof.schema import reputation_8004_schema, reputation_draft_schema
 from bilateral.x402.proof.types import REPUTATION_8004, InteractionData, ReputationInfo
 
 REPUTATION_DRAFT: Final = "reputation"
 """The key of the upstream draft in `extensions` of x402 messages."""
 
 _KEY_BYTES: Final = {"ed25519": (32,), "secp256k1": (33, 65)}  # RFC 8032, section 5.1.5; SEC 1, section 2.3.3
+
+
+def _schema(agent_fields: tuple[str, ...], uris: tuple[str, ...] = ()) -> dict[str, Any]:
+    """Return the JSON Schema beside a declaration, word for word as in the specification."""
+    agent = {
+        "type": "object",
+        "properties": {name: {"type": "string"} for name in agent_fields},
+        "required": list(agent_fields),
+    }
+    return {
+        "$schema": "https://json-schema.org/draft/2020-12/schema",
+        "type": "object",
+        "properties": {
+            "version": {"type": "string", "pattern": r"^\d+\.\d+\.\d+$"},
+            "registrations": {"type": "array", "minItems": 1, "items": agent},
+            **{name: {"type": "string", "format": "uri"} for name in uris},
+        },
+        "required": ["version", "registrations"],
+    }
+
+
+reputation_8004_schema: Final = _schema(
+    ("agentRegistry", "agentId", "reputationRegistry"), uris=("endpoint", "feedbackAggregator")
+)
+reputation_draft_schema: Final = _schema(("agentRegistry", "agentId"))
+"""The schema of the upstream draft `reputation`."""
 
 
 class Hashes(NamedTuple):

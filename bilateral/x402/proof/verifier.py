@@ -23,17 +23,22 @@ from bilateral.node.closing import AsyncClosing, Closing
 from bilateral.node.running import AsyncStepRunner, StepRunner
 from bilateral.node.steps import Operation, Pause, run, run_async
 from bilateral.node.transport import AsyncProvider, AsyncTransport, Provider, Transport
-from bilateral.x402.proof.checking import FileCache, Terms, check_before_payment, listed_keys
-from bilateral.x402.proof.client_claims import VerifiedClient, check_client
+from bilateral.x402.proof.checking import (
+    FileCache,
+    Terms,
+    VerifiedClient,
+    check_before_payment,
+    check_client,
+    listed_keys,
+)
 from bilateral.x402.proof.errors import InvalidMessageError, PaymentRefusedError
 from bilateral.x402.proof.examination import POLL_SECONDS, Examination, joined
-from bilateral.x402.proof.paid_requests import PaidRequest
 from bilateral.x402.proof.payments import PaymentProblemError, Settlement
 from bilateral.x402.proof.profiles import PROFILE_8004, Profile
 from bilateral.x402.proof.readers import EvmReader, GuardedReader, RegistryReader
 from bilateral.x402.proof.tokens import check_token
 from bilateral.x402.proof.types import AgentRegistration, ClientAgent, ReputationInfo
-from bilateral.x402.proof.verdicts import Check, CheckName, Outcome, Verification
+from bilateral.x402.proof.verdicts import Check, CheckName, Outcome, PaidRequest, Verification
 
 P = TypeVar("P")
 T = TypeVar("T")

@@ -25,7 +25,7 @@ from bilateral.core.errors import InvalidArgumentError
 from bilateral.x402.proof.bodies import MAX_BODY
 from bilateral.x402.proof.errors import BodyTooLargeError
 from bilateral.x402.proof.interactions import message_parts
-from bilateral.x402.proof.paid_requests import PaidRequest
+from bilateral.x402.proof.verdicts import PaidRequest
 from bilateral.x402.server.exchange import CURRENT, Exchange
 
 RECEIPTS: Final = "x402.payment.receipts"

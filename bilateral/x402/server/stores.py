@@ -7,6 +7,8 @@
 The database is SQLite or PostgreSQL. The tables are made if they are missing.
 """
 
+# ruff: noqa: E402  # imports come after the check of the extra
+
 from __future__ import annotations
 
 import json
@@ -19,14 +21,14 @@ from bilateral.core.errors.base import require_modules
 
 require_modules("index", "platformdirs", "sqlalchemy")
 
-import sqlalchemy as sa  # noqa: E402  # after the check
+import sqlalchemy as sa
 
-from bilateral.index.log.database import connect_engine, named_database_errors  # noqa: E402
-from bilateral.index.log.inserts import insert_into  # noqa: E402
-from bilateral.x402.proof.answers import MAX_KEPT_BODY, SECONDS, KeptAnswer, KeptAnswers, size_of  # noqa: E402
-from bilateral.x402.proof.errors import TooManyPaymentsError  # noqa: E402
-from bilateral.x402.server.reservations import MAX_RESERVATIONS, Reservations  # noqa: E402
-from bilateral.x402.server.reservations import SECONDS as RESERVED_SECONDS  # noqa: E402
+from bilateral.index.log.database import connect_engine, named_database_errors
+from bilateral.index.log.inserts import insert_into
+from bilateral.x402.proof.answers import MAX_KEPT_BODY, SECONDS, KeptAnswer, KeptAnswers, size_of
+from bilateral.x402.proof.errors import TooManyPaymentsError
+from bilateral.x402.server.reservations import MAX_RESERVATIONS, Reservations
+from bilateral.x402.server.reservations import SECONDS as RESERVED_SECONDS
 
 _METADATA: Final = sa.MetaData()
 
