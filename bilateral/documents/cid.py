@@ -32,12 +32,7 @@ class Cid:
 
     @classmethod
     def parse(cls, cid: str | bytes) -> Self:
-        """Parse a CID in text (any multibase) or, as links have it, in bytes.
-
-        Raises:
-            UnsupportedUriError: It is not a CID, or has another codec or hash.
-            MissingExtraError: libipld is not installed.
-        """
+        """Parse a CID in text (any multibase) or, as links have it, in bytes."""
         shown = quoted(cid) if isinstance(cid, str) else f"0x{cid[:_MAX_LENGTH].hex()}"
         if len(cid) > _MAX_LENGTH:
             raise UnsupportedUriError(f"{shown} is too long for a CID")
@@ -58,11 +53,7 @@ class Cid:
         return cls(1, RAW, hashlib.sha256(block).digest())
 
     def verify(self, block: bytes) -> None:
-        """Check that this CID names a block.
-
-        Raises:
-            CidMismatchError: It names another. The error has both CIDs.
-        """
+        """Check that this CID names a block."""
         digest = hashlib.sha256(block).digest()
         if digest != self.digest:
             raise CidMismatchError(str(self), str(Cid(self.version, self.codec, digest)))

@@ -135,11 +135,7 @@ class Answer:
 
 
 def host_of(url: str) -> Host:
-    """Return the host and port of an http or https URL.
-
-    Raises:
-        UnsupportedUriError: The text is not an http or https URL.
-    """
+    """Return the host and port of an http or https URL."""
     parsed = _parse(url)
     return parsed.raw_host.decode(), parsed.port or _PORTS[parsed.scheme]
 
@@ -182,12 +178,7 @@ class HttpSession:
         """Get a resource, following redirects.
 
         Args:
-            url: An http or https URL.
             limit: Its largest size, the document's limit when left out.
-            headers: Headers to send.
-
-        Raises:
-            DocumentError: Any of the errors that `Loader.load` lists for http and https.
         """
         return self.get_changes(url, UNKNOWN_VERSION, limit=limit, headers=headers).content or b""
 
@@ -198,9 +189,6 @@ class HttpSession:
 
         Args:
             known: The marks of the version that the caller has; the other arguments are those of `get`.
-
-        Raises:
-            DocumentError: As `get`.
         """
         with _named_errors(url, self._limits):
             request = self._request("GET", url, headers={**(headers or {}), **known.headers()})
@@ -219,26 +207,13 @@ class HttpSession:
         """Post to a URL of the program's user, and follow no redirect.
 
         Args:
-            url: An http or https URL.
             limit: The largest size of the answer, the document's limit when left out.
             **request: Arguments of `httpx`: `params`, `files`, `json`, `headers`.
-
-        Raises:
-            DocumentError: As `get`.
         """
         return self._send("POST", url, limit, **request)
 
     def ask(self, url: str, method: str, content: bytes) -> tuple[int, httpx.Headers]:
-        """Send one request, follow no redirect, and return status and headers. The body of the answer is not read.
-
-        Args:
-            url: An http or https URL.
-            method: The method of the request.
-            content: Its body.
-
-        Raises:
-            DocumentError: As `get`, but for the status of the answer.
-        """
+        """Send one request, follow no redirect, and return status and headers. The body of the answer is not read."""
         request = self._request(method, url, content=content)
         with _named_errors(url, self._limits), closing(self._client.send(request, stream=True)) as response:
             return response.status_code, response.headers
@@ -248,11 +223,6 @@ class HttpSession:
 
         Args:
             url: An http or https URL. Neither errors nor logs show its query, which may be a signature.
-            content: The document.
-            headers: Headers to send.
-
-        Raises:
-            DocumentError: As `get`.
         """
         self._send("PUT", url, None, content=content, headers=headers)
 
@@ -305,14 +275,7 @@ class Deadline:
         self._end = time.monotonic() + seconds
 
     def remaining(self, at_most: float | None = None, /) -> float:
-        """Return the seconds that remain.
-
-        Args:
-            at_most: The seconds to return at most.
-
-        Raises:
-            DocumentTimeoutError: The time is over.
-        """
+        """Return the seconds that remain."""
         left = self._end - time.monotonic()
         if left <= 0:
             raise DocumentTimeoutError(self._seconds)
@@ -327,11 +290,7 @@ class _GuardedBackend(DeadlineBackend):
         self._network = network
 
     def check_addresses(self, host: str, port: int, addresses: list[str]) -> None:
-        """Check that all addresses of a host are public.
-
-        Raises:
-            ForbiddenAddressError: An address is not public.
-        """
+        """Check that all addresses of a host are public."""
         if self._network.allow_private or (host, port) in self._network.trusted:
             return
         for address in addresses:

@@ -141,7 +141,6 @@ class Loader:
         """Load a document unless its server says that it did not change.
 
         Args:
-            uri: As for `load`.
             known: The marks of the version that the caller has.
 
         Returns:

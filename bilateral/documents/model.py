@@ -65,11 +65,7 @@ class DocumentModel(BaseModel):
 
     @classmethod
     def written(cls, fields: Mapping[str, Any]) -> Self:
-        """Make the model from fields that its author names, and refuse the names of Python.
-
-        Raises:
-            MalformedDocumentError: A field has its name of Python, is of the wrong type, or is missing.
-        """
+        """Make the model from fields that its author names, and refuse the names of Python."""
         for name, field in cls.model_fields.items():
             if name != field.alias and name in fields:
                 raise MalformedDocumentError(f"{name} is called {field.alias} in JSON")
@@ -77,11 +73,7 @@ class DocumentModel(BaseModel):
 
     @classmethod
     def of(cls, value: Any) -> Self:
-        """Make the model from a JSON object, by the fields' names in JSON.
-
-        Raises:
-            MalformedDocumentError: A field is of the wrong type or missing. The error names the first ten of them.
-        """
+        """Make the model from a JSON object, by the fields' names in JSON."""
         try:
             return cls.model_validate(value)
         except ValidationError as error:
@@ -92,11 +84,7 @@ class DocumentModel(BaseModel):
 
     @classmethod
     def from_bytes(cls, content: bytes) -> Self:
-        """Read a stranger's document as `read` does.
-
-        Raises:
-            MalformedDocumentError: It is not a JSON object, or a field of `STRICT` is malformed.
-        """
+        """Read a stranger's document as `read` does."""
         return cls.read(decode_object(content))
 
     @classmethod
@@ -106,11 +94,7 @@ class DocumentModel(BaseModel):
         A number where a text belongs is read as its digits. `faults` names all fields that were dropped or converted.
 
         Args:
-            source: The document.
             is_strict: False to drop malformed fields of `STRICT` too, such as to list the document.
-
-        Raises:
-            MalformedDocumentError: A field of `STRICT` is malformed. The error names the first ten faults of these.
         """
         faults: list[str] = []
         malformed: set[str] = set()
@@ -168,11 +152,7 @@ class DocumentModel(BaseModel):
         return self.model_dump(by_alias=True, exclude_unset=True)
 
     def to_bytes(self) -> bytes:
-        """Return the bytes to store and to hash. Bytes that others stored may be serialised differently.
-
-        Raises:
-            MalformedDocumentError: An unknown field has a value that JSON cannot hold.
-        """
+        """Return the bytes to store and to hash. Bytes that others stored may be serialised differently."""
         return encode_object(self.to_object())
 
 

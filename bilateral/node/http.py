@@ -69,11 +69,7 @@ class Url:
             self.headers.append((b"Authorization", b"Basic " + base64.b64encode(login.encode())))
 
     def request_headers(self, body: bytes) -> list[tuple[bytes, bytes]]:
-        """Return the headers of a request.
-
-        Args:
-            body: The request's body.
-        """
+        """Return the headers of a request."""
         return [*self.headers, (b"Content-Length", str(len(body)).encode())]
 
 
@@ -104,13 +100,7 @@ class Connection:
         weakref.finalize(self, self._pool.close)  # of a client that nobody closed
 
     def post(self, post: Post) -> Reply:
-        """Post bytes, and return the reply.
-
-        Raises:
-            NodeUnreachableError: The node cannot be reached.
-            NodeTimeoutError: The reply is not complete at the deadline.
-            MalformedNodeAnswerError: The reply is too large, or encoded in an unknown way.
-        """
+        """Post bytes, and return the reply."""
         seconds = max(post.deadline - time.monotonic(), 0.001)
         timeouts = dict.fromkeys(("connect", "read", "write", "pool"), seconds)
         with (
@@ -173,11 +163,7 @@ class _Body:
         self._parts: list[bytes] = []
 
     def add(self, part: bytes) -> None:
-        """Add bytes that arrived.
-
-        Raises:
-            MalformedNodeAnswerError: The body exceeds the limit, or is not gzip.
-        """
+        """Add bytes that arrived."""
         if self._gunzip is not None:
             try:
                 part = self._gunzip.decompress(part, self._left + 1)
@@ -189,11 +175,7 @@ class _Body:
         self._parts.append(part)
 
     def complete(self) -> bytes:
-        """Return the whole body.
-
-        Raises:
-            MalformedNodeAnswerError: The compressed body ends early.
-        """
+        """Return the whole body."""
         if self._gunzip is not None and not self._gunzip.eof:
             raise MalformedNodeAnswerError(f"the node answers {self._method} with broken gzip")
         return b"".join(self._parts)
@@ -239,11 +221,7 @@ class _RequestDeadline:
 
     @contextmanager
     def until(self, deadline: float) -> Iterator[None]:
-        """Set the deadline of this thread's request.
-
-        Args:
-            deadline: The deadline, by the monotonic clock.
-        """
+        """Set the deadline of this thread's request."""
         self._request.deadline = deadline
         try:
             yield
@@ -251,11 +229,7 @@ class _RequestDeadline:
             del self._request.deadline
 
     def remaining(self, at_most: float | None = None, /) -> float | None:
-        """Return the seconds until this thread's deadline, `at_most` at most; `at_most` without a deadline.
-
-        Raises:
-            ReadTimeout: The deadline has passed.
-        """
+        """Return the seconds until this thread's deadline, `at_most` at most; `at_most` without a deadline."""
         deadline: float | None = getattr(self._request, "deadline", None)
         if deadline is None:
             return at_most

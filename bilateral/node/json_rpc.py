@@ -117,14 +117,7 @@ class JsonRpc:
     _ids: count[int] = field(default_factory=lambda: count(1))
 
     def request(self, method: str, parameters: Sequence[Any]) -> Exchange[Any]:
-        """Send a request, and retry after temporary failures.
-
-        Raises:
-            NodeError: The node returns an error, or refuses a read with an HTTP status for "too large".
-            NodeUnreachableError: The node cannot be reached, or returns another HTTP error.
-            NodeTimeoutError: The node does not answer in time.
-            MalformedNodeAnswerError: The answer is not JSON-RPC, or answers another request.
-        """
+        """Send a request, and retry after temporary failures."""
         id_ = next(self._ids)
         body = _encode(_message(id_, method, parameters))
         reply = yield from self._post(method, body, is_repeatable=method in REPEATABLE)
@@ -136,10 +129,6 @@ class JsonRpc:
 
         Returns:
             For each request its result, or the `NodeError` or `MalformedNodeAnswerError` that it met.
-
-        Raises:
-            NodeUnreachableError: As for `request`.
-            NodeTimeoutError: As for `request`.
         """
         reply: list[Any] = []
         while len(reply) < len(requests):
@@ -257,12 +246,7 @@ def result_of(method: str, answer: Any, id_: int | None = None) -> Any:
     """Return the `result` of a JSON-RPC answer.
 
     Args:
-        method: The method, for messages.
         id_: The request's id; None if the connection matches answers itself.
-
-    Raises:
-        NodeError: The answer is an error.
-        MalformedNodeAnswerError: The answer is not JSON-RPC, or answers another request.
     """
     if not isinstance(answer, Mapping) or ("result" not in answer and "error" not in answer):
         raise MalformedNodeAnswerError(f"the node's answer to {method} is not JSON-RPC")

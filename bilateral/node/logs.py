@@ -35,12 +35,7 @@ class LogFilter:
     topics: Sequence[Topic] = ()
 
     def parameters(self, first: int, last: int) -> dict[str, Any]:
-        """Return the parameters of `eth_getLogs`.
-
-        Args:
-            first: The first block.
-            last: The last block.
-        """
+        """Return the parameters of `eth_getLogs`."""
         address = self.addresses[0] if len(self.addresses) == 1 else list(self.addresses)
         return {"address": address, "topics": list(self.topics), "fromBlock": hex(first), "toBlock": hex(last)}
 
@@ -71,7 +66,6 @@ class RangeLimit:
         """Note a refusal.
 
         Args:
-            failure: The refusal.
             first: The first block that was asked for.
             last: The last block that was asked for.
 
@@ -103,16 +97,9 @@ def read_logs(
     """Read logs, oldest first. If the node refuses the whole range, read it in parts that the node accepts.
 
     Args:
-        wanted: The logs.
-        first: The first block.
         last: The last block. It must exist: some nodes refuse a range beyond the head.
         limit: The learnt limit of the node. Keep it for the next call.
         is_last: Tells whether a log ends the search, so that later blocks need not be read.
-
-    Raises:
-        NodeError: The node refuses even a single block, or refuses for another reason than the range.
-        NodeTimeoutError: The node does not answer in time, even for a single block.
-        MalformedNodeAnswerError: The answer is not logs of this filter and range.
     """
     limit = RangeLimit() if limit is None else limit
     logs: list[RawLog] = []
@@ -137,12 +124,8 @@ def read_answer(wanted: LogFilter, first: int, last: int, answer: Any) -> list[R
     """Check and read a node's answer to `eth_getLogs`.
 
     Args:
-        wanted: The filter.
         first: The first block that was asked for.
         last: The last block that was asked for.
-
-    Raises:
-        MalformedNodeAnswerError: The answer is not a list of logs, or a log does not match filter and range.
     """
     logs = [RawLog.from_json(item) for item in answers.records(answer)]
     addresses = {address.lower() for address in wanted.addresses}

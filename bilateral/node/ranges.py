@@ -124,7 +124,6 @@ def judge(error: NodeError | NodeTimeoutError, first: int, last: int) -> Verdict
     """Decide how to answer a refused range of blocks.
 
     Args:
-        error: The refusal.
         first: The first block that was asked for.
         last: The last block that was asked for.
 

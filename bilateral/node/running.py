@@ -35,11 +35,7 @@ class StepRunner:
         self._transport, self._lock = transport, threading.Lock()
 
     def run(self, operation: Operation[T]) -> T:
-        """Run an operation to its end, and return its result.
-
-        Raises:
-            BaseException: Whatever a step raises and the operation does not handle.
-        """
+        """Run an operation to its end, and return its result."""
         return run(operation, self._perform)
 
     def _perform(self, step: Step) -> Any:
@@ -69,11 +65,7 @@ class AsyncStepRunner:
         self._transport, self._lock = transport, asyncio.Lock()
 
     async def run(self, operation: Operation[T]) -> T:
-        """Run an operation to its end, and return its result.
-
-        Raises:
-            BaseException: Whatever a step raises and the operation does not handle.
-        """
+        """Run an operation to its end, and return its result."""
         return await run_async(operation, self._perform)
 
     async def _perform(self, step: Step) -> Any:

@@ -128,9 +128,6 @@ def together(operations: Sequence[Operation[T]]) -> Operation[list[T]]:
 
     Returns:
         Their results, in order.
-
-    Raises:
-        Exception: The first exception that an operation raises. The other operations end.
     """
     results: dict[int, T] = {}
     answers: dict[int, Any] = dict.fromkeys(range(len(operations)))

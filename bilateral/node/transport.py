@@ -56,17 +56,8 @@ class Transport:
     def request(self, method: str, parameters: Sequence[Any]) -> Any:
         """Send a request.
 
-        Args:
-            parameters: Its parameters, as JSON values.
-
         Returns:
             The `result`.
-
-        Raises:
-            NodeError: The node returns an error, or refuses a read with an HTTP status for "too large".
-            NodeUnreachableError: The node cannot be reached, or returns another HTTP error.
-            NodeTimeoutError: The node does not answer in time.
-            MalformedNodeAnswerError: The answer is not JSON-RPC, or answers another request.
         """
         if self._provider is None:
             return run(self._rpc.request(method, parameters), self._perform)
@@ -82,10 +73,6 @@ class Transport:
 
         Returns:
             For each request its result, or the `NodeError` or `MalformedNodeAnswerError` that it met.
-
-        Raises:
-            NodeUnreachableError: As for `request`.
-            NodeTimeoutError: As for `request`.
         """
         if self._provider is None:
             return run(self._rpc.batch(requests), self._perform)
@@ -154,11 +141,7 @@ class AsyncTransport:
 
 
 def require_duration(name: str, seconds: float) -> None:
-    """Check a number of seconds.
-
-    Raises:
-        InvalidArgumentError: The number is not a valid duration.
-    """
+    """Check a number of seconds."""
     if not 0 < seconds < _MAX_SECONDS:
         raise InvalidArgumentError(f"{name} is a number of seconds, more than 0 and less than {_MAX_SECONDS}")
 

@@ -25,11 +25,7 @@ class Fields:
         return len(self._content) - self.position
 
     def take(self, length: int) -> bytes:
-        """Return the next bytes.
-
-        Raises:
-            MalformedAccountError: There are fewer.
-        """
+        """Return the next bytes."""
         if length > self.left:
             raise self.malformed(f"{length} bytes are expected at {self.position}, and {self.left} are left")
         self.position += length
@@ -40,11 +36,7 @@ class Fields:
         return int.from_bytes(self.take(length), "little")
 
     def compact(self) -> int:
-        """Return the next number of one to three bytes with seven bits each, as transactions have them.
-
-        Raises:
-            MalformedAccountError: It is above 65535, or has more bytes than it needs.
-        """
+        """Return the next number of one to three bytes with seven bits each, as transactions have them."""
         value = 0
         for shift in (0, 7, 14):
             byte = self.number(1)
@@ -56,22 +48,14 @@ class Fields:
         raise self.malformed("a length has more than three bytes")
 
     def text(self) -> str:
-        """Return the next text: its length in four bytes, then UTF-8.
-
-        Raises:
-            MalformedAccountError: It is too short, or not UTF-8.
-        """
+        """Return the next text: its length in four bytes, then UTF-8."""
         try:
             return self.take(self.number(4)).decode()
         except UnicodeDecodeError:
             raise self.malformed("a text is not UTF-8") from None
 
     def end(self) -> None:
-        """Require that everything was read.
-
-        Raises:
-            MalformedAccountError: Bytes are left.
-        """
+        """Require that everything was read."""
         if self.left:
             raise self.malformed(f"{self.left} bytes follow its end")
 
@@ -98,13 +82,7 @@ def anchor_account(account: Account | None, program: str, kind: str, name: str, 
 
     Args:
         account: The account; None if there is none.
-        program: The program that must own it.
-        kind: The kind of account, for messages.
         name: The name of its type in the program.
-        length: The number of its bytes.
-
-    Raises:
-        MalformedAccountError: It is missing, of another program, or has another type or length.
     """
     if account is None:
         raise MalformedAccountError(kind, "it does not exist")

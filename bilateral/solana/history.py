@@ -58,12 +58,6 @@ def require_unchanged(node: SolanaNode, agent: ReadAgent, slot: int) -> Operatio
 
     A plain transfer of SATI's agents names the token account alone, and a change of metadata the mint alone, so all
     watched accounts are searched.
-
-    Args:
-        agent: The agent as it is.
-
-    Raises:
-        AgentRefusedError: It may have changed since, or the node does not keep everything since.
     """
     if slot >= agent.slot:
         return
@@ -108,10 +102,6 @@ def is_harmless(answer: Mapping[str, Any], watched: Watched) -> bool:
 
     Args:
         answer: The answer of `getTransaction`.
-        watched: The agent's accounts.
-
-    Raises:
-        MalformedNodeAnswerError: The answer has another form.
     """
     meta = answer.get("meta")
     if not isinstance(meta, dict) or not isinstance(meta.get("innerInstructions"), list):

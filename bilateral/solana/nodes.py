@@ -51,11 +51,7 @@ class SolanaNode:
             raise InvalidArgumentError(f"commitment {self.commitment!r} is not one of {', '.join(COMMITMENTS)}")
 
     def require_chain(self) -> Operation[None]:
-        """Ask the node for its chain, once.
-
-        Raises:
-            WrongNodeError: It is another one.
-        """
+        """Ask the node for its chain, once."""
         if self._is_checked:
             return
         genesis = yield Rpc("getGenesisHash")
@@ -67,15 +63,10 @@ class SolanaNode:
         """Read accounts at once, at most 100.
 
         Args:
-            addresses: Their addresses.
             slot: The slot that the answer must have reached.
 
         Returns:
             The slot of the answer, and each account, None for those that do not exist.
-
-        Raises:
-            InconsistentNodeError: The node has not reached the slot.
-            MalformedNodeAnswerError: The answer has another form.
         """
         options: dict[str, Any] = {"encoding": "base64", "commitment": self.commitment}
         if slot:
@@ -90,12 +81,7 @@ class SolanaNode:
         return answered, [_account(value) for value in values]
 
     def ask(self, request: Rpc) -> Operation[Any]:
-        """Send a request.
-
-        Raises:
-            InconsistentNodeError: The node has not reached the slot of an earlier answer.
-            NodeError: The node returns another error.
-        """
+        """Send a request."""
         try:
             return (yield request)
         except NodeError as error:
@@ -105,22 +91,14 @@ class SolanaNode:
 
 
 def whole(value: Any) -> int:
-    """Return a number of JSON that is not below 0.
-
-    Raises:
-        MalformedNodeAnswerError: It is another value.
-    """
+    """Return a number of JSON that is not below 0."""
     if type(value) is not int or value < 0:
         answers.malformed("a whole number")
     return value
 
 
 def decoded(value: Any, limit: int) -> bytes:
-    """Return bytes that a node encoded in base 64.
-
-    Raises:
-        MalformedNodeAnswerError: They have another form, or are more than the limit.
-    """
+    """Return bytes that a node encoded in base 64."""
     if not isinstance(value, list) or len(value) != 2 or value[1] != "base64" or not isinstance(value[0], str):  # noqa: PLR2004  # bytes and encoding
         answers.malformed("bytes in base 64")
     if len(value[0]) > limit * 4 // 3 + 4:

@@ -52,9 +52,6 @@ def agent_registries(chain: ChainId, names: Collection[str] | None = None) -> di
 
     Args:
         names: The names of the registries; all of the chain by default.
-
-    Raises:
-        InvalidArgumentError: The address book has no such registry on the chain.
     """
     record = solana_book().get(str(chain))
     known = {} if record is None else record.registries

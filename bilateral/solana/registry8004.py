@@ -62,11 +62,7 @@ class Record:
 
     @classmethod
     def of(cls, account: Account | None, program: str) -> Record:
-        """Read the account of an agent.
-
-        Raises:
-            MalformedAccountError: It is missing, of another program, or has another layout.
-        """
+        """Read the account of an agent."""
         fields = anchor_account(account, program, "the account of an agent", "AgentAccount", _AGENT_BYTES)
         collection = address_text(fields.take(32))
         fields.take(32)  # the creator
@@ -112,14 +108,7 @@ class Agent8004:
 
 
 def agent_address(asset: str, program: str) -> str:
-    """Derive the account of an agent.
-
-    Args:
-        asset: The agent's asset.
-
-    Raises:
-        MalformedIdentifierError: An address is malformed.
-    """
+    """Derive the account of an agent."""
     return program_address(program, b"agent", address_bytes(asset))[0]
 
 
@@ -127,13 +116,7 @@ def agent_8004_of(asset: str, accounts: tuple[Account | None, Account | None], p
     """Judge the accounts of an agent.
 
     Args:
-        asset: The agent's asset.
         accounts: The account of the program, and that of the asset, of one answer.
-        slot: The slot of the answer.
-
-    Raises:
-        AgentRefusedError: There is no such agent, or it was transferred and the program does not know.
-        MalformedAccountError: The bytes of an account have no valid layout.
     """
     described, held = accounts
     if described is None:
@@ -163,18 +146,7 @@ def agent_8004_of(asset: str, accounts: tuple[Account | None, Account | None], p
 
 
 def read_agent_8004(node: SolanaNode, asset: str, program: str) -> Operation[Agent8004]:
-    """Read an agent in one request, so that its accounts belong together.
-
-    Args:
-        asset: The agent's asset.
-        program: The program on the node's chain.
-
-    Raises:
-        AgentRefusedError: There is no such agent, or it was transferred and the program does not know.
-        MalformedAccountError: An account has no valid layout.
-        WrongNodeError: The node is of another chain.
-        NodeError: The node returns an error.
-    """
+    """Read an agent in one request, so that its accounts belong together."""
     yield from node.require_chain()
     slot, (described, held) = yield from node.accounts([agent_address(asset, program), asset])
     return agent_8004_of(asset, (described, held), program, slot)

@@ -58,11 +58,7 @@ class Registry:
 
     @classmethod
     def of(cls, account: Account | None, program: str) -> Registry:
-        """Read the account at the registry's address.
-
-        Raises:
-            MalformedAccountError: It is missing, of another program, or has another layout.
-        """
+        """Read the account at the registry's address."""
         fields = anchor_account(account, program, "SATI's account RegistryConfig", "RegistryConfig", _REGISTRY_BYTES)
         return cls(address_text(fields.take(32)), address_text(fields.take(32)), fields.number(8))
 
@@ -84,11 +80,7 @@ class MintedAgent:
 
     @property
     def authority(self) -> str:
-        """The account that may change wallet and URI.
-
-        Raises:
-            AgentRefusedError: There is none, so that a buyer of the agent never controls it.
-        """
+        """The account that may change wallet and URI."""
         if self.metadata.update_authority is None:
             raise AgentRefusedError("nobody may update the agent's metadata, so its holder does not", MISMATCH)
         return self.metadata.update_authority
@@ -144,11 +136,6 @@ def minted_agent(mint: str, account: Account | None, registry: Registry) -> Mint
 
     Args:
         account: Its account; None if there is none.
-        registry: SATI's registry.
-
-    Raises:
-        AgentRefusedError: The account is not the mint of one agent, or it is not a member of the registry's group.
-        MalformedAccountError: Its bytes have no valid layout.
     """
     if account is None:
         raise _unregistered(mint, "there is no account at this address")
@@ -188,11 +175,7 @@ _TOKEN_ACCOUNT_KIND_AT: Final = 165
 
 
 def check_index(mint: str, account: Account | None, program: str) -> None:
-    """Check that SATI's index names the agent under its number.
-
-    Raises:
-        AgentRefusedError: It does not.
-    """
+    """Check that SATI's index names the agent under its number."""
     try:
         fields = anchor_account(account, program, "SATI's account AgentIndex", "AgentIndex", _INDEX_BYTES)
         named = address_text(fields.take(_ADDRESS_BYTES))
@@ -203,12 +186,7 @@ def check_index(mint: str, account: Account | None, program: str) -> None:
 
 
 def is_held_by(account: Account | None, mint: str, holder: str) -> bool:
-    """Tell whether an account holds the agent for a holder.
-
-    Raises:
-        AgentRefusedError: It does, and the account is frozen.
-        MalformedAccountError: The bytes are not a token account's.
-    """
+    """Tell whether an account holds the agent for a holder."""
     if account is None or account.owner != TOKEN_2022:
         return False
     held = TokenAccount.of(account.content)
@@ -229,11 +207,7 @@ def transferred(mint: str, authority: str) -> AgentRefusedError:
 
 
 def agent_of(mint: str, minted: MintedAgent, token_account: str, chain: ChainId, slot: int) -> SatiAgent:
-    """Compose an agent, all of whose accounts were checked.
-
-    Raises:
-        AgentRefusedError: Its wallet is malformed.
-    """
+    """Compose an agent, all of whose accounts were checked."""
     wallet, source, remarks = wallet_of(minted, chain)
     return SatiAgent(
         mint=mint,
@@ -255,9 +229,6 @@ def wallet_of(minted: MintedAgent, chain: ChainId) -> tuple[str, str, tuple[str,
     """Return an agent's wallet, its source, and remarks about its form.
 
     The forms are CAIP-10, and two that SATI's own documents have: `solana:<address>` and the bare address.
-
-    Raises:
-        AgentRefusedError: The wallet is malformed. It is not replaced by the owner, whom the agent did not choose.
     """
     text = minted.metadata.entries.get(WALLET_KEY)
     if text is None:
@@ -275,19 +246,7 @@ def wallet_of(minted: MintedAgent, chain: ChainId) -> tuple[str, str, tuple[str,
 
 
 def read_agent(node: SolanaNode, mint: str, program: str = SATI) -> Operation[SatiAgent]:
-    """Read an agent, and check that its accounts prove it.
-
-    Args:
-        mint: The agent's mint.
-        program: SATI's program.
-
-    Raises:
-        AgentRefusedError: It is not an agent of SATI, or its former owner controls it.
-        MalformedAccountError: An account has no valid layout.
-        WrongNodeError: The node is of another chain.
-        InconsistentNodeError: Two reads differ, twice.
-        NodeError: The node returns an error.
-    """
+    """Read an agent, and check that its accounts prove it."""
     yield from node.require_chain()
     for attempt in range(1, _ATTEMPTS + 1):
         try:

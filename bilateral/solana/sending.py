@@ -25,12 +25,7 @@ EXPIRED: Final = "blockhash_expired"
 
 
 def keypair_of(secret: bytes) -> Keypair:
-    """Return the key pair of a secret: 32 bytes of a seed, or 64 of Solana's key files.
-
-    Raises:
-        MissingExtraError: solders is not installed.
-        SolanaWriteError: The secret has another length, or its halves do not belong together.
-    """
+    """Return the key pair of a secret: 32 bytes of a seed, or 64 of Solana's key files."""
     try:
         from solders.keypair import Keypair  # noqa: PLC0415  # an extra
     except ImportError:
@@ -45,12 +40,7 @@ def signed(calls: Sequence[Call], keypair: Keypair, blockhash: str) -> tuple[str
     """Sign a transaction, and return its id and its bytes.
 
     Args:
-        calls: The instructions.
         keypair: The key pair of the only signer, who pays the fee.
-        blockhash: The recent blockhash.
-
-    Raises:
-        SolanaWriteError: It is larger than a transaction can be.
     """
     from solders.hash import Hash  # noqa: PLC0415  # an extra
     from solders.instruction import AccountMeta, Instruction  # noqa: PLC0415
@@ -77,15 +67,10 @@ def send(node: SolanaNode, calls: Sequence[Call], keypair: Keypair, seconds: flo
     """Simulate a transaction, send it once, and wait for it.
 
     Args:
-        calls: The instructions.
         keypair: The key pair of the only signer.
-        seconds: The longest wait for the transaction.
 
     Returns:
         The transaction's id.
-
-    Raises:
-        SolanaWriteError: It would fail, has failed, expired, or its outcome is not known. See `code`.
     """
     latest = yield from node.ask(Rpc("getLatestBlockhash", ({"commitment": node.commitment},)))
     blockhash = answers.record(answers.record(latest).get("value")).get("blockhash")

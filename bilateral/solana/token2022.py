@@ -63,11 +63,7 @@ class Mint:
 
     @classmethod
     def of(cls, content: bytes) -> Mint:
-        """Read a mint.
-
-        Raises:
-            MalformedAccountError: The bytes are not a mint's.
-        """
+        """Read a mint."""
         fields = Fields(content, "a mint")
         mint = cls(
             mint_authority=_optional(fields),
@@ -104,11 +100,7 @@ class TokenAccount:
 
     @classmethod
     def of(cls, content: bytes) -> TokenAccount:
-        """Read a token account.
-
-        Raises:
-            MalformedAccountError: The bytes are not a token account's.
-        """
+        """Read a token account."""
         fields = Fields(content, "a token account")
         mint, owner, amount = address_text(fields.take(32)), address_text(fields.take(32)), fields.number(8)
         fields.take(36)  # the delegate
@@ -141,11 +133,7 @@ class TokenMetadata:
 
     @classmethod
     def of(cls, content: bytes) -> TokenMetadata:
-        """Read the value of the extension.
-
-        Raises:
-            MalformedAccountError: A length goes past the end, a text is not UTF-8, or a key occurs twice.
-        """
+        """Read the value of the extension."""
         fields = Fields(content, "metadata")
         authority, mint = fields.take(32), address_text(fields.take(32))
         name, symbol, uri = fields.text(), fields.text(), fields.text()
@@ -175,11 +163,7 @@ class GroupMember:
 
     @classmethod
     def of(cls, content: bytes) -> GroupMember:
-        """Read the value of the extension.
-
-        Raises:
-            MalformedAccountError: It has another length.
-        """
+        """Read the value of the extension."""
         fields = Fields(content, "a group member")
         member = cls(address_text(fields.take(32)), address_text(fields.take(32)), fields.number(8))
         fields.end()
@@ -187,11 +171,7 @@ class GroupMember:
 
 
 def pointed_address(content: bytes) -> str:
-    """Return the address to which the value of a pointer leads.
-
-    Raises:
-        MalformedAccountError: It has another length.
-    """
+    """Return the address to which the value of a pointer leads."""
     fields = Fields(content, "a pointer")
     fields.take(32)  # the authority
     address = address_text(fields.take(32))

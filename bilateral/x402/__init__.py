@@ -3,9 +3,9 @@
 A server declares its ERC-8004 agent and signs every answer that was paid for. A client checks the agent before it pays
 and the proof after it was served, and gives feedback that names the payment. The package needs the extra `x402`.
 
-`types` and `schema` hold the messages, `interactions` and `keys` hash and sign. `server` is the server's side; `asgi`,
-`wsgi` and `gate` adapt it to FastAPI and Flask. `client` and `verifier` are the client's side; `httpx` and `requests`
-adapt it. Import adapters by their full names. `docs/x402.md` is the manual.
+`proof` has the messages, their hashes and signatures, and the verifiers. `clients` pay by httpx and requests, verify
+and rate. `server` signs, behind FastAPI and Flask. `aggregator` sends signed feedback, and pays the gas. A part imports
+only those before it. Import adapters by their full names. `docs/x402.md` is the manual.
 """
 
 # ruff: noqa: E402  # imports come after the check of the extra

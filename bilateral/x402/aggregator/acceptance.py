@@ -32,11 +32,7 @@ class Acceptance:
         self._clock = clock
 
     def find(self, submission: Submission) -> Sponsored | None:
-        """Return the feedback that the same message began before; None if there is none.
-
-        Raises:
-            FeedbackRefusedError: The agent's signature was used for another payment.
-        """
+        """Return the feedback that the same message began before; None if there is none."""
         table = sponsored_feedback
         with self._engine.connect().execution_options(bilateral_reader=True) as connection:
             query = _of_payment(submission).where(table.c.content_hash == submission.content_hash)
@@ -51,17 +47,8 @@ class Acceptance:
     ) -> tuple[Sponsored, bool]:
         """Store a feedback that passed all checks.
 
-        Args:
-            submission: The message.
-            evidence: The result of the checks.
-            cost: The largest cost, in wei.
-
         Returns:
             The feedback; and True if it is new, False if the same message was accepted a moment ago.
-
-        Raises:
-            FeedbackRefusedError: The payment has other feedback, another feedback of the reviewer is on its way, or the
-                budget is spent.
         """
         for _ in evidence.payments:
             try:
@@ -72,11 +59,7 @@ class Acceptance:
         raise _duplicate(submission)
 
     def refuse_duplicate(self, submission: Submission, evidence: Evidence) -> None:
-        """Refuse a feedback if the reviewer has given others for all payments of the transaction.
-
-        Raises:
-            FeedbackRefusedError: It has.
-        """
+        """Refuse a feedback if the reviewer has given others for all payments of the transaction."""
         with self._engine.connect().execution_options(bilateral_reader=True) as connection:
             taken = {row.payment_log_index for row in connection.execute(_of_payment(submission))}
         if {payment.log_index for payment in evidence.payments} <= taken:

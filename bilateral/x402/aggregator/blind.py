@@ -69,14 +69,8 @@ class BlindRelay:
     def accept(self, message: BlindMessage) -> tuple[RelayedPair, bool]:
         """Check one side of a pair, and keep it.
 
-        Args:
-            message: The side.
-
         Returns:
             The pair; and True if the side is new, False if it was sent before.
-
-        Raises:
-            FeedbackRefusedError: It is refused. Nothing was stored.
         """
         envelope, side = message.signed.envelope, message.side
         table, key = blind_pair, self._key(envelope)

@@ -34,11 +34,7 @@ class BlindMessage:
 
     @classmethod
     def from_bytes(cls, content: bytes) -> BlindMessage:
-        """Read a message.
-
-        Raises:
-            FeedbackRefusedError: A field is missing or malformed; the refusal names it.
-        """
+        """Read a message."""
         if len(content) > MAX_BYTES:
             raise invalid("", f"{len(content)} bytes exceed the limit of {MAX_BYTES}")
         try:

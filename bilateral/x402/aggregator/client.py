@@ -107,22 +107,16 @@ def give_sponsored_feedback(  # noqa: PLR0913  # as give_paid_feedback
     http: httpx.Client | None = None,
     **options: Any,
 ) -> SponsoredFeedback:
-    """Give feedback on a paid answer through an aggregator, once a payment.
+    """Give feedback on a paid answer through an aggregator, once a payment. See `give_paid_feedback`.
 
     Args:
         client: The SDK's client of the chain, whose signer is `signer`. It needs no ether.
-        verification: As `paid_feedback`.
-        value: As `paid_feedback`.
-        signer: As `paid_feedback`.
-        tags: As `paid_feedback`.
         aggregator: The URL to post to. A server may declare one; choose one that you trust to be neutral.
         send_bodies: True to send the bodies of the paid request, 1 MiB in all. With them the aggregator can prove that
             the agent's signature is of this payment. They are not published.
-        accept_unread: As `give_paid_feedback`.
         confirm: The seconds to wait for the feedback in the registry, which `client` asks. Without it, the aggregator
             is believed.
         http: The HTTP client; by default one that takes https only, and follows no redirects.
-        **options: As `paid_feedback`.
 
     Raises:
         InvalidArgumentError: As `paid_feedback`, or the URL is not https, or the bodies are not known or exceed 1 MiB.

@@ -67,11 +67,6 @@ def read_aggregator_settings(path: Path) -> AggregatorSettings:
 
     Args:
         path: The file. Paths of deployment records and keystores in it are relative to its folder.
-
-    Raises:
-        InvalidArgumentError: The file cannot be read, a setting is unknown, missing or out of its limits, or a key is
-            missing or malformed.
-        DeploymentRecordError: A deployment record cannot be read.
     """
     try:
         file = _File.model_validate(tomllib.loads(path.read_text(encoding="utf-8")))

@@ -59,11 +59,7 @@ class Evidence:
 def check(
     state: ClientState, files: FileCache, loader: Loader, chain: SponsoredChain, submission: Submission
 ) -> Operation[Evidence]:
-    """Check a submission: what costs least first.
-
-    Raises:
-        FeedbackRefusedError: A check did not pass, or was not possible.
-    """
+    """Check a submission: what costs least first."""
     is_bound = _binding(submission)
     if chain.requires_bound_proof and not is_bound:
         raise FeedbackRefusedError(Code.UNBOUND_PROOF, "send bodies: without them the proof may be of another payment")

@@ -101,11 +101,7 @@ class Submission:
 
     @classmethod
     def from_bytes(cls, content: bytes) -> Self:
-        """Read the body of a request.
-
-        Raises:
-            FeedbackRefusedError: It is not JSON, or a field is missing or invalid.
-        """
+        """Read the body of a request."""
         if len(content) > MAX_MESSAGE:
             raise invalid("body", f"{len(content)} bytes exceed the limit of {MAX_MESSAGE}")
         try:
@@ -115,11 +111,7 @@ class Submission:
 
     @classmethod
     def of(cls, value: Any) -> Self:
-        """Read a message. Unknown fields are ignored.
-
-        Raises:
-            FeedbackRefusedError: A field is missing or invalid. It names the field.
-        """
+        """Read a message. Unknown fields are ignored."""
         try:
             return cls._of(value)
         except InvalidMessageError as error:

@@ -60,12 +60,7 @@ def find_payments(state: ClientState, chain: SponsoredChain, submission: Paid) -
     """Find the reviewer's payments to the agent's wallet in the transaction.
 
     Args:
-        state: The chain.
-        chain: Its settings.
         submission: The payment's transaction, who paid, and the agent that was paid.
-
-    Raises:
-        FeedbackRefusedError: There is none, it has too few confirmations, or the agent does not exist.
     """
     reply = yield Rpc("eth_getTransactionReceipt", (submission.payment.transaction,))
     if reply is None:

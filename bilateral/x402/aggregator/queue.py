@@ -46,7 +46,7 @@ class Signed:
 
 
 class WorkQueue:
-    """The queue of one account on one chain, under a lease.
+    """The queue of one account on one chain, under a lease. Every change raises `LeaseLostError` without it.
 
     Args:
         lease_seconds: The length of the lease.
@@ -127,14 +127,7 @@ class WorkQueue:
             return connection.execute(query).one_or_none() is not None
 
     def charge(self, cost: int) -> None:
-        """Count a cost that was paid for today, beside those of feedback.
-
-        Args:
-            cost: The cost, in wei.
-
-        Raises:
-            LeaseLostError: Another process works on the queue.
-        """
+        """Count a cost that was paid for today, beside those of feedback."""
         with self._engine.begin() as connection:
             self._require_lease(connection)
             spend(connection, self._chain, int(self._clock()) // SECONDS_A_DAY, cost, is_paid=True)
@@ -149,13 +142,7 @@ class WorkQueue:
         """Give a queued feedback the next nonce, and count its cost for today.
 
         Args:
-            row: The feedback.
             pending_count: The account's next nonce, as the node says.
-            cost: The largest cost, in wei.
-
-        Raises:
-            LeaseLostError: Another process works on the queue.
-            BudgetSpentError: The budget does not allow it.
         """
         table = sponsored_feedback
         with self._engine.begin() as connection:
@@ -167,12 +154,7 @@ class WorkQueue:
         return int(nonce)
 
     def store_transaction(self, row: Row[Any], signed: Signed, cost: int) -> None:
-        """Store a signed transaction. Only then may it be sent.
-
-        Raises:
-            LeaseLostError: Another process works on the queue.
-            BudgetSpentError: The budget does not allow it.
-        """
+        """Store a signed transaction. Only then may it be sent."""
         with self._engine.begin() as connection:
             self._require_lease(connection)
             self._charge(connection, row, cost)
@@ -190,44 +172,24 @@ class WorkQueue:
             self._set(connection, row, transaction_hash=signed.hash)
 
     def postpone(self, row: Row[Any], seconds: float, problem: str | None) -> None:
-        """Leave a feedback as it is for some seconds.
-
-        Raises:
-            LeaseLostError: Another process works on the queue.
-        """
+        """Leave a feedback as it is for some seconds."""
         self._update(row, attempts=row.attempts + 1, next_at=self._clock() + seconds, problem=problem)
 
     def note(self, row: Row[Any], problem: str) -> None:
-        """Note why a feedback will fail once its nonce is used up.
-
-        Raises:
-            LeaseLostError: Another process works on the queue.
-        """
+        """Note why a feedback will fail once its nonce is used up."""
         self._update(row, failure=problem)
 
     def requeue(self, row: Row[Any], problem: str) -> None:
-        """Take the nonce from a feedback: another transaction of the account used it.
-
-        Raises:
-            LeaseLostError: Another process works on the queue.
-        """
+        """Take the nonce from a feedback: another transaction of the account used it."""
         self._update(row, state=State.QUEUED, nonce=None, next_at=self._clock(), problem=problem)
 
     def include(self, row: Row[Any], transaction: bytes, block: int) -> None:
-        """Note the block that has a feedback.
-
-        Raises:
-            LeaseLostError: Another process works on the queue.
-        """
+        """Note the block that has a feedback."""
         if (row.state, row.block_number, row.transaction_hash) != (State.INCLUDED, block, transaction):
             self._update(row, state=State.INCLUDED, transaction_hash=transaction, block_number=block, problem=None)
 
     def leave_block(self, row: Row[Any]) -> None:
-        """Note that no block has a feedback any more.
-
-        Raises:
-            LeaseLostError: Another process works on the queue.
-        """
+        """Note that no block has a feedback any more."""
         self._update(row, state=State.SENT, block_number=None, next_at=self._clock())
 
     def finish(  # noqa: PLR0913  # the columns of an outcome
@@ -241,11 +203,7 @@ class WorkQueue:
         transaction: bytes | None = None,
         block: int | None = None,
     ) -> None:
-        """Note the outcome of a feedback, and its real cost.
-
-        Raises:
-            LeaseLostError: Another process works on the queue.
-        """
+        """Note the outcome of a feedback, and its real cost."""
         with self._engine.begin() as connection:
             self._require_lease(connection)
             self._charge(connection, row, cost, is_paid=True)

@@ -117,9 +117,7 @@ def list_feedback(
     """Return sponsored feedback, the newest first. Numbers only grow, so new feedback moves no page.
 
     Args:
-        chosen: The choice.
         before: The number below which to begin; None to begin with the newest.
-        limit: The most to return.
     """
     table = sponsored_feedback
     query = select(table).order_by(table.c.feedback_id.desc()).limit(limit)
@@ -193,11 +191,7 @@ def lock_account(connection: Connection, chain: SponsoredChain) -> Row[Any]:
 
 
 def spend(connection: Connection, chain: SponsoredChain, day: int, wei: int, *, is_paid: bool = False) -> None:
-    """Add to the cost of a day. The account's row is locked.
-
-    Raises:
-        BudgetSpentError: The budget does not allow it. A cost that was paid is counted all the same.
-    """
+    """Add to the cost of a day. The account's row is locked."""
     key = {"chain_id": chain.chain_id, "account": chain.account, "day": day}
     conditions = [sponsor_day.c[name] == value for name, value in key.items()]
     insert_new(connection, sponsor_day, [{**key, "cost": 0}])

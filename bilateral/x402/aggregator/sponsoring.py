@@ -71,14 +71,7 @@ def is_final(revert: ContractRevertError) -> bool:
 
 
 def prepare(state: ClientState, message: SignedMessage) -> Operation[Sent[Any]]:
-    """Simulate a signed feedback, and set its gas limit and fees.
-
-    Raises:
-        ContractRevertError: The registry refuses the feedback.
-        InsufficientFundsError: The sponsor cannot pay.
-        FeeLimitError: It costs more than the sponsor pays for one feedback.
-        NodeError: The node fails.
-    """
+    """Simulate a signed feedback, and set its gas limit and fees."""
     decode = yield from _decoder(state, message)
     return (yield from transactions.prepare(state, Registry.REPUTATION, FUNCTION, message.arguments, decode))
 
@@ -94,13 +87,7 @@ def restore(state: ClientState, message: SignedMessage, fees_: Mapping[str, int]
 
 
 def prepare_again(state: ClientState, message: SignedMessage, former: Mapping[str, int]) -> Operation[Sent[Any]]:
-    """Prepare a feedback that is pending, with the fees of now. Pending transactions do not count in the simulation.
-
-    Raises:
-        ContractRevertError: The registry refuses the feedback by the latest block.
-        FeeLimitError: The fees exceed the limits.
-        NodeError: The node fails.
-    """
+    """Prepare a feedback that is pending, with the fees of now. Pending transactions do not count in the simulation."""
     prepared = yield from restore(state, message, former)
     call = {name: prepared.transaction[name] for name in ("to", "data")}
     yield from registries.simulate({"from": registries.address_of(state), **call})
@@ -129,11 +116,7 @@ def prepare_empty(state: ClientState) -> Operation[Sent[Any]]:
 
 
 def outbid(state: ClientState, prepared: Sent[Any], former: Mapping[str, int]) -> Sent[Any]:
-    """Raise the fees of a transaction, so that it replaces a pending one with its nonce.
-
-    Raises:
-        FeeLimitError: The fees exceed the limits.
-    """
+    """Raise the fees of a transaction, so that it replaces a pending one with its nonce."""
     higher = fees.replacing(state, prepared.transaction["chainId"], former, prepared.transaction)
     raised = replace(prepared, transaction=prepared.transaction | higher)
     fees.require_cost(state, raised.transaction)
@@ -177,11 +160,7 @@ class Sight:
 
 
 def look(state: ClientState, hashes: Sequence[bytes]) -> Operation[Sight]:
-    """Look up transactions in one batch.
-
-    Raises:
-        NodeError: The node fails.
-    """
+    """Look up transactions in one batch."""
     requests = (
         Rpc("eth_blockNumber", ()),
         Rpc("eth_getTransactionCount", (registries.address_of(state), "latest")),

@@ -84,7 +84,6 @@ class Submitter:
 
         Args:
             stop: Set to end the work. The lease is released.
-            wake: Set when a feedback was accepted.
         """
         failures = 0
         while not stop.is_set():
@@ -109,9 +108,6 @@ class Submitter:
 
         Returns:
             True if work is left.
-
-        Raises:
-            BilateralError: The node fails. Nothing is lost.
         """
         if not self.queue.take_lease():
             return True

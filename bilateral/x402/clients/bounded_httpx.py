@@ -39,12 +39,7 @@ class BoundedTransport(httpx.BaseTransport):
         self._inner, self._limits = inner, limits
 
     def handle_request(self, request: httpx.Request) -> httpx.Response:
-        """Send a request.
-
-        Raises:
-            httpx.ReadError: The answer is too large.
-            httpx.ReadTimeout: It takes too long.
-        """
+        """Send a request."""
         with _named(request):
             return within(self._limits, lambda: self._answer(request), httpx.Response.close)
 

@@ -137,17 +137,12 @@ def give_paid_feedback(  # noqa: PLR0913  # as paid_feedback
     accept_unread: bool = False,
     **options: Any,
 ) -> Handle[FeedbackEntry]:
-    """Give feedback on a paid answer, once a payment. The client pays the gas.
+    """Give feedback on a paid answer as `paid_feedback` describes it, once a payment. The client pays the gas.
 
     Args:
         client: The SDK's client of the chain, whose signer is `signer`.
-        verification: As `paid_feedback`.
-        value: As `paid_feedback`.
-        signer: As `paid_feedback`.
-        tags: As `paid_feedback`.
         accept_unread: True to go on if the file of an earlier feedback cannot be loaded, for example because its server
             is gone. Only you can know then that it is for another payment.
-        **options: As `paid_feedback`.
 
     Raises:
         InvalidArgumentError: As `paid_feedback`.

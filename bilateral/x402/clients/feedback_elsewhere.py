@@ -98,17 +98,10 @@ def give_feedback_elsewhere(  # noqa: PLR0913, PLR0917  # as feedback_elsewhere
     accept_unread: bool = False,
     **options: Any,
 ) -> Handle[FeedbackEntry]:
-    """Give feedback on another chain than that of the payment, once a payment. The client pays the gas.
+    """Give feedback as `feedback_elsewhere` describes it, once a payment. The client pays the gas.
 
     Args:
         client: The SDK's client of the chain of the feedback, whose signer is `signer`.
-        verification: As `feedback_elsewhere`.
-        agent: As `feedback_elsewhere`.
-        value: As `feedback_elsewhere`.
-        signer: As `feedback_elsewhere`.
-        payer: As `feedback_elsewhere`.
-        accept_unread: As `give_paid_feedback`.
-        **options: As `feedback_elsewhere`.
 
     Raises:
         InvalidArgumentError: As `feedback_elsewhere`.

@@ -212,9 +212,6 @@ def purchase(payer: Payer, wire: Wire, request: PaidCall) -> Purchase:
 
     Returns:
         The answer, its verification, and whether a payment was sent with it.
-
-    Raises:
-        LostAnswerError: A payment was sent, and it has no answer.
     """
     payments = payer.payments
     call = request if request.payment else (yield from _outstanding(payer, request))

@@ -45,7 +45,6 @@ def price_problem(status: int, headers: Mapping[str, str]) -> str | None:
     The SDK reads `PAYMENT-REQUIRED` with the last of two equal names, of any length, and pays by any version.
 
     Args:
-        status: The HTTP status.
         headers: The headers, whose names may have any case.
     """
     price = headers.get("payment-required")
@@ -77,12 +76,9 @@ def paid_request(  # noqa: PLR0913, PLR0917  # the parts of one exchange over HT
 
     Args:
         payment: `PAYMENT-SIGNATURE` as it was sent, or the header by its name; None if nothing was paid.
-        target: Method and URL.
         request_headers: The request's headers, whatever the case of the names.
         request: The request's body as it was sent.
         response_headers: The response's headers; without `Content-Encoding` if the body is decoded already.
-        response: The response's body.
-        status: The response's status.
         is_body_lost: True if the server has kept the proof of the answer only, see `is_body_lost`.
 
     Returns:

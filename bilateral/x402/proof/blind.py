@@ -45,16 +45,10 @@ class BlindSealer:
         """Return the envelope for a paid interaction.
 
         Args:
-            terms: The declared terms.
-            registration: The server's agent.
-            payer: The account that paid.
             transaction: The settlement's transaction, which is the id of the interaction.
 
         Returns:
             The envelope as a JSON object; None if the payer speaks as no agent, is due later, or was rated before.
-
-        Raises:
-            BilateralError: The node or the vault fails, or the client's signer does not speak as the agent.
         """
         interaction = bytes.fromhex(transaction.removeprefix("0x"))
         if self._vault.count_interaction(registration.agent.registry, payer, interaction) < terms.after:
@@ -82,7 +76,6 @@ def check_envelope(
 
     Args:
         reader: Reads the chain of the agent's identity.
-        info: The server's declaration.
         statement: The server's statement; None without one.
         payment: The payment; None if it was not found.
 

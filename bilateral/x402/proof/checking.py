@@ -59,9 +59,6 @@ class FileCache:
 
         Args:
             is_fresh: True to ask again for a file whose URI does not commit to it.
-
-        Raises:
-            DocumentError: It cannot be loaded.
         """
         known = self._files.get(uri)
         if known and (known[0].integrity or (not is_fresh and known[1] > time.monotonic())):
@@ -102,13 +99,7 @@ def check_before_payment(
 
     Args:
         reader: Reads the chain of the agent's identity.
-        files: The registration files.
-        info: The server's declaration.
         payee: The chain of the payment, and `payTo`.
-
-    Raises:
-        PaymentRefusedError: The agent is not registered, its registries are not on the allow-list or do not belong
-            together, or `payTo` is not the agent's wallet.
     """
     reader = for_one_check(reader)
     registration = reader.known_registration(info)
@@ -136,11 +127,7 @@ def service_wallet(file: RegistrationFile, chain: ChainId) -> str:
 
 
 def authentic_file(document: Document) -> RegistrationFile | None:
-    """Read a registration file; None if nothing proves that it is authentic, as with http.
-
-    Raises:
-        MalformedDocumentError: It is malformed.
-    """
+    """Read a registration file; None if nothing proves that it is authentic, as with http."""
     is_authentic = document.integrity is not None or document.uri.lower().startswith("https:")
     return document.registration() if is_authentic else None
 
@@ -150,11 +137,6 @@ def listed_keys(reader: RegistryReader, files: FileCache, registration: AgentReg
 
     Args:
         reader: Reads the chain of the agent's identity.
-        files: The registration files.
-        registration: The agent.
-
-    Raises:
-        PaymentRefusedError: The file is missing, cannot be read, or is not the agent's; or it lists no valid key.
     """
     agent = registration.agent
     uri = yield from reader.uri(agent)
@@ -215,14 +197,7 @@ def check_client(
     """Check that the payer speaks for the claimed agent, and read its rating (EIP-8004a, `getClientRating`).
 
     Args:
-        state: The state of the chain's client.
-        payer: The account that pays.
-        server_agent: The server's agent.
         known_rating: The rating, if it is known already; it is final.
-
-    Raises:
-        PaymentRefusedError: The registry is not on the allow-list, or the payer is not the agent's wallet or owner.
-        ContractRevertError: There is no such agent.
     """
     if claim.agent.registry != deployment_of(state).agent_registry:
         raise PaymentRefusedError("unknown_registry", f"{claim.agent.registry} is not on the allow-list")

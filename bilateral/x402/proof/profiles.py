@@ -78,14 +78,7 @@ class Profile:
         return info.to_object()
 
     def hashes(self, task_ref: str, request: bytes, target: str, response: bytes) -> Hashes:  # noqa: ARG002  # unsigned
-        """Hash a paid interaction.
-
-        Args:
-            task_ref: The reference of the payment's transaction.
-            request: The request's body.
-            target: The request's path and query.
-            response: The response's body.
-        """
+        """Hash a paid interaction."""
         return Hashes(interaction_hash(task_ref, request, response))
 
     def statement_of(self, value: Any) -> InteractionData:

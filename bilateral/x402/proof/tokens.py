@@ -36,10 +36,6 @@ def check_token(terms: Mapping[str, Any]) -> Operation[None]:
 
     Args:
         terms: The terms of a price on an EVM chain, as x402 writes them.
-
-    Raises:
-        PaymentRefusedError: It does not: a code of `unsupported_kind`, `token_not_found`, `token_without_eip3009`,
-            `token_domain_missing`, `token_domain_unreadable` or `token_domain_mismatch`.
     """
     network, extra = str(terms.get("network")), terms.get("extra")
     kind = unsupported_kind(terms.get("scheme"), network, extra)

@@ -59,12 +59,8 @@ class AgentRegistration:
         """Read a registration.
 
         Args:
-            value: The JSON object.
             path: Its place in the message, for errors.
             is_draft: True in the profile `reputation`, whose registrations name no reputation registry.
-
-        Raises:
-            InvalidMessageError: A field is missing or invalid.
         """
         fields = read.record(value, path)
         path += "."
@@ -107,11 +103,7 @@ class BlindTerms:
 
     @classmethod
     def of(cls, value: Any) -> Self:
-        """Read the terms.
-
-        Raises:
-            InvalidMessageError: A field is missing or invalid.
-        """
+        """Read the terms."""
         fields = read.record(value, "blind")
         return cls(read.whole(fields, "after"), read.whole(fields, "lifetime"))
 
@@ -143,11 +135,7 @@ class ReputationInfo:
         """Read a declaration: `info`, or the object around it.
 
         Args:
-            value: The JSON object.
             is_draft: True in the profile `reputation`.
-
-        Raises:
-            InvalidMessageError: A field is missing or invalid, or the version is not 1.
         """
         fields = read.record(value, "info")
         if "info" in fields:
@@ -203,9 +191,6 @@ class ClientAgent:
 
         Returns:
             The claim; None if the client makes none.
-
-        Raises:
-            InvalidMessageError: A field is missing or invalid.
         """
         if value is None:
             return None
@@ -258,11 +243,7 @@ class InteractionData:
 
     @classmethod
     def of(cls, value: Any) -> Self:
-        """Read a statement: bare, or inside `info` or `info.interaction`, as other extensions wrap theirs.
-
-        Raises:
-            InvalidMessageError: A field is missing or invalid, or two fields name different chains.
-        """
+        """Read a statement: bare, or inside `info` or `info.interaction`, as other extensions wrap theirs."""
         fields = read.record(value, "8004-reputation")
         for name in ("info", "interaction"):
             if isinstance(fields.get(name), dict):
@@ -331,11 +312,7 @@ class SettlementReceipt:
         """Read a settlement: flat, as x402 writes it, or wrapped, as in the specification's example.
 
         Args:
-            value: The JSON object.
             key: The key of the statement among the extensions.
-
-        Raises:
-            InvalidMessageError: A field is missing or invalid.
         """
         fields = read.record(value, "PAYMENT-RESPONSE")
         extensions = fields.get("extensions")

@@ -79,11 +79,7 @@ class HttpAdapter:
         self._declared = declared
 
     def check_routes(self) -> None:
-        """Check the settings of the routes that declare the extension.
-
-        Raises:
-            InvalidArgumentError: The server has not registered it, or a route asks for payments of an unsupported kind.
-        """
+        """Check the settings of the routes that declare the extension."""
         for missing in sorted(set().union(*self._declared.values()) - self._extensions.keys()):
             raise InvalidArgumentError(f"a route declares {missing}: register the extension with the server")
         for pattern, keys in self._declared.items():
@@ -94,19 +90,13 @@ class HttpAdapter:
         """Tell whether a request is for a paid route that declares a profile, by the SDK's own rules.
 
         Args:
-            method: The HTTP method.
             path: The path as it was sent, with its escapes.
-            decoded_path: The path without escapes.
         """
         context = HTTPRequestContext(None, path, method, decoded_path=decoded_path)  # type: ignore[arg-type]
         return bool(self._routes.requires_payment(context))
 
     def check_agents(self) -> None:
-        """Check the agents, wallets and keys behind the routes, if the server was given a `Preflight`.
-
-        Raises:
-            PreflightError: A check did not pass.
-        """
+        """Check the agents, wallets and keys behind the routes, if the server was given a `Preflight`."""
         if self._preflight is None:
             logger.warning("nothing checks the agent, payTo and the signing key at start: pass preflight=Preflight(…)")
             return
@@ -114,11 +104,7 @@ class HttpAdapter:
         self._preflight.run(self._all_routes, keys, self._server)
 
     def refuse_streaming(self, routes: Iterable[StreamingRoute]) -> None:
-        """Refuse streaming routes of the application that declare the extension.
-
-        Raises:
-            StreamingRouteError: One does.
-        """
+        """Refuse streaming routes of the application that declare the extension."""
         for methods, path in routes:
             pattern = re.compile(_PARAMETER.sub(_parameter_pattern, re.escape(path)))
             paths = [path, *(path for path in self._paths if pattern.fullmatch(path))]
@@ -131,20 +117,12 @@ class HttpAdapter:
 
         Args:
             headers: The headers, by their names in lower case.
-
-        Raises:
-            Refusal: It streams. It must not be paid for.
         """
         if is_stream(headers.get("content-type", "")):
             raise Refusal(500, "streaming_response")
 
     def check_headers(self, payment: str, content_length: str, content_encoding: str) -> None:
-        """Check `PAYMENT-SIGNATURE` and the headers of a body, before anything else is read.
-
-        Raises:
-            Refusal: The payment is too long, malformed, not of version 2, or has a name twice; or the body's length
-                exceeds the limit, or its encoding is unknown.
-        """
+        """Check `PAYMENT-SIGNATURE` and the headers of a body, before anything else is read."""
         if len(payment) > MAX_PAYMENT_HEADER:
             raise Refusal(431, "payment_header_too_long")
         try:
@@ -158,11 +136,7 @@ class HttpAdapter:
             raise Refusal.of(BodyTooLargeError(self.limit))
 
     def request_body(self, body: bytes, encoding: str) -> bytes:
-        """Return a request's body as the application will see it.
-
-        Raises:
-            Refusal: It cannot be decoded, or is too large.
-        """
+        """Return a request's body as the application will see it."""
         try:
             return decode_body(body, encoding, self.limit)
         except ReputationExtensionError as error:
@@ -174,9 +148,6 @@ class HttpAdapter:
         Args:
             headers: The headers, by their names in lower case.
             is_too_large: True if the body was given up because of its size.
-
-        Raises:
-            Refusal: The response streams, is too large, or cannot be decoded. It must not be paid for.
         """
         self.refuse_stream(headers)
         if is_too_large:
@@ -203,11 +174,7 @@ class HttpAdapter:
             return None
 
     def refuse_other_request(self, kept: KeptAnswer, exchange: Exchange) -> None:
-        """Refuse to answer a request by the answer to another one.
-
-        Raises:
-            Refusal: The payment bought the answer to another request.
-        """
+        """Refuse to answer a request by the answer to another one."""
         if kept.request != exchange.identity:
             raise Refusal(409, "payment_of_another_request")
 
@@ -218,7 +185,6 @@ class HttpAdapter:
 
         Args:
             payment: The hash of the payment; None if the answer cannot be fetched again.
-            response: Status, headers and body.
         """
         if payment is None:
             return
@@ -243,7 +209,6 @@ class HttpAdapter:
         """Sign an exchange that was settled before the application ran.
 
         Args:
-            body: The response's body.
             headers: The response's headers, by their names in lower case.
 
         Returns:

@@ -146,10 +146,6 @@ def exchange_of(transport: Any, limit: int) -> Exchange | None:
 
     Returns:
         The exchange; None if no adapter captures the bodies.
-
-    Raises:
-        InvalidArgumentError: A tool call has no canonical form.
-        BodyTooLargeError: A tool call or its result exceeds the limit.
     """
     if not is_tool_call(transport):
         return CURRENT.get()

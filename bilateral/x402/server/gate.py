@@ -180,11 +180,6 @@ def rate_after_settlement(client: Client, standing: VerifiedClient, rating: int)
 
     Nothing is rated if the payment is not settled. A failure is logged, because the client has its answer by then.
 
-    Args:
-        client: As `rate_client`. It must stay open.
-        standing: As `rate_client`.
-        rating: As `rate_client`.
-
     Raises:
         InvalidArgumentError: No paid request runs, or the rating is out of range.
     """

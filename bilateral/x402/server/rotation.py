@@ -92,11 +92,7 @@ def add_public_key(  # noqa: PLR0913  # the fields of a signer
     Args:
         client: The SDK's client of the agent's owner.
         public_key: The public key in hexadecimal digits without 0x.
-        algorithm: `secp256k1` or `ed25519`.
-        role: As `add_signer`, as are the following.
-        valid_from: As `add_signer`.
-        valid_until: As `add_signer`.
-        comment: As `add_signer`.
+        algorithm: `secp256k1` or `ed25519`. The other arguments are those of `add_signer`.
 
     Raises:
         InvalidArgumentError: The key is listed already, the file lists 64 keys, or a field is malformed.
