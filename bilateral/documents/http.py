@@ -183,19 +183,19 @@ class HttpSession:
         return self.get_changes(url, UNKNOWN_VERSION, limit=limit, headers=headers).content or b""
 
     def get_changes(
-        self, url: str, known: Validators, *, limit: int | None = None, headers: Mapping[str, str] | None = None
+        self, url: str, cached: Validators, *, limit: int | None = None, headers: Mapping[str, str] | None = None
     ) -> Answer:
         """Get a resource if it changed, following redirects.
 
         Args:
-            known: The marks of the version that the caller has; the other arguments are those of `get`.
+            cached: The marks of the version that the caller has; the other arguments are those of `get`.
         """
-        with _named_errors(url, self._limits):
-            request = self._request("GET", url, headers={**(headers or {}), **known.headers()})
+        with _document_errors(url, self._limits):
+            request = self._request("GET", url, headers={**(headers or {}), **cached.headers()})
             for _ in range(1 + self._limits.redirects):
                 with closing(self._client.send(request, stream=True)) as response:
-                    if response.status_code == _UNCHANGED and known != UNKNOWN_VERSION:
-                        return Answer(None, known)
+                    if response.status_code == _UNCHANGED and cached != UNKNOWN_VERSION:
+                        return Answer(None, cached)
                     if response.next_request is None:
                         return Answer(self._content(url, response, limit), Validators.of(response.headers))
                 # `httpx` would follow by itself, but read and unpack the whole body of the redirect before it does.
@@ -215,7 +215,7 @@ class HttpSession:
     def ask(self, url: str, method: str, content: bytes) -> tuple[int, httpx.Headers]:
         """Send one request, follow no redirect, and return status and headers. The body of the answer is not read."""
         request = self._request(method, url, content=content)
-        with _named_errors(url, self._limits), closing(self._client.send(request, stream=True)) as response:
+        with _document_errors(url, self._limits), closing(self._client.send(request, stream=True)) as response:
             return response.status_code, response.headers
 
     def put(self, url: str, content: bytes, headers: Mapping[str, str]) -> None:
@@ -228,12 +228,12 @@ class HttpSession:
 
     def _send(self, method: str, url: str, limit: int | None, **options: Any) -> bytes:
         """Send a request that is not repeated."""
-        shown = without_query(url)
+        visible = without_query(url)
         with (
-            _named_errors(shown, self._limits),
+            _document_errors(visible, self._limits),
             closing(self._client.send(self._request(method, url, **options), stream=True)) as response,
         ):
-            return self._content(shown, response, limit, _WRITTEN)
+            return self._content(visible, response, limit, _WRITTEN)
 
     def _request(self, method: str, url: str, **options: Any) -> httpx.Request:
         """Build a request. `httpx` logs its URL, so the user and password go into a header."""
@@ -241,8 +241,8 @@ class HttpSession:
         extensions = {}
         if method == "PUT":  # the query of a presigned URL is a secret: httpcore sends it, httpx does not log it
             extensions["target"] = parsed.raw_path
-        shown = parsed.copy_with(userinfo=b"", query=None) if extensions else parsed.copy_with(userinfo=b"")
-        request = self._client.build_request(method, shown, extensions=extensions, **options)
+        visible = parsed.copy_with(userinfo=b"", query=None) if extensions else parsed.copy_with(userinfo=b"")
+        request = self._client.build_request(method, visible, extensions=extensions, **options)
         if parsed.userinfo:
             request = next(httpx.BasicAuth(parsed.username, parsed.password).auth_flow(request))
         return request
@@ -344,7 +344,7 @@ _FAILURES = (httpx.HTTPError, httpcore.NetworkError, httpcore.ProtocolError, htt
 
 
 @contextmanager
-def _named_errors(url: str, limits: Limits) -> Iterator[None]:
+def _document_errors(url: str, limits: Limits) -> Iterator[None]:
     """Turn the errors of the HTTP libraries into errors of this package."""
     try:
         yield

@@ -137,11 +137,11 @@ class Loader:
             return replace(document, integrity=document.integrity or "hash")
         return document
 
-    def load_changes(self, uri: str, known: Validators) -> Document | None:
+    def load_changes(self, uri: str, cached: Validators) -> Document | None:
         """Load a document unless its server says that it did not change.
 
         Args:
-            known: The marks of the version that the caller has.
+            cached: The marks of the version that the caller has.
 
         Returns:
             The document; None if it did not change. Its hash is not checked.
@@ -161,8 +161,8 @@ class Loader:
             case "http" | "https":
                 file = _file_at_gateway(uri)
                 if file is not None:
-                    return self._load_from_gateway_url(uri, known, *file)
-                return self._load_http(uri, known, self.limits)
+                    return self._load_from_gateway_url(uri, cached, *file)
+                return self._load_http(uri, cached, self.limits)
             case "file":
                 return Document(uri, self._load_file_uri(uri), None)
         raise UnsupportedUriError(f"{quoted(uri)} is not a data, https, http, ipfs or file URI")
@@ -187,9 +187,9 @@ class Loader:
             raise DocumentTooLargeError(self.limits.bytes)
         return Document(path.absolute().as_uri(), content, None)
 
-    def _load_http(self, uri: str, known: Validators, limits: Limits) -> Document | None:
+    def _load_http(self, uri: str, cached: Validators, limits: Limits) -> Document | None:
         with HttpSession(limits, self.network) as session:
-            answer = session.get_changes(uri, known)
+            answer = session.get_changes(uri, cached)
         return None if answer.content is None else Document(uri, answer.content, None, answer.validators)
 
     def _load_file_uri(self, uri: str) -> bytes:
@@ -211,7 +211,7 @@ class Loader:
         return self.load_file(path).content
 
     def _load_from_gateway_url(
-        self, uri: str, known: Validators, cid: Cid, path: list[str], own: str
+        self, uri: str, cached: Validators, cid: Cid, path: list[str], own: str
     ) -> Document | None:
         """Load a file of IPFS whose author names a gateway: from there, or else from any gateway, by its CID.
 
@@ -221,7 +221,7 @@ class Loader:
         deadline = time.monotonic() + self.limits.seconds
         document, failure = None, None
         try:
-            document = self._load_http(uri, known, replace(self.limits, seconds=self.limits.seconds / 2))
+            document = self._load_http(uri, cached, replace(self.limits, seconds=self.limits.seconds / 2))
         except DocumentError as error:
             failure = error
         if failure is None and (document is None or (not path and is_of_block(cid, document.content))):

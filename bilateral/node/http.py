@@ -104,7 +104,7 @@ class Connection:
         seconds = max(post.deadline - time.monotonic(), 0.001)
         timeouts = dict.fromkeys(("connect", "read", "write", "pool"), seconds)
         with (
-            _named_errors(post.method),
+            _node_errors(post.method),
             self._deadline.until(post.deadline),
             self._pool.stream(
                 b"POST",
@@ -133,7 +133,7 @@ class AsyncConnection:
 
     async def post(self, post: Post) -> Reply:
         """Post bytes, and return the reply. See `Connection.post`."""
-        with _named_errors(post.method):
+        with _node_errors(post.method):
             async with asyncio.timeout(max(post.deadline - time.monotonic(), 0.001)):
                 async with self._pool.stream(
                     b"POST", self._url.url, headers=self._url.request_headers(post.body), content=post.body
@@ -203,7 +203,7 @@ def _location(headers: list[tuple[bytes, bytes]]) -> str:
 
 
 @contextmanager
-def _named_errors(method: str) -> Iterator[None]:
+def _node_errors(method: str) -> Iterator[None]:
     """Turn the HTTP library's exceptions into this package's errors, without URLs."""
     try:
         yield

@@ -72,22 +72,22 @@ class RangeLimit:
         Returns:
             Whether a smaller range may succeed.
         """
-        self._successes, asked, named = 0, last - first + 1, None
-        if asked == 1:
+        self._successes, requested, limit_blocks = 0, last - first + 1, None
+        if requested == 1:
             return False
         if isinstance(failure, NodeError | NodeTimeoutError):
             verdict = judge(failure, first, last)
             if verdict.reaction in (Reaction.STOP, Reaction.HEAD):
                 return False
-            named = verdict.blocks
-        span = named or asked // 2
+            limit_blocks = verdict.blocks
+        span = limit_blocks or requested // 2
         self.span = span if self.ceiling is not None else min(span, _FIRST_SPAN)
         self.ceiling = min(self.ceiling or last - first, last - first)
         return True
 
 
 def read_logs(
-    wanted: LogFilter,
+    query: LogFilter,
     first: int,
     last: int,
     *,
@@ -107,7 +107,7 @@ def read_logs(
     while start <= last:
         end = last if limit.span is None else min(last, start + limit.span - 1)
         try:
-            part = read_answer(wanted, start, end, (yield Rpc("eth_getLogs", (wanted.parameters(start, end),))))
+            part = read_answer(query, start, end, (yield Rpc("eth_getLogs", (query.parameters(start, end),))))
         except (NodeError, NodeTimeoutError, MalformedNodeAnswerError) as failure:
             if not limit.refused(failure, start, end):
                 raise
@@ -120,7 +120,7 @@ def read_logs(
     return logs
 
 
-def read_answer(wanted: LogFilter, first: int, last: int, answer: Any) -> list[RawLog]:
+def read_answer(query: LogFilter, first: int, last: int, answer: Any) -> list[RawLog]:
     """Check and read a node's answer to `eth_getLogs`.
 
     Args:
@@ -128,19 +128,19 @@ def read_answer(wanted: LogFilter, first: int, last: int, answer: Any) -> list[R
         last: The last block that was asked for.
     """
     logs = [RawLog.from_json(item) for item in answers.records(answer)]
-    addresses = {address.lower() for address in wanted.addresses}
+    addresses = {address.lower() for address in query.addresses}
     for log in logs:
         place = log.position
         if not first <= place.block_number <= last or (addresses and place.address.lower() not in addresses):
             answers.malformed("logs of the blocks and contracts that were asked for")
-        if not _matches(log.topics, wanted.topics):
+        if not _matches(log.topics, query.topics):
             answers.malformed("logs with the topics that were asked for")
     return sorted(logs, key=lambda log: (log.position.block_number, log.position.log_index))
 
 
-def _matches(topics: tuple[bytes, ...], wanted: Sequence[Topic]) -> bool:
+def _matches(topics: tuple[bytes, ...], query: Sequence[Topic]) -> bool:
     """Tell whether a log's topics match a filter's."""
-    for position, topic in enumerate(wanted):
+    for position, topic in enumerate(query):
         if topic is None:
             continue
         allowed = [topic] if isinstance(topic, str) else topic

@@ -164,10 +164,10 @@ def _by_hint(text: str, first: int, last: int) -> Verdict | None:
     return Verdict(Reaction.SPLIT, end - start + 1 if is_useful else None, limits_blocks=not _SIZE.search(text))
 
 
-def _by_number(text: str, asked: int) -> Verdict | None:
+def _by_number(text: str, requested: int) -> Verdict | None:
     """Return the verdict of a refusal that names a number of blocks."""
     match = next(filter(None, (pattern.search(text) for pattern in _NUMBERS)), None)
     if match is None:
         return None
     number = int(match[1].replace(",", "")) * (_THOUSAND if match[2] else 1)
-    return Verdict(Reaction.SPLIT, number if 0 < number < asked else None)
+    return Verdict(Reaction.SPLIT, number if 0 < number < requested else None)

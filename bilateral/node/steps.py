@@ -173,15 +173,15 @@ def _ask(steps: dict[int, Rpc | Batch]) -> Operation[dict[int, Any]]:
     """Send the requests of several operations as one batch, equal ones once."""
     places: dict[str, int] = {}
     requests: list[Rpc] = []
-    wanted: dict[int, list[int]] = {}
+    needed: dict[int, list[int]] = {}
     for number, step in steps.items():
-        wanted[number] = []
+        needed[number] = []
         for request in (step,) if isinstance(step, Rpc) else step.requests:
             key = json.dumps([request.method, request.parameters])
             if request.method in _NOT_SHARED or key not in places:
                 places[key] = len(requests)
                 requests.append(request)
-            wanted[number].append(places[key])
+            needed[number].append(places[key])
     if not requests:
         return {}
     try:
@@ -190,7 +190,7 @@ def _ask(steps: dict[int, Rpc | Batch]) -> Operation[dict[int, Any]]:
         return dict.fromkeys(steps, Failure(error))
     answers: dict[int, Any] = {}
     for number, step in steps.items():
-        items = [replies[place] for place in wanted[number]]
+        items = [replies[place] for place in needed[number]]
         if isinstance(step, Batch):
             answers[number] = items
         else:

@@ -82,12 +82,12 @@ def require_unchanged(node: SolanaNode, agent: ReadAgent, slot: int) -> Operatio
             raise _not_provable(f"the transaction {signature} may have changed the agent after slot {slot}")
 
 
-def block_at(node: SolanaNode, moment: datetime) -> Operation[int]:
+def block_at(node: SolanaNode, as_of: datetime) -> Operation[int]:
     """Return the last block that is not later than a moment, by halving. Skipped slots have no block."""
     yield from node.require_chain()
     commitment = {"commitment": node.commitment}
     low, high = yield from _all([Rpc("getFirstAvailableBlock"), Rpc("getSlot", (commitment,))])
-    low, high, wanted = whole(low), whole(high), moment.timestamp()
+    low, high, wanted = whole(low), whole(high), as_of.timestamp()
     while low < high:
         middle = (low + high + 1) // 2
         blocks = yield Rpc("getBlocksWithLimit", (middle, 1, commitment))

@@ -146,9 +146,9 @@ class SatiIdentity(Closing):
     def _set(self, mint: str, key: str, value: str) -> Operation[str]:
         """Set a text, and pay the rent for further bytes."""
         agent = yield from self._owned(mint)
-        known = agent.uri if key == instructions.URI else agent.metadata.entries.get(key)
-        grown = len(value.encode()) - len((known or "").encode())
-        if known is None:
+        present = agent.uri if key == instructions.URI else agent.metadata.entries.get(key)
+        grown = len(value.encode()) - len((present or "").encode())
+        if present is None:
             grown += _LENGTHS + len(key.encode())
         calls = yield from self._rent(mint, grown)
         return (yield from self._send([*calls, instructions.set_field(mint, self.address, key, value)]))

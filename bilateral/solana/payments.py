@@ -147,7 +147,7 @@ class ExpectedPayment:
 
 
 @dataclass(frozen=True)
-class FoundPayment:
+class ChainPayment:
     """A payment that the chain has.
 
     Attributes:
@@ -162,7 +162,7 @@ class FoundPayment:
 
 def find_payment(
     node: SolanaNode, expected: ExpectedPayment, transaction: str, confirmations: int
-) -> Operation[FoundPayment]:
+) -> Operation[ChainPayment]:
     """Find a payment in the chain.
 
     Args:
@@ -186,7 +186,7 @@ def find_payment(
     return arrived(expected, answers.record(answer), transaction)
 
 
-def arrived(expected: ExpectedPayment, answer: Mapping[str, Any], transaction: str) -> FoundPayment:
+def arrived(expected: ExpectedPayment, answer: Mapping[str, Any], transaction: str) -> ChainPayment:
     """Judge the answer of `getTransaction`. A facilitator's report does not matter.
 
     Args:
@@ -225,7 +225,7 @@ def arrived(expected: ExpectedPayment, answer: Mapping[str, Any], transaction: s
         time = datetime.fromtimestamp(whole(seconds), UTC)
     except (OverflowError, OSError, ValueError):
         answers.malformed("a time")
-    return FoundPayment(after - before, whole(answer.get("slot")), time)
+    return ChainPayment(after - before, whole(answer.get("slot")), time)
 
 
 def signed_transaction(payload: Mapping[str, Any]) -> SignedTransaction:

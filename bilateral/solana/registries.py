@@ -54,13 +54,13 @@ def agent_registries(chain: ChainId, names: Collection[str] | None = None) -> di
         names: The names of the registries; all of the chain by default.
     """
     record = solana_book().get(str(chain))
-    known = {} if record is None else record.registries
-    missing = [name for name in names or () if name not in known]
-    if missing or not known or (names is not None and not names):
+    programs = {} if record is None else record.registries
+    missing = [name for name in names or () if name not in programs]
+    if missing or not programs or (names is not None and not names):
         problem = ", ".join(missing) or "no registry"
-        raise InvalidArgumentError(f"{problem} on {chain}: the address book has {', '.join(known) or 'none'}")
+        raise InvalidArgumentError(f"{problem} on {chain}: the address book has {', '.join(programs) or 'none'}")
     return {
         program: partial(_READERS[name], program=program)
-        for name, program in known.items()
+        for name, program in programs.items()
         if names is None or name in names
     }

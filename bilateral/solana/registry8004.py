@@ -118,13 +118,13 @@ def agent_8004_of(asset: str, accounts: tuple[Account | None, Account | None], p
     Args:
         accounts: The account of the program, and that of the asset, of one answer.
     """
-    described, held = accounts
+    described, asset_account = accounts
     if described is None:
         raise _unregistered(asset, "the program has no account for it")
     record = Record.of(described, program)
     if record.asset != asset:
         raise _unregistered(asset, f"its account describes {record.asset}")
-    holder = _owner_of(asset, held, record.collection)
+    holder = _owner_of(asset, asset_account, record.collection)
     if holder != record.owner:
         problem = (
             f"the agent {asset} was transferred to {holder}, and the registry still has wallet and URI of its former "
@@ -148,8 +148,8 @@ def agent_8004_of(asset: str, accounts: tuple[Account | None, Account | None], p
 def read_agent_8004(node: SolanaNode, asset: str, program: str) -> Operation[Agent8004]:
     """Read an agent in one request, so that its accounts belong together."""
     yield from node.require_chain()
-    slot, (described, held) = yield from node.accounts([agent_address(asset, program), asset])
-    return agent_8004_of(asset, (described, held), program, slot)
+    slot, (described, asset_account) = yield from node.accounts([agent_address(asset, program), asset])
+    return agent_8004_of(asset, (described, asset_account), program, slot)
 
 
 def _owner_of(asset: str, account: Account | None, collection: str) -> str:

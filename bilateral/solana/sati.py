@@ -178,21 +178,21 @@ def check_index(mint: str, account: Account | None, program: str) -> None:
     """Check that SATI's index names the agent under its number."""
     try:
         fields = anchor_account(account, program, "SATI's account AgentIndex", "AgentIndex", _INDEX_BYTES)
-        named = address_text(fields.take(_ADDRESS_BYTES))
+        listed = address_text(fields.take(_ADDRESS_BYTES))
     except MalformedAccountError as error:
         raise _unregistered(mint, f"SATI's index does not list its number: {error}") from None
-    if named != mint:
-        raise _unregistered(mint, f"SATI's index lists {named} under its number")
+    if listed != mint:
+        raise _unregistered(mint, f"SATI's index lists {listed} under its number")
 
 
 def is_held_by(account: Account | None, mint: str, holder: str) -> bool:
     """Tell whether an account holds the agent for a holder."""
     if account is None or account.owner != TOKEN_2022:
         return False
-    held = TokenAccount.of(account.content)
-    if (held.mint, held.owner, held.amount) != (mint, holder, 1) or held.state is AccountState.UNINITIALIZED:
+    token = TokenAccount.of(account.content)
+    if (token.mint, token.owner, token.amount) != (mint, holder, 1) or token.state is AccountState.UNINITIALIZED:
         return False
-    if held.state is AccountState.FROZEN:
+    if token.state is AccountState.FROZEN:
         raise AgentRefusedError(f"the account that holds the agent {mint} is frozen", MISMATCH)
     return True
 

@@ -89,10 +89,10 @@ def send(node: SolanaNode, calls: Sequence[Call], keypair: Keypair, seconds: flo
         yield Rpc("sendTransaction", (text, sending))
     except BilateralError as failure:  # it may have been sent all the same, so it is looked up
         refusal = f"; the node said: {failure}"
-    return (yield from _found(node, signature, blockhash, time.monotonic() + seconds, refusal))
+    return (yield from _confirmed(node, signature, blockhash, time.monotonic() + seconds, refusal))
 
 
-def _found(node: SolanaNode, signature: str, blockhash: str, end: float, refusal: str) -> Operation[str]:
+def _confirmed(node: SolanaNode, signature: str, blockhash: str, end: float, refusal: str) -> Operation[str]:
     """Wait for a transaction by its signature."""
     while True:
         # Validity is asked first: a transaction that is missing afterwards, though its blockhash is invalid, is lost.

@@ -154,7 +154,7 @@ def test_held_prices_are_bounded(monkeypatch):
     pricing = BuyerPricing(lambda _: Decimal(0), "0x", 1000, EXTRA)
     for number in range(1, 5):
         asyncio.run(pricing.price(Request(Account.from_key(number.to_bytes(32)).address)))
-    assert len(pricing._held) == 2
+    assert len(pricing._amounts) == 2
 
 
 def test_service_that_does_not_answer_gives_no_discount():

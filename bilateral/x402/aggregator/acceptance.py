@@ -61,8 +61,8 @@ class Acceptance:
     def refuse_duplicate(self, submission: Submission, evidence: Evidence) -> None:
         """Refuse a feedback if the reviewer has given others for all payments of the transaction."""
         with self._engine.connect().execution_options(bilateral_reader=True) as connection:
-            taken = {row.payment_log_index for row in connection.execute(_of_payment(submission))}
-        if {payment.log_index for payment in evidence.payments} <= taken:
+            used_logs = {row.payment_log_index for row in connection.execute(_of_payment(submission))}
+        if {payment.log_index for payment in evidence.payments} <= used_logs:
             raise _duplicate(submission)
 
     def count_refusals(self, counts: Mapping[tuple[str, int], int]) -> None:
@@ -90,8 +90,8 @@ class Acceptance:
             if bytes(row.content_hash) == submission.content_hash:
                 return Sponsored.of(row), False
         _refuse_used_proof(connection, submission)
-        taken = {row.payment_log_index for row in accepted}
-        payment = next((payment for payment in evidence.payments if payment.log_index not in taken), None)
+        used_logs = {row.payment_log_index for row in accepted}
+        payment = next((payment for payment in evidence.payments if payment.log_index not in used_logs), None)
         if payment is None:
             raise _duplicate(submission)
         _refuse_second_at_once(connection, chain, submission)
@@ -103,7 +103,7 @@ class Acceptance:
                 "the budget of the day is spent: try again tomorrow, or send the feedback yourself",
                 retry_seconds=SECONDS_A_DAY - int(now) % SECONDS_A_DAY,
             ) from None
-        values = {**_values(chain, submission, evidence, payment), **_begun(chain, cost, now)}
+        values = {**_values(chain, submission, evidence, payment), **_initial(chain, cost, now)}
         stored = connection.execute(table.insert().values(values).returning(table)).one()
         return Sponsored.of(stored), True
 
@@ -170,7 +170,7 @@ def _values(chain: SponsoredChain, submission: Submission, evidence: Evidence, p
     }
 
 
-def _begun(chain: SponsoredChain, cost: int, now: float) -> dict[str, Any]:
+def _initial(chain: SponsoredChain, cost: int, now: float) -> dict[str, Any]:
     """Return the columns of a feedback that was just accepted."""
     second = int(now)
     return {

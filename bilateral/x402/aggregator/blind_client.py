@@ -15,7 +15,7 @@ from bilateral.core.identifiers import ChainId
 from bilateral.core.signatures.blind_messages import Opening, SignedEnvelope, require_fit
 from bilateral.core.text import printable
 from bilateral.x402.aggregator.blind_messages import RelayedPair
-from bilateral.x402.aggregator.client import known_word, post, post_async
+from bilateral.x402.aggregator.client import post, post_async, word_among
 
 _STATES: Final = frozenset({"waiting", "queued", "sealed", "opened", "failed"})
 _SIDES: Final = frozenset({"client", "server"})
@@ -72,7 +72,7 @@ def _pair(decoded: dict[str, Any], _is_new: bool) -> RelayedPair:
         client_id=str(int(decoded["client_id"])),
         server_id=str(int(decoded["server_id"])),
         interaction="0x" + bytes.fromhex(decoded["interaction"].removeprefix("0x")).hex(),
-        state=known_word(decoded["state"], _STATES),
-        missing=tuple(known_word(side, _SIDES) for side in decoded["missing"]),
+        state=word_among(decoded["state"], _STATES),
+        missing=tuple(word_among(side, _SIDES) for side in decoded["missing"]),
         problem=None if problem is None else printable(str(problem)[:_LONGEST_PROBLEM]),
     )

@@ -193,10 +193,10 @@ def _pause(sponsored: SponsoredFeedback, end: float, seconds: float) -> float:
 
 def _confirmed(sponsored: SponsoredFeedback, entry: FeedbackEntry) -> SponsoredFeedback:
     """Return an answer with the feedback on chain."""
-    wanted = sponsored.signed.feedback
-    signed = (wanted.value, wanted.value_decimals, wanted.tag1, wanted.tag2)
+    signed_feedback = sponsored.signed.feedback
+    signed = (signed_feedback.value, signed_feedback.value_decimals, signed_feedback.tag1, signed_feedback.tag2)
     is_same = signed == (entry.stored.value, entry.stored.decimals, entry.tag1, entry.tag2)
-    if not is_same or (entry.event is not None and entry.event.hash != wanted.feedback_hash):
+    if not is_same or (entry.event is not None and entry.event.hash != signed_feedback.feedback_hash):
         raise UnconfirmedFeedbackError(sponsored, f"{entry.id} in the registry is another feedback")
     transaction = sponsored.transaction if entry.event is None else entry.event.transaction
     return replace(sponsored, entry=entry, transaction=transaction)
@@ -292,10 +292,10 @@ def _sponsored(signed: SignedFeedback, decoded: dict[str, Any], is_new: bool) ->
     """Read the answer to a feedback."""
     reference = decoded["txRef"]
     return SponsoredFeedback(
-        status=known_word(decoded["status"], _STATES),
+        status=word_among(decoded["status"], _STATES),
         id=int(decoded["id"]),
         transaction=None if reference is None else _transaction(reference),
-        proof=known_word(decoded["proof"], _PROOFS),
+        proof=word_among(decoded["proof"], _PROOFS),
         is_new=is_new,
         signed=signed,
     )
@@ -315,7 +315,7 @@ def _read(response: httpx.Response, read: Reading[Answer]) -> Answer:
     raise FeedbackRefusedError(code, printable(problem[:1000]), details=decoded)
 
 
-def known_word(word: Any, words: frozenset[str]) -> str:
+def word_among(word: Any, words: frozenset[str]) -> str:
     """Return a word of an answer.
 
     Raises:

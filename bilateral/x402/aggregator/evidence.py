@@ -135,14 +135,14 @@ def _agent(state: ClientState, files: FileCache, submission: Submission, payment
     (then,) = yield from registries.call(state, Registry.IDENTITY, "tokenURI", token, block=hex(payment.block))
     problems: list[str] = []
     unreachable: DocumentError | None = None
-    for uri, moment, is_past in ((str(now), datetime.now(UTC), False), (str(then), payment.time, True)):
+    for uri, as_of, is_past in ((str(now), datetime.now(UTC), False), (str(then), payment.time, True)):
         try:
             file = yield from _registration(files, uri, submission.agent, is_past=is_past)
-            if _is_signed(file, submission, moment):
+            if _is_signed(file, submission, as_of):
                 return
             if not is_past and _may_change(uri):  # the keys may just have been rotated
                 file = yield from _registration(files, uri, submission.agent, is_fresh=True)
-                if _is_signed(file, submission, moment):
+                if _is_signed(file, submission, as_of):
                     return
             problems.append("no valid key in the registration file made the signature")
         except FeedbackRefusedError as error:
@@ -180,9 +180,9 @@ def _registration(
     return file
 
 
-def _is_signed(file: RegistrationFile, submission: Submission, moment: datetime) -> bool:
+def _is_signed(file: RegistrationFile, submission: Submission, as_of: datetime) -> bool:
     """Check the agent's signature by the keys that are valid at a moment."""
-    signers = file.valid_signers(moment)
+    signers = file.valid_signers(as_of)
     return find_signer(submission.interaction_hash, submission.agent_signature, signers) is not None
 
 

@@ -85,8 +85,8 @@ def find_payments(state: ClientState, chain: SponsoredChain, submission: Paid) -
         if log.topics == transfer and len(log.data) == _WORD and _is_enough(chain, log)
     )
     if not payments:
-        wanted = ", ".join(f"{minimum} of {token}" for token, minimum in chain.tokens.items())
-        problem = f"the transaction does not pay at least {wanted}, from {submission.reviewer.address} to {wallet}"
+        accepted = ", ".join(f"{minimum} of {token}" for token, minimum in chain.tokens.items())
+        problem = f"the transaction does not pay at least {accepted}, from {submission.reviewer.address} to {wallet}"
         raise FeedbackRefusedError(Code.PAYMENT_MISMATCH, problem)
     return payments
 

@@ -215,11 +215,11 @@ class WorkQueue:
     def _charge(self, connection: Connection, row: Row[Any], cost: int, *, is_paid: bool = False) -> None:
         """Replace a feedback's cost. A cost that was paid counts for its day, any other for today."""
         table = sponsored_feedback
-        known = connection.execute(
+        charged = connection.execute(
             select(table.c.day, table.c.cost).where(table.c.feedback_id == row.feedback_id)
         ).one()
-        day = known.day if is_paid else int(self._clock()) // SECONDS_A_DAY
-        spend(connection, self._chain, known.day, -known.cost)
+        day = charged.day if is_paid else int(self._clock()) // SECONDS_A_DAY
+        spend(connection, self._chain, charged.day, -charged.cost)
         spend(connection, self._chain, day, cost, is_paid=is_paid)
         self._set(connection, row, day=day, cost=cost)
 

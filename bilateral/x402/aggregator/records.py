@@ -122,8 +122,8 @@ def list_feedback(
     table = sponsored_feedback
     query = select(table).order_by(table.c.feedback_id.desc()).limit(limit)
     for name in ("chain_id", "agent_id", "client", "payment_transaction", "state"):
-        if (wanted := getattr(chosen, name)) is not None:
-            query = query.where(table.c[name] == wanted)
+        if (choice := getattr(chosen, name)) is not None:
+            query = query.where(table.c[name] == choice)
     if before is not None:
         query = query.where(table.c.feedback_id < before)
     return [Sponsored.of(row) for row in connection.execute(query)]

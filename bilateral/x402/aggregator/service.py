@@ -175,8 +175,8 @@ class Aggregator(Closing):
             message = BlindMessage.from_bytes(content)
             network = str(message.network)
             if network not in self._chains:
-                known = ", ".join(self._chains)
-                raise FeedbackRefusedError(Code.UNSUPPORTED_NETWORK, f"{network} is not served; served are {known}")  # noqa: TRY301
+                served = ", ".join(self._chains)
+                raise FeedbackRefusedError(Code.UNSUPPORTED_NETWORK, f"{network} is not served; served are {served}")  # noqa: TRY301
             with named_database_errors():
                 taken = self._chains[network].relay.accept(message)
         except FeedbackRefusedError as refusal:
@@ -232,12 +232,12 @@ class Aggregator(Closing):
         """Check a feedback, and take it into the queue."""
         network = str(submission.agent.registry.chain)
         if network not in self._chains:
-            known = ", ".join(self._chains)
-            raise FeedbackRefusedError(Code.UNSUPPORTED_NETWORK, f"{network} is not served; served are {known}")
+            served = ", ".join(self._chains)
+            raise FeedbackRefusedError(Code.UNSUPPORTED_NETWORK, f"{network} is not served; served are {served}")
         chain = self._chains[network]
-        known_registry = chain.settings.deployment.agent_registry
-        if submission.agent.registry != known_registry:
-            problem = f"agents of {submission.agent.registry} are not served, but those of {known_registry}"
+        served_registry = chain.settings.deployment.agent_registry
+        if submission.agent.registry != served_registry:
+            problem = f"agents of {submission.agent.registry} are not served, but those of {served_registry}"
             raise FeedbackRefusedError(Code.UNKNOWN_AGENT, problem)
         earlier = self._acceptance.find(submission)
         if earlier is not None:

@@ -86,9 +86,9 @@ def restore(state: ClientState, message: SignedMessage, fees_: Mapping[str, int]
     return transactions.Sent(Registry.REPUTATION, transaction, fees_["gas"], decode)
 
 
-def prepare_again(state: ClientState, message: SignedMessage, former: Mapping[str, int]) -> Operation[Sent[Any]]:
+def prepare_again(state: ClientState, message: SignedMessage, previous: Mapping[str, int]) -> Operation[Sent[Any]]:
     """Prepare a feedback that is pending, with the fees of now. Pending transactions do not count in the simulation."""
-    prepared = yield from restore(state, message, former)
+    prepared = yield from restore(state, message, previous)
     call = {name: prepared.transaction[name] for name in ("to", "data")}
     yield from registries.simulate({"from": registries.address_of(state), **call})
     price = yield from fees.quote(state, (yield Batch((fees.HISTORY,)))[0])
@@ -115,9 +115,9 @@ def prepare_empty(state: ClientState) -> Operation[Sent[Any]]:
     return transactions.Sent(Registry.REPUTATION, {**transaction, **price}, gas, lambda _: True)
 
 
-def outbid(state: ClientState, prepared: Sent[Any], former: Mapping[str, int]) -> Sent[Any]:
+def outbid(state: ClientState, prepared: Sent[Any], previous: Mapping[str, int]) -> Sent[Any]:
     """Raise the fees of a transaction, so that it replaces a pending one with its nonce."""
-    higher = fees.replacing(state, prepared.transaction["chainId"], former, prepared.transaction)
+    higher = fees.replacing(state, prepared.transaction["chainId"], previous, prepared.transaction)
     raised = replace(prepared, transaction=prepared.transaction | higher)
     fees.require_cost(state, raised.transaction)
     return raised
@@ -145,7 +145,7 @@ def broadcast(raw: bytes) -> Operation[BilateralError | None]:
 
 
 @dataclass(frozen=True)
-class Sight:
+class AccountStatus:
     """The state of an account's transactions, as a node shows it.
 
     Attributes:
@@ -159,7 +159,7 @@ class Sight:
     receipts: Mapping[bytes, dict[str, Any]]
 
 
-def look(state: ClientState, hashes: Sequence[bytes]) -> Operation[Sight]:
+def look(state: ClientState, hashes: Sequence[bytes]) -> Operation[AccountStatus]:
     """Look up transactions in one batch."""
     requests = (
         Rpc("eth_blockNumber", ()),
@@ -175,7 +175,7 @@ def look(state: ClientState, hashes: Sequence[bytes]) -> Operation[Sight]:
         for hash_, receipt in zip(hashes, results[2:], strict=True)
         if receipt is not None
     }
-    return Sight(answers.quantity(results[0]), answers.quantity(results[1]), receipts)
+    return AccountStatus(answers.quantity(results[0]), answers.quantity(results[1]), receipts)
 
 
 def outcome(state: ClientState, prepared: Sent[Any], hash_: bytes, receipt: Mapping[str, Any]) -> Operation[str | None]:

@@ -18,7 +18,7 @@ metadata: Final = sa.MetaData()
 _ID: Final = sa.BigInteger().with_variant(sa.Integer(), "sqlite")
 """A number that the database gives: SQLite counts up columns of the type INTEGER only."""
 
-_MOMENT: Final = sa.Float(53)
+_UNIX_SECONDS: Final = sa.Float(53)
 """Unix seconds with a fraction, by the clock of the machine."""
 
 
@@ -69,7 +69,7 @@ sponsor: Final = sa.Table(
     sa.Column("chain_id", sa.BigInteger, nullable=False),
     sa.Column("account", ADDRESS, nullable=False),
     sa.Column("lease", sa.LargeBinary(16)),
-    sa.Column("leased_until", _MOMENT, nullable=False),
+    sa.Column("leased_until", _UNIX_SECONDS, nullable=False),
     sa.PrimaryKeyConstraint("chain_id", "account"),
 )
 
@@ -115,7 +115,7 @@ sponsored_feedback: Final = sa.Table(
     sa.Column("day", sa.Integer, nullable=False),
     sa.Column("cost", WideInteger, nullable=False),
     sa.Column("attempts", sa.Integer, nullable=False),
-    sa.Column("next_at", _MOMENT, nullable=False),
+    sa.Column("next_at", _UNIX_SECONDS, nullable=False),
     sa.Column("problem", sa.Text),
     sa.Column("failure", sa.Text),
     sa.Column("transaction_hash", HASH),
@@ -155,7 +155,7 @@ sponsored_transaction: Final = sa.Table(
     sa.Column("raw", sa.LargeBinary, nullable=False),
     sa.Column("fees", sa.Text, nullable=False),
     sa.Column("is_empty", sa.Boolean, nullable=False),
-    sa.Column("signed_at", _MOMENT, nullable=False),
+    sa.Column("signed_at", _UNIX_SECONDS, nullable=False),
 )
 sa.Index("sponsored_transaction_by_feedback", sponsored_transaction.c.feedback_id)
 
@@ -176,7 +176,7 @@ blind_pair: Final = sa.Table(
     sa.Column("server_opening", sa.Text),
     sa.Column("state", sa.String(9), nullable=False),
     sa.Column("attempts", sa.Integer, nullable=False),
-    sa.Column("next_at", _MOMENT, nullable=False),
+    sa.Column("next_at", _UNIX_SECONDS, nullable=False),
     sa.Column("problem", sa.Text),
     sa.Column("accepted_at", sa.BigInteger, nullable=False),
     sa.UniqueConstraint("chain_id", "client_id", "client", "server_id", "server", "interaction"),

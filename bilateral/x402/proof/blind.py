@@ -85,7 +85,7 @@ def check_envelope(
     terms, state = info.blind, getattr(reader, "state", None)
     if terms is None or state is None or statement is None or payment is None:
         return None
-    value, registration = statement.sealed_rating, reader.known_registration(info)
+    value, registration = statement.sealed_rating, reader.trusted_registration(info)
     if value is None:
         # Only the server knows how many interactions it has counted, unless the first one is due.
         outcome = Outcome.FAILED if terms.after == 1 else Outcome.UNCHECKED

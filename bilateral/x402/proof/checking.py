@@ -60,12 +60,12 @@ class FileCache:
         Args:
             is_fresh: True to ask again for a file whose URI does not commit to it.
         """
-        known = self._files.get(uri)
-        if known and (known[0].integrity or (not is_fresh and known[1] > time.monotonic())):
-            return known[0]
-        changes = self.loader.load_changes(uri, known[0].validators) if known else self.loader.load(uri)
-        if changes is None and known:
-            changes = known[0]
+        cached = self._files.get(uri)
+        if cached and (cached[0].integrity or (not is_fresh and cached[1] > time.monotonic())):
+            return cached[0]
+        changes = self.loader.load_changes(uri, cached[0].validators) if cached else self.loader.load(uri)
+        if changes is None and cached:
+            changes = cached[0]
         assert changes is not None  # noqa: S101  # only a known file can be unchanged
         self._files[uri] = changes, time.monotonic() + FRESH_SECONDS
         while len(self._files) > MAX_CACHED:
@@ -102,12 +102,12 @@ def check_before_payment(
         payee: The chain of the payment, and `payTo`.
     """
     reader = for_one_check(reader)
-    registration = reader.known_registration(info)
+    registration = reader.trusted_registration(info)
     chain, pay_to = payee
     expected = yield from check_wallet(reader, registration)
     if terms.wallet_services:
-        named = yield from _named_wallet(reader, files, registration, chain)
-        expected = named or (expected if reader.chain == chain else "")
+        service_address = yield from _service_wallet_of(reader, files, registration, chain)
+        expected = service_address or (expected if reader.chain == chain else "")
         if not expected:
             raise PaymentRefusedError("no_wallet_on_network", f"the agent names no wallet on {chain}")
     if not is_same_account(chain, expected, pay_to):
@@ -157,7 +157,7 @@ def listed_keys(reader: RegistryReader, files: FileCache, registration: AgentReg
     return keys
 
 
-def _named_wallet(
+def _service_wallet_of(
     reader: RegistryReader, files: FileCache, registration: AgentRegistration, chain: ChainId
 ) -> Operation[str]:
     """Load an agent's registration file, and return the wallet that it names on a chain."""
@@ -192,22 +192,22 @@ class VerifiedClient:
 
 
 def check_client(
-    state: ClientState, claim: ClientAgent, payer: str, server_agent: int, known_rating: int | None = None
+    state: ClientState, claim: ClientAgent, payer: str, server_agent: int, indexed_rating: int | None = None
 ) -> Operation[VerifiedClient]:
     """Check that the payer speaks for the claimed agent, and read its rating (EIP-8004a, `getClientRating`).
 
     Args:
-        known_rating: The rating, if it is known already; it is final.
+        indexed_rating: The rating, if it is known already; it is final.
     """
     if claim.agent.registry != deployment_of(state).agent_registry:
         raise PaymentRefusedError("unknown_registry", f"{claim.agent.registry} is not on the allow-list")
     token = claim.agent.agent_id.token_id
     calls = [call(state, Registry.IDENTITY, "ownerOf", token), call(state, Registry.IDENTITY, "getAgentWallet", token)]
-    if known_rating is None:
+    if indexed_rating is None:
         calls.append(call(state, Registry.BIDIRECTIONAL, "getClientRating", token, server_agent))
     (owner,), (wallet,), *read = yield from together(calls)
     if payer.lower() not in {owner.lower(), wallet.lower()}:
         raise PaymentRefusedError("not_the_client_agent", f"{payer} is neither wallet nor owner of {claim.agent}")
     for has_rating, rating in read:
-        known_rating = rating if has_rating else None
-    return VerifiedClient(claim.agent, owner, payer, known_rating)
+        indexed_rating = rating if has_rating else None
+    return VerifiedClient(claim.agent, owner, payer, indexed_rating)

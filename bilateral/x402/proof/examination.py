@@ -36,7 +36,7 @@ POLL_SECONDS: Final = 0.5
 """The time between two looks at a receipt: a quarter of the shortest usual block time of two seconds."""
 
 
-_NOT_KNOWN: Final = frozenset({"cannot_check", "not_provable_for_the_past", "unsupported_network"})
+_UNCHECKABLE: Final = frozenset({"cannot_check", "not_provable_for_the_past", "unsupported_network"})
 """The codes of refusals that say nothing about the agent."""
 
 
@@ -49,7 +49,7 @@ class _Stopped(Exception):  # noqa: N818  # the end of a check
 
     def check(self, name: CheckName) -> Check:
         """Return the check with this end. Its texts may be a stranger's."""
-        return Check(name, self.outcome, _shown(self.problem), self.code, _shown(self.field))
+        return Check(name, self.outcome, _escaped(self.problem), self.code, _escaped(self.field))
 
 
 class Examination:
@@ -136,7 +136,7 @@ class Examination:
         return remarks if self._file is None else (*remarks, *self._file.problems())
 
     @property
-    def moments(self) -> tuple[Examination, ...]:
+    def variants(self) -> tuple[Examination, ...]:
         """This examination, and behind a historical one the same for now. The payment must have been checked."""
         if not self._terms.is_historical:
             return (self,)
@@ -175,16 +175,16 @@ class Examination:
 
     def _compare_agent(self) -> None:
         """Compare the statement's agent with the declared one."""
-        self._registration = self._reader.known_registration(self._profile.info_of(self._paid.declaration))
+        self._registration = self._reader.trusted_registration(self._profile.info_of(self._paid.declaration))
         interaction, agent = _needed(self._interaction, "there is no statement"), self._registration.agent
         if interaction.agent_id != agent.agent or interaction.agent_registry not in {None, agent.registry}:
             raise _failed(f"the statement is of agent {interaction.agent_id}, not of {agent}", "agent_mismatch")
 
     def _compare_networks(self) -> None:
         interaction, receipt = _needed(self._interaction, "there is no statement"), self._receipt
-        named = {str(interaction.network), receipt.network if receipt else "", self._paid.network}
-        if len(named) > 1:
-            raise _failed(f"different networks are named: {', '.join(sorted(named))}", "network_mismatch")
+        networks = {str(interaction.network), receipt.network if receipt else "", self._paid.network}
+        if len(networks) > 1:
+            raise _failed(f"different networks are named: {', '.join(sorted(networks))}", "network_mismatch")
 
     def _compare_transactions(self) -> None:
         interaction = _needed(self._interaction, "there is no statement")
@@ -234,13 +234,13 @@ class Examination:
         agent = _needed(self._registration, "the agent is not known").agent
         expected = ""
         if self._terms.wallet_services:
-            expected = yield from self._named_wallet(chain)
+            expected = yield from self._wallet_service(chain)
         if not expected and self._reader.chain == chain:
             expected = yield from self._reader.wallet(agent, payment.block)
         if not is_same_account(chain, expected, payment.payee):
             raise _failed(verdicts.ADDRESS_MISMATCH, "payment_address_mismatch")
 
-    def _named_wallet(self, chain: ChainId) -> Operation[str]:
+    def _wallet_service(self, chain: ChainId) -> Operation[str]:
         """Return the wallet on a chain that the agent's file named at the payment's block; empty if it named none."""
         agent = _needed(self._registration, "the agent is not known").agent
         block = yield from self._payment_block()
@@ -279,10 +279,10 @@ class Examination:
         if len(file.signers or ()) > MAX_SIGNERS:
             problem = f"{len(file.signers or ())} signers exceed the limit of {MAX_SIGNERS}"
             raise _failed(problem, "too_many", "signers")
-        moment = datetime.now(UTC)
+        as_of = datetime.now(UTC)
         if self._terms.is_historical:
-            moment = _needed(self._payment, "the payment was not found").time
-        self._signers = file.valid_signers(moment)
+            as_of = _needed(self._payment, "the payment was not found").time
+        self._signers = file.valid_signers(as_of)
         if not self._signers and not (self._terms.allow_wallet_signer and not file.signers):
             raise _failed(verdicts.NO_VALID_SIGNERS, "no_valid_signers")
 
@@ -327,13 +327,13 @@ class Examination:
         return (yield from self._reader.block_at(payment.time))
 
 
-def joined(moments: Sequence[Examination]) -> Verification:
+def joined(variants: Sequence[Examination]) -> Verification:
     """Return the result of the first examination, with that of the second as `now`."""
-    results = [moment.result for moment in moments]
+    results = [as_of.result for as_of in variants]
     return results[0] if len(results) == 1 else replace(results[0], now=results[1])
 
 
-def _shown(problem: str) -> str:
+def _escaped(problem: str) -> str:
     """Escape a problem that holds a stranger's text."""
     return problem if problem.isprintable() else printable(problem)
 
@@ -350,7 +350,7 @@ def _unchecked(problem: str, code: str = "cannot_check") -> _Stopped:
 
 def _refused(refusal: PaymentRefusedError) -> _Stopped:
     """Return the end of a check for which a reader found no agent to believe, or could not look."""
-    return (_unchecked if refusal.code in _NOT_KNOWN else _failed)(str(refusal), refusal.code)
+    return (_unchecked if refusal.code in _UNCHECKABLE else _failed)(str(refusal), refusal.code)
 
 
 def _needed(value: Any, problem: str) -> Any:

@@ -110,9 +110,9 @@ def draft_reviewer_hash(  # noqa: PLR0913, PLR0917  # the fields of the message
     """
     if "\0" in tag1 + tag2:
         raise InvalidArgumentError("a tag holds NUL, which separates the fields of a signed review")
-    named = "".join(f"{text}\0" for text in (agent.registry, agent.agent, task_ref)).encode()
+    head = "".join(f"{text}\0" for text in (agent.registry, agent.agent, task_ref)).encode()
     number = value.value.to_bytes(16, signed=True) + bytes([value.decimals])
-    return keccak(named + data_hash + number + f"{tag1}\0{tag2}".encode())
+    return keccak(head + data_hash + number + f"{tag1}\0{tag2}".encode())
 
 
 def tool_request(name: str, arguments: Mapping[str, Any], limit: int = MAX_BODY) -> bytes:

@@ -120,8 +120,8 @@ class _ProfileDraft(Profile):
         payment = read.transaction(fields, "taskRef")
         algorithm = read.text(fields, "agentSignatureAlgorithm")
         if algorithm not in _KEY_BYTES:
-            known = " or ".join(_KEY_BYTES)
-            raise InvalidMessageError("agentSignatureAlgorithm", "malformed", f"expected {known}")
+            algorithms = " or ".join(_KEY_BYTES)
+            raise InvalidMessageError("agentSignatureAlgorithm", "malformed", f"expected {algorithms}")
         return InteractionData(
             network=payment.chain,
             agent_id=fields["agentId"],

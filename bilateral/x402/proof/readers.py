@@ -41,7 +41,7 @@ class RegistryReader(Protocol):
     def chain(self) -> ChainId:
         """The chain."""
 
-    def known_registration(self, info: ReputationInfo) -> AgentRegistration:
+    def trusted_registration(self, info: ReputationInfo) -> AgentRegistration:
         """Return a server's registration in the registries that this reader trusts.
 
         Raises:
@@ -79,7 +79,7 @@ class RegistryReader(Protocol):
             PaymentProblemError: The transaction is not this payment.
         """
 
-    def block_at(self, moment: datetime) -> Operation[int]:
+    def block_at(self, as_of: datetime) -> Operation[int]:
         """Return the last block that is not later than a moment."""
 
 
@@ -105,9 +105,9 @@ class GuardedReader:
         read = getattr(self._reader, "remarks", None)
         return () if read is None else tuple(read(agent))
 
-    def known_registration(self, info: ReputationInfo) -> AgentRegistration:
+    def trusted_registration(self, info: ReputationInfo) -> AgentRegistration:
         """Return a server's registration in the registries that the plug-in trusts."""
-        return _guarded(lambda: self._reader.known_registration(info), AgentRegistration)
+        return _guarded(lambda: self._reader.trusted_registration(info), AgentRegistration)
 
     def check_registries(self, registration: AgentRegistration) -> Operation[None]:
         """Check that both registries belong together."""
@@ -135,9 +135,9 @@ class GuardedReader:
             return Settlement(None, problem=f"payments on {self.chain} are not looked up")
         return (yield from _guarded_operation(lambda: find(accepted, payload), Settlement))
 
-    def block_at(self, moment: datetime) -> Operation[int]:
+    def block_at(self, as_of: datetime) -> Operation[int]:
         """Return the last block that is not later than a moment."""
-        return (yield from _guarded_operation(lambda: self._reader.block_at(moment), int))
+        return (yield from _guarded_operation(lambda: self._reader.block_at(as_of), int))
 
 
 def for_one_check(reader: RegistryReader) -> RegistryReader:
@@ -200,7 +200,7 @@ class EvmReader:
             raise InvalidArgumentError(f"the deployment on {self.chain} has no reputation registry")
         self._reputation = AccountId(self.chain, self._deployment.reputation)
 
-    def known_registration(self, info: ReputationInfo) -> AgentRegistration:
+    def trusted_registration(self, info: ReputationInfo) -> AgentRegistration:
         """Return a server's registration. The deployment's registries are the allow-list."""
         return registration_among(info, self._deployment.agent_registry, self._reputation)
 
@@ -230,12 +230,12 @@ class EvmReader:
         """Look up whether a payment was taken. A plug-in may lack this method."""
         return (yield from find_settlement(accepted, payload, self._confirmations))
 
-    def block_at(self, moment: datetime) -> Operation[int]:
+    def block_at(self, as_of: datetime) -> Operation[int]:
         """Return the last block that is not later than a moment, by halving. It takes a request for each half."""
         low, high = 0, (yield from latest_block())
         while low < high:
             middle = (low + high + 1) // 2
-            if (yield from block_time(middle)) <= moment:
+            if (yield from block_time(middle)) <= as_of:
                 low = middle
             else:
                 high = middle - 1
@@ -265,8 +265,8 @@ def registration_among(info: ReputationInfo, identity: AccountId, reputation: Ac
     for registry in there:
         if registry.agent.registry == identity and registry.reputation_registry in {None, reputation}:
             return AgentRegistration(registry.agent, reputation)
-    named = f"{there[0].agent.registry} and {there[0].reputation_registry or 'its reputation registry'}"
-    raise PaymentRefusedError("unknown_registry", f"the registries {named} are not on the allow-list")
+    declared = f"{there[0].agent.registry} and {there[0].reputation_registry or 'its reputation registry'}"
+    raise PaymentRefusedError("unknown_registry", f"the registries {declared} are not on the allow-list")
 
 
 def deployment_of(state: ClientState) -> Deployment:

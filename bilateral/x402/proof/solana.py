@@ -82,7 +82,7 @@ class SolanaReader:
         reader._agents = {}  # noqa: SLF001  # its own class
         return reader
 
-    def known_registration(self, info: ReputationInfo) -> AgentRegistration:
+    def trusted_registration(self, info: ReputationInfo) -> AgentRegistration:
         """Return a server's registration. The programs of the registries are the allow-list.
 
         Raises:
@@ -134,9 +134,9 @@ class SolanaReader:
             time=payment.time,
         )
 
-    def block_at(self, moment: datetime) -> Operation[int]:
+    def block_at(self, as_of: datetime) -> Operation[int]:
         """Return the last block that is not later than a moment."""
-        return (yield from block_at(self._node, moment))
+        return (yield from block_at(self._node, as_of))
 
     def agent(self, agent_id: str | GlobalAgentId) -> Operation[SolanaAgent]:
         """Return everything that the chain says about an agent.
@@ -159,8 +159,8 @@ class SolanaReader:
 
     def remarks(self, agent: GlobalAgentId) -> tuple[str, ...]:
         """Return what a verification says about an agent that it read, beside its outcome."""
-        known = (self._agents or {}).get(agent)
-        return () if known is None else (f"the wallet is from: {known.wallet_source}", *known.remarks)
+        cached = (self._agents or {}).get(agent)
+        return () if cached is None else (f"the wallet is from: {cached.wallet_source}", *cached.remarks)
 
     def _first(self, agent: str) -> GlobalAgentId:
         """Return an agent of the first registry."""

@@ -79,10 +79,10 @@ def _signed_domain(token: str, network: str, extra: Mapping[str, Any]) -> tuple[
     name, version = extra.get("name"), extra.get("version", "1")
     if name is None:
         try:
-            known: Mapping[str, Any] = get_asset_info(network, token)
+            listed: Mapping[str, Any] = get_asset_info(network, token)
         except ValueError:
-            known = {}
-        name, version = known.get("name"), known.get("version", "1")
+            listed = {}
+        name, version = listed.get("name"), listed.get("version", "1")
     if not isinstance(name, str) or not isinstance(version, str):
         problem = "extra: name and version of the token's EIP-712 domain must be given as text"
         raise PaymentRefusedError("token_domain_missing", problem)

@@ -76,10 +76,10 @@ class AgentRegistration:
 
     def to_object(self) -> dict[str, str]:
         """Return the registration as a JSON object."""
-        named = {"agentRegistry": str(self.agent.registry), "agentId": self.agent.agent}
+        message = {"agentRegistry": str(self.agent.registry), "agentId": self.agent.agent}
         if self.reputation_registry is None:
-            return named
-        return {**named, "reputationRegistry": str(self.reputation_registry)}
+            return message
+        return {**message, "reputationRegistry": str(self.reputation_registry)}
 
 
 @dataclass(frozen=True)

@@ -103,9 +103,9 @@ class Chains:
             PaymentRefusedError: The verifier does not know the chain.
         """
         if network not in self.readers:
-            known = ", ".join(self.readers) or "none"
+            readable = ", ".join(self.readers) or "none"
             raise PaymentRefusedError(
-                "unsupported_network", f"{quoted(network[:80])} cannot be checked; known: {known}"
+                "unsupported_network", f"{quoted(network[:80])} cannot be checked; known: {readable}"
             )
         return self.readers[network]
 
@@ -168,17 +168,17 @@ class Chains:
         examination = Examination(agents, self.files, paid, replace(self.terms, is_historical=is_historical))
         payments = self.readers.get(paid.network)
         yield identity if payments is None else paid.network, examination.check_payment(payments)
-        moments = examination.moments
-        for moment in moments:
-            yield identity, moment.check_agent()
-        return joined(moments)
+        variants = examination.variants
+        for variant in variants:
+            yield identity, variant.check_agent()
+        return joined(variants)
 
     def listed_keys(self, info: ReputationInfo, network: str) -> Plan[list[Signer]]:
         """Read the valid keys of a server's agent."""
         identity = self.identity_network(info, network)
         with _refusals():
             reader = self.reader(identity)
-            return (yield identity, listed_keys(reader, self.files, reader.known_registration(info)))
+            return (yield identity, listed_keys(reader, self.files, reader.trusted_registration(info)))
 
     def check_token(self, terms: Mapping[str, Any]) -> Plan[None]:
         """Check the token of a price on an EVM chain."""
@@ -227,12 +227,12 @@ class Chains:
         return transaction
 
     def check_client(
-        self, claim: ClientAgent, payer: str, server_agent: int, known_rating: int | None
+        self, claim: ClientAgent, payer: str, server_agent: int, indexed_rating: int | None
     ) -> Plan[VerifiedClient]:
         """Check a client's claim to be an agent."""
         network = str(claim.agent.registry.chain)
         with _refusals():
-            return (yield network, check_client(self.state(network), claim, payer, server_agent, known_rating))
+            return (yield network, check_client(self.state(network), claim, payer, server_agent, indexed_rating))
 
 
 class _Connected(Generic[P, T, R]):
@@ -359,19 +359,19 @@ class Verifier(_Connected[Provider, Transport, StepRunner], Closing):
         return self._run(self._chains.find_settling_transaction(payment))
 
     def check_client(
-        self, claim: ClientAgent, payer: str, server_agent: int, *, known_rating: int | None = None
+        self, claim: ClientAgent, payer: str, server_agent: int, *, indexed_rating: int | None = None
     ) -> VerifiedClient:
         """Check a client's claim to be an agent, and read the rating that a server gave it.
 
         Args:
             payer: The account that pays, as the facilitator verified it.
             server_agent: The server's agent on the same chain.
-            known_rating: The rating, if an index has it; it is final. Without it, the chain is asked.
+            indexed_rating: The rating, if an index has it; it is final. Without it, the chain is asked.
 
         Raises:
             PaymentRefusedError: The registry is not on the allow-list, or the payer is not the agent's wallet or owner.
         """
-        return self._run(self._chains.check_client(claim, payer, server_agent, known_rating))
+        return self._run(self._chains.check_client(claim, payer, server_agent, indexed_rating))
 
     def _run(self, plan: Plan[T]) -> T:
         return run(plan, lambda step: self._runners[step[0]].run(step[1]))
@@ -403,10 +403,10 @@ class AsyncVerifier(_Connected[AsyncProvider, AsyncTransport, AsyncStepRunner], 
         return await self._run(self._chains.find_settlement(payment, seconds))
 
     async def check_client(
-        self, claim: ClientAgent, payer: str, server_agent: int, *, known_rating: int | None = None
+        self, claim: ClientAgent, payer: str, server_agent: int, *, indexed_rating: int | None = None
     ) -> VerifiedClient:
         """Check a client's claim to be an agent. See `Verifier.check_client`."""
-        return await self._run(self._chains.check_client(claim, payer, server_agent, known_rating))
+        return await self._run(self._chains.check_client(claim, payer, server_agent, indexed_rating))
 
     async def _run(self, plan: Plan[T]) -> T:
         return await run_async(plan, lambda step: self._runners[step[0]].run(step[1]))

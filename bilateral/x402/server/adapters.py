@@ -17,7 +17,7 @@ from x402.schemas import PaymentPayload
 
 from bilateral.core.errors import InvalidArgumentError
 from bilateral.x402.clients.preflight import Preflight
-from bilateral.x402.proof.answers import KeptAnswer, KeptAnswers
+from bilateral.x402.proof.answers import PaidAnswer, PaidAnswers
 from bilateral.x402.proof.bodies import decode_body
 from bilateral.x402.proof.errors import (
     BodyTooLargeError,
@@ -34,7 +34,7 @@ from bilateral.x402.server.server import Reputation8004ResourceServerExtension
 
 logger = logging.getLogger("bilateral.x402")
 
-KeptParts: TypeAlias = tuple[int, tuple[tuple[bytes, bytes], ...], bytes]
+AnswerParts: TypeAlias = tuple[int, tuple[tuple[bytes, bytes], ...], bytes]
 """The status, the headers and the body of a response."""
 
 
@@ -59,7 +59,7 @@ class HttpAdapter:
         routes: Mapping[str, RouteConfig],
         server: Any,
         limit: int,
-        answers: KeptAnswers,
+        answers: PaidAnswers,
         preflight: Preflight | None = None,
     ) -> None:
         self.limit, self.answers = limit, answers
@@ -159,7 +159,7 @@ class HttpAdapter:
         except UnsupportedBodyError:
             raise Refusal(500, "response_not_signable") from None
 
-    def kept(self, payment: bytes | None) -> KeptAnswer | None:
+    def find_answer(self, payment: bytes | None) -> PaidAnswer | None:
         """Return the answer that a payment bought before.
 
         Args:
@@ -173,12 +173,12 @@ class HttpAdapter:
             logger.exception("the store of kept answers fails: the request is served as a new one")
             return None
 
-    def refuse_other_request(self, kept: KeptAnswer, exchange: Exchange) -> None:
+    def refuse_other_request(self, stored: PaidAnswer, exchange: Exchange) -> None:
         """Refuse to answer a request by the answer to another one."""
-        if kept.request != exchange.identity:
+        if stored.request != exchange.identity:
             raise Refusal(409, "payment_of_another_request")
 
-    def keep(self, payment: bytes | None, exchange: Exchange, response: KeptParts) -> None:
+    def keep(self, payment: bytes | None, exchange: Exchange, response: AnswerParts) -> None:
         """Keep a signed answer for a client that loses it, or an unsigned one whose payment may still be settled.
 
         It raises nothing, because the client has paid.
@@ -189,9 +189,9 @@ class HttpAdapter:
         if payment is None:
             return
         if exchange.is_signed:
-            answer = KeptAnswer(exchange.identity, *response)
+            answer = PaidAnswer(exchange.identity, *response)
         elif exchange.is_unsettled and exchange.captured is not None:
-            answer = KeptAnswer.unsettled(exchange.identity, *exchange.captured)
+            answer = PaidAnswer.unsettled(exchange.identity, *exchange.captured)
         else:
             return
         try:

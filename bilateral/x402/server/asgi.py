@@ -24,7 +24,7 @@ from x402.http.types import RouteConfig
 
 from bilateral.core.errors import BilateralError, InvalidArgumentError
 from bilateral.x402.clients.preflight import Preflight
-from bilateral.x402.proof.answers import KeptAnswers, payment_of
+from bilateral.x402.proof.answers import PaidAnswers, payment_of
 from bilateral.x402.proof.bodies import MAX_BODY
 from bilateral.x402.proof.errors import BodyTooLargeError, PreflightError, StreamingRouteError
 from bilateral.x402.proof.streaming import asgi_streams
@@ -76,11 +76,11 @@ class ReputationMiddleware:
         routes: dict[str, RouteConfig],
         server: x402ResourceServer,
         limit: int = MAX_BODY,
-        answers: KeptAnswers | None = None,
+        answers: PaidAnswers | None = None,
         preflight: Preflight | None = None,
         settings: Mapping[str, Any] | None = None,
     ) -> None:
-        self._adapter = HttpAdapter(routes, server, limit, answers or KeptAnswers(), preflight)
+        self._adapter = HttpAdapter(routes, server, limit, answers or PaidAnswers(), preflight)
         try:
             asyncio.get_running_loop()  # Starlette makes its middleware in the lifespan, where servers swallow errors
         except RuntimeError:
@@ -117,17 +117,17 @@ class ReputationMiddleware:
         try:
             names = (b"payment-signature", b"content-length", b"content-encoding")
             self._adapter.check_headers(*(_header(scope, name).decode("latin-1") for name in names))
-            kept = None if payment is None else await _call(self._adapter, self._adapter.kept, payment)
-            if kept is not None:
+            stored = None if payment is None else await _call(self._adapter, self._adapter.find_answer, payment)
+            if stored is not None:
                 await incoming.read()
-                self._adapter.refuse_other_request(kept, exchange)
+                self._adapter.refuse_other_request(stored, exchange)
         except Refusal as refusal:
             await _refuse(send, refusal)
             return
-        if kept is not None and not kept.is_unsettled:
-            await _answer(send, kept.status, list(kept.headers), kept.body)
+        if stored is not None and not stored.is_unsettled:
+            await _answer(send, stored.status, list(stored.headers), stored.body)
             return
-        exchange.unsettled = kept
+        exchange.unsettled = stored
         outgoing = _Outgoing(send, exchange, self._adapter, payment)
         token, work = CURRENT.set(exchange), None
         try:
@@ -197,9 +197,9 @@ class _Capture:
             return
         response = _Buffered(send, exchange, self._adapter, is_head=scope["method"] == "HEAD")
         if exchange.unsettled is not None:
-            kept = exchange.unsettled
-            await response({"type": "http.response.start", "status": kept.status, "headers": kept.sent_headers})
-            await response({"type": "http.response.body", "body": kept.body})
+            stored = exchange.unsettled
+            await response({"type": "http.response.start", "status": stored.status, "headers": stored.sent_headers})
+            await response({"type": "http.response.body", "body": stored.body})
             return
         try:
             await incoming.read()
@@ -256,8 +256,8 @@ class _Buffered:
     async def _pass_on(self, start: Message) -> None:
         """Send the whole response."""
         body = self._body.joined
-        seen = self._adapter.response_body(body, _texts(start["headers"]), is_too_large=False)
-        self._exchange.response = b"" if self._is_head else seen
+        decoded = self._adapter.response_body(body, _texts(start["headers"]), is_too_large=False)
+        self._exchange.response = b"" if self._is_head else decoded
         self._exchange.captured = start["status"], tuple(start["headers"]), body
         self._is_ended = True
         await self._send(start)
@@ -364,8 +364,8 @@ class _Outgoing:
         value = self._adapter.sign_settled(self._exchange, body, _texts(headers))
         if value is None:
             return headers
-        kept = [(name, text) for name, text in headers if name.lower() != b"payment-response"]
-        return [*kept, (b"payment-response", value.encode("latin-1"))]
+        stored = [(name, text) for name, text in headers if name.lower() != b"payment-response"]
+        return [*stored, (b"payment-response", value.encode("latin-1"))]
 
 
 async def _call(adapter: HttpAdapter, function: Callable[..., T], *arguments: Any) -> T:

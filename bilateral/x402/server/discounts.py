@@ -34,7 +34,7 @@ PARAMETER: Final = "buyerAddress"
 MISMATCH: Final = "buyer_mismatch"
 """The reason with which a payment of somebody else than the claimed buyer is refused."""
 
-_HELD: Final = 10_000
+_MOST_BUYERS: Final = 10_000
 """Buyers whose discount is remembered."""
 
 _LENGTH: Final = 42  # characters of an address: 0x, and two digits for each of 20 bytes
@@ -114,7 +114,7 @@ class BuyerPricing:
         self._amount = amount
         self._extra = dict(extra)
         self._hold_seconds = hold_seconds
-        self._held: OrderedDict[str, tuple[float, int]] = OrderedDict()
+        self._amounts: OrderedDict[str, tuple[float, int]] = OrderedDict()
 
     async def price(self, context: HTTPRequestContext) -> AssetAmount:
         """Return the price of a request: give this to `PaymentOption(price=…)`.
@@ -161,21 +161,21 @@ class BuyerPricing:
 
     def _credential_of(self, context: HTTPRequestContext) -> TierCredential | None:
         """Return the valid credential of a request."""
-        return None if self._credentials is None else self._credentials.shown_in(context)
+        return None if self._credentials is None else self._credentials.credential_in(context)
 
     async def _amount_for(self, buyer: str) -> int:
         """Return the price of a buyer, the same for some time."""
         now = time.monotonic()
-        held = self._held.get(buyer)
-        if held is not None and held[0] > now:
-            return held[1]
+        cached = self._amounts.get(buyer)
+        if cached is not None and cached[0] > now:
+            return cached[1]
         percentage = await asyncio.to_thread(self._lookup, buyer)
         amount = discounted_amount(self._amount, percentage or Decimal(0))
         seconds = min(_FAILURE_SECONDS, self._hold_seconds) if percentage is None else self._hold_seconds
-        self._held[buyer] = now + seconds, amount
-        self._held.move_to_end(buyer)
-        while len(self._held) > _HELD:  # strangers choose the addresses
-            self._held.popitem(last=False)
+        self._amounts[buyer] = now + seconds, amount
+        self._amounts.move_to_end(buyer)
+        while len(self._amounts) > _MOST_BUYERS:  # strangers choose the addresses
+            self._amounts.popitem(last=False)
         return amount
 
 

@@ -13,7 +13,7 @@ from typing import Any, Final, Self
 
 from x402.schemas import SettleResponse
 
-from bilateral.x402.proof.answers import KeptAnswer, request_of
+from bilateral.x402.proof.answers import PaidAnswer, request_of
 from bilateral.x402.proof.bodies import SLOW_BYTES
 from bilateral.x402.proof.errors import BodyTooLargeError, ReputationExtensionError
 from bilateral.x402.proof.interactions import tool_request, tool_response
@@ -85,7 +85,7 @@ class Exchange:
     closings: list[Callable[[], None]] = field(default_factory=list)
     captured: tuple[int, tuple[tuple[bytes, bytes], ...], bytes] | None = None
     is_unsettled: bool = False
-    unsettled: KeptAnswer | None = None
+    unsettled: PaidAnswer | None = None
 
     @property
     def identity(self) -> bytes:

@@ -85,9 +85,9 @@ def reputable_client(  # noqa: PLR0913  # settings, all but three with a default
                 if anonymous:
                     return None
                 raise _declined("anonymous_client", "this service is for clients that are agents")
-            check, known = (None, None) if ask is None else await asyncio.to_thread(ask, claim.agent)
+            check, indexed = (None, None) if ask is None else await asyncio.to_thread(ask, claim.agent)
             payer = "" if payload is None else payer_of(payload.payload) or ""
-            standing = await verifier.check_client(claim, payer, server_agent, known_rating=known)
+            standing = await verifier.check_client(claim, payer, server_agent, indexed_rating=indexed)
         except InvalidMessageError as error:
             raise _declined("invalid_client_agent", str(error)) from None
         except PaymentRefusedError as error:
@@ -131,14 +131,14 @@ class _IndexedCheck:
         if deployment is None or deployment.reputation is None or client.registry != deployment.agent_registry:
             return None, None  # the verifier refuses it
         try:
-            return self._index.read(self._asked, client, deployment.reputation)
+            return self._index.read(self._read, client, deployment.reputation)
         except BilateralError as error:
             if self._is_strict:
                 raise PaymentRefusedError("cannot_check", f"the index has no answer: {error}") from error
             logger.warning("the index fails, and the chain is asked instead", exc_info=True)
             return None, None
 
-    def _asked(self, connection: Connection, client: GlobalAgentId, reputation: str) -> tuple[Check, int | None]:
+    def _read(self, connection: Connection, client: GlobalAgentId, reputation: str) -> tuple[Check, int | None]:
         """Ask the index. A connection of a reader sees one state of it."""
         from bilateral.checks import check_client, stored_findings  # noqa: PLC0415  # needs the extra `index`
         from bilateral.index.ratings.queries import client_rating  # noqa: PLC0415

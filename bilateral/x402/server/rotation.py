@@ -151,8 +151,8 @@ def _objects(signers: list[Signer]) -> list[dict[str, Any]]:
     return [signer.to_object() for signer in signers]
 
 
-def _seconds(moment: datetime) -> int:
+def _seconds(time: datetime) -> int:
     """Return a moment in Unix time."""
-    if moment.tzinfo is None:
+    if time.tzinfo is None:
         raise InvalidArgumentError("the time has no time zone: give a datetime with tzinfo")
-    return int(moment.timestamp())
+    return int(time.timestamp())

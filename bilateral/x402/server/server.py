@@ -37,7 +37,7 @@ from x402.schemas.v1 import PaymentRequirementsV1
 
 from bilateral.core.errors import BilateralError, InvalidArgumentError
 from bilateral.core.identifiers import TransactionRef
-from bilateral.x402.proof.answers import KeptAnswer
+from bilateral.x402.proof.answers import PaidAnswer
 from bilateral.x402.proof.blind import BlindSealer
 from bilateral.x402.proof.bodies import MAX_BODY
 from bilateral.x402.proof.errors import BodyTooLargeError, InvalidKeyError, InvalidMessageError, TooManyPaymentsError
@@ -154,14 +154,14 @@ class Reputation8004ResourceServerExtension:
             exchange.is_paid = True
             return None
         try:
-            is_taken = self._reservations.take(_payment_key(context), context.payment_payload)
+            is_reserved = self._reservations.take(_payment_key(context), context.payment_payload)
         except TooManyPaymentsError as error:
             logger.error("a payment is refused: %s", error)  # noqa: TRY400  # no fault of the program
             return AbortResult(error.reason, str(error))
         except BilateralError:
             logger.exception("the store of reservations fails: payments are refused")
             return AbortResult("reservations_unavailable", "the service cannot take payments now")
-        if not is_taken:
+        if not is_reserved:
             return AbortResult("payment_in_progress", "this authorization pays for another request")
         if exchange is not None:
             exchange.is_paid = True
@@ -415,7 +415,7 @@ def _settlement_on_chain(
     return SkipSettleResult(SettleResponse(success=True, transaction=transaction, network=network, payer=payer))
 
 
-def _unsettled(context: Any) -> KeptAnswer | None:
+def _unsettled(context: Any) -> PaidAnswer | None:
     """Return the answer that waits for the settlement of a payment; None without one."""
     exchange = None if is_tool_call(context.transport_context) else CURRENT.get()
     return None if exchange is None else exchange.unsettled

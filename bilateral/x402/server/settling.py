@@ -98,7 +98,7 @@ class SettlingSigner(FacilitatorWeb3Signer):
         try:
             self.read_contract(self._registry, settle, "settle", *arguments)
         except ContractLogicError:
-            submitted = self._submitted_by_others(token, args)
+            submitted = self._submitted_by_strangers(token, args)
             if submitted is None:
                 raise
             return submitted
@@ -127,9 +127,9 @@ class SettlingSigner(FacilitatorWeb3Signer):
         except TimeExhausted:
             return None  # the SDK looks once more, and reports the payment as pending
         del self._deadlines[sent]
-        return None if receipt["status"] == 1 else self._submitted_by_others(token, terms)
+        return None if receipt["status"] == 1 else self._submitted_by_strangers(token, terms)
 
-    def _submitted_by_others(self, token: str, terms: Sequence[Any]) -> str | None:
+    def _submitted_by_strangers(self, token: str, terms: Sequence[Any]) -> str | None:
         """Return the transaction of somebody else that made a payment; None without one, or if it was reported."""
         payer, payee, amount = (checksummed(terms[0]), checksummed(terms[1]), int(terms[2]))
         nonce = bytes(terms[5])

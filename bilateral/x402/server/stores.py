@@ -25,7 +25,7 @@ import sqlalchemy as sa
 
 from bilateral.index.log.database import connect_engine, named_database_errors
 from bilateral.index.log.inserts import insert_into
-from bilateral.x402.proof.answers import MAX_KEPT_BODY, SECONDS, KeptAnswer, KeptAnswers, size_of
+from bilateral.x402.proof.answers import MAX_STORED_BODY, SECONDS, PaidAnswer, PaidAnswers, size_of
 from bilateral.x402.proof.errors import TooManyPaymentsError
 from bilateral.x402.server.reservations import MAX_RESERVATIONS, Reservations
 from bilateral.x402.server.reservations import SECONDS as RESERVED_SECONDS
@@ -55,7 +55,7 @@ _RESERVATION: Final = sa.Table(
 )
 
 
-class StoredAnswers(KeptAnswers):
+class StoredAnswers(PaidAnswers):
     """Paid answers in a database, within limits. Processes and threads may share it.
 
     Args:
@@ -74,20 +74,20 @@ class StoredAnswers(KeptAnswers):
     def __init__(
         self,
         url: str,
-        max_bytes: int = 1024 * MAX_KEPT_BODY,
+        max_bytes: int = 1024 * MAX_STORED_BODY,
         seconds: float = SECONDS,
         clock: Callable[[], float] = time.time,
     ) -> None:
         super().__init__(max_bytes, seconds, clock)
         self._engine = _opened(url)
 
-    def keep(self, payment: bytes, answer: KeptAnswer) -> None:
+    def keep(self, payment: bytes, answer: PaidAnswer) -> None:
         """Keep an answer; only its proof if its body exceeds 1 MiB.
 
         Raises:
             DatabaseUnavailableError: The database cannot be written.
         """
-        answer = self.kept_form(answer)
+        answer = self.stored_form(answer)
         now, columns = self._clock(), _ANSWER.c
         values = {
             "payment": payment,
@@ -113,7 +113,7 @@ class StoredAnswers(KeptAnswers):
                 connection.execute(sa.delete(_ANSWER).where(columns.payment == key))
                 total -= size
 
-    def find(self, payment: bytes) -> KeptAnswer | None:
+    def find(self, payment: bytes) -> PaidAnswer | None:
         """Return the answer that a payment bought, or None.
 
         Raises:
@@ -127,7 +127,7 @@ class StoredAnswers(KeptAnswers):
         if row is None:
             return None
         headers = tuple((name.encode("latin-1"), text.encode("latin-1")) for name, text in json.loads(row.headers))
-        return KeptAnswer(bytes(row.request), row.status, headers, bytes(row.body))
+        return PaidAnswer(bytes(row.request), row.status, headers, bytes(row.body))
 
     def close(self) -> None:
         """Close the connections."""

@@ -31,8 +31,8 @@ def credential_headers(answer: Mapping[str, Any]) -> dict[str, str]:
     Args:
         answer: The service's answer to `POST /api/buyer/{address}/credential`.
     """
-    shown = {name: answer[name] for name in ("message", "signature")}
-    return {HEADER: b64encode(json.dumps(shown, separators=(",", ":")).encode()).decode()}
+    fields = {name: answer[name] for name in ("message", "signature")}
+    return {HEADER: b64encode(json.dumps(fields, separators=(",", ":")).encode()).decode()}
 
 
 class TierDiscounts:
@@ -79,7 +79,7 @@ class CredentialDiscounts(TierDiscounts):
         self._policy = policy
         self._scope = scope
 
-    def shown_in(self, request: HTTPRequestContext) -> TierCredential | None:
+    def credential_in(self, request: HTTPRequestContext) -> TierCredential | None:
         """Return the credential of a request if it is for this seller today; None costs the full price.
 
         Args:
@@ -97,10 +97,10 @@ class CredentialDiscounts(TierDiscounts):
 
 
 def _read(text: str) -> tuple[TierCredential, bytes]:
-    """Read a header. Malformed ones raise any of the errors that `shown_in` takes for no credential."""
-    shown = json.loads(b64decode(text, validate=True))
-    message = shown["message"]
+    """Read a header. Malformed ones raise any of the errors that `credential_in` takes for no credential."""
+    fields = json.loads(b64decode(text, validate=True))
+    message = fields["message"]
     words = {name: bytes.fromhex(message[name][2:]) for name in ("policy", "scope", "pseudonym")}
     tier = BuyerTier.of_level(message["tier"])
     credential = TierCredential(message["holder"], message["issuedAt"], message["validUntil"], tier=tier, **words)
-    return credential, bytes.fromhex(shown["signature"][2:])
+    return credential, bytes.fromhex(fields["signature"][2:])

@@ -22,7 +22,7 @@ from x402.http.middleware.flask import payment_middleware
 from x402.http.types import RouteConfig
 
 from bilateral.x402.clients.preflight import Preflight
-from bilateral.x402.proof.answers import KeptAnswers, payment_of
+from bilateral.x402.proof.answers import PaidAnswers, payment_of
 from bilateral.x402.proof.bodies import MAX_BODY
 from bilateral.x402.proof.errors import BodyTooLargeError, StreamingRouteError
 from bilateral.x402.proof.streaming import flask_streams
@@ -50,7 +50,7 @@ def protect_flask(  # noqa: PLR0913  # settings, all but three with a default
     server: x402ResourceServerSync,
     *,
     limit: int = MAX_BODY,
-    answers: KeptAnswers | None = None,
+    answers: PaidAnswers | None = None,
     preflight: Preflight | None = None,
     **settings: Any,
 ) -> None:
@@ -74,7 +74,7 @@ def protect_flask(  # noqa: PLR0913  # settings, all but three with a default
         StreamingRouteError: A view that yields its response declares the extension.
         InvalidArgumentError: A route declares the extension, and the server has not registered it.
     """
-    adapter = HttpAdapter(routes, server, limit, answers or KeptAnswers(), preflight)
+    adapter = HttpAdapter(routes, server, limit, answers or PaidAnswers(), preflight)
     adapter.check_routes()
     adapter.check_agents()
     adapter.refuse_streaming(flask_streams(app))
@@ -141,14 +141,14 @@ class _Capture:
         exchange = CURRENT.get()
         if exchange is None or not exchange.is_paid:
             return self._app(environ, start_response)
-        response, kept = _Response(), exchange.unsettled
+        response, stored = _Response(), exchange.unsettled
         try:
-            if kept is None:
+            if stored is None:
                 exchange.request = _request_body(environ, self._adapter)
                 body = response.body(self._app(environ, response), self._adapter)
             else:
-                response(_status_line(kept.status), _text_headers(kept.sent_headers))
-                body = kept.body
+                response(_status_line(stored.status), _text_headers(stored.sent_headers))
+                body = stored.body
             exchange.response = self._adapter.response_body(body, response.texts, is_too_large=False)
         except Refusal as refusal:
             exchange.response = refusal.body
@@ -182,15 +182,15 @@ class _Outer:
         try:
             encoding = environ.get("HTTP_CONTENT_ENCODING", "")
             self._adapter.check_headers(header, environ.get("CONTENT_LENGTH") or "", encoding)
-            kept = self._adapter.kept(payment)
-            if kept is not None:
+            stored = self._adapter.find_answer(payment)
+            if stored is not None:
                 exchange.request = _request_body(environ, self._adapter)
-                self._adapter.refuse_other_request(kept, exchange)
+                self._adapter.refuse_other_request(stored, exchange)
         except Refusal as refusal:
             return _refuse(start_response, refusal)
-        if kept is not None and not kept.is_unsettled:
-            return _answer(start_response, kept.status, _text_headers(kept.headers), kept.body)
-        exchange.unsettled = kept
+        if stored is not None and not stored.is_unsettled:
+            return _answer(start_response, stored.status, _text_headers(stored.headers), stored.body)
+        exchange.unsettled = stored
         return self._served(environ, exchange, payment, start_response)
 
     def _streams(self) -> bool:

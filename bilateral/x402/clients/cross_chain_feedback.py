@@ -1,6 +1,6 @@
 """Feedback on one chain about an answer that was paid on another: of an agent with a registration on both.
 
-    give_feedback_elsewhere(client, verification, agent, 95, signer, payer).wait()
+    give_cross_chain_feedback(client, verification, agent, 95, signer, payer).wait()
 
 The registry knows the reviewer by an account of its own chain, and the payment names another account. The payer
 therefore signs who reviews for it, so that nobody takes somebody else's payment for a proof.
@@ -43,7 +43,7 @@ def payer_digest(agent: GlobalAgentId, task_ref: str, reviewer: AccountId) -> by
     return keccak("\n".join((_DOMAIN, str(agent), task_ref, str(reviewer))).encode())
 
 
-def feedback_elsewhere(  # noqa: PLR0913  # the feedback's own parameters
+def cross_chain_feedback(  # noqa: PLR0913  # the feedback's own parameters
     verification: Verification,
     agent: GlobalAgentId,
     value: int,
@@ -87,7 +87,7 @@ def feedback_elsewhere(  # noqa: PLR0913  # the feedback's own parameters
     return feedback_arguments(verification, agent, stored, tags, fields, comment)
 
 
-def give_feedback_elsewhere(  # noqa: PLR0913, PLR0917  # as feedback_elsewhere
+def give_cross_chain_feedback(  # noqa: PLR0913, PLR0917  # as cross_chain_feedback
     client: Client,
     verification: Verification,
     agent: GlobalAgentId,
@@ -98,17 +98,17 @@ def give_feedback_elsewhere(  # noqa: PLR0913, PLR0917  # as feedback_elsewhere
     accept_unread: bool = False,
     **options: Any,
 ) -> Handle[FeedbackEntry]:
-    """Give feedback as `feedback_elsewhere` describes it, once a payment. The client pays the gas.
+    """Give feedback as `cross_chain_feedback` describes it, once a payment. The client pays the gas.
 
     Args:
         client: The SDK's client of the chain of the feedback, whose signer is `signer`.
 
     Raises:
-        InvalidArgumentError: As `feedback_elsewhere`.
+        InvalidArgumentError: As `cross_chain_feedback`.
         DuplicateFeedbackError: This client has earlier feedback for this payment.
         UnreadFeedbackError: This client has earlier feedback whose file cannot be loaded.
     """
-    arguments = feedback_elsewhere(verification, agent, value, signer, payer, **options)
+    arguments = cross_chain_feedback(verification, agent, value, signer, payer, **options)
     earlier = client.search_feedback(agent, **search_for(signer))
     refuse_duplicate(verification, arguments, earlier, accept_unread=accept_unread)
     return client.give_feedback(**arguments)
