@@ -24,15 +24,9 @@ from bilateral.x402.aggregator.messages import Submission, registry_form
 from bilateral.x402.aggregator.payments import Payment, find_payments
 from bilateral.x402.aggregator.refusals import Code, FeedbackRefusedError, invalid
 from bilateral.x402.aggregator.settings import SponsoredChain
+from bilateral.x402.proof import interactions
 from bilateral.x402.proof.checking import MAX_SIGNERS, FileCache
 from bilateral.x402.proof.feedback_files import prefixed_digest
-from bilateral.x402.proof.interactions import (
-    client_message_hash,
-    draft_data_hash,
-    draft_interaction_hash,
-    draft_reviewer_hash,
-    interaction_hash,
-)
 from bilateral.x402.proof.keys import find_signer
 
 _SIGNATURE_DIGITS: Final = 128
@@ -77,11 +71,11 @@ def _binding(submission: Submission) -> bool:
     """Compute the signed hash again: from the bodies, or in the profile `reputation` from their hash."""
     task_ref, bodies, data = submission.task_ref, submission.bodies, submission.data_hash
     if data is not None:
-        if bodies is not None and draft_data_hash(bodies.request, bodies.response) != data:
+        if bodies is not None and interactions.draft_data_hash(bodies.request, bodies.response) != data:
             raise _other_hash("dataHash", "dataHash is not that of these bodies")
-        expected = draft_interaction_hash(task_ref, data)
+        expected = interactions.draft_interaction_hash(task_ref, data)
     elif bodies is not None:
-        expected = interaction_hash(task_ref, bodies.request, bodies.response)
+        expected = interactions.interaction_hash(task_ref, bodies.request, bodies.response)
     else:
         return False
     if expected != submission.interaction_hash:
@@ -117,9 +111,9 @@ def _reviewer_message(submission: Submission) -> bytes:
     """Return the hash that the reviewer signs in the submission's profile."""
     agent, task_ref, feedback, data = submission.agent, submission.task_ref, submission.feedback, submission.data_hash
     if data is None:
-        return client_message_hash(agent, task_ref, feedback.value)
+        return interactions.client_message_hash(agent, task_ref, feedback.value)
     value = FeedbackValue(feedback.value, feedback.value_decimals)
-    return draft_reviewer_hash(agent, task_ref, data, value, feedback.tag1, feedback.tag2)
+    return interactions.draft_reviewer_hash(agent, task_ref, data, value, feedback.tag1, feedback.tag2)
 
 
 def _agent(state: ClientState, files: FileCache, submission: Submission, payment: Payment) -> Operation[None]:

@@ -21,14 +21,8 @@ from bilateral.core.errors import MalformedIdentifierError
 from bilateral.core.identifiers import TransactionRef
 from bilateral.core.text import printable, quoted
 from bilateral.node.steps import run, run_async
+from bilateral.x402.clients import transports
 from bilateral.x402.clients.outstanding import PaidCall, outstanding_payments
-from bilateral.x402.clients.transports import (
-    is_body_lost,
-    may_be_unfinished,
-    paid_request,
-    payment_among,
-    price_problem,
-)
 from bilateral.x402.proof.answers import payment_of
 from bilateral.x402.proof.errors import LostAnswerError, PaidNotAnsweredError, RedirectedPaymentError
 from bilateral.x402.proof.headers import decode_header
@@ -125,7 +119,7 @@ class Reply:
     @property
     def is_unfinished(self) -> bool:
         """True if the payment may be settled in a moment."""
-        is_gateway = may_be_unfinished(self.status)
+        is_gateway = transports.may_be_unfinished(self.status)
         return self.location is None and (is_gateway or any(name in self.headers for name in _SETTLEMENT_HEADERS))
 
     @property
@@ -265,7 +259,7 @@ def _paid(payer: Payer, wire: Wire, url: str, sent: list[dict[str, str]]) -> Ste
             yield wire.close(response)
         payment = yield payer.sdk.create_payment_payload(required)
         headers = payer.sdk.encode_payment_signature_header(payment)
-        sent.append(payment_among(headers))
+        sent.append(transports.payment_among(headers))
         response = yield wire.send(headers)
         yield payer.sdk.process_payment_result(payment, response.headers.get, response.status_code)
         reply: Reply = yield wire.read(response)
@@ -279,7 +273,7 @@ def _paid(payer: Payer, wire: Wire, url: str, sent: list[dict[str, str]]) -> Ste
 def _unpaid(payer: Payer, wire: Wire, headers: Mapping[str, str]) -> Steps[Any]:
     """Send a request without a payment. Refuse a price that cannot be read strictly."""
     response = yield wire.send(headers)
-    problem = price_problem(response.status_code, response.headers)
+    problem = transports.price_problem(response.status_code, response.headers)
     if problem is not None:
         yield wire.close(response)
         raise payer.refusal(problem)
@@ -324,7 +318,7 @@ def _judged(
     """Find the row and the column of the table, with the verification of an answer and the chain's word."""
     payment = decode_header(call.header)
     if isinstance(reply, Reply) and reply.is_delivery:
-        paid = paid_request(
+        paid = transports.paid_request(
             call.payment,
             f"{call.method} {call.url}",
             call.headers,
@@ -332,7 +326,7 @@ def _judged(
             reply.headers,
             reply.body,
             status=reply.status,
-            is_body_lost=is_again and is_body_lost(reply.status, reply.body),
+            is_body_lost=is_again and transports.is_body_lost(reply.status, reply.body),
         )
         verification: Verification | None = None if paid is None else (yield payer.verifier.verify(paid))
         is_verified = verification is not None and verification.is_verified
