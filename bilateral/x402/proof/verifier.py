@@ -150,7 +150,9 @@ class Chains:
                 payee = ChainId.parse(network), pay_to
             except MalformedIdentifierError as error:
                 raise PaymentRefusedError("unsupported_network", str(error)) from None
-            return (yield identity, check_before_payment(reader, self.files, info, payee, self.terms))
+            check = check_before_payment(reader, self.files, info, payee, self.terms)
+            registration: AgentRegistration = yield identity, check
+        return registration
 
     def verify(self, paid: PaidRequest, *, is_historical: bool) -> Plan[Verification]:
         """Examine a paid answer. Nothing is checked on a network that no reader knows."""
@@ -178,7 +180,8 @@ class Chains:
         identity = self.identity_network(info, network)
         with _refusals():
             reader = self.reader(identity)
-            return (yield identity, listed_keys(reader, self.files, reader.trusted_registration(info)))
+            keys: list[Signer] = yield identity, listed_keys(reader, self.files, reader.trusted_registration(info))
+        return keys
 
     def check_token(self, terms: Mapping[str, Any]) -> Plan[None]:
         """Check the token of a price on an EVM chain."""
@@ -207,9 +210,10 @@ class Chains:
                 yield Pause(min(POLL_SECONDS, left))
 
         try:
-            return (yield network, wait())
+            settled: Settlement = yield network, wait()
         except BilateralError as error:
             return Settlement(None, problem=f"{type(error).__name__}: {error}")
+        return settled
 
     def find_settling_transaction(self, payment: Mapping[str, Any]) -> Plan[str | None]:
         """Find the transaction that made exactly this payment."""
@@ -232,7 +236,9 @@ class Chains:
         """Check a client's claim to be an agent."""
         network = str(claim.agent.registry.chain)
         with _refusals():
-            return (yield network, check_client(self.state(network), claim, payer, server_agent, indexed_rating))
+            check = check_client(self.state(network), claim, payer, server_agent, indexed_rating)
+            client: VerifiedClient = yield network, check
+        return client
 
 
 class _Connected(Generic[P, T, R]):
