@@ -29,12 +29,15 @@ LEVELS = (
 NEIGHBOURS = {"api", "explorer"}
 """The exception: these two rooms of one level may import each other."""
 
-INDEX_ORDER = (
-    *("errors", "log", "chain", "reading"),
-    *("changes", "agents", "files", "ratings", "payments", "standing", "profiles", "search"),
-    *("projections", "operating", "shards"),
-)
-"""The inner rooms of the index. Each imports only itself and those before it, so that a later one can be removed."""
+PARTS = {
+    "index": (
+        *("errors", "log", "chain", "reading"),
+        *("changes", "agents", "files", "ratings", "payments", "standing", "profiles", "search"),
+        *("projections", "operating", "shards"),
+    ),
+    "x402": ("proof", "clients", "server", "aggregator"),
+}
+"""The parts of a room in order. A part imports only itself and those before it, so that a later one can be removed."""
 
 FACADE = "bilateral"
 """The package itself. It exports names of many rooms, so no room may import it."""
@@ -128,10 +131,10 @@ def violation(statement: Import) -> str | None:
         A sentence that names the broken rule; None if the import is allowed.
     """
     importer, imported = room(statement.importer), room(statement.imported)
-    if imported == "index" and (broken := _index_violation(statement, importer)):
-        return broken
     if importer in {imported, FACADE}:
-        return None
+        return _broken_order(statement, imported)
+    if imported == "index" and statement.imported.endswith(".projection"):
+        return f"{statement}: a projection is reached by bilateral.index.projections alone"
     if imported == FACADE:
         return f"{statement}: import the module that defines the name, not the package that exports it"
     level = {name: number for number, names in enumerate(LEVELS) for name in names}
@@ -143,17 +146,13 @@ def violation(statement: Import) -> str | None:
     return f"{statement}: the room {importer!r} must not import the room {imported!r}"
 
 
-def _index_violation(statement: Import, room_: str) -> str | None:
-    """Judge an import of the index, by a module of a room, by the order of its inner rooms."""
-    if room_ != "index":
-        is_open = not statement.imported.endswith(".projection")
-        return None if is_open else f"{statement}: a projection is reached by bilateral.index.projections alone"
-    importer, imported = ([*name.split("."), ""][2] for name in (statement.importer, statement.imported))
-    places = {name: place for place, name in enumerate(INDEX_ORDER)}
-    if importer in places and imported in places and places[imported] > places[importer]:
-        return f"{statement}: index/{importer} must not import index/{imported}, which comes after it"
-    reads = statement.importer.endswith(".queries")
-    if reads and statement.imported.endswith((".projection", ".worker")):
+def _broken_order(statement: Import, room_: str) -> str | None:
+    """Judge an import inside a room by the order of its parts."""
+    order = PARTS.get(room_, ())
+    importer, imported = ([*name.split("."), "", ""][2] for name in (statement.importer, statement.imported))
+    if importer in order and imported in order[order.index(importer) + 1 :]:
+        return f"{statement}: {room_}/{importer} must not import {room_}/{imported}, which comes after it"
+    if statement.importer.endswith(".queries") and statement.imported.endswith((".projection", ".worker")):
         return f"{statement}: queries import neither a projection nor a worker"
     return None
 

@@ -59,7 +59,7 @@ def show(invocation: Invocation, mint: Mint, node: Node, chain: Chain = "mainnet
     from bilateral.node.running import StepRunner  # noqa: PLC0415  # slow
     from bilateral.node.transport import Transport  # noqa: PLC0415
     from bilateral.solana.nodes import SolanaNode  # noqa: PLC0415
-    from bilateral.solana.reading import read_agent  # noqa: PLC0415
+    from bilateral.solana.sati import read_agent  # noqa: PLC0415
 
     transport = Transport(node, _REQUEST_SECONDS)
     try:

@@ -32,24 +32,19 @@ class Cid:
 
     @classmethod
     def parse(cls, cid: str | bytes) -> Self:
-        """Parse a CID in text (any multibase) or, as links have it, in bytes.
-
-        Raises:
-            UnsupportedUriError: It is not a CID, or has another codec or hash.
-            MissingExtraError: libipld is not installed.
-        """
-        shown = quoted(cid) if isinstance(cid, str) else f"0x{cid[:_MAX_LENGTH].hex()}"
+        """Parse a CID in text (any multibase) or, as links have it, in bytes."""
+        visible = quoted(cid) if isinstance(cid, str) else f"0x{cid[:_MAX_LENGTH].hex()}"
         if len(cid) > _MAX_LENGTH:
-            raise UnsupportedUriError(f"{shown} is too long for a CID")
+            raise UnsupportedUriError(f"{visible} is too long for a CID")
         try:
             parts = _libipld().decode_cid(cid)
         except ValueError as error:
-            raise UnsupportedUriError(f"{shown} is not a CID: {error}") from None
+            raise UnsupportedUriError(f"{visible} is not a CID: {error}") from None
         codec, digest = parts["codec"], parts["hash"]
         if codec not in (RAW, DAG_PB):
-            raise UnsupportedUriError(f"{shown} has the codec 0x{codec:x}; raw and dag-pb are supported")
+            raise UnsupportedUriError(f"{visible} has the codec 0x{codec:x}; raw and dag-pb are supported")
         if digest["code"] != _SHA2_256 or digest["size"] != _DIGEST_BYTES:
-            raise UnsupportedUriError(f"{shown} has the hash function 0x{digest['code']:x}; sha2-256 is supported")
+            raise UnsupportedUriError(f"{visible} has the hash function 0x{digest['code']:x}; sha2-256 is supported")
         return cls(parts["version"], codec, digest["digest"])
 
     @classmethod
@@ -58,11 +53,7 @@ class Cid:
         return cls(1, RAW, hashlib.sha256(block).digest())
 
     def verify(self, block: bytes) -> None:
-        """Check that this CID names a block.
-
-        Raises:
-            CidMismatchError: It names another. The error has both CIDs.
-        """
+        """Check that this CID names a block."""
         digest = hashlib.sha256(block).digest()
         if digest != self.digest:
             raise CidMismatchError(str(self), str(Cid(self.version, self.codec, digest)))

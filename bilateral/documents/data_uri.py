@@ -47,10 +47,6 @@ def decode_data_uri(uri: str, limit: int) -> bytes:
         uri: A `data:` URI of any media type, in base 64 (of either alphabet, padded or not), percent-encoded or plain,
             whatever its label says, also compressed (`enc=gzip`); or JSON or base 64 of it without a scheme.
         limit: The largest size of the document, in bytes.
-
-    Raises:
-        UnsupportedUriError: The text has another form.
-        DocumentTooLargeError: The document is larger than the limit.
     """
     labels, payload = {"base64"}, uri
     if uri[:5].lower() == "data:":

@@ -5,18 +5,15 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
 from types import NoneType
-from typing import TYPE_CHECKING, Any, Final, Literal, Self, TypeAlias, get_args
+from typing import Any, Final, Literal, Self, TypeAlias, get_args
 
 from pydantic import Field
 
 from bilateral.core.errors import MalformedDocumentError, MalformedIdentifierError
-from bilateral.core.identifiers import AccountId, ChainId, TransactionRef
+from bilateral.core.identifiers import AccountId, ChainId, GlobalAgentId, TransactionRef
 from bilateral.core.text.encoding import encode_object
+from bilateral.core.values import FeedbackValue
 from bilateral.documents.model import DocumentModel, as_list, as_object, sorted_names
-
-if TYPE_CHECKING:
-    from bilateral.core.identifiers import GlobalAgentId
-    from bilateral.core.values import FeedbackValue
 
 SIGNED_FIELDS: Final = frozenset(
     {
@@ -87,15 +84,8 @@ class ProofOfPayment(DocumentModel):
             )
         except MalformedIdentifierError as error:
             raise MalformedDocumentError(f"proofOfPayment: {error}") from None
-        return type(self).of(
-            {
-                **self.to_object(),
-                "fromAddress": payer,
-                "toAddress": payee,
-                "chainId": chain,
-                "txHash": payment.transaction,
-            }
-        )
+        fields = {"fromAddress": payer, "toAddress": payee, "chainId": chain, "txHash": payment.transaction}
+        return type(self).of(self.to_object() | fields)
 
 
 class ProofOfInteraction(DocumentModel):
@@ -188,11 +178,11 @@ class FeedbackFile(DocumentModel):
     def created(self) -> datetime | None:
         """The time of the feedback in UTC; None if it is missing, or is not ISO 8601 with an offset."""
         try:
-            moment = datetime.fromisoformat(self.created_at or "")
+            time = datetime.fromisoformat(self.created_at or "")
         except ValueError:
             return None
         try:
-            return moment.astimezone(UTC) if moment.tzinfo else None
+            return time.astimezone(UTC) if time.tzinfo else None
         except OverflowError:  # the first or last day that a datetime can hold, moved by the offset
             return None
 
@@ -281,35 +271,34 @@ def prepare_feedback_file(  # noqa: PLR0913  # the published SDKs' arguments
     if not isinstance(context, (str, Mapping, NoneType)):
         raise MalformedDocumentError("context is the id of an A2A context, or an object")
     in_context = context.get("contextId") if isinstance(context, Mapping) else context
-    described = _given(
+    described = _present(
         text=text,
         endpoint=endpoint,
         mcp={capability.removesuffix("s"): name} if capability else None,
-        a2a=_given(skills=[skill] if isinstance(skill, str) else as_list(skill), contextId=in_context, taskId=task)
+        a2a=_present(skills=[skill] if isinstance(skill, str) else as_list(skill), contextId=in_context, taskId=task)
         or None,
-        oasf=_given(skills=as_list(oasf_skills), domains=as_list(oasf_domains)) or None,
+        oasf=_present(skills=as_list(oasf_skills), domains=as_list(oasf_domains)) or None,
         context=context if isinstance(context, Mapping) else None,
         proofOfPayment=proof_of_payment,
     )
-    others = _given(**fields)
-    if twice := sorted(described.keys() & others.keys()):
+    further = _present(**fields)
+    if twice := sorted(described.keys() & further.keys()):
         raise MalformedDocumentError(f"given twice, as a whole and by its parts: {', '.join(twice)}")
-    file = FeedbackFile.written({name: as_object(field) for name, field in (others | described).items()})
+    file = FeedbackFile.written({name: as_object(field) for name, field in (further | described).items()})
     if file.proof_of_payment is not None:
-        file = FeedbackFile.of(
-            file.to_object() | {"proofOfPayment": file.proof_of_payment.require_complete().to_object()}
-        )
+        payment = file.proof_of_payment.require_complete()
+        file = FeedbackFile.of(file.to_object() | {"proofOfPayment": payment.to_object()})
     file.to_bytes()  # raises an error for values that JSON cannot hold
     return file
 
 
-def _given(**fields: Any) -> dict[str, Any]:
+def _present(**fields: Any) -> dict[str, Any]:
     """Return the fields that are not None."""
     return {name: field for name, field in fields.items() if field is not None}
 
 
-def _iso(moment: datetime) -> str:
+def _iso(time: datetime) -> str:
     """Format a time in ISO 8601, in UTC and to the second, as the best practices do."""
-    if moment.tzinfo is None:
+    if time.tzinfo is None:
         raise MalformedDocumentError("created_at has no time zone: give a datetime with tzinfo")
-    return moment.astimezone(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
+    return time.astimezone(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")

@@ -1,14 +1,19 @@
-"""HTTP for documents: guarded connections, few redirects, a size limit, and errors of this package."""
+"""HTTP for documents: guarded connections, few redirects, a size limit, and errors of this package.
+
+A host is resolved once, its addresses are checked, and the connection uses a checked address. A name that resolves
+differently a moment later ("DNS rebinding") gains nothing, and nor does another form of an address (`0x7f.1`).
+"""
 
 from __future__ import annotations
 
 import re
 import ssl
+import time
 from collections.abc import Iterator, Mapping
 from contextlib import closing, contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cache
-from typing import Any, Final, Self
+from typing import Any, Final, Self, TypeAlias
 
 import httpcore
 import httpx
@@ -17,17 +22,20 @@ from bilateral.core.errors import (
     DocumentError,
     DocumentTimeoutError,
     DocumentTooLargeError,
+    ForbiddenAddressError,
     RefusedDocumentError,
     TooManyRedirectsError,
     UnreachableDocumentError,
     UnsupportedUriError,
 )
-from bilateral.core.http.connections import HostUnreachableError, Resolver, resolve
+from bilateral.core.http.connections import DeadlineBackend, HostUnreachableError, Resolver, resolve
 from bilateral.core.http.waits import seconds_to_wait
 from bilateral.core.text import quoted
 from bilateral.core.values.arguments import checked_class
-from bilateral.documents.network import Deadline, GuardedBackend, Host
 from bilateral.documents.packing import unpacked
+from bilateral.documents.public_addresses import is_public
+
+Host: TypeAlias = tuple[str, int]
 
 _PORTS: Final = {"http": 80, "https": 443}
 _MAX_PORT: Final = 65535  # a port of TCP has 16 bits
@@ -80,6 +88,10 @@ class Network:
     resolver: Resolver = resolve
     backend: httpcore.NetworkBackend | None = None
 
+    def trusting(self, *urls: str) -> Network:
+        """Return these settings for the hosts of URLs that the program's user names."""
+        return replace(self, trusted=self.trusted | {host_of(url) for url in urls})
+
 
 @dataclass(frozen=True)
 class Validators:
@@ -123,11 +135,7 @@ class Answer:
 
 
 def host_of(url: str) -> Host:
-    """Return the host and port of an http or https URL.
-
-    Raises:
-        UnsupportedUriError: The text is not an http or https URL.
-    """
+    """Return the host and port of an http or https URL."""
     parsed = _parse(url)
     return parsed.raw_host.decode(), parsed.port or _PORTS[parsed.scheme]
 
@@ -170,35 +178,24 @@ class HttpSession:
         """Get a resource, following redirects.
 
         Args:
-            url: An http or https URL.
             limit: Its largest size, the document's limit when left out.
-            headers: Headers to send.
-
-        Raises:
-            DocumentError: Any of the errors that `Loader.load` lists for http and https.
         """
-        return self._get(url, limit, headers, UNKNOWN_VERSION).content or b""
+        return self.get_changes(url, UNKNOWN_VERSION, limit=limit, headers=headers).content or b""
 
-    def get_changes(self, url: str, known: Validators) -> Answer:
+    def get_changes(
+        self, url: str, cached: Validators, *, limit: int | None = None, headers: Mapping[str, str] | None = None
+    ) -> Answer:
         """Get a resource if it changed, following redirects.
 
         Args:
-            url: An http or https URL.
-            known: The marks of the version that the caller has.
-
-        Raises:
-            DocumentError: As `get`.
+            cached: The marks of the version that the caller has; the other arguments are those of `get`.
         """
-        return self._get(url, None, None, known)
-
-    def _get(self, url: str, limit: int | None, headers: Mapping[str, str] | None, known: Validators) -> Answer:
-        """Get a resource, unless it has the marks that are known."""
-        with _named_errors(url, self._limits):
-            request = self._request("GET", url, headers={**(headers or {}), **known.headers()})
+        with _document_errors(url, self._limits):
+            request = self._request("GET", url, headers={**(headers or {}), **cached.headers()})
             for _ in range(1 + self._limits.redirects):
                 with closing(self._client.send(request, stream=True)) as response:
-                    if response.status_code == _UNCHANGED and known != UNKNOWN_VERSION:
-                        return Answer(None, known)
+                    if response.status_code == _UNCHANGED and cached != UNKNOWN_VERSION:
+                        return Answer(None, cached)
                     if response.next_request is None:
                         return Answer(self._content(url, response, limit), Validators.of(response.headers))
                 # `httpx` would follow by itself, but read and unpack the whole body of the redirect before it does.
@@ -210,28 +207,15 @@ class HttpSession:
         """Post to a URL of the program's user, and follow no redirect.
 
         Args:
-            url: An http or https URL.
             limit: The largest size of the answer, the document's limit when left out.
             **request: Arguments of `httpx`: `params`, `files`, `json`, `headers`.
-
-        Raises:
-            DocumentError: As `get`.
         """
         return self._send("POST", url, limit, **request)
 
     def ask(self, url: str, method: str, content: bytes) -> tuple[int, httpx.Headers]:
-        """Send one request, follow no redirect, and return status and headers. The body of the answer is not read.
-
-        Args:
-            url: An http or https URL.
-            method: The method of the request.
-            content: Its body.
-
-        Raises:
-            DocumentError: As `get`, but for the status of the answer.
-        """
+        """Send one request, follow no redirect, and return status and headers. The body of the answer is not read."""
         request = self._request(method, url, content=content)
-        with _named_errors(url, self._limits), closing(self._client.send(request, stream=True)) as response:
+        with _document_errors(url, self._limits), closing(self._client.send(request, stream=True)) as response:
             return response.status_code, response.headers
 
     def put(self, url: str, content: bytes, headers: Mapping[str, str]) -> None:
@@ -239,22 +223,17 @@ class HttpSession:
 
         Args:
             url: An http or https URL. Neither errors nor logs show its query, which may be a signature.
-            content: The document.
-            headers: Headers to send.
-
-        Raises:
-            DocumentError: As `get`.
         """
         self._send("PUT", url, None, content=content, headers=headers)
 
     def _send(self, method: str, url: str, limit: int | None, **options: Any) -> bytes:
         """Send a request that is not repeated."""
-        shown = without_query(url)
+        visible = without_query(url)
         with (
-            _named_errors(shown, self._limits),
+            _document_errors(visible, self._limits),
             closing(self._client.send(self._request(method, url, **options), stream=True)) as response,
         ):
-            return self._content(shown, response, limit, _WRITTEN)
+            return self._content(visible, response, limit, _WRITTEN)
 
     def _request(self, method: str, url: str, **options: Any) -> httpx.Request:
         """Build a request. `httpx` logs its URL, so the user and password go into a header."""
@@ -262,8 +241,8 @@ class HttpSession:
         extensions = {}
         if method == "PUT":  # the query of a presigned URL is a secret: httpcore sends it, httpx does not log it
             extensions["target"] = parsed.raw_path
-        shown = parsed.copy_with(userinfo=b"", query=None) if extensions else parsed.copy_with(userinfo=b"")
-        request = self._client.build_request(method, shown, extensions=extensions, **options)
+        visible = parsed.copy_with(userinfo=b"", query=None) if extensions else parsed.copy_with(userinfo=b"")
+        request = self._client.build_request(method, visible, extensions=extensions, **options)
         if parsed.userinfo:
             request = next(httpx.BasicAuth(parsed.username, parsed.password).auth_flow(request))
         return request
@@ -284,6 +263,41 @@ class HttpSession:
         return _decoded(bytes(content), response.headers.get("content-encoding", ""), limit)
 
 
+_MIN_SECONDS: Final = 0.001
+"""The least timeout to give to a socket, for which 0 means that it shall not block."""
+
+
+class Deadline:
+    """The end of the time for one document."""
+
+    def __init__(self, seconds: float) -> None:
+        self._seconds = seconds
+        self._end = time.monotonic() + seconds
+
+    def remaining(self, at_most: float | None = None, /) -> float:
+        """Return the seconds that remain."""
+        left = self._end - time.monotonic()
+        if left <= 0:
+            raise DocumentTimeoutError(self._seconds)
+        return max(_MIN_SECONDS, left if at_most is None else min(left, at_most))
+
+
+class _GuardedBackend(DeadlineBackend):
+    """Makes connections until a deadline, to public addresses only unless the user trusts the host."""
+
+    def __init__(self, deadline: Deadline, network: Network) -> None:
+        super().__init__(deadline.remaining, resolver=network.resolver, inner=network.backend)
+        self._network = network
+
+    def check_addresses(self, host: str, port: int, addresses: list[str]) -> None:
+        """Check that all addresses of a host are public."""
+        if self._network.allow_private or (host, port) in self._network.trusted:
+            return
+        for address in addresses:
+            if not is_public(address):
+                raise ForbiddenAddressError(host, address)
+
+
 _usual_context = cache(ssl.create_default_context)
 """Returns the context of all connections: to read the system's certificates takes longer than most files to load."""
 
@@ -292,16 +306,8 @@ class _GuardedTransport(httpx.BaseTransport):
     """The transport by which `httpx` uses guarded connections."""
 
     def __init__(self, deadline: Deadline, network: Network) -> None:
-        self._pool = httpcore.ConnectionPool(
-            ssl_context=network.ssl_context or _usual_context(),
-            network_backend=GuardedBackend(
-                deadline,
-                trusted=network.trusted,
-                allow_private=network.allow_private,
-                resolver=network.resolver,
-                inner=network.backend,
-            ),
-        )
+        context, backend = network.ssl_context or _usual_context(), _GuardedBackend(deadline, network)
+        self._pool = httpcore.ConnectionPool(ssl_context=context, network_backend=backend)
 
     def handle_request(self, request: httpx.Request) -> httpx.Response:
         url = httpcore.URL(
@@ -334,8 +340,11 @@ class _Body(httpx.SyncByteStream):
         self._response.close()
 
 
+_FAILURES = (httpx.HTTPError, httpcore.NetworkError, httpcore.ProtocolError, httpcore.UnsupportedProtocol, OSError)
+
+
 @contextmanager
-def _named_errors(url: str, limits: Limits) -> Iterator[None]:
+def _document_errors(url: str, limits: Limits) -> Iterator[None]:
     """Turn the errors of the HTTP libraries into errors of this package."""
     try:
         yield
@@ -351,13 +360,7 @@ def _named_errors(url: str, limits: Limits) -> Iterator[None]:
         raise UnreachableDocumentError(
             f"{quoted_url(url)} cannot be asked: the request is malformed, such as by a line break in a header"
         ) from None
-    except (
-        httpx.HTTPError,
-        httpcore.NetworkError,
-        httpcore.ProtocolError,
-        httpcore.UnsupportedProtocol,
-        OSError,
-    ) as error:
+    except _FAILURES as error:
         raise UnreachableDocumentError(f"{quoted_url(url)} cannot be read: {quoted(str(error))}") from None
 
 

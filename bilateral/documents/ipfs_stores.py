@@ -8,7 +8,7 @@ from __future__ import annotations
 import re
 import time
 from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import Final
 
 from bilateral.core.errors import CidMismatchError, UnreachableDocumentError, UnsupportedUriError
@@ -16,7 +16,7 @@ from bilateral.core.text import quoted
 from bilateral.core.text.encoding import decode_object
 from bilateral.core.values.arguments import checked_class
 from bilateral.documents.cid import Cid
-from bilateral.documents.http import HttpSession, Limits, Network, host_of, quoted_url
+from bilateral.documents.http import HttpSession, Limits, Network, quoted_url
 from bilateral.documents.loader import Loader
 from bilateral.documents.stores import StoredDocument
 from bilateral.documents.unixfs import read_file
@@ -55,8 +55,7 @@ class KuboStore:
             DocumentTimeoutError: The time is over.
             MissingExtraError: libipld or protobuf is not installed.
         """
-        network = replace(self.network, trusted=self.network.trusted | {host_of(self.api_url)})
-        with HttpSession(self.limits, network) as session:
+        with HttpSession(self.limits, self.network.trusting(self.api_url)) as session:
             cid = self._add(session, content)
             stored = read_file(lambda block: self._block(session, block), cid, (), max(len(content), self.limits.bytes))
         if stored != content:
@@ -69,8 +68,7 @@ class KuboStore:
         Raises:
             DocumentError: As `put`.
         """
-        network = replace(self.network, trusted=self.network.trusted | {host_of(self.api_url)})
-        with HttpSession(self.limits, network) as session:
+        with HttpSession(self.limits, self.network.trusting(self.api_url)) as session:
             answer = decode_object(session.post(self._command("id"), headers=self.headers))
         addresses = answer.get("Addresses")
         return [address for address in addresses if isinstance(address, str)] if isinstance(addresses, list) else []
@@ -129,11 +127,10 @@ class PinningStore:
         """
         stored = self.node.put(content)
         cid = stored.uri.removeprefix("ipfs://")
-        network = replace(self.network, trusted=self.network.trusted | {host_of(self.api_url)})
         headers = _bearer(self.token)
         pins = f"{self.api_url.rstrip('/')}/pins"
         pin = {"cid": cid, "name": _NAME, "origins": self.node.addresses()[:20]}  # 20 is the limit of the API
-        with HttpSession(self.limits, network) as session:
+        with HttpSession(self.limits, self.network.trusting(self.api_url)) as session:
             status = self._status(session.post(pins, json=pin, headers=headers), cid)
             while status["status"] in ("queued", "pinning"):
                 time.sleep(_POLL_SECONDS)  # the session ends the loop when its time is over
@@ -187,8 +184,7 @@ class PinataStore:
             CidMismatchError: Pinata stored another document.
             DocumentTimeoutError: The time is over.
         """
-        network = replace(self.network, trusted=self.network.trusted | {host_of(self.upload_url)})
-        with HttpSession(self.limits, network) as session:
+        with HttpSession(self.limits, self.network.trusting(self.upload_url)) as session:
             answer = session.post(
                 self.upload_url,
                 data={"network": "public", "name": _NAME},

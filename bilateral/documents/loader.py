@@ -28,7 +28,7 @@ from bilateral.documents.cid import RAW, Cid
 from bilateral.documents.data_uri import decode_data_uri, is_inline
 from bilateral.documents.feedback import FeedbackFile
 from bilateral.documents.hashing import NO_HASH, document_hash, verify_hash
-from bilateral.documents.http import UNKNOWN_VERSION, HttpSession, Limits, Network, Validators, host_of, quoted_url
+from bilateral.documents.http import UNKNOWN_VERSION, HttpSession, Limits, Network, Validators, quoted_url
 from bilateral.documents.registration import RegistrationFile
 from bilateral.documents.unixfs import is_of_block, read_file
 
@@ -130,19 +130,18 @@ class Loader:
             MalformedDocumentError: The CID does not name a file.
             HashMismatchError: It has another hash than expected.
         """
-        document = self._load(uri, UNKNOWN_VERSION)
+        document = self.load_changes(uri, UNKNOWN_VERSION)
         if document is None:  # only a document that is known can be unchanged
             raise UnreachableDocumentError(f"{quoted(uri)} has no content")
         if verify_hash(document.content, expected_hash):
             return replace(document, integrity=document.integrity or "hash")
         return document
 
-    def load_changes(self, uri: str, known: Validators) -> Document | None:
+    def load_changes(self, uri: str, cached: Validators) -> Document | None:
         """Load a document unless its server says that it did not change.
 
         Args:
-            uri: As for `load`.
-            known: The marks of the version that the caller has.
+            cached: The marks of the version that the caller has.
 
         Returns:
             The document; None if it did not change. Its hash is not checked.
@@ -150,7 +149,23 @@ class Loader:
         Raises:
             DocumentError: As `load`.
         """
-        return self._load(uri, known)
+        if not isinstance(uri, str):
+            raise UnsupportedUriError(f"a URI is a text, not a {type(uri).__name__}")
+        uri = uri.strip()
+        match scheme_of(uri):
+            case "data":
+                return Document(uri, decode_data_uri(uri, self.limits.bytes), "inline")
+            case "ipfs":
+                cid, path = parse_ipfs_uri(uri)
+                return Document(uri, self._load_ipfs(cid, path, self.gateways, self.limits.seconds), "cid")
+            case "http" | "https":
+                file = _file_at_gateway(uri)
+                if file is not None:
+                    return self._load_from_gateway_url(uri, cached, *file)
+                return self._load_http(uri, cached, self.limits)
+            case "file":
+                return Document(uri, self._load_file_uri(uri), None)
+        raise UnsupportedUriError(f"{quoted(uri)} is not a data, https, http, ipfs or file URI")
 
     async def load_async(self, uri: str, expected_hash: bytes = NO_HASH) -> Document:
         """Load a document as `load` does, in a thread, so that it does not block the event loop."""
@@ -172,29 +187,9 @@ class Loader:
             raise DocumentTooLargeError(self.limits.bytes)
         return Document(path.absolute().as_uri(), content, None)
 
-    def _load(self, uri: str, known: Validators) -> Document | None:
-        """Load a document by its URI's scheme; return None if its server says that it did not change."""
-        if not isinstance(uri, str):
-            raise UnsupportedUriError(f"a URI is a text, not a {type(uri).__name__}")
-        uri = uri.strip()
-        match scheme_of(uri):
-            case "data":
-                return Document(uri, decode_data_uri(uri, self.limits.bytes), "inline")
-            case "ipfs":
-                cid, path = parse_ipfs_uri(uri)
-                return Document(uri, self._load_ipfs(cid, path, self.gateways, self.limits.seconds), "cid")
-            case "http" | "https":
-                file = _file_at_gateway(uri)
-                if file is not None:
-                    return self._load_from_gateway_url(uri, known, *file)
-                return self._load_http(uri, known, self.limits)
-            case "file":
-                return Document(uri, self._load_file_uri(uri), None)
-        raise UnsupportedUriError(f"{quoted(uri)} is not a data, https, http, ipfs or file URI")
-
-    def _load_http(self, uri: str, known: Validators, limits: Limits) -> Document | None:
+    def _load_http(self, uri: str, cached: Validators, limits: Limits) -> Document | None:
         with HttpSession(limits, self.network) as session:
-            answer = session.get_changes(uri, known)
+            answer = session.get_changes(uri, cached)
         return None if answer.content is None else Document(uri, answer.content, None, answer.validators)
 
     def _load_file_uri(self, uri: str) -> bytes:
@@ -216,7 +211,7 @@ class Loader:
         return self.load_file(path).content
 
     def _load_from_gateway_url(
-        self, uri: str, known: Validators, cid: Cid, path: list[str], own: str
+        self, uri: str, cached: Validators, cid: Cid, path: list[str], own: str
     ) -> Document | None:
         """Load a file of IPFS whose author names a gateway: from there, or else from any gateway, by its CID.
 
@@ -226,7 +221,7 @@ class Loader:
         deadline = time.monotonic() + self.limits.seconds
         document, failure = None, None
         try:
-            document = self._load_http(uri, known, replace(self.limits, seconds=self.limits.seconds / 2))
+            document = self._load_http(uri, cached, replace(self.limits, seconds=self.limits.seconds / 2))
         except DocumentError as error:
             failure = error
         if failure is None and (document is None or (not path and is_of_block(cid, document.content))):
@@ -256,8 +251,7 @@ class Loader:
 
     def _load_from_gateway(self, gateway: str, cid: Cid, path: list[str], seconds: float) -> bytes:
         """Load a file of IPFS block by block, as every trustless gateway offers."""
-        trusted = self.network.trusted | ({host_of(gateway)} if gateway in self.gateways else set())
-        network = replace(self.network, trusted=trusted)
+        network = self.network.trusting(gateway) if gateway in self.gateways else self.network
         limits = replace(self.limits, seconds=seconds)
         with HttpSession(limits, network) as session:
 

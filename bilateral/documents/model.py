@@ -18,8 +18,8 @@ from bilateral.core.errors import MalformedDocumentError
 from bilateral.core.text import printable
 from bilateral.core.text.encoding import decode_object, encode_object
 
-_PROBLEMS_SHOWN: Final = 10  # enough to mend a file by; a hostile one may have thousands
-_SHOWN_PLACE: Final = 60  # characters of a field's place, in which strangers choose the names
+_MOST_PROBLEMS: Final = 10  # enough to mend a file by; a hostile one may have thousands
+_MOST_PLACE: Final = 60  # characters of a field's place, in which strangers choose the names
 _PASSES: Final = 4  # a repair can uncover the next fault: of a part, of its list, of its field
 
 MAX_ITEMS: Final = 500
@@ -55,7 +55,7 @@ class DocumentModel(BaseModel):
 
     @model_validator(mode="wrap")
     @classmethod
-    def _only_given(cls, value: Any, handler: ModelWrapValidatorHandler[Self]) -> Self:
+    def _only_json_names(cls, value: Any, handler: ModelWrapValidatorHandler[Self]) -> Self:
         """Count a field as given only by its name in JSON: an unknown `agent_id` is not `agentId`."""
         model = handler(value)
         if isinstance(value, dict):
@@ -65,11 +65,7 @@ class DocumentModel(BaseModel):
 
     @classmethod
     def written(cls, fields: Mapping[str, Any]) -> Self:
-        """Make the model from fields that its author names, and refuse the names of Python.
-
-        Raises:
-            MalformedDocumentError: A field has its name of Python, is of the wrong type, or is missing.
-        """
+        """Make the model from fields that its author names, and refuse the names of Python."""
         for name, field in cls.model_fields.items():
             if name != field.alias and name in fields:
                 raise MalformedDocumentError(f"{name} is called {field.alias} in JSON")
@@ -77,11 +73,7 @@ class DocumentModel(BaseModel):
 
     @classmethod
     def of(cls, value: Any) -> Self:
-        """Make the model from a JSON object, by the fields' names in JSON.
-
-        Raises:
-            MalformedDocumentError: A field is of the wrong type or missing. The error names the first ten of them.
-        """
+        """Make the model from a JSON object, by the fields' names in JSON."""
         try:
             return cls.model_validate(value)
         except ValidationError as error:
@@ -92,11 +84,7 @@ class DocumentModel(BaseModel):
 
     @classmethod
     def from_bytes(cls, content: bytes) -> Self:
-        """Read a stranger's document as `read` does.
-
-        Raises:
-            MalformedDocumentError: It is not a JSON object, or a field of `STRICT` is malformed.
-        """
+        """Read a stranger's document as `read` does."""
         return cls.read(decode_object(content))
 
     @classmethod
@@ -106,11 +94,7 @@ class DocumentModel(BaseModel):
         A number where a text belongs is read as its digits. `faults` names all fields that were dropped or converted.
 
         Args:
-            source: The document.
             is_strict: False to drop malformed fields of `STRICT` too, such as to list the document.
-
-        Raises:
-            MalformedDocumentError: A field of `STRICT` is malformed. The error names the first ten faults of these.
         """
         faults: list[str] = []
         malformed: set[str] = set()
@@ -139,10 +123,10 @@ class DocumentModel(BaseModel):
                         repairs[path] = _digits_or_nothing(of_path)
                 value = dict(_with_repairs(value, repairs, ()))
         else:
-            raise MalformedDocumentError("; ".join(faults[:_PROBLEMS_SHOWN]))
+            raise MalformedDocumentError("; ".join(faults[:_MOST_PROBLEMS]))
         if faults or value != source:
-            shown = tuple(dict.fromkeys(faults))[:_PROBLEMS_SHOWN]
-            model._source, model._faults, model._malformed = copy.deepcopy(source), shown, frozenset(malformed)  # noqa: SLF001
+            listed = tuple(dict.fromkeys(faults))[:_MOST_PROBLEMS]
+            model._source, model._faults, model._malformed = copy.deepcopy(source), listed, frozenset(malformed)  # noqa: SLF001
         return model
 
     @classmethod
@@ -168,17 +152,13 @@ class DocumentModel(BaseModel):
         return self.model_dump(by_alias=True, exclude_unset=True)
 
     def to_bytes(self) -> bytes:
-        """Return the bytes to store and to hash. Bytes that others stored may be serialised differently.
-
-        Raises:
-            MalformedDocumentError: An unknown field has a value that JSON cannot hold.
-        """
+        """Return the bytes to store and to hash. Bytes that others stored may be serialised differently."""
         return encode_object(self.to_object())
 
 
 def _listed(problems: list[str]) -> str:
-    more = len(problems) - _PROBLEMS_SHOWN
-    return "; ".join(problems[:_PROBLEMS_SHOWN] + ([f"and {more} more"] if more > 0 else []))
+    more = len(problems) - _MOST_PROBLEMS
+    return "; ".join(problems[:_MOST_PROBLEMS] + ([f"and {more} more"] if more > 0 else []))
 
 
 def _by_path(value: Any, error: ValidationError) -> dict[tuple[Any, ...], list[Any]]:
@@ -201,7 +181,7 @@ def _sentence(path: tuple[Any, ...], problems: list[Any]) -> str:
     expected = dict.fromkeys(_EXPECTED.get(problem["type"], "") for problem in problems)
     if "" in expected:
         inner = ".".join(map(str, problems[0]["loc"]))
-        return f"{printable(inner[:_SHOWN_PLACE])}: {problems[0]['msg']}"
+        return f"{printable(inner[:_MOST_PLACE])}: {problems[0]['msg']}"
     return f"{_place(path)} is not {' or '.join(expected)}"
 
 
@@ -214,7 +194,7 @@ def _digits_or_nothing(problems: list[Any]) -> Any:
 
 
 def _place(path: tuple[Any, ...]) -> str:
-    return printable(".".join(map(str, path))[:_SHOWN_PLACE])
+    return printable(".".join(map(str, path))[:_MOST_PLACE])
 
 
 def _with_repairs(value: Any, repairs: dict[tuple[Any, ...], Any], path: tuple[Any, ...]) -> Any:

@@ -17,15 +17,8 @@ _RAW: Final = -zlib.MAX_WBITS  # without a header, as some servers send what the
 def unpacked(content: bytes, limit: int) -> bytes | None:
     """Decompress gzip or deflate. Never holds more than the limit and one byte.
 
-    Args:
-        content: The compressed bytes.
-        limit: The most bytes of the result.
-
     Returns:
         The result; None if the content is neither, or is damaged or cut off.
-
-    Raises:
-        DocumentTooLargeError: The result is larger than the limit.
     """
     for window in (_EITHER, _RAW):
         decoder = zlib.decompressobj(window)

@@ -116,9 +116,9 @@ class Signer(DocumentModel):
         """The public key."""
         return bytes.fromhex(self.public_key)
 
-    def counts_at(self, moment: datetime) -> bool:
+    def counts_at(self, time: datetime) -> bool:
         """Return True if the key is valid at a moment: from `valid_from` on, and before `valid_until`."""
-        second = moment.timestamp()
+        second = time.timestamp()
         return self.valid_from <= second and (self.valid_until is None or second < self.valid_until)
 
 
@@ -169,16 +169,8 @@ class RegistrationFile(DocumentModel):
             MalformedDocumentError: A field is of the wrong type or named as in Python (`x402_support`), or one that
                 ERC-8004 requires is missing.
         """
-        file = cls.written(
-            {
-                "type": REGISTRATION_TYPE,
-                "name": name,
-                "description": description,
-                "image": image,
-                "services": as_list(services or ()),
-                **fields,
-            }
-        )
+        described = {"type": REGISTRATION_TYPE, "name": name, "description": description, "image": image}
+        file = cls.written({**described, "services": as_list(services or ()), **fields})
         if problems := file.problems():
             raise MalformedDocumentError("; ".join(problems))
         file.to_bytes()
@@ -196,7 +188,7 @@ class RegistrationFile(DocumentModel):
         for field in ("services", "endpoints"):
             if isinstance(value.get(field), list):
                 value[field] = [
-                    _named_service(entry, f"{field}.{at}", faults) if at < MAX_ITEMS else entry
+                    _present_service(entry, f"{field}.{at}", faults) if at < MAX_ITEMS else entry
                     for at, entry in enumerate(value[field])
                 ]
         return value
@@ -212,11 +204,8 @@ class RegistrationFile(DocumentModel):
         if self.type != REGISTRATION_TYPE:
             problems.append(f"type is not {REGISTRATION_TYPE}")
         problems += [f"{field} is missing" for field in ("name", "description", "image") if not getattr(self, field)]
-        problems += [
-            f"service {quoted(service.name)} has no endpoint"
-            for service in self.all_services
-            if service.name and not service.endpoint
-        ]
+        without = (service.name for service in self.all_services if service.name and not service.endpoint)
+        problems += [f"service {quoted(name)} has no endpoint" for name in without]
         for registration in self.registrations or []:
             try:
                 AccountId.parse(registration.agent_registry)
@@ -240,24 +229,24 @@ class RegistrationFile(DocumentModel):
 
         An agent with several registrations names each of them. Only the file of the other one proves that they are one.
         """
-        named = (registration.agent for registration in self.registrations or [])
-        return tuple(dict.fromkeys(agent for agent in named if agent is not None))
+        agents = (registration.agent for registration in self.registrations or [])
+        return tuple(dict.fromkeys(agent for agent in agents if agent is not None))
 
-    def valid_signers(self, moment: datetime | None = None) -> list[Signer]:
+    def valid_signers(self, time: datetime | None = None) -> list[Signer]:
         """Return the keys that count at a moment, by default now (x402 extension, "Get Valid Signers")."""
-        moment = moment or datetime.now(UTC)
-        return [signer for signer in self.signers or [] if signer.counts_at(moment)]
+        time = time or datetime.now(UTC)
+        return [signer for signer in self.signers or [] if signer.counts_at(time)]
 
 
-def _named_service(entry: Any, place: str, faults: list[str]) -> Any:
+def _present_service(entry: Any, place: str, faults: list[str]) -> Any:
     """Return a stranger's service with the names of ERC-8004 for its parts. One without a name has an empty one."""
     if not isinstance(entry, dict):
         return entry
     service = dict(entry)
-    for name, others in _OTHER_SERVICE_NAMES.items():
+    for name, alternatives in _OTHER_SERVICE_NAMES.items():
         if service.get(name) is not None:
             continue
-        other = next((other for other in others if isinstance(service.get(other), str)), None)
+        other = next((other for other in alternatives if isinstance(service.get(other), str)), None)
         if other is not None:
             service[name] = service[other]
             faults.append(f"{place}.{name} is missing: {other} is read instead")

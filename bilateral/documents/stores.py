@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import tempfile
 from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Protocol
 
@@ -13,7 +13,7 @@ from bilateral.core.text import quoted
 from bilateral.core.values.arguments import checked_class
 from bilateral.documents.data_uri import encode_data_uri
 from bilateral.documents.hashing import document_hash, verify_hash
-from bilateral.documents.http import HttpSession, Limits, Network, host_of, without_query
+from bilateral.documents.http import HttpSession, Limits, Network, without_query
 
 
 @dataclass(frozen=True)
@@ -125,8 +125,7 @@ class HttpPutStore:
             DocumentTimeoutError: The time is over.
         """
         public_url = self.public_url or without_query(self.upload_url)
-        hosts = {host_of(self.upload_url), host_of(public_url)}
-        network = replace(self.network, trusted=self.network.trusted | hosts)
+        network = self.network.trusting(self.upload_url, public_url)
         headers = {"Content-Type": "application/json"} | dict(self.headers)
         with HttpSession(self.limits, network) as session:
             session.put(self.upload_url, content, headers)

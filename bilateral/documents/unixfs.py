@@ -25,11 +25,7 @@ _TYPES: Final = {3: "metadata", 4: "a symbolic link", 5: "a sharded folder"}  # 
 
 
 def is_of_block(cid: Cid, content: bytes) -> bool:
-    """Return True if a CID is that of a file of one block: the content alone, or as a leaf in dag-pb.
-
-    Args:
-        content: The whole file.
-    """
+    """Return True if a CID is that of a file of one block: the content alone, or as a leaf in dag-pb."""
     if cid.codec != RAW:
         length = _varint(len(content))
         data = b"\x08" + bytes([_FILE]) + b"\x12" + length + content + b"\x18" + length  # Type, Data, filesize
@@ -56,13 +52,6 @@ def read_file(fetch: Callable[[Cid], bytes], root: Cid, path: Sequence[str], lim
 
     Returns:
         The content of the file.
-
-    Raises:
-        CidMismatchError: A CID names another block.
-        DocumentTooLargeError: The file is larger than the limit, or of more than 256 blocks.
-        MalformedDocumentError: A block is not a file or folder, or the path is not found.
-        UnsupportedUriError: A link has a CID, or a block a type, that is not supported.
-        MissingExtraError: libipld or protobuf is not installed.
     """
     content = bytearray()
     names = list(path)

@@ -3,14 +3,10 @@
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING, Any, Final, NoReturn
+from typing import Any, Final, NoReturn
 
-from bilateral.core.contracts.reverts import decode_revert
-from bilateral.core.errors import MalformedNodeAnswerError
-
-if TYPE_CHECKING:
-    from bilateral.core.contracts.reverts import ContractRevertError
-    from bilateral.core.errors import NodeError
+from bilateral.core.contracts.reverts import ContractRevertError, decode_revert
+from bilateral.core.errors import MalformedNodeAnswerError, NodeError
 
 _QUANTITY = re.compile(r"0x[0-9a-fA-F]{1,64}")
 _DATA = re.compile(r"0x(?:[0-9a-fA-F]{2})*")
@@ -18,55 +14,35 @@ _REVERT_CODE: Final = 3  # the code of JSON-RPC by which Geth and others report 
 
 
 def quantity(answer: Any) -> int:
-    """Read a number from its hexadecimal form.
-
-    Raises:
-        MalformedNodeAnswerError: The answer is not a number of JSON-RPC.
-    """
+    """Read a number from its hexadecimal form."""
     if not isinstance(answer, str) or not _QUANTITY.fullmatch(answer):
         malformed("a number")
     return int(answer, 16)
 
 
 def data(answer: Any) -> bytes:
-    """Read bytes from their hexadecimal form.
-
-    Raises:
-        MalformedNodeAnswerError: The answer is not bytes of JSON-RPC.
-    """
+    """Read bytes from their hexadecimal form."""
     if not isinstance(answer, str) or not _DATA.fullmatch(answer):
         malformed("bytes in hexadecimal digits")
     return bytes.fromhex(answer[2:])
 
 
 def record(answer: Any) -> dict[str, Any]:
-    """Return an object.
-
-    Raises:
-        MalformedNodeAnswerError: The answer is not an object.
-    """
+    """Return an object."""
     if not isinstance(answer, dict):
         malformed("an object")
     return answer
 
 
 def records(answer: Any) -> list[dict[str, Any]]:
-    """Return a list of objects.
-
-    Raises:
-        MalformedNodeAnswerError: The answer is not a list of objects.
-    """
+    """Return a list of objects."""
     if not isinstance(answer, list):
         malformed("a list")
     return [record(item) for item in answer]
 
 
 def malformed(expected: str) -> NoReturn:
-    """Raise the error for an answer of another form.
-
-    Args:
-        expected: The form that the method has.
-    """
+    """Raise the error for an answer of another form."""
     raise MalformedNodeAnswerError(f"the node's answer is not {expected}")
 
 
@@ -74,9 +50,6 @@ def revert_of(error: NodeError) -> ContractRevertError | None:
     """Return the contract's revert that a node reports; None if the node reports another error.
 
     Nodes report reverts in several ways: with code 3, in words, and with the data bare or within an object.
-
-    Args:
-        error: The node's error.
     """
     revert_data = _revert_data(error.data)
     if revert_data is not None:

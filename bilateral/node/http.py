@@ -11,8 +11,9 @@ import threading
 import time
 import weakref
 import zlib
+from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, Final
+from typing import Final
 from urllib.parse import unquote, urlsplit
 
 import httpcore
@@ -20,12 +21,7 @@ import httpcore
 from bilateral.core.errors import InvalidArgumentError, MalformedNodeAnswerError, NodeTimeoutError, NodeUnreachableError
 from bilateral.core.http.connections import DeadlineBackend
 from bilateral.core.http.waits import seconds_to_wait
-from bilateral.node.json_rpc import Reply
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    from bilateral.node.json_rpc import Post
+from bilateral.node.json_rpc import Post, Reply
 
 MAX_RESPONSE_BYTES: Final = 64 * 1024 * 1024
 """Bytes of one reply, decompressed. Larger lists of logs are asked for in parts."""
@@ -73,11 +69,7 @@ class Url:
             self.headers.append((b"Authorization", b"Basic " + base64.b64encode(login.encode())))
 
     def request_headers(self, body: bytes) -> list[tuple[bytes, bytes]]:
-        """Return the headers of a request.
-
-        Args:
-            body: The request's body.
-        """
+        """Return the headers of a request."""
         return [*self.headers, (b"Content-Length", str(len(body)).encode())]
 
 
@@ -108,17 +100,11 @@ class Connection:
         weakref.finalize(self, self._pool.close)  # of a client that nobody closed
 
     def post(self, post: Post) -> Reply:
-        """Post bytes, and return the reply.
-
-        Raises:
-            NodeUnreachableError: The node cannot be reached.
-            NodeTimeoutError: The reply is not complete at the deadline.
-            MalformedNodeAnswerError: The reply is too large, or encoded in an unknown way.
-        """
+        """Post bytes, and return the reply."""
         seconds = max(post.deadline - time.monotonic(), 0.001)
         timeouts = dict.fromkeys(("connect", "read", "write", "pool"), seconds)
         with (
-            _named_errors(post.method),
+            _node_errors(post.method),
             self._deadline.until(post.deadline),
             self._pool.stream(
                 b"POST",
@@ -147,7 +133,7 @@ class AsyncConnection:
 
     async def post(self, post: Post) -> Reply:
         """Post bytes, and return the reply. See `Connection.post`."""
-        with _named_errors(post.method):
+        with _node_errors(post.method):
             async with asyncio.timeout(max(post.deadline - time.monotonic(), 0.001)):
                 async with self._pool.stream(
                     b"POST", self._url.url, headers=self._url.request_headers(post.body), content=post.body
@@ -177,11 +163,7 @@ class _Body:
         self._parts: list[bytes] = []
 
     def add(self, part: bytes) -> None:
-        """Add bytes that arrived.
-
-        Raises:
-            MalformedNodeAnswerError: The body exceeds the limit, or is not gzip.
-        """
+        """Add bytes that arrived."""
         if self._gunzip is not None:
             try:
                 part = self._gunzip.decompress(part, self._left + 1)
@@ -193,11 +175,7 @@ class _Body:
         self._parts.append(part)
 
     def complete(self) -> bytes:
-        """Return the whole body.
-
-        Raises:
-            MalformedNodeAnswerError: The compressed body ends early.
-        """
+        """Return the whole body."""
         if self._gunzip is not None and not self._gunzip.eof:
             raise MalformedNodeAnswerError(f"the node answers {self._method} with broken gzip")
         return b"".join(self._parts)
@@ -225,7 +203,7 @@ def _location(headers: list[tuple[bytes, bytes]]) -> str:
 
 
 @contextmanager
-def _named_errors(method: str) -> Iterator[None]:
+def _node_errors(method: str) -> Iterator[None]:
     """Turn the HTTP library's exceptions into this package's errors, without URLs."""
     try:
         yield
@@ -243,11 +221,7 @@ class _RequestDeadline:
 
     @contextmanager
     def until(self, deadline: float) -> Iterator[None]:
-        """Set the deadline of this thread's request.
-
-        Args:
-            deadline: The deadline, by the monotonic clock.
-        """
+        """Set the deadline of this thread's request."""
         self._request.deadline = deadline
         try:
             yield
@@ -255,11 +229,7 @@ class _RequestDeadline:
             del self._request.deadline
 
     def remaining(self, at_most: float | None = None, /) -> float | None:
-        """Return the seconds until this thread's deadline, `at_most` at most; `at_most` without a deadline.
-
-        Raises:
-            ReadTimeout: The deadline has passed.
-        """
+        """Return the seconds until this thread's deadline, `at_most` at most; `at_most` without a deadline."""
         deadline: float | None = getattr(self._request, "deadline", None)
         if deadline is None:
             return at_most

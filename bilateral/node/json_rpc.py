@@ -39,36 +39,14 @@ _BATCH_SIZES: Final = (100, 10, 1)
 
 REPEATABLE: Final = frozenset(
     {
-        "eth_blockNumber",
-        "eth_call",
-        "eth_chainId",
-        "eth_estimateGas",
-        "eth_feeHistory",
-        "eth_gasPrice",
-        "eth_getBalance",
-        "eth_getBlockByNumber",
-        "eth_getBlockReceipts",
-        "eth_getCode",
-        "eth_getLogs",
-        "eth_getTransactionByHash",
-        "eth_getTransactionCount",
-        "eth_getTransactionReceipt",
-        "eth_maxPriorityFeePerGas",
-        "getAccountInfo",
-        "getBlockTime",
-        "getBlocksWithLimit",
-        "getFirstAvailableBlock",
-        "getGenesisHash",
-        "getLatestBlockhash",
-        "getMinimumBalanceForRentExemption",
-        "getMultipleAccounts",
-        "getSignatureStatuses",
-        "getSignaturesForAddress",
-        "getSlot",
-        "getTokenLargestAccounts",
-        "getTransaction",
-        "isBlockhashValid",
-        "simulateTransaction",
+        *("eth_blockNumber", "eth_chainId", "eth_getBlockByNumber", "eth_getBlockReceipts", "eth_getLogs"),
+        *("eth_call", "eth_estimateGas", "eth_getBalance", "eth_getCode", "eth_getTransactionCount"),
+        *("eth_feeHistory", "eth_gasPrice", "eth_maxPriorityFeePerGas"),
+        *("eth_getTransactionByHash", "eth_getTransactionReceipt"),
+        *("getAccountInfo", "getMinimumBalanceForRentExemption", "getMultipleAccounts", "getTokenLargestAccounts"),
+        *("getBlockTime", "getBlocksWithLimit", "getFirstAvailableBlock", "getGenesisHash", "getSlot"),
+        *("getLatestBlockhash", "isBlockhashValid", "simulateTransaction"),
+        *("getSignatureStatuses", "getSignaturesForAddress", "getTransaction"),
     }
 )
 """Methods of EVM and Solana nodes that are safe to retry. A transaction is sent once; its fate is looked up."""
@@ -139,16 +117,9 @@ class JsonRpc:
     _ids: count[int] = field(default_factory=lambda: count(1))
 
     def request(self, method: str, parameters: Sequence[Any]) -> Exchange[Any]:
-        """Send a request, and retry after temporary failures.
-
-        Raises:
-            NodeError: The node returns an error, or refuses a read with an HTTP status for "too large".
-            NodeUnreachableError: The node cannot be reached, or returns another HTTP error.
-            NodeTimeoutError: The node does not answer in time.
-            MalformedNodeAnswerError: The answer is not JSON-RPC, or answers another request.
-        """
+        """Send a request, and retry after temporary failures."""
         id_ = next(self._ids)
-        body = _encode({"jsonrpc": "2.0", "id": id_, "method": method, "params": list(parameters)})
+        body = _encode(_message(id_, method, parameters))
         reply = yield from self._post(method, body, is_repeatable=method in REPEATABLE)
         _require_status(method, reply, is_read=method in REPEATABLE)
         return result_of(method, _decode(method, reply.body), id_)
@@ -158,10 +129,6 @@ class JsonRpc:
 
         Returns:
             For each request its result, or the `NodeError` or `MalformedNodeAnswerError` that it met.
-
-        Raises:
-            NodeUnreachableError: As for `request`.
-            NodeTimeoutError: As for `request`.
         """
         reply: list[Any] = []
         while len(reply) < len(requests):
@@ -173,21 +140,21 @@ class JsonRpc:
                 else:
                     reply += answers
                 continue
-            try:
-                reply.append((yield from self.request(part[0].method, part[0].parameters)))
-            except (NodeError, MalformedNodeAnswerError) as error:
-                reply.append(error)
+            reply.append((yield from self._alone(part[0])))
         return reply
+
+    def _alone(self, request: Rpc) -> Exchange[Any]:
+        """Send a request by itself. Return its result, or the error that says nothing about other requests."""
+        try:
+            return (yield from self.request(request.method, request.parameters))
+        except (NodeError, MalformedNodeAnswerError) as error:
+            return error
 
     def _batch(self, requests: Sequence[Rpc]) -> Exchange[list[Any] | None]:
         """Send one batch. Return None if the node refuses batches of this size."""
         ids = [next(self._ids) for _ in requests]
-        body = _encode(
-            [
-                {"jsonrpc": "2.0", "id": id_, "method": request.method, "params": list(request.parameters)}
-                for id_, request in zip(ids, requests, strict=True)
-            ]
-        )
+        pairs = zip(ids, requests, strict=True)
+        body = _encode([_message(id_, request.method, request.parameters) for id_, request in pairs])
         is_repeatable = all(request.method in REPEATABLE for request in requests)
         reply = yield from self._post("a batch", body, is_repeatable=is_repeatable)
         if reply.status in _TEMPORARY_GATEWAYS:
@@ -214,10 +181,7 @@ class JsonRpc:
         is_worth_it = not isinstance(error, NodeError) or is_temporary(error.node_message, error.code)
         if request.method not in REPEATABLE or not is_worth_it:
             return error
-        try:
-            return (yield from self.request(request.method, request.parameters))
-        except (NodeError, MalformedNodeAnswerError) as failure:
-            return failure
+        return (yield from self._alone(request))
 
     def _post(self, method: str, body: bytes, *, is_repeatable: bool) -> Exchange[Reply]:
         """Post bytes. Retry after a temporary failure, as long as the wait ends before the deadline."""
@@ -282,12 +246,7 @@ def result_of(method: str, answer: Any, id_: int | None = None) -> Any:
     """Return the `result` of a JSON-RPC answer.
 
     Args:
-        method: The method, for messages.
         id_: The request's id; None if the connection matches answers itself.
-
-    Raises:
-        NodeError: The answer is an error.
-        MalformedNodeAnswerError: The answer is not JSON-RPC, or answers another request.
     """
     if not isinstance(answer, Mapping) or ("result" not in answer and "error" not in answer):
         raise MalformedNodeAnswerError(f"the node's answer to {method} is not JSON-RPC")
@@ -315,6 +274,10 @@ def _require_status(method: str, reply: Reply, *, is_read: bool) -> None:
     if is_read and reply.status in _TOO_LARGE:
         raise NodeError(method, None, f"HTTP status {reply.status}")
     raise NodeUnreachableError(f"the node answers {method} with {reply.problem}", is_final=reply.is_redirect)
+
+
+def _message(id_: int, method: str, parameters: Sequence[Any]) -> dict[str, Any]:
+    return {"jsonrpc": "2.0", "id": id_, "method": method, "params": list(parameters)}
 
 
 def _encode(value: Any) -> bytes:

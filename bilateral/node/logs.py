@@ -4,16 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Final, TypeAlias
+from typing import Any, Final, TypeAlias
 
 from bilateral.core.contracts.logs import RawLog
 from bilateral.core.errors import MalformedNodeAnswerError, NodeError, NodeTimeoutError
 from bilateral.node import answers
 from bilateral.node.ranges import Reaction, judge
-from bilateral.node.steps import Rpc
-
-if TYPE_CHECKING:
-    from bilateral.node.steps import Operation
+from bilateral.node.steps import Operation, Rpc
 
 Topic: TypeAlias = str | Sequence[str] | None
 """A topic as 0x and 64 hexadecimal digits; several of which one must match; None for any."""
@@ -38,12 +35,7 @@ class LogFilter:
     topics: Sequence[Topic] = ()
 
     def parameters(self, first: int, last: int) -> dict[str, Any]:
-        """Return the parameters of `eth_getLogs`.
-
-        Args:
-            first: The first block.
-            last: The last block.
-        """
+        """Return the parameters of `eth_getLogs`."""
         address = self.addresses[0] if len(self.addresses) == 1 else list(self.addresses)
         return {"address": address, "topics": list(self.topics), "fromBlock": hex(first), "toBlock": hex(last)}
 
@@ -74,29 +66,28 @@ class RangeLimit:
         """Note a refusal.
 
         Args:
-            failure: The refusal.
             first: The first block that was asked for.
             last: The last block that was asked for.
 
         Returns:
             Whether a smaller range may succeed.
         """
-        self._successes, asked, named = 0, last - first + 1, None
-        if asked == 1:
+        self._successes, requested, limit_blocks = 0, last - first + 1, None
+        if requested == 1:
             return False
         if isinstance(failure, NodeError | NodeTimeoutError):
             verdict = judge(failure, first, last)
             if verdict.reaction in (Reaction.STOP, Reaction.HEAD):
                 return False
-            named = verdict.blocks
-        span = named or asked // 2
+            limit_blocks = verdict.blocks
+        span = limit_blocks or requested // 2
         self.span = span if self.ceiling is not None else min(span, _FIRST_SPAN)
         self.ceiling = min(self.ceiling or last - first, last - first)
         return True
 
 
 def read_logs(
-    wanted: LogFilter,
+    query: LogFilter,
     first: int,
     last: int,
     *,
@@ -106,16 +97,9 @@ def read_logs(
     """Read logs, oldest first. If the node refuses the whole range, read it in parts that the node accepts.
 
     Args:
-        wanted: The logs.
-        first: The first block.
         last: The last block. It must exist: some nodes refuse a range beyond the head.
         limit: The learnt limit of the node. Keep it for the next call.
         is_last: Tells whether a log ends the search, so that later blocks need not be read.
-
-    Raises:
-        NodeError: The node refuses even a single block, or refuses for another reason than the range.
-        NodeTimeoutError: The node does not answer in time, even for a single block.
-        MalformedNodeAnswerError: The answer is not logs of this filter and range.
     """
     limit = RangeLimit() if limit is None else limit
     logs: list[RawLog] = []
@@ -123,7 +107,7 @@ def read_logs(
     while start <= last:
         end = last if limit.span is None else min(last, start + limit.span - 1)
         try:
-            part = read_answer(wanted, start, end, (yield Rpc("eth_getLogs", (wanted.parameters(start, end),))))
+            part = read_answer(query, start, end, (yield Rpc("eth_getLogs", (query.parameters(start, end),))))
         except (NodeError, NodeTimeoutError, MalformedNodeAnswerError) as failure:
             if not limit.refused(failure, start, end):
                 raise
@@ -136,31 +120,27 @@ def read_logs(
     return logs
 
 
-def read_answer(wanted: LogFilter, first: int, last: int, answer: Any) -> list[RawLog]:
+def read_answer(query: LogFilter, first: int, last: int, answer: Any) -> list[RawLog]:
     """Check and read a node's answer to `eth_getLogs`.
 
     Args:
-        wanted: The filter.
         first: The first block that was asked for.
         last: The last block that was asked for.
-
-    Raises:
-        MalformedNodeAnswerError: The answer is not a list of logs, or a log does not match filter and range.
     """
     logs = [RawLog.from_json(item) for item in answers.records(answer)]
-    addresses = {address.lower() for address in wanted.addresses}
+    addresses = {address.lower() for address in query.addresses}
     for log in logs:
         place = log.position
         if not first <= place.block_number <= last or (addresses and place.address.lower() not in addresses):
             answers.malformed("logs of the blocks and contracts that were asked for")
-        if not _matches(log.topics, wanted.topics):
+        if not _matches(log.topics, query.topics):
             answers.malformed("logs with the topics that were asked for")
     return sorted(logs, key=lambda log: (log.position.block_number, log.position.log_index))
 
 
-def _matches(topics: tuple[bytes, ...], wanted: Sequence[Topic]) -> bool:
+def _matches(topics: tuple[bytes, ...], query: Sequence[Topic]) -> bool:
     """Tell whether a log's topics match a filter's."""
-    for position, topic in enumerate(wanted):
+    for position, topic in enumerate(query):
         if topic is None:
             continue
         allowed = [topic] if isinstance(topic, str) else topic

@@ -8,14 +8,12 @@ from __future__ import annotations
 
 import json
 import re
+from collections.abc import Iterable
 from dataclasses import dataclass
 from enum import StrEnum
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 from bilateral.core.errors import NodeError, NodeTimeoutError
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable
 
 
 class Reaction(StrEnum):
@@ -126,7 +124,6 @@ def judge(error: NodeError | NodeTimeoutError, first: int, last: int) -> Verdict
     """Decide how to answer a refused range of blocks.
 
     Args:
-        error: The refusal.
         first: The first block that was asked for.
         last: The last block that was asked for.
 
@@ -167,10 +164,10 @@ def _by_hint(text: str, first: int, last: int) -> Verdict | None:
     return Verdict(Reaction.SPLIT, end - start + 1 if is_useful else None, limits_blocks=not _SIZE.search(text))
 
 
-def _by_number(text: str, asked: int) -> Verdict | None:
+def _by_number(text: str, requested: int) -> Verdict | None:
     """Return the verdict of a refusal that names a number of blocks."""
     match = next(filter(None, (pattern.search(text) for pattern in _NUMBERS)), None)
     if match is None:
         return None
     number = int(match[1].replace(",", "")) * (_THOUSAND if match[2] else 1)
-    return Verdict(Reaction.SPLIT, number if 0 < number < asked else None)
+    return Verdict(Reaction.SPLIT, number if 0 < number < requested else None)

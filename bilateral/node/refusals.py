@@ -43,7 +43,6 @@ class Refusal(Enum):
         """Classify an error that a node returns for a transaction.
 
         Args:
-            message: The error's message.
             code: The error's JSON-RPC code; None if it has none.
         """
         text = message.lower()

@@ -9,14 +9,11 @@ import asyncio
 import threading
 import time
 from collections.abc import Awaitable, Callable
-from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar
+from typing import Any, TypeAlias, TypeVar
 
 from bilateral.core.errors import InvalidArgumentError
-from bilateral.node.steps import Batch, Blocking, Exclusive, Failure, Operation, Pause, Rpc, advance
-
-if TYPE_CHECKING:
-    from bilateral.node.steps import Step
-    from bilateral.node.transport import AsyncTransport, Transport
+from bilateral.node.steps import Batch, Blocking, Exclusive, Operation, Pause, Rpc, Step, run, run_async
+from bilateral.node.transport import AsyncTransport, Transport
 
 T = TypeVar("T")
 
@@ -38,22 +35,8 @@ class StepRunner:
         self._transport, self._lock = transport, threading.Lock()
 
     def run(self, operation: Operation[T]) -> T:
-        """Run an operation to its end, and return its result.
-
-        Raises:
-            BaseException: Whatever a step raises and the operation does not handle.
-        """
-        answer: Any = None
-        try:
-            while True:
-                step = advance(operation, answer)
-                try:
-                    answer = self._perform(step)
-                except BaseException as error:  # noqa: BLE001  # the operation decides about it
-                    answer = Failure(error)
-        except StopIteration as end:
-            result: T = end.value
-            return result
+        """Run an operation to its end, and return its result."""
+        return run(operation, self._perform)
 
     def _perform(self, step: Step) -> Any:
         match step:
@@ -82,22 +65,8 @@ class AsyncStepRunner:
         self._transport, self._lock = transport, asyncio.Lock()
 
     async def run(self, operation: Operation[T]) -> T:
-        """Run an operation to its end, and return its result.
-
-        Raises:
-            BaseException: Whatever a step raises and the operation does not handle.
-        """
-        answer: Any = None
-        try:
-            while True:
-                step = advance(operation, answer)
-                try:
-                    answer = await self._perform(step)
-                except BaseException as error:  # noqa: BLE001  # the operation decides about it
-                    answer = Failure(error)
-        except StopIteration as end:
-            result: T = end.value
-            return result
+        """Run an operation to its end, and return its result."""
+        return await run_async(operation, self._perform)
 
     async def _perform(self, step: Step) -> Any:
         match step:

@@ -6,10 +6,11 @@ An operation does no input or output itself. `Client`, which blocks, and `AsyncC
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Generator, Sequence
+from collections.abc import Awaitable, Callable, Generator, Sequence
 from dataclasses import dataclass
 from typing import Any, Final, TypeAlias, TypeVar
 
+S = TypeVar("S")
 T = TypeVar("T")
 
 Step: TypeAlias = "Rpc | Batch | Blocking | Pause | Exclusive"
@@ -85,6 +86,38 @@ _NOT_SHARED: Final = ("eth_sendRawTransaction", "sendTransaction")
 """Methods that change something, so each request counts."""
 
 
+def run(steps: Generator[S, Any, T], perform: Callable[[S], Any]) -> T:
+    """Run a generator of steps to its end, by a function that performs one. Exceptions are the generator's to judge."""
+    try:
+        step = next(steps)
+        while True:
+            try:
+                answer = perform(step)
+            except BaseException as error:  # noqa: BLE001  # the steps decide about it
+                step = steps.throw(error)
+            else:
+                step = steps.send(answer)
+    except StopIteration as end:
+        result: T = end.value
+        return result
+
+
+async def run_async(steps: Generator[S, Any, T], perform: Callable[[S], Awaitable[Any]]) -> T:
+    """Run a generator of steps to its end by a coroutine. See `run`."""
+    try:
+        step = next(steps)
+        while True:
+            try:
+                answer = await perform(step)
+            except BaseException as error:  # noqa: BLE001  # the steps decide about it
+                step = steps.throw(error)
+            else:
+                step = steps.send(answer)
+    except StopIteration as end:
+        result: T = end.value
+        return result
+
+
 def together(operations: Sequence[Operation[T]]) -> Operation[list[T]]:
     """Run operations in step, and send their requests to the node as one batch per round.
 
@@ -95,9 +128,6 @@ def together(operations: Sequence[Operation[T]]) -> Operation[list[T]]:
 
     Returns:
         Their results, in order.
-
-    Raises:
-        Exception: The first exception that an operation raises. The other operations end.
     """
     results: dict[int, T] = {}
     answers: dict[int, Any] = dict.fromkeys(range(len(operations)))
@@ -143,15 +173,15 @@ def _ask(steps: dict[int, Rpc | Batch]) -> Operation[dict[int, Any]]:
     """Send the requests of several operations as one batch, equal ones once."""
     places: dict[str, int] = {}
     requests: list[Rpc] = []
-    wanted: dict[int, list[int]] = {}
+    needed: dict[int, list[int]] = {}
     for number, step in steps.items():
-        wanted[number] = []
+        needed[number] = []
         for request in (step,) if isinstance(step, Rpc) else step.requests:
             key = json.dumps([request.method, request.parameters])
             if request.method in _NOT_SHARED or key not in places:
                 places[key] = len(requests)
                 requests.append(request)
-            wanted[number].append(places[key])
+            needed[number].append(places[key])
     if not requests:
         return {}
     try:
@@ -160,7 +190,7 @@ def _ask(steps: dict[int, Rpc | Batch]) -> Operation[dict[int, Any]]:
         return dict.fromkeys(steps, Failure(error))
     answers: dict[int, Any] = {}
     for number, step in steps.items():
-        items = [replies[place] for place in wanted[number]]
+        items = [replies[place] for place in needed[number]]
         if isinstance(step, Batch):
             answers[number] = items
         else:

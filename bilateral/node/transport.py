@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import time
 from collections.abc import Awaitable, Sequence
-from typing import TYPE_CHECKING, Any, Final, NoReturn, Protocol, TypeVar
+from typing import Any, Final, NoReturn, Protocol
 
 from bilateral.core.errors import (
     BilateralError,
@@ -17,12 +17,7 @@ from bilateral.core.errors import (
 )
 from bilateral.node.http import AsyncConnection, Connection
 from bilateral.node.json_rpc import JsonRpc, Post, result_of
-
-if TYPE_CHECKING:
-    from bilateral.node.json_rpc import Exchange
-    from bilateral.node.steps import Rpc
-
-T = TypeVar("T")
+from bilateral.node.steps import Pause, Rpc, run, run_async
 
 _MAX_SECONDS: Final = 10**6  # eleven days; more is a mistake of units
 
@@ -61,20 +56,11 @@ class Transport:
     def request(self, method: str, parameters: Sequence[Any]) -> Any:
         """Send a request.
 
-        Args:
-            parameters: Its parameters, as JSON values.
-
         Returns:
             The `result`.
-
-        Raises:
-            NodeError: The node returns an error, or refuses a read with an HTTP status for "too large".
-            NodeUnreachableError: The node cannot be reached, or returns another HTTP error.
-            NodeTimeoutError: The node does not answer in time.
-            MalformedNodeAnswerError: The answer is not JSON-RPC, or answers another request.
         """
         if self._provider is None:
-            return self._run(self._rpc.request(method, parameters))
+            return run(self._rpc.request(method, parameters), self._perform)
         try:
             return result_of(method, self._provider.make_request(method, list(parameters)))
         except BilateralError:
@@ -87,13 +73,9 @@ class Transport:
 
         Returns:
             For each request its result, or the `NodeError` or `MalformedNodeAnswerError` that it met.
-
-        Raises:
-            NodeUnreachableError: As for `request`.
-            NodeTimeoutError: As for `request`.
         """
         if self._provider is None:
-            return self._run(self._rpc.batch(requests))
+            return run(self._rpc.batch(requests), self._perform)
         results: list[Any] = []
         for request in requests:
             try:
@@ -107,21 +89,11 @@ class Transport:
         if self._connection is not None:
             self._connection.close()
 
-    def _run(self, exchange: Exchange[T]) -> T:
-        """Run a conversation to its end."""
+    def _perform(self, step: Post | Pause) -> Any:
+        if isinstance(step, Pause):
+            return time.sleep(step.seconds)
         assert self._connection is not None  # noqa: S101  # so are all callers
-        try:
-            step = next(exchange)
-            while True:
-                try:
-                    answer = self._connection.post(step) if isinstance(step, Post) else _sleep(step.seconds)
-                except BilateralError as error:
-                    step = exchange.throw(error)
-                else:
-                    step = exchange.send(answer)
-        except StopIteration as end:
-            result: T = end.value
-            return result
+        return self._connection.post(step)
 
 
 class AsyncTransport:
@@ -136,7 +108,7 @@ class AsyncTransport:
     async def request(self, method: str, parameters: Sequence[Any]) -> Any:
         """Send a request. See `Transport.request`."""
         if self._provider is None:
-            return await self._run(self._rpc.request(method, parameters))
+            return await run_async(self._rpc.request(method, parameters), self._perform)
         try:
             return result_of(method, await self._provider.make_request(method, list(parameters)))
         except BilateralError:
@@ -147,7 +119,7 @@ class AsyncTransport:
     async def batch(self, requests: Sequence[Rpc]) -> list[Any]:
         """Send several requests at once. See `Transport.batch`."""
         if self._provider is None:
-            return await self._run(self._rpc.batch(requests))
+            return await run_async(self._rpc.batch(requests), self._perform)
         results: list[Any] = []
         for request in requests:
             try:
@@ -161,37 +133,15 @@ class AsyncTransport:
         if self._connection is not None:
             await self._connection.close()
 
-    async def _run(self, exchange: Exchange[T]) -> T:
-        """Run a conversation to its end."""
+    async def _perform(self, step: Post | Pause) -> Any:
+        if isinstance(step, Pause):
+            return await asyncio.sleep(step.seconds)
         assert self._connection is not None  # noqa: S101  # so are all callers
-        try:
-            step = next(exchange)
-            while True:
-                try:
-                    waiting: Any = (
-                        self._connection.post(step) if isinstance(step, Post) else asyncio.sleep(step.seconds)
-                    )
-                    answer = await waiting
-                except BilateralError as error:
-                    step = exchange.throw(error)
-                else:
-                    step = exchange.send(answer)
-        except StopIteration as end:
-            result: T = end.value
-            return result
-
-
-def _sleep(seconds: float) -> Any:
-    """Wait, as a step without an answer."""
-    time.sleep(seconds)
+        return await self._connection.post(step)
 
 
 def require_duration(name: str, seconds: float) -> None:
-    """Check a number of seconds.
-
-    Raises:
-        InvalidArgumentError: The number is not a valid duration.
-    """
+    """Check a number of seconds."""
     if not 0 < seconds < _MAX_SECONDS:
         raise InvalidArgumentError(f"{name} is a number of seconds, more than 0 and less than {_MAX_SECONDS}")
 

@@ -33,11 +33,7 @@ _BUMPS: Final = 256  # values of the byte by which an address leaves the curve
 
 
 def address_bytes(address: str) -> bytes:
-    """Return the 32 bytes of an address.
-
-    Raises:
-        MalformedIdentifierError: It is not 32 bytes in base 58.
-    """
+    """Return the 32 bytes of an address."""
     problem = base58_problem(address, SOLANA_ADDRESS_BYTES, "an address")
     if problem:
         raise MalformedIdentifierError("a Solana address", address, problem)
@@ -69,9 +65,6 @@ def program_address(program: str, *seeds: bytes) -> tuple[str, int]:
 
     Returns:
         The address and its bump.
-
-    Raises:
-        ValueError: There are too many seeds, or one is too long.
     """
     if len(seeds) >= _MAX_SEEDS or any(len(seed) > _MAX_SEED for seed in seeds):
         raise ValueError(f"an address has at most {_MAX_SEEDS - 1} seeds of at most {_MAX_SEED} bytes")
@@ -84,15 +77,7 @@ def program_address(program: str, *seeds: bytes) -> tuple[str, int]:
 
 
 def token_account(owner: str, mint: str, program: str) -> str:
-    """Derive the associated token account of an owner.
-
-    Args:
-        mint: The token.
-        program: The token's program.
-
-    Raises:
-        MalformedIdentifierError: An address is malformed.
-    """
+    """Derive the associated token account of an owner."""
     return program_address(ASSOCIATED_TOKEN, *map(address_bytes, (owner, program, mint)))[0]
 
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 from dataclasses import dataclass
 from enum import IntEnum
-from typing import TYPE_CHECKING, Final
+from typing import Final, Self
 
 from eth_utils.crypto import keccak
 
@@ -17,9 +17,6 @@ from bilateral.core.errors import InvalidArgumentError
 from bilateral.core.identifiers.caip import base58_text
 from bilateral.solana.addresses import address_bytes, address_text
 from bilateral.solana.fields import Fields
-
-if TYPE_CHECKING:
-    from typing import Self
 
 MAX_CONTENT: Final = 512
 MAX_PUBLIC_CONTENT: Final = 100
@@ -114,18 +111,8 @@ class FeedbackData:
 
     def to_bytes(self) -> bytes:
         """Return the bytes of the data."""
-        return b"".join(
-            (
-                bytes([_VERSION]),
-                self.task_ref,
-                address_bytes(self.agent),
-                address_bytes(self.counterparty),
-                bytes([self.outcome]),
-                self.data_hash,
-                bytes([self.content_type]),
-                self.content,
-            )
-        )
+        parts = bytes([_VERSION]), self.task_ref, address_bytes(self.agent), address_bytes(self.counterparty)
+        return b"".join((*parts, bytes([self.outcome]), self.data_hash, bytes([self.content_type]), self.content))
 
     def require_public(self) -> None:
         """Check that the content fits into public feedback.
@@ -179,12 +166,12 @@ class FeedbackData:
             except UnicodeDecodeError:
                 return size
         stored = base58_text(self.content)
-        known = {
+        texts: dict[int, str] = {
             ContentType.IPFS: f"ipfs://{stored}",
             ContentType.ARWEAVE: f"ar://{stored}",
             ContentType.ENCRYPTED: "(encrypted)",
         }
-        return {int(kind): text for kind, text in known.items()}.get(self.content_type, size)
+        return texts.get(self.content_type, size)
 
 
 @dataclass(frozen=True)

@@ -1,6 +1,9 @@
-"""A reader of fields in bytes that checks every length before it is used."""
+"""Accounts, and a reader of the fields in their bytes that checks every length before it is used."""
 
 from __future__ import annotations
+
+from dataclasses import dataclass
+from hashlib import sha256
 
 from bilateral.core.errors.solana import MalformedAccountError
 
@@ -22,11 +25,7 @@ class Fields:
         return len(self._content) - self.position
 
     def take(self, length: int) -> bytes:
-        """Return the next bytes.
-
-        Raises:
-            MalformedAccountError: There are fewer.
-        """
+        """Return the next bytes."""
         if length > self.left:
             raise self.malformed(f"{length} bytes are expected at {self.position}, and {self.left} are left")
         self.position += length
@@ -37,11 +36,7 @@ class Fields:
         return int.from_bytes(self.take(length), "little")
 
     def compact(self) -> int:
-        """Return the next number of one to three bytes with seven bits each, as transactions have them.
-
-        Raises:
-            MalformedAccountError: It is above 65535, or has more bytes than it needs.
-        """
+        """Return the next number of one to three bytes with seven bits each, as transactions have them."""
         value = 0
         for shift in (0, 7, 14):
             byte = self.number(1)
@@ -53,25 +48,47 @@ class Fields:
         raise self.malformed("a length has more than three bytes")
 
     def text(self) -> str:
-        """Return the next text: its length in four bytes, then UTF-8.
-
-        Raises:
-            MalformedAccountError: It is too short, or not UTF-8.
-        """
+        """Return the next text: its length in four bytes, then UTF-8."""
         try:
             return self.take(self.number(4)).decode()
         except UnicodeDecodeError:
             raise self.malformed("a text is not UTF-8") from None
 
     def end(self) -> None:
-        """Require that everything was read.
-
-        Raises:
-            MalformedAccountError: Bytes are left.
-        """
+        """Require that everything was read."""
         if self.left:
             raise self.malformed(f"{self.left} bytes follow its end")
 
     def malformed(self, problem: str) -> MalformedAccountError:
         """Return the error for a problem of these bytes."""
         return MalformedAccountError(self._kind, problem)
+
+
+@dataclass(frozen=True)
+class Account:
+    """An account as a node returns it.
+
+    Attributes:
+        owner: The program that owns it.
+        content: Its bytes.
+    """
+
+    owner: str
+    content: bytes
+
+
+def anchor_account(account: Account | None, program: str, kind: str, name: str, length: int) -> Fields:
+    """Return the fields of an account of a program that Anchor made, after its discriminator.
+
+    Args:
+        account: The account; None if there is none.
+        name: The name of its type in the program.
+    """
+    if account is None:
+        raise MalformedAccountError(kind, "it does not exist")
+    if account.owner != program:
+        raise MalformedAccountError(kind, f"it belongs to the program {account.owner}, not to {program}")
+    fields = Fields(account.content, kind)
+    if len(account.content) != length or fields.take(8) != sha256(f"account:{name}".encode()).digest()[:8]:
+        raise fields.malformed(f"its {len(account.content)} bytes do not have the layout of the known version")
+    return fields

@@ -2,23 +2,18 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Final, Protocol
+from datetime import datetime
+from typing import Any, Final, Protocol
 
 from bilateral.core.errors import MalformedNodeAnswerError
 from bilateral.core.errors.solana import AgentRefusedError, MalformedAccountError
 from bilateral.core.identifiers.caip import base58_bytes, is_base58
 from bilateral.node import answers
-from bilateral.node.steps import Batch, Rpc
-from bilateral.solana.nodes import decoded, whole
+from bilateral.node.steps import Batch, Operation, Rpc
+from bilateral.solana.nodes import SolanaNode, decoded, whole
 from bilateral.solana.transactions import MAX_TRANSACTION, SignedTransaction
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
-    from datetime import datetime
-
-    from bilateral.node.steps import Operation
-    from bilateral.solana.nodes import SolanaNode
 
 NOT_PROVABLE: Final = "not_provable_for_the_past"
 
@@ -63,12 +58,6 @@ def require_unchanged(node: SolanaNode, agent: ReadAgent, slot: int) -> Operatio
 
     A plain transfer of SATI's agents names the token account alone, and a change of metadata the mint alone, so all
     watched accounts are searched.
-
-    Args:
-        agent: The agent as it is.
-
-    Raises:
-        AgentRefusedError: It may have changed since, or the node does not keep everything since.
     """
     if slot >= agent.slot:
         return
@@ -93,12 +82,12 @@ def require_unchanged(node: SolanaNode, agent: ReadAgent, slot: int) -> Operatio
             raise _not_provable(f"the transaction {signature} may have changed the agent after slot {slot}")
 
 
-def block_at(node: SolanaNode, moment: datetime) -> Operation[int]:
+def block_at(node: SolanaNode, as_of: datetime) -> Operation[int]:
     """Return the last block that is not later than a moment, by halving. Skipped slots have no block."""
     yield from node.require_chain()
     commitment = {"commitment": node.commitment}
     low, high = yield from _all([Rpc("getFirstAvailableBlock"), Rpc("getSlot", (commitment,))])
-    low, high, wanted = whole(low), whole(high), moment.timestamp()
+    low, high, wanted = whole(low), whole(high), as_of.timestamp()
     while low < high:
         middle = (low + high + 1) // 2
         blocks = yield Rpc("getBlocksWithLimit", (middle, 1, commitment))
@@ -113,10 +102,6 @@ def is_harmless(answer: Mapping[str, Any], watched: Watched) -> bool:
 
     Args:
         answer: The answer of `getTransaction`.
-        watched: The agent's accounts.
-
-    Raises:
-        MalformedNodeAnswerError: The answer has another form.
     """
     meta = answer.get("meta")
     if not isinstance(meta, dict) or not isinstance(meta.get("innerInstructions"), list):
@@ -148,11 +133,8 @@ def is_harmless(answer: Mapping[str, Any], watched: Watched) -> bool:
 
 def _inner(instruction: Mapping[str, Any], accounts: list[str]) -> tuple[str, tuple[int, ...], bytes]:
     """Read an instruction that a program called."""
-    program, places, data = (
-        whole(instruction.get("programIdIndex")),
-        instruction.get("accounts"),
-        instruction.get("data"),
-    )
+    program = whole(instruction.get("programIdIndex"))
+    places, data = instruction.get("accounts"), instruction.get("data")
     if program >= len(accounts) or not isinstance(places, list) or not isinstance(data, str):
         answers.malformed("an inner instruction")
     is_readable = len(data) <= _MAX_DATA_DIGITS and is_base58(data)

@@ -7,7 +7,7 @@ with SatiIdentity("https://api.mainnet-beta.solana.com", MAINNET, secret) as ide
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 from bilateral.core.errors import MalformedIdentifierError
 from bilateral.core.errors.solana import SolanaWriteError
@@ -15,20 +15,14 @@ from bilateral.core.identifiers.caip import AccountId, ChainId
 from bilateral.node import answers
 from bilateral.node.closing import Closing
 from bilateral.node.running import StepRunner
-from bilateral.node.steps import Rpc
+from bilateral.node.steps import Operation, Rpc
 from bilateral.node.transport import Transport
 from bilateral.solana import instructions
 from bilateral.solana.addresses import address_bytes
-from bilateral.solana.nodes import SolanaNode, whole
-from bilateral.solana.reading import read_agent
-from bilateral.solana.sati import WALLET_KEY
+from bilateral.solana.instructions import Call
+from bilateral.solana.nodes import Commitment, SolanaNode, whole
+from bilateral.solana.sati import WALLET_KEY, SatiAgent, read_agent
 from bilateral.solana.sending import keypair_of, send
-
-if TYPE_CHECKING:
-    from bilateral.node.steps import Operation
-    from bilateral.solana.instructions import Call
-    from bilateral.solana.nodes import Commitment
-    from bilateral.solana.sati import SatiAgent
 
 _OWN_FIELDS: Final = frozenset({"name", "symbol", "uri"})
 """The fields that metadata of a token always have. They are not among an agent's further texts."""
@@ -152,9 +146,9 @@ class SatiIdentity(Closing):
     def _set(self, mint: str, key: str, value: str) -> Operation[str]:
         """Set a text, and pay the rent for further bytes."""
         agent = yield from self._owned(mint)
-        known = agent.uri if key == instructions.URI else agent.metadata.entries.get(key)
-        grown = len(value.encode()) - len((known or "").encode())
-        if known is None:
+        present = agent.uri if key == instructions.URI else agent.metadata.entries.get(key)
+        grown = len(value.encode()) - len((present or "").encode())
+        if present is None:
             grown += _LENGTHS + len(key.encode())
         calls = yield from self._rent(mint, grown)
         return (yield from self._send([*calls, instructions.set_field(mint, self.address, key, value)]))
@@ -186,12 +180,10 @@ class SatiIdentity(Closing):
             raise SolanaWriteError(f"the agent {mint} is soulbound, and cannot be transferred", "soulbound")
         if to == self.address:
             raise SolanaWriteError(f"{to} has the agent {mint} already", "same_owner")
-        calls = [
-            *(
-                [instructions.remove_field(mint, self.address, WALLET_KEY)]
-                if WALLET_KEY in agent.metadata.entries
-                else []
-            ),
+        calls = []
+        if WALLET_KEY in agent.metadata.entries:
+            calls.append(instructions.remove_field(mint, self.address, WALLET_KEY))
+        calls += [
             instructions.make_token_account(self.address, to, mint),
             instructions.transfer_agent(mint, agent.token_account, self.address, to),
             instructions.hand_over_metadata(mint, self.address, to),

@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from hashlib import sha256
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 from bilateral.solana.addresses import ASSOCIATED_TOKEN, TOKEN_2022, address_bytes, token_account
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
 
 SYSTEM: Final = "11111111111111111111111111111111"
 URI: Final = "uri"

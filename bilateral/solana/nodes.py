@@ -4,20 +4,16 @@ from __future__ import annotations
 
 import base64
 import binascii
+from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, Final, Literal, TypeAlias
+from typing import Any, Final, Literal, TypeAlias
 
 from bilateral.core.errors import InvalidArgumentError, NodeError
 from bilateral.core.errors.solana import InconsistentNodeError, WrongNodeError
 from bilateral.core.identifiers.caip import ChainId
 from bilateral.node import answers
-from bilateral.node.steps import Rpc
-from bilateral.solana.anchor import Account
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from bilateral.node.steps import Operation
+from bilateral.node.steps import Operation, Rpc
+from bilateral.solana.fields import Account
 
 Commitment: TypeAlias = Literal["confirmed", "finalized"]
 
@@ -55,11 +51,7 @@ class SolanaNode:
             raise InvalidArgumentError(f"commitment {self.commitment!r} is not one of {', '.join(COMMITMENTS)}")
 
     def require_chain(self) -> Operation[None]:
-        """Ask the node for its chain, once.
-
-        Raises:
-            WrongNodeError: It is another one.
-        """
+        """Ask the node for its chain, once."""
         if self._is_checked:
             return
         genesis = yield Rpc("getGenesisHash")
@@ -71,34 +63,25 @@ class SolanaNode:
         """Read accounts at once, at most 100.
 
         Args:
-            addresses: Their addresses.
             slot: The slot that the answer must have reached.
 
         Returns:
             The slot of the answer, and each account, None for those that do not exist.
-
-        Raises:
-            InconsistentNodeError: The node has not reached the slot.
-            MalformedNodeAnswerError: The answer has another form.
         """
         options: dict[str, Any] = {"encoding": "base64", "commitment": self.commitment}
         if slot:
             options["minContextSlot"] = slot
         answer = answers.record((yield from self.ask(Rpc("getMultipleAccounts", (list(addresses), options)))))
-        values, answered = answer.get("value"), slot_of(answer.get("context"))
+        values, answered = answer.get("value"), whole(answers.record(answer.get("context")).get("slot"))
         if not isinstance(values, list) or len(values) != len(addresses):
             answers.malformed("a list of the accounts")
         if answered < slot:
-            raise older(answered, slot)
+            problem = f"the node answers from slot {answered}, after it answered from slot {slot}"
+            raise InconsistentNodeError(problem)
         return answered, [_account(value) for value in values]
 
     def ask(self, request: Rpc) -> Operation[Any]:
-        """Send a request.
-
-        Raises:
-            InconsistentNodeError: The node has not reached the slot of an earlier answer.
-            NodeError: The node returns another error.
-        """
+        """Send a request."""
         try:
             return (yield request)
         except NodeError as error:
@@ -107,37 +90,15 @@ class SolanaNode:
             raise
 
 
-def older(answered: int, slot: int) -> InconsistentNodeError:
-    """Return the error of a node that went back."""
-    return InconsistentNodeError(f"the node answers from slot {answered}, after it answered from slot {slot}")
-
-
-def slot_of(context: Any) -> int:
-    """Return the slot of an answer.
-
-    Raises:
-        MalformedNodeAnswerError: It has none.
-    """
-    return whole(answers.record(context).get("slot"))
-
-
 def whole(value: Any) -> int:
-    """Return a number of JSON that is not below 0.
-
-    Raises:
-        MalformedNodeAnswerError: It is another value.
-    """
+    """Return a number of JSON that is not below 0."""
     if type(value) is not int or value < 0:
         answers.malformed("a whole number")
     return value
 
 
 def decoded(value: Any, limit: int) -> bytes:
-    """Return bytes that a node encoded in base 64.
-
-    Raises:
-        MalformedNodeAnswerError: They have another form, or are more than the limit.
-    """
+    """Return bytes that a node encoded in base 64."""
     if not isinstance(value, list) or len(value) != 2 or value[1] != "base64" or not isinstance(value[0], str):  # noqa: PLR2004  # bytes and encoding
         answers.malformed("bytes in base 64")
     if len(value[0]) > limit * 4 // 3 + 4:

@@ -4,25 +4,20 @@ from __future__ import annotations
 
 import base64
 import binascii
+from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
 from eth_utils.crypto import keccak
 
 from bilateral.core.errors import MalformedIdentifierError, MalformedNodeAnswerError
 from bilateral.core.errors.solana import MalformedAccountError, SolanaError, SolanaPaymentError, UnknownTransactionError
 from bilateral.node import answers
-from bilateral.node.steps import Rpc
+from bilateral.node.steps import Operation, Rpc
 from bilateral.solana.addresses import TOKEN_PROGRAMS, address_bytes, token_account
-from bilateral.solana.nodes import decoded, whole
+from bilateral.solana.nodes import Commitment, SolanaNode, decoded, whole
 from bilateral.solana.transactions import MAX_TRANSACTION, SignedTransaction
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
-
-    from bilateral.node.steps import Operation
-    from bilateral.solana.nodes import Commitment, SolanaNode
 
 _TRANSFER: Final = 3  # `Transfer` of the token program
 _TRANSFER_CHECKED: Final = 12  # `TransferChecked` of the token program
@@ -152,7 +147,7 @@ class ExpectedPayment:
 
 
 @dataclass(frozen=True)
-class FoundPayment:
+class ChainPayment:
     """A payment that the chain has.
 
     Attributes:
@@ -167,7 +162,7 @@ class FoundPayment:
 
 def find_payment(
     node: SolanaNode, expected: ExpectedPayment, transaction: str, confirmations: int
-) -> Operation[FoundPayment]:
+) -> Operation[ChainPayment]:
     """Find a payment in the chain.
 
     Args:
@@ -191,7 +186,7 @@ def find_payment(
     return arrived(expected, answers.record(answer), transaction)
 
 
-def arrived(expected: ExpectedPayment, answer: Mapping[str, Any], transaction: str) -> FoundPayment:
+def arrived(expected: ExpectedPayment, answer: Mapping[str, Any], transaction: str) -> ChainPayment:
     """Judge the answer of `getTransaction`. A facilitator's report does not matter.
 
     Args:
@@ -230,7 +225,7 @@ def arrived(expected: ExpectedPayment, answer: Mapping[str, Any], transaction: s
         time = datetime.fromtimestamp(whole(seconds), UTC)
     except (OverflowError, OSError, ValueError):
         answers.malformed("a time")
-    return FoundPayment(after - before, whole(answer.get("slot")), time)
+    return ChainPayment(after - before, whole(answer.get("slot")), time)
 
 
 def signed_transaction(payload: Mapping[str, Any]) -> SignedTransaction:

@@ -2,20 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Collection, Mapping
 from functools import partial
-from typing import TYPE_CHECKING, Final, Protocol, TypeAlias
+from typing import Final, Protocol, TypeAlias
 
 from bilateral.core.contracts.records import solana_book
 from bilateral.core.errors import InvalidArgumentError
+from bilateral.core.identifiers.caip import ChainId
+from bilateral.node.steps import Operation
 from bilateral.solana.history import ReadAgent
-from bilateral.solana.reading import read_agent
 from bilateral.solana.registry8004 import read_agent_8004
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Collection, Mapping
-
-    from bilateral.core.identifiers.caip import ChainId
-    from bilateral.node.steps import Operation
+from bilateral.solana.sati import read_agent
 
 SATI_NAME: Final = "SATI"
 NAME_8004: Final = "8004-solana"
@@ -55,18 +52,15 @@ def agent_registries(chain: ChainId, names: Collection[str] | None = None) -> di
 
     Args:
         names: The names of the registries; all of the chain by default.
-
-    Raises:
-        InvalidArgumentError: The address book has no such registry on the chain.
     """
     record = solana_book().get(str(chain))
-    known = {} if record is None else record.registries
-    missing = [name for name in names or () if name not in known]
-    if missing or not known or (names is not None and not names):
+    programs = {} if record is None else record.registries
+    missing = [name for name in names or () if name not in programs]
+    if missing or not programs or (names is not None and not names):
         problem = ", ".join(missing) or "no registry"
-        raise InvalidArgumentError(f"{problem} on {chain}: the address book has {', '.join(known) or 'none'}")
+        raise InvalidArgumentError(f"{problem} on {chain}: the address book has {', '.join(programs) or 'none'}")
     return {
         program: partial(_READERS[name], program=program)
-        for name, program in known.items()
+        for name, program in programs.items()
         if names is None or name in names
     }

@@ -9,19 +9,15 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from hashlib import sha256
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 from bilateral.core.errors.solana import AgentRefusedError
+from bilateral.node.steps import Operation
 from bilateral.solana.addresses import address_bytes, address_text, program_address
-from bilateral.solana.anchor import anchor_account
-from bilateral.solana.fields import Fields
+from bilateral.solana.fields import Account, Fields, anchor_account
 from bilateral.solana.history import Watched
+from bilateral.solana.nodes import SolanaNode
 from bilateral.solana.sati import MISMATCH, NOT_REGISTERED, OWNER
-
-if TYPE_CHECKING:
-    from bilateral.node.steps import Operation
-    from bilateral.solana.anchor import Account
-    from bilateral.solana.nodes import SolanaNode
 
 CORE: Final = "CoREENxT6tW1HoK8ypY1SxRMZTcVPm7R94rH4PZNhX7d"
 """The program Metaplex Core, which holds the assets."""
@@ -66,11 +62,7 @@ class Record:
 
     @classmethod
     def of(cls, account: Account | None, program: str) -> Record:
-        """Read the account of an agent.
-
-        Raises:
-            MalformedAccountError: It is missing, of another program, or has another layout.
-        """
+        """Read the account of an agent."""
         fields = anchor_account(account, program, "the account of an agent", "AgentAccount", _AGENT_BYTES)
         collection = address_text(fields.take(32))
         fields.take(32)  # the creator
@@ -116,14 +108,7 @@ class Agent8004:
 
 
 def agent_address(asset: str, program: str) -> str:
-    """Derive the account of an agent.
-
-    Args:
-        asset: The agent's asset.
-
-    Raises:
-        MalformedIdentifierError: An address is malformed.
-    """
+    """Derive the account of an agent."""
     return program_address(program, b"agent", address_bytes(asset))[0]
 
 
@@ -131,21 +116,15 @@ def agent_8004_of(asset: str, accounts: tuple[Account | None, Account | None], p
     """Judge the accounts of an agent.
 
     Args:
-        asset: The agent's asset.
         accounts: The account of the program, and that of the asset, of one answer.
-        slot: The slot of the answer.
-
-    Raises:
-        AgentRefusedError: There is no such agent, or it was transferred and the program does not know.
-        MalformedAccountError: The bytes of an account have no valid layout.
     """
-    described, held = accounts
+    described, asset_account = accounts
     if described is None:
         raise _unregistered(asset, "the program has no account for it")
     record = Record.of(described, program)
     if record.asset != asset:
         raise _unregistered(asset, f"its account describes {record.asset}")
-    holder = _owner_of(asset, held, record.collection)
+    holder = _owner_of(asset, asset_account, record.collection)
     if holder != record.owner:
         problem = (
             f"the agent {asset} was transferred to {holder}, and the registry still has wallet and URI of its former "
@@ -167,21 +146,10 @@ def agent_8004_of(asset: str, accounts: tuple[Account | None, Account | None], p
 
 
 def read_agent_8004(node: SolanaNode, asset: str, program: str) -> Operation[Agent8004]:
-    """Read an agent in one request, so that its accounts belong together.
-
-    Args:
-        asset: The agent's asset.
-        program: The program on the node's chain.
-
-    Raises:
-        AgentRefusedError: There is no such agent, or it was transferred and the program does not know.
-        MalformedAccountError: An account has no valid layout.
-        WrongNodeError: The node is of another chain.
-        NodeError: The node returns an error.
-    """
+    """Read an agent in one request, so that its accounts belong together."""
     yield from node.require_chain()
-    slot, (described, held) = yield from node.accounts([agent_address(asset, program), asset])
-    return agent_8004_of(asset, (described, held), program, slot)
+    slot, (described, asset_account) = yield from node.accounts([agent_address(asset, program), asset])
+    return agent_8004_of(asset, (described, asset_account), program, slot)
 
 
 def _owner_of(asset: str, account: Account | None, collection: str) -> str:

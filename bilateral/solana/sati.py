@@ -1,4 +1,4 @@
-"""Accounts of SATI, and the agent that they prove together.
+"""Accounts of SATI, and the agent that they prove together, read in two requests.
 
 An agent is a mint of Token-2022 with one token. Its membership in the group of SATI's registry is the proof that SATI
 registered it: only the registry's own address can sign for a membership. Everything else, the wallet too, is text that
@@ -8,14 +8,17 @@ the metadata's update authority writes.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
-from bilateral.core.errors import MalformedIdentifierError
-from bilateral.core.errors.solana import AgentRefusedError, MalformedAccountError
-from bilateral.core.identifiers.caip import AccountId, base58_problem
-from bilateral.solana.addresses import TOKEN_2022, address_text
-from bilateral.solana.anchor import Account, anchor_account
+from bilateral.core.errors import MalformedIdentifierError, NodeError
+from bilateral.core.errors.solana import AgentRefusedError, InconsistentNodeError, MalformedAccountError, SolanaError
+from bilateral.core.identifiers.caip import AccountId, ChainId, base58_problem
+from bilateral.node import answers
+from bilateral.node.steps import Operation, Rpc
+from bilateral.solana.addresses import SATI, TOKEN_2022, address_text, index_address, registry_address, token_account
+from bilateral.solana.fields import Account, anchor_account
 from bilateral.solana.history import Watched
+from bilateral.solana.nodes import SolanaNode
 from bilateral.solana.token2022 import (
     NOBODY,
     AccountState,
@@ -27,8 +30,8 @@ from bilateral.solana.token2022 import (
     pointed_address,
 )
 
-if TYPE_CHECKING:
-    from bilateral.core.identifiers.caip import ChainId
+_ATTEMPTS: Final = 2
+"""Reads of an agent that changes, or of a pool of nodes that differ. A third would rarely help."""
 
 WALLET_KEY: Final = "agentWallet"
 METADATA: Final = "metadata"
@@ -55,11 +58,7 @@ class Registry:
 
     @classmethod
     def of(cls, account: Account | None, program: str) -> Registry:
-        """Read the account at the registry's address.
-
-        Raises:
-            MalformedAccountError: It is missing, of another program, or has another layout.
-        """
+        """Read the account at the registry's address."""
         fields = anchor_account(account, program, "SATI's account RegistryConfig", "RegistryConfig", _REGISTRY_BYTES)
         return cls(address_text(fields.take(32)), address_text(fields.take(32)), fields.number(8))
 
@@ -81,11 +80,7 @@ class MintedAgent:
 
     @property
     def authority(self) -> str:
-        """The account that may change wallet and URI.
-
-        Raises:
-            AgentRefusedError: There is none, so that a buyer of the agent never controls it.
-        """
+        """The account that may change wallet and URI."""
         if self.metadata.update_authority is None:
             raise AgentRefusedError("nobody may update the agent's metadata, so its holder does not", MISMATCH)
         return self.metadata.update_authority
@@ -141,13 +136,12 @@ def minted_agent(mint: str, account: Account | None, registry: Registry) -> Mint
 
     Args:
         account: Its account; None if there is none.
-        registry: SATI's registry.
-
-    Raises:
-        AgentRefusedError: The account is not the mint of one agent, or it is not a member of the registry's group.
-        MalformedAccountError: Its bytes have no valid layout.
     """
-    content = _of_token_2022(mint, account)
+    if account is None:
+        raise _unregistered(mint, "there is no account at this address")
+    if account.owner != TOKEN_2022:
+        raise _unregistered(mint, f"its account belongs to the program {account.owner}, not to Token-2022")
+    content = account.content
     try:
         parsed = Mint.of(content)
     except MalformedAccountError as error:
@@ -181,33 +175,24 @@ _TOKEN_ACCOUNT_KIND_AT: Final = 165
 
 
 def check_index(mint: str, account: Account | None, program: str) -> None:
-    """Check that SATI's index names the agent under its number.
-
-    Raises:
-        AgentRefusedError: It does not.
-    """
+    """Check that SATI's index names the agent under its number."""
     try:
         fields = anchor_account(account, program, "SATI's account AgentIndex", "AgentIndex", _INDEX_BYTES)
-        named = address_text(fields.take(_ADDRESS_BYTES))
+        listed = address_text(fields.take(_ADDRESS_BYTES))
     except MalformedAccountError as error:
         raise _unregistered(mint, f"SATI's index does not list its number: {error}") from None
-    if named != mint:
-        raise _unregistered(mint, f"SATI's index lists {named} under its number")
+    if listed != mint:
+        raise _unregistered(mint, f"SATI's index lists {listed} under its number")
 
 
 def is_held_by(account: Account | None, mint: str, holder: str) -> bool:
-    """Tell whether an account holds the agent for a holder.
-
-    Raises:
-        AgentRefusedError: It does, and the account is frozen.
-        MalformedAccountError: The bytes are not a token account's.
-    """
+    """Tell whether an account holds the agent for a holder."""
     if account is None or account.owner != TOKEN_2022:
         return False
-    held = TokenAccount.of(account.content)
-    if (held.mint, held.owner, held.amount) != (mint, holder, 1) or held.state is AccountState.UNINITIALIZED:
+    token = TokenAccount.of(account.content)
+    if (token.mint, token.owner, token.amount) != (mint, holder, 1) or token.state is AccountState.UNINITIALIZED:
         return False
-    if held.state is AccountState.FROZEN:
+    if token.state is AccountState.FROZEN:
         raise AgentRefusedError(f"the account that holds the agent {mint} is frozen", MISMATCH)
     return True
 
@@ -222,11 +207,7 @@ def transferred(mint: str, authority: str) -> AgentRefusedError:
 
 
 def agent_of(mint: str, minted: MintedAgent, token_account: str, chain: ChainId, slot: int) -> SatiAgent:
-    """Compose an agent, all of whose accounts were checked.
-
-    Raises:
-        AgentRefusedError: Its wallet is malformed.
-    """
+    """Compose an agent, all of whose accounts were checked."""
     wallet, source, remarks = wallet_of(minted, chain)
     return SatiAgent(
         mint=mint,
@@ -248,9 +229,6 @@ def wallet_of(minted: MintedAgent, chain: ChainId) -> tuple[str, str, tuple[str,
     """Return an agent's wallet, its source, and remarks about its form.
 
     The forms are CAIP-10, and two that SATI's own documents have: `solana:<address>` and the bare address.
-
-    Raises:
-        AgentRefusedError: The wallet is malformed. It is not replaced by the owner, whom the agent did not choose.
     """
     text = minted.metadata.entries.get(WALLET_KEY)
     if text is None:
@@ -267,12 +245,55 @@ def wallet_of(minted: MintedAgent, chain: ChainId) -> tuple[str, str, tuple[str,
     return (account.address if account.chain == chain else ""), METADATA, ()
 
 
-def _of_token_2022(mint: str, account: Account | None) -> bytes:
-    if account is None:
-        raise _unregistered(mint, "there is no account at this address")
-    if account.owner != TOKEN_2022:
-        raise _unregistered(mint, f"its account belongs to the program {account.owner}, not to Token-2022")
-    return account.content
+def read_agent(node: SolanaNode, mint: str, program: str = SATI) -> Operation[SatiAgent]:
+    """Read an agent, and check that its accounts prove it."""
+    yield from node.require_chain()
+    for attempt in range(1, _ATTEMPTS + 1):
+        try:
+            return (yield from _read_once(node, mint, program))
+        except InconsistentNodeError:
+            if attempt == _ATTEMPTS:
+                raise
+    raise AssertionError
+
+
+def _read_once(node: SolanaNode, mint: str, program: str) -> Operation[SatiAgent]:
+    """Read an agent in one snapshot: the mint is the same in the first and in the second answer."""
+    slot, (account, registry_account) = yield from node.accounts([mint, registry_address(program)])
+    minted = minted_agent(mint, account, Registry.of(registry_account, program))
+    holder, number = minted.authority, minted.member.number
+    holding_address = token_account(holder, mint, TOKEN_2022)
+    second, (index, holding, again) = yield from node.accounts(
+        [index_address(number, program), holding_address, mint], slot
+    )
+    _require_same(mint, account, again, second)
+    check_index(mint, index, program)
+    if not is_held_by(holding, mint, holder):
+        holding_address = yield from _largest_account(node, mint, holder)
+        second, (holding, again) = yield from node.accounts([holding_address, mint], second)
+        _require_same(mint, account, again, second)
+        if not is_held_by(holding, mint, holder):
+            raise transferred(mint, holder)
+    return agent_of(mint, minted, holding_address, node.chain, second)
+
+
+def _require_same(mint: str, account: Account | None, again: Account | None, slot: int) -> None:
+    """Check that a mint has not changed between two answers."""
+    if again != account:
+        raise InconsistentNodeError(f"the agent {mint} changed while it was read, by slot {slot}: try again")
+
+
+def _largest_account(node: SolanaNode, mint: str, holder: str) -> Operation[str]:
+    """Ask for the account that holds an agent, if it is not the associated one of the update authority."""
+    try:
+        answer = yield from node.ask(Rpc("getTokenLargestAccounts", (mint, {"commitment": node.commitment})))
+    except NodeError as error:
+        problem = f"the usual account of {holder} does not hold the agent {mint}, and the node names no other: {error}"
+        raise SolanaError(problem) from None
+    for candidate in answers.records(answers.record(answer).get("value")):
+        if candidate.get("amount") == "1" and isinstance(candidate.get("address"), str):
+            return str(candidate["address"])
+    raise transferred(mint, holder)
 
 
 def _mint_problem(mint: Mint) -> str | None:

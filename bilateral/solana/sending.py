@@ -4,22 +4,19 @@ from __future__ import annotations
 
 import base64
 import time
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, Final
 
 from bilateral.core.errors import BilateralError, MissingExtraError
 from bilateral.core.errors.solana import SolanaWriteError
 from bilateral.node import answers
-from bilateral.node.steps import Pause, Rpc
+from bilateral.node.steps import Operation, Pause, Rpc
+from bilateral.solana.instructions import Account, Call
+from bilateral.solana.nodes import SolanaNode
 from bilateral.solana.transactions import MAX_TRANSACTION
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
     from solders.keypair import Keypair
-
-    from bilateral.node.steps import Operation
-    from bilateral.solana.instructions import Call
-    from bilateral.solana.nodes import SolanaNode
 
 _POLL_SECONDS: Final = 0.5
 """A slot takes 0.4 seconds."""
@@ -28,12 +25,7 @@ EXPIRED: Final = "blockhash_expired"
 
 
 def keypair_of(secret: bytes) -> Keypair:
-    """Return the key pair of a secret: 32 bytes of a seed, or 64 of Solana's key files.
-
-    Raises:
-        MissingExtraError: solders is not installed.
-        SolanaWriteError: The secret has another length, or its halves do not belong together.
-    """
+    """Return the key pair of a secret: 32 bytes of a seed, or 64 of Solana's key files."""
     try:
         from solders.keypair import Keypair  # noqa: PLC0415  # an extra
     except ImportError:
@@ -48,12 +40,7 @@ def signed(calls: Sequence[Call], keypair: Keypair, blockhash: str) -> tuple[str
     """Sign a transaction, and return its id and its bytes.
 
     Args:
-        calls: The instructions.
         keypair: The key pair of the only signer, who pays the fee.
-        blockhash: The recent blockhash.
-
-    Raises:
-        SolanaWriteError: It is larger than a transaction can be.
     """
     from solders.hash import Hash  # noqa: PLC0415  # an extra
     from solders.instruction import AccountMeta, Instruction  # noqa: PLC0415
@@ -61,17 +48,12 @@ def signed(calls: Sequence[Call], keypair: Keypair, blockhash: str) -> tuple[str
     from solders.pubkey import Pubkey  # noqa: PLC0415
     from solders.transaction import VersionedTransaction  # noqa: PLC0415
 
-    instructions = [
-        Instruction(
-            Pubkey.from_string(call.program),
-            call.data,
-            [
-                AccountMeta(Pubkey.from_string(account.address), account.is_signer, account.is_writable)
-                for account in call.accounts
-            ],
-        )
-        for call in calls
-    ]
+    key = Pubkey.from_string
+
+    def meta(account: Account) -> AccountMeta:
+        return AccountMeta(key(account.address), account.is_signer, account.is_writable)
+
+    instructions = [Instruction(key(call.program), call.data, list(map(meta, call.accounts))) for call in calls]
     message = MessageV0.try_compile(keypair.pubkey(), instructions, [], Hash.from_string(blockhash))
     transaction = VersionedTransaction(message, [keypair])
     content = bytes(transaction)
@@ -85,15 +67,10 @@ def send(node: SolanaNode, calls: Sequence[Call], keypair: Keypair, seconds: flo
     """Simulate a transaction, send it once, and wait for it.
 
     Args:
-        calls: The instructions.
         keypair: The key pair of the only signer.
-        seconds: The longest wait for the transaction.
 
     Returns:
         The transaction's id.
-
-    Raises:
-        SolanaWriteError: It would fail, has failed, expired, or its outcome is not known. See `code`.
     """
     latest = yield from node.ask(Rpc("getLatestBlockhash", ({"commitment": node.commitment},)))
     blockhash = answers.record(answers.record(latest).get("value")).get("blockhash")
@@ -112,14 +89,14 @@ def send(node: SolanaNode, calls: Sequence[Call], keypair: Keypair, seconds: flo
         yield Rpc("sendTransaction", (text, sending))
     except BilateralError as failure:  # it may have been sent all the same, so it is looked up
         refusal = f"; the node said: {failure}"
-    return (yield from _found(node, signature, blockhash, time.monotonic() + seconds, refusal))
+    return (yield from _confirmed(node, signature, blockhash, time.monotonic() + seconds, refusal))
 
 
-def _found(node: SolanaNode, signature: str, blockhash: str, end: float, refusal: str) -> Operation[str]:
+def _confirmed(node: SolanaNode, signature: str, blockhash: str, end: float, refusal: str) -> Operation[str]:
     """Wait for a transaction by its signature."""
     while True:
         # Validity is asked first: a transaction that is missing afterwards, though its blockhash is invalid, is lost.
-        is_valid = yield from _is_valid(node, blockhash)
+        validity = answers.record((yield Rpc("isBlockhashValid", (blockhash, {"commitment": node.commitment}))))
         statuses = yield Rpc("getSignatureStatuses", ([signature], {"searchTransactionHistory": True}))
         values = answers.record(statuses).get("value")
         status: Any = values[0] if isinstance(values, list) and values else None
@@ -127,16 +104,10 @@ def _found(node: SolanaNode, signature: str, blockhash: str, end: float, refusal
             raise SolanaWriteError(f"the transaction {signature} failed: {status['err']}", "transaction_failed")
         if status is not None and status.get("confirmationStatus") in {node.commitment, "finalized"}:
             return signature
-        if status is None and not is_valid:
+        if status is None and validity.get("value") is False:
             problem = f"the transaction {signature} was not included before its blockhash expired{refusal}: try again"
             raise SolanaWriteError(problem, EXPIRED)
         if time.monotonic() >= end:
             problem = f"the transaction {signature} is not confirmed yet{refusal}: look it up before you try again"
             raise SolanaWriteError(problem, "transaction_pending")
         yield Pause(_POLL_SECONDS)
-
-
-def _is_valid(node: SolanaNode, blockhash: str) -> Operation[bool]:
-    """Tell whether a transaction with a blockhash can still be included."""
-    answer = yield Rpc("isBlockhashValid", (blockhash, {"commitment": node.commitment}))
-    return answers.record(answer).get("value") is not False

@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
 from enum import IntEnum
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 from bilateral.solana.addresses import address_text
 from bilateral.solana.fields import Fields
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
 
 _MINT_BYTES: Final = 82  # `Mint::LEN` of the token program
 _ACCOUNT_BYTES: Final = 165
@@ -65,11 +63,7 @@ class Mint:
 
     @classmethod
     def of(cls, content: bytes) -> Mint:
-        """Read a mint.
-
-        Raises:
-            MalformedAccountError: The bytes are not a mint's.
-        """
+        """Read a mint."""
         fields = Fields(content, "a mint")
         mint = cls(
             mint_authority=_optional(fields),
@@ -87,8 +81,7 @@ def _with_extensions(mint: Mint, fields: Fields, content: bytes) -> Mint:
         raise fields.malformed("its base is not followed by zeros")
     if fields.number(1) != _MINT_KIND:
         raise fields.malformed("the account is of another kind")
-    extensions = _extensions(fields)
-    return Mint(mint.mint_authority, mint.supply, mint.decimals, mint.is_initialized, mint.freeze_authority, extensions)
+    return replace(mint, extensions=_extensions(fields))
 
 
 @dataclass(frozen=True)
@@ -107,11 +100,7 @@ class TokenAccount:
 
     @classmethod
     def of(cls, content: bytes) -> TokenAccount:
-        """Read a token account.
-
-        Raises:
-            MalformedAccountError: The bytes are not a token account's.
-        """
+        """Read a token account."""
         fields = Fields(content, "a token account")
         mint, owner, amount = address_text(fields.take(32)), address_text(fields.take(32)), fields.number(8)
         fields.take(36)  # the delegate
@@ -144,11 +133,7 @@ class TokenMetadata:
 
     @classmethod
     def of(cls, content: bytes) -> TokenMetadata:
-        """Read the value of the extension.
-
-        Raises:
-            MalformedAccountError: A length goes past the end, a text is not UTF-8, or a key occurs twice.
-        """
+        """Read the value of the extension."""
         fields = Fields(content, "metadata")
         authority, mint = fields.take(32), address_text(fields.take(32))
         name, symbol, uri = fields.text(), fields.text(), fields.text()
@@ -178,11 +163,7 @@ class GroupMember:
 
     @classmethod
     def of(cls, content: bytes) -> GroupMember:
-        """Read the value of the extension.
-
-        Raises:
-            MalformedAccountError: It has another length.
-        """
+        """Read the value of the extension."""
         fields = Fields(content, "a group member")
         member = cls(address_text(fields.take(32)), address_text(fields.take(32)), fields.number(8))
         fields.end()
@@ -190,11 +171,7 @@ class GroupMember:
 
 
 def pointed_address(content: bytes) -> str:
-    """Return the address to which the value of a pointer leads.
-
-    Raises:
-        MalformedAccountError: It has another length.
-    """
+    """Return the address to which the value of a pointer leads."""
     fields = Fields(content, "a pointer")
     fields.take(32)  # the authority
     address = address_text(fields.take(32))

@@ -58,11 +58,7 @@ class SignedTransaction:
 
     @classmethod
     def of(cls, content: bytes) -> SignedTransaction:
-        """Read a transaction.
-
-        Raises:
-            MalformedAccountError: The bytes are not a transaction of a known version, or too many.
-        """
+        """Read a transaction."""
         fields = Fields(content, "a transaction")
         if len(content) > MAX_TRANSACTION:
             raise fields.malformed(f"it has {len(content)} bytes, and at most {MAX_TRANSACTION} are possible")

@@ -3,10 +3,12 @@
 A server declares its ERC-8004 agent and signs every answer that was paid for. A client checks the agent before it pays
 and the proof after it was served, and gives feedback that names the payment. The package needs the extra `x402`.
 
-`types` and `schema` hold the messages, `interactions` and `keys` hash and sign. `server` is the server's side; `asgi`,
-`wsgi` and `gate` adapt it to FastAPI and Flask. `client` and `verifier` are the client's side; `httpx` and `requests`
-adapt it. Import adapters by their full names. `docs/x402.md` is the manual.
+`proof` has the messages, their hashes and signatures, and the verifiers. `clients` pay by httpx and requests, verify
+and rate. `server` signs, behind FastAPI and Flask. `aggregator` sends signed feedback, and pays the gas. A part imports
+only those before it. Import adapters by their full names. `docs/x402.md` is the manual.
 """
+
+# ruff: noqa: E402  # imports come after the check of the extra
 
 from __future__ import annotations
 
@@ -14,13 +16,9 @@ from bilateral.core.errors.base import require_modules
 
 require_modules("x402", "brotli", "jsonschema", "nacl", "prometheus_client", "rfc8785", "x402")
 
-from bilateral.x402.clients.answer_limits import AnswerLimits  # noqa: E402  # after the check
-from bilateral.x402.clients.client import (  # noqa: E402
-    Reputation8004ClientExtension,
-    ReputationDraftClientExtension,
-    protect_client,
-)
-from bilateral.x402.clients.feedback import (  # noqa: E402
+from bilateral.x402.clients.answer_limits import AnswerLimits
+from bilateral.x402.clients.client import Reputation8004ClientExtension, ReputationDraftClientExtension, protect_client
+from bilateral.x402.clients.feedback import (
     PAYMENT_MISMATCH,
     QUALITY,
     REACHABLE,
@@ -34,16 +32,12 @@ from bilateral.x402.clients.feedback import (  # noqa: E402
     paid_feedback,
     sign_paid_feedback,
 )
-from bilateral.x402.clients.outstanding import abandon_payment  # noqa: E402
-from bilateral.x402.clients.preflight import Finding, Preflight, check_url  # noqa: E402
-from bilateral.x402.proof.blind import BlindSealer  # noqa: E402
-from bilateral.x402.proof.client_claims import VerifiedClient  # noqa: E402
-from bilateral.x402.proof.declarations import (  # noqa: E402
-    declare_8004_reputation,
-    declare_reputation_draft,
-    registration_of,
-)
-from bilateral.x402.proof.errors import (  # noqa: E402
+from bilateral.x402.clients.outstanding import abandon_payment
+from bilateral.x402.clients.preflight import Finding, Preflight, check_url
+from bilateral.x402.proof.blind import BlindSealer
+from bilateral.x402.proof.checking import VerifiedClient
+from bilateral.x402.proof.declarations import declare_8004_reputation, declare_reputation_draft, registration_of
+from bilateral.x402.proof.errors import (
     BodyTooLargeError,
     DuplicateFeedbackError,
     InvalidKeyError,
@@ -59,14 +53,14 @@ from bilateral.x402.proof.errors import (  # noqa: E402
     UnreadFeedbackError,
     UnsupportedBodyError,
 )
-from bilateral.x402.proof.interactions import (  # noqa: E402
+from bilateral.x402.proof.interactions import (
     client_message_hash,
     draft_data_hash,
     draft_interaction_hash,
     draft_reviewer_hash,
     interaction_hash,
 )
-from bilateral.x402.proof.keys import (  # noqa: E402
+from bilateral.x402.proof.keys import (
     Ed25519Key,
     InteractionKey,
     RemoteKey,
@@ -75,16 +69,16 @@ from bilateral.x402.proof.keys import (  # noqa: E402
     key_from_keystore,
     key_from_secret,
 )
-from bilateral.x402.proof.paid_requests import PaidRequest  # noqa: E402
-from bilateral.x402.proof.profiles import (  # noqa: E402
+from bilateral.x402.proof.profiles import (
     PROFILE_8004,
     PROFILE_DRAFT,
     REPUTATION_DRAFT,
     Profile,
+    reputation_8004_schema,
+    reputation_draft_schema,
 )
-from bilateral.x402.proof.readers import RegistryReader  # noqa: E402
-from bilateral.x402.proof.schema import reputation_8004_schema, reputation_draft_schema  # noqa: E402
-from bilateral.x402.proof.types import (  # noqa: E402
+from bilateral.x402.proof.readers import RegistryReader
+from bilateral.x402.proof.types import (
     REPUTATION_8004,
     AgentRegistration,
     BlindTerms,
@@ -93,13 +87,10 @@ from bilateral.x402.proof.types import (  # noqa: E402
     ReputationInfo,
     SettlementReceipt,
 )
-from bilateral.x402.proof.verdicts import Check, CheckName, EnvelopeCheck, Outcome, Payment, Verification  # noqa: E402
-from bilateral.x402.proof.verifier import AsyncVerifier, Verifier  # noqa: E402
-from bilateral.x402.server.rotation import add_signer, list_signers, retire_signer  # noqa: E402
-from bilateral.x402.server.server import (  # noqa: E402
-    Reputation8004ResourceServerExtension,
-    ReputationDraftResourceServerExtension,
-)
+from bilateral.x402.proof.verdicts import Check, CheckName, EnvelopeCheck, Outcome, PaidRequest, Payment, Verification
+from bilateral.x402.proof.verifier import AsyncVerifier, Verifier
+from bilateral.x402.server.rotation import add_signer, list_signers, retire_signer
+from bilateral.x402.server.server import Reputation8004ResourceServerExtension, ReputationDraftResourceServerExtension
 
 __all__ = [
     "PAYMENT_MISMATCH",

@@ -39,7 +39,7 @@ from bilateral.x402 import (
     Verifier,
     protect_client,
 )
-from bilateral.x402.clients.feedback_elsewhere import give_feedback_elsewhere, is_signed_by_payer
+from bilateral.x402.clients.cross_chain_feedback import give_cross_chain_feedback, is_signed_by_payer
 from bilateral.x402.clients.requests import verification_of, verifying_session
 from bilateral.x402.proof.solana import SolanaReader, declare_solana_reputation
 from bilateral.x402.server.asgi import ReputationMiddleware
@@ -202,7 +202,7 @@ def _buy(twin: Twin, stack: ExitStack) -> None:
         client, payer = stage.account("client"), Ed25519Key(twin.payer.secret())
         with twin.registries("client") as registries:
             key = twin.key("client")
-            entry = give_feedback_elsewhere(registries, verification, twin.agent, SCORE, key, payer).wait()
+            entry = give_cross_chain_feedback(registries, verification, twin.agent, SCORE, key, payer).wait()
             (feedback,) = registries.search_feedback(twin.agent, reviewers=[key.address], load_files=True)
         value = stage.registry("BidirectionalReputationRegistry").readFeedback(
             int(twin.agent.agent), client, entry.id.on_chain_index

@@ -48,9 +48,10 @@ def test_modules_do_not_import_each_other_in_a_circle_not_even_for_types(imports
         ("index.chain.follow", "core.events"),
         ("checks.policy", "index.profiles.queries"),
         ("buyers.score", "trust.graph"),
-        ("solana.reading", "node.steps"),
+        ("solana.sati", "node.steps"),
         ("x402.server", "checks.policy"),
-        ("x402.proof.solana", "solana.reading"),
+        ("x402.server.asgi", "x402.clients.preflight"),
+        ("x402.proof.solana", "solana.sati"),
         ("migrations.env", "x402.aggregator.tables"),
         ("api.routes", "explorer.pages"),
         ("explorer.pages", "api.urls"),
@@ -72,7 +73,7 @@ def test_room_may_import_rooms_of_lower_levels_and_itself(importer, imported):
         ("trust.graph", "node.transport"),
         ("client.operations.reading", "index.profiles.queries"),
         ("index.chain.follow", "client.handle"),
-        ("solana.reading", "client.handle"),
+        ("solana.sati", "client.handle"),
         ("solana.payments", "x402.verdicts"),
         ("checks.policy", "buyers.score"),
         ("x402.server", "api.app"),
@@ -135,6 +136,14 @@ def test_nothing_outside_the_index_imports_a_projection():
         "bilateral.api.routes:1 imports bilateral.index.files.projection: "
         "a projection is reached by bilateral.index.projections alone"
     )
+
+
+@pytest.mark.parametrize(
+    ("importer", "imported"),
+    [("x402.proof.verifier", "x402.clients.purchase"), ("x402.clients.httpx", "x402.server.exchange")],
+)
+def test_part_of_a_room_may_not_import_a_later_part(importer, imported):
+    assert broken_rule(importer, imported).endswith("which comes after it")
 
 
 def test_room_without_a_level_is_refused():

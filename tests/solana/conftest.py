@@ -24,7 +24,7 @@ from bilateral.node.running import StepRunner
 from bilateral.node.transport import Transport
 from bilateral.solana.addresses import MAINNET, SATI
 from bilateral.x402 import Ed25519Key, Reputation8004ResourceServerExtension, Verifier
-from bilateral.x402.proof.solana import SatiReader, declare_sati_reputation
+from bilateral.x402.proof.solana import SatiReader, declare_solana_reputation
 from bilateral.x402.server.asgi import ReputationMiddleware
 from bilateral.x402.server.confirmation import confirm_settlement
 from simulation.solana.node import Node
@@ -200,7 +200,7 @@ def sell(facilitator, asset, rpc, world):
         server.register_extension(Reputation8004ResourceServerExtension(key))
         price = {"asset": str(token or asset), "amount": str(PRICE), "extra": {}}
         option = PaymentOption(scheme="exact", network=MAINNET, pay_to=pay_to, price=price, max_timeout_seconds=600)
-        declared = extensions or declare_sati_reputation(mint, MAINNET)
+        declared = extensions or declare_solana_reputation(mint, MAINNET)
         routes = {"* /*": RouteConfig(accepts=option, extensions=declared)}
         app.add_middleware(ReputationMiddleware, routes=routes, server=server)
         with serving(app) as url:

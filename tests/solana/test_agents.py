@@ -19,7 +19,7 @@ from bilateral.core.identifiers import GlobalAgentId
 from bilateral.solana.addresses import DEVNET, MAINNET, SATI, TOKEN_2022, index_address, registry_address
 from bilateral.solana.token2022 import Mint, TokenMetadata
 from bilateral.x402 import PaymentRefusedError, Verifier
-from bilateral.x402.proof.solana import SatiReader, declare_sati_reputation
+from bilateral.x402.proof.solana import SatiReader, declare_solana_reputation
 from simulation.solana import instructions as ix
 from simulation.solana.node import NodeProblem
 from tests.x402.examples import changed
@@ -28,7 +28,7 @@ REGISTRY = f"{MAINNET}:{SATI}"
 
 
 def info_of(mint, **changes):
-    info = declare_sati_reputation(str(mint), MAINNET)["8004-reputation"]["info"]
+    info = declare_solana_reputation(str(mint), MAINNET)["8004-reputation"]["info"]
     for name, value in changes.items():
         info = changed(info, ["registrations", 0, name], value)
     return info

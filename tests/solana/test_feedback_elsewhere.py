@@ -12,7 +12,7 @@ from bilateral.core.identifiers import AccountId, GlobalAgentId
 from bilateral.documents import FeedbackFile
 from bilateral.solana.addresses import MAINNET
 from bilateral.x402 import AgentRegistration, Ed25519Key
-from bilateral.x402.clients.feedback_elsewhere import feedback_elsewhere, is_signed_by_payer
+from bilateral.x402.clients.cross_chain_feedback import cross_chain_feedback, is_signed_by_payer
 from bilateral.x402.proof.solana import declare_solana_reputation, solana_registration
 from tests.solana.paying import buy
 
@@ -36,7 +36,7 @@ def verification(verifier, sell, selling_agent, seller, buyer, rpc):
 
 
 def test_file_names_the_payment_and_its_payer_lets_the_reviewer_give_it(verification, payer, buyer):
-    arguments = feedback_elsewhere(verification, AGENT, 90, REVIEWER, payer)
+    arguments = cross_chain_feedback(verification, AGENT, 90, REVIEWER, payer)
     assert (arguments["agent_id"], arguments["value"].value) == (AGENT, 90)
     file = FeedbackFile.written(
         arguments["feedback_file"].to_object()
@@ -71,4 +71,4 @@ def test_unproven_feedback_is_refused(verification, payer, seller, selling_agent
         ((replace(verification, checks=()), AGENT, 90, REVIEWER, payer), "feedback needs a verified payment"),
     ):
         with pytest.raises(InvalidArgumentError, match=problem):
-            feedback_elsewhere(*options)
+            cross_chain_feedback(*options)

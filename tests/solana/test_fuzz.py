@@ -14,7 +14,7 @@ from solders.pubkey import Pubkey
 from bilateral.core.errors import BilateralError
 from bilateral.core.identifiers import ChainId
 from bilateral.solana.addresses import MAINNET, SATI, TOKEN_2022
-from bilateral.solana.anchor import Account
+from bilateral.solana.fields import Account
 from bilateral.solana.history import Watched, is_harmless
 from bilateral.solana.payments import ExpectedPayment, arrived, message_key
 from bilateral.solana.registry8004 import CORE, agent_8004_of, agent_address

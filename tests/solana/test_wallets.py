@@ -12,7 +12,7 @@ from bilateral.core.text.encoding import encode_object
 from bilateral.documents import DataUriStore, RegistrationFile
 from bilateral.solana.addresses import DEVNET, MAINNET, SATI
 from bilateral.x402 import AsyncVerifier, CheckName, Ed25519Key, Outcome, PaymentRefusedError, Secp256k1Key, Verifier
-from bilateral.x402.proof.solana import SatiReader, declare_sati_reputation
+from bilateral.x402.proof.solana import SatiReader, declare_solana_reputation
 from simulation.solana import instructions as ix
 from tests.solana.conftest import KEY, file_of
 from tests.solana.paying import buy
@@ -24,7 +24,7 @@ OTHER_KEY = Ed25519Key(bytes(range(7, 39)))
 
 @pytest.fixture
 def info(agent):
-    return declare_sati_reputation(agent, MAINNET)["8004-reputation"]["info"]
+    return declare_solana_reputation(agent, MAINNET)["8004-reputation"]["info"]
 
 
 @pytest.fixture
@@ -168,7 +168,7 @@ def test_s21_wallet_may_sign_if_the_verifier_accepts_it(
 
 @pytest.mark.parametrize("face", ["blocking", "async"])
 def test_both_faces_of_the_verifier_check_before_and_after_a_payment(rpc, bought, seller, selling_agent, face):
-    info = declare_sati_reputation(selling_agent, MAINNET)["8004-reputation"]["info"]
+    info = declare_solana_reputation(selling_agent, MAINNET)["8004-reputation"]["info"]
     reader = SatiReader(rpc, MAINNET)
     if face == "blocking":
         with Verifier({}, readers=[reader]) as verifier:

@@ -31,7 +31,7 @@ from bilateral.x402 import (
     ReputationInfo,
     declare_8004_reputation,
 )
-from bilateral.x402.proof.answers import KeptAnswers
+from bilateral.x402.proof.answers import PaidAnswers
 from bilateral.x402.server.adapters import MAX_PAYMENT_HEADER, HttpAdapter
 from bilateral.x402.server.asgi import ReputationMiddleware
 from bilateral.x402.server.exchange import CURRENT, Exchange
@@ -353,10 +353,10 @@ def test_key_that_fails_at_the_last_moment_raises_an_alarm_and_keeps_the_answer(
 )
 def test_answer_that_was_settled_before_without_a_header_for_its_proof_is_counted(facilitator, shop, declared, header):
     server = resource_server(x402ResourceServer, facilitator, shop.extension)
-    adapter, before = HttpAdapter(shop.routes, server, LIMIT, KeptAnswers()), unsigned()
+    adapter, before = HttpAdapter(shop.routes, server, LIMIT, PaidAnswers()), unsigned()
     settlement = SettleResponse(success=True, network=NETWORK, transaction="0x" + "12" * 32)
     exchange = Exchange(response=b"snow", settlement=settlement, declarations=dict(declared))
-    assert adapter.sign_settled(exchange, header) is None
+    assert adapter.sign_settled(exchange, b"", {} if header is None else {"payment-response": header}) is None
     adapter.count_unsigned(exchange)
     adapter.count_unsigned(exchange)
     assert (shop.extension.unsigned_responses, shop.alarms) == (1, ["no PAYMENT-RESPONSE"])

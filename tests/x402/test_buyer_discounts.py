@@ -151,11 +151,11 @@ def test_failed_look_up_keeps_the_full_price_for_half_a_minute_and_no_longer(mon
 
 
 def test_held_prices_are_bounded(monkeypatch):
-    monkeypatch.setattr("bilateral.x402.server.discounts._HELD", 2)
+    monkeypatch.setattr("bilateral.x402.server.discounts._MOST_BUYERS", 2)
     pricing = BuyerPricing(lambda _: Decimal(0), "0x", 1000, EXTRA)
     for number in range(1, 5):
         asyncio.run(pricing.price(Request(Account.from_key(number.to_bytes(32)).address)))
-    assert len(pricing._held) == 2
+    assert len(pricing._amounts) == 2
 
 
 def test_service_that_does_not_answer_gives_no_discount():

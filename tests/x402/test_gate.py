@@ -267,9 +267,9 @@ class Counting(AsyncVerifier):
         super().__init__(*arguments, **settings)
         self.known = []
 
-    async def check_client(self, claim, payer, server_agent, *, known_rating=None):
-        self.known.append(known_rating)
-        return await super().check_client(claim, payer, server_agent, known_rating=known_rating)
+    async def check_client(self, claim, payer, server_agent, *, indexed_rating=None):
+        self.known.append(indexed_rating)
+        return await super().check_client(claim, payer, server_agent, indexed_rating=indexed_rating)
 
 
 @pytest.fixture

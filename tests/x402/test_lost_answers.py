@@ -21,7 +21,7 @@ from bilateral.x402 import (
     protect_client,
 )
 from bilateral.x402.clients.httpx import fetch_lost_answer_sync, verification_of, verifying_sync_transport
-from bilateral.x402.proof.answers import MAX_KEPT_BODY
+from bilateral.x402.proof.answers import MAX_STORED_BODY
 from tests.sdk.servers import HttpServer, respond
 from tests.x402.clients import CLIENTS
 from tests.x402.world import PRICE, paying_client
@@ -95,7 +95,7 @@ def test_lost_answer_is_fetched_and_verified_without_another_payment(buy, face):
 @pytest.mark.parametrize("with_identifier", [True], indirect=True, ids=["identifier"])
 @pytest.mark.parametrize("face", CLIENTS)
 def test_proof_of_a_large_lost_answer_is_fetched_without_its_body(buy, face, client, buyer):
-    status, content, verification = buy(face, os.urandom(MAX_KEPT_BODY + 1))
+    status, content, verification = buy(face, os.urandom(MAX_STORED_BODY + 1))
     assert (status, content) == (410, b'{"error": "answer_not_kept"}')
     undone = {check.name: check.code for check in verification.checks if check.outcome is not Outcome.PASSED}
     assert undone == {CheckName.INTERACTION_HASH: "body_not_kept"}

@@ -62,7 +62,7 @@ class Ledger:
         self.payments = {SOLANA_TRANSACTION: (MINT, WALLET, 1000)}
         self.is_down = False
 
-    def known_registration(self, info):
+    def trusted_registration(self, info):
         for registration in info.registrations:
             if str(registration.agent.registry) == REGISTRY:
                 return registration
@@ -196,7 +196,7 @@ def test_plug_in_that_fails_leaves_checks_undone_and_refuses_payments(verifying,
     assert verification.outcome(CheckName.REGISTRATION_FILE) is Outcome.UNCHECKED
 
 
-@pytest.mark.parametrize("method", ["known_registration", "check_registries", "wallet"])
+@pytest.mark.parametrize("method", ["trusted_registration", "check_registries", "wallet"])
 def test_exception_of_a_plug_in_refuses_the_payment(verifying, ledger, monkeypatch, method):
     def fail(*_):
         raise KeyError("https://rpc.example/secret-key")
@@ -212,7 +212,7 @@ def test_exception_of_a_plug_in_refuses_the_payment(verifying, ledger, monkeypat
 @pytest.mark.parametrize(
     ("method", "failed"),
     [
-        ("known_registration", CheckName.AGENT),
+        ("trusted_registration", CheckName.AGENT),
         ("wallet", CheckName.PAY_TO),
         ("uri", CheckName.REGISTRATION_FILE),
         ("find_payment", CheckName.PAYMENT),
@@ -225,7 +225,7 @@ def test_exception_of_a_plug_in_leaves_its_check_undone(verifying, ledger, monke
         yield Blocking(lambda: None)
         raise ZeroDivisionError
 
-    monkeypatch.setattr(ledger, method, later if method != "known_registration" else lambda _: 1 / 0)
+    monkeypatch.setattr(ledger, method, later if method != "trusted_registration" else lambda _: 1 / 0)
     check = verifying("verify", paid_answer(), face=face).check(failed)
     assert (check.outcome, check.code) == (Outcome.UNCHECKED, "cannot_check")
     assert "ZeroDivisionError" in check.problem

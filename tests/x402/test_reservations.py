@@ -8,7 +8,7 @@ from threading import Thread
 
 import pytest
 
-from bilateral.x402.proof.answers import KeptAnswer, KeptAnswers, payment_of, request_of
+from bilateral.x402.proof.answers import PaidAnswer, PaidAnswers, payment_of, request_of
 from bilateral.x402.proof.errors import TooManyPaymentsError
 from bilateral.x402.proof.payments import is_ambiguous, payer_of
 from bilateral.x402.server.reservations import Reservations, payment_key
@@ -142,11 +142,11 @@ def test_payment_of_another_scheme_has_a_key(payload):
 
 
 def answer(size=10, request=b"request"):
-    return KeptAnswer(request, 200, ((b"payment-response", b"proof"),), b"a" * size)
+    return PaidAnswer(request, 200, ((b"payment-response", b"proof"),), b"a" * size)
 
 
 def test_answer_is_kept_for_its_time(clock):
-    kept = KeptAnswers(seconds=10, clock=clock)
+    kept = PaidAnswers(seconds=10, clock=clock)
     kept.keep(b"payment", answer())
     clock.now = 9.99
     assert kept.find(b"payment") == answer()
@@ -156,7 +156,7 @@ def test_answer_is_kept_for_its_time(clock):
 
 
 def test_oldest_answers_go_first(clock):
-    kept = KeptAnswers(max_bytes=1200, clock=clock)
+    kept = PaidAnswers(max_bytes=1200, clock=clock)
     for number in range(4):
         kept.keep(bytes([number]), answer(200))
     assert [kept.find(bytes([number])) is not None for number in range(4)] == [False, False, True, True]
@@ -165,7 +165,7 @@ def test_oldest_answers_go_first(clock):
     assert kept.find(b"\x02") is not None
 
 
-NOT_KEPT = (
+GONE = (
     410,
     ((b"content-type", b"application/json"), (b"cache-control", b"no-store"), (b"payment-response", b"proof")),
     b'{"error": "answer_not_kept"}',
@@ -173,15 +173,15 @@ NOT_KEPT = (
 
 
 def test_of_a_large_answer_only_the_proof_is_kept(clock):
-    kept = KeptAnswers(clock=clock)
+    kept = PaidAnswers(clock=clock)
     kept.keep(b"limit", answer(1024 * 1024))
     kept.keep(b"above", answer(1024 * 1024 + 1))
     assert kept.find(b"limit") == answer(1024 * 1024)
-    assert kept.find(b"above") == KeptAnswer(b"request", *NOT_KEPT)
+    assert kept.find(b"above") == PaidAnswer(b"request", *GONE)
 
 
 def test_store_that_is_too_small_for_a_proof_keeps_nothing(clock):
-    kept = KeptAnswers(max_bytes=100, clock=clock)
+    kept = PaidAnswers(max_bytes=100, clock=clock)
     kept.keep(b"payment", answer(101))
     assert kept.find(b"payment") is None
 

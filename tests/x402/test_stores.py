@@ -16,13 +16,13 @@ from x402 import x402ResourceServer, x402ResourceServerSync
 from bilateral.core.errors import InvalidArgumentError
 from bilateral.dev.servers import serving
 from bilateral.x402 import Reputation8004ResourceServerExtension, declare_8004_reputation
-from bilateral.x402.proof.answers import KeptAnswer
+from bilateral.x402.proof.answers import PaidAnswer
 from bilateral.x402.proof.errors import TooManyPaymentsError
 from bilateral.x402.server.asgi import ReputationMiddleware
 from bilateral.x402.server.stores import StoredAnswers, StoredReservations
 from bilateral.x402.server.wsgi import protect_flask
 from tests.postgres import running_postgres
-from tests.x402.test_reservations import NOT_KEPT, Clock, answer
+from tests.x402.test_reservations import GONE, Clock, answer
 from tests.x402.world import SIGNING_KEY, payment_for, proof, refusal, resource_server, route, serving_wsgi
 
 KEYS = [number.to_bytes(32) for number in range(5)]
@@ -69,7 +69,7 @@ def open_store(url, clock):
 
 
 def kept(size=10):
-    return KeptAnswer(
+    return PaidAnswer(
         b"r" * 32, 200, ((b"payment-response", b"proof"), (b"x", b"\xe6")), bytes(range(256)) + b"a" * size
     )
 
@@ -107,7 +107,7 @@ def test_of_a_large_answer_only_the_proof_is_kept(open_store):
     store.keep(KEYS[0], answer(1024 * 1024, b"r" * 32))
     store.keep(KEYS[1], answer(1024 * 1024 + 1, b"r" * 32))
     assert store.find(KEYS[0]) == answer(1024 * 1024, b"r" * 32)
-    assert store.find(KEYS[1]) == KeptAnswer(b"r" * 32, *NOT_KEPT)
+    assert store.find(KEYS[1]) == PaidAnswer(b"r" * 32, *GONE)
 
 
 def test_authorization_is_reserved_once_among_processes(open_store, clock):

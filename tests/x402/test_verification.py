@@ -14,11 +14,11 @@ from x402 import x402Client, x402ClientSync
 from bilateral.x402 import AsyncVerifier, CheckName, Ed25519Key, LostAnswerError, Outcome, Verifier, protect_client
 from bilateral.x402.clients.httpx import verification_of as verification_of_httpx
 from bilateral.x402.clients.httpx import verifying_sync_transport, verifying_transport
+from bilateral.x402.clients.purchase import PaymentOutcome
 from bilateral.x402.clients.requests import verification_of as verification_of_requests
 from bilateral.x402.clients.requests import verifying_session
 from bilateral.x402.clients.transports import paid_request
 from bilateral.x402.proof import keys
-from bilateral.x402.proof.undelivered import PaymentOutcome
 from tests.sdk.servers import HttpServer
 from tests.x402 import examples
 from tests.x402.buying import BODY, OTHER_KEY, assert_only, buy, signed_anew, with_payment, with_settlement

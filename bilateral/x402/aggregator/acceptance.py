@@ -3,25 +3,19 @@
 from __future__ import annotations
 
 import time
-from typing import TYPE_CHECKING, Any, Final
+from collections.abc import Callable, Mapping
+from typing import Any, Final
 
-from sqlalchemy import select
+from sqlalchemy import Connection, Engine, Select, select
 from sqlalchemy.exc import IntegrityError
 
-from bilateral.x402.aggregator.accounts import BudgetSpentError, add_count, lock_account, spend
-from bilateral.x402.aggregator.records import SECONDS_A_DAY, Sponsored
+from bilateral.x402.aggregator.evidence import Evidence
+from bilateral.x402.aggregator.messages import Submission
+from bilateral.x402.aggregator.payments import Payment
+from bilateral.x402.aggregator.records import SECONDS_A_DAY, BudgetSpentError, Sponsored, add_count, lock_account, spend
 from bilateral.x402.aggregator.refusals import Code, FeedbackRefusedError
-from bilateral.x402.aggregator.tables import State, refused_feedback, sponsored_feedback
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
-
-    from sqlalchemy import Connection, Engine, Select
-
-    from bilateral.x402.aggregator.evidence import Evidence
-    from bilateral.x402.aggregator.messages import Submission
-    from bilateral.x402.aggregator.payments import Payment
-    from bilateral.x402.aggregator.settings import SponsoredChain
+from bilateral.x402.aggregator.settings import SponsoredChain
+from bilateral.x402.aggregator.tables import SIGNED_COLUMNS, State, refused_feedback, sponsored_feedback
 
 _RETRY_SECONDS: Final = 5  # two blocks of most chains
 
@@ -38,11 +32,7 @@ class Acceptance:
         self._clock = clock
 
     def find(self, submission: Submission) -> Sponsored | None:
-        """Return the feedback that the same message began before; None if there is none.
-
-        Raises:
-            FeedbackRefusedError: The agent's signature was used for another payment.
-        """
+        """Return the feedback that the same message began before; None if there is none."""
         table = sponsored_feedback
         with self._engine.connect().execution_options(bilateral_reader=True) as connection:
             query = _of_payment(submission).where(table.c.content_hash == submission.content_hash)
@@ -57,17 +47,8 @@ class Acceptance:
     ) -> tuple[Sponsored, bool]:
         """Store a feedback that passed all checks.
 
-        Args:
-            submission: The message.
-            evidence: The result of the checks.
-            cost: The largest cost, in wei.
-
         Returns:
             The feedback; and True if it is new, False if the same message was accepted a moment ago.
-
-        Raises:
-            FeedbackRefusedError: The payment has other feedback, another feedback of the reviewer is on its way, or the
-                budget is spent.
         """
         for _ in evidence.payments:
             try:
@@ -78,14 +59,10 @@ class Acceptance:
         raise _duplicate(submission)
 
     def refuse_duplicate(self, submission: Submission, evidence: Evidence) -> None:
-        """Refuse a feedback if the reviewer has given others for all payments of the transaction.
-
-        Raises:
-            FeedbackRefusedError: It has.
-        """
+        """Refuse a feedback if the reviewer has given others for all payments of the transaction."""
         with self._engine.connect().execution_options(bilateral_reader=True) as connection:
-            taken = {row.payment_log_index for row in connection.execute(_of_payment(submission))}
-        if {payment.log_index for payment in evidence.payments} <= taken:
+            used_logs = {row.payment_log_index for row in connection.execute(_of_payment(submission))}
+        if {payment.log_index for payment in evidence.payments} <= used_logs:
             raise _duplicate(submission)
 
     def count_refusals(self, counts: Mapping[tuple[str, int], int]) -> None:
@@ -113,8 +90,8 @@ class Acceptance:
             if bytes(row.content_hash) == submission.content_hash:
                 return Sponsored.of(row), False
         _refuse_used_proof(connection, submission)
-        taken = {row.payment_log_index for row in accepted}
-        payment = next((payment for payment in evidence.payments if payment.log_index not in taken), None)
+        used_logs = {row.payment_log_index for row in accepted}
+        payment = next((payment for payment in evidence.payments if payment.log_index not in used_logs), None)
         if payment is None:
             raise _duplicate(submission)
         _refuse_second_at_once(connection, chain, submission)
@@ -126,7 +103,7 @@ class Acceptance:
                 "the budget of the day is spent: try again tomorrow, or send the feedback yourself",
                 retry_seconds=SECONDS_A_DAY - int(now) % SECONDS_A_DAY,
             ) from None
-        values = {**_values(chain, submission, evidence, payment), **_begun(chain, cost, now)}
+        values = {**_values(chain, submission, evidence, payment), **_initial(chain, cost, now)}
         stored = connection.execute(table.insert().values(values).returning(table)).one()
         return Sponsored.of(stored), True
 
@@ -183,26 +160,17 @@ def _values(chain: SponsoredChain, submission: Submission, evidence: Evidence, p
         "payment_asset": payment.asset,
         "payment_amount": payment.amount,
         "client": feedback.client_address,
-        "agent_id": feedback.agent_id,
         "task_ref": submission.task_ref,
         "interaction_hash": submission.interaction_hash,
         "content_hash": submission.content_hash,
         "proof": "bound" if evidence.is_bound else "unbound",
         "file": "checked" if evidence.is_file_checked else "unchecked",
-        "feedback_index": feedback.feedback_index,
-        "value": feedback.value,
-        "value_decimals": feedback.value_decimals,
-        "tag1": feedback.tag1,
-        "tag2": feedback.tag2,
-        "endpoint": feedback.endpoint,
-        "feedback_uri": feedback.feedback_uri,
-        "feedback_hash": feedback.feedback_hash,
-        "deadline": feedback.deadline,
+        **{name: getattr(feedback, name) for name in SIGNED_COLUMNS},
         "signature": submission.registry_signature,
     }
 
 
-def _begun(chain: SponsoredChain, cost: int, now: float) -> dict[str, Any]:
+def _initial(chain: SponsoredChain, cost: int, now: float) -> dict[str, Any]:
     """Return the columns of a feedback that was just accepted."""
     second = int(now)
     return {

@@ -7,36 +7,27 @@ chain, or cannot be. A restart loses nothing: the chain itself says how far a pa
 from __future__ import annotations
 
 import time
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
-from sqlalchemy import select, update
+from sqlalchemy import Connection, Engine, Row, select, update
 
+from bilateral.client import Client
 from bilateral.client.operations import blind, registries
 from bilateral.client.operations.blind import pair_of
+from bilateral.client.results.blind import BlindStatus
 from bilateral.core.errors import BilateralError, InvalidArgumentError
 from bilateral.core.identifiers import AccountId, GlobalAgentId, TransactionRef
-from bilateral.core.signatures.blind_messages import FeedbackOpening, SignedEnvelope, read_opening
-from bilateral.core.signatures.blind_ratings import RatingState
+from bilateral.core.signatures.blind_messages import FeedbackOpening, Opening, SignedEnvelope, read_opening
+from bilateral.core.signatures.blind_ratings import Envelope, Pair, RatingState
 from bilateral.core.values import FeedbackValue
-from bilateral.node.steps import Rpc
-from bilateral.x402.aggregator.blind_messages import RelayedPair
+from bilateral.node.steps import Operation, Rpc
+from bilateral.x402.aggregator.blind_messages import BlindMessage, RelayedPair
 from bilateral.x402.aggregator.payments import find_payments
 from bilateral.x402.aggregator.refusals import Code, FeedbackRefusedError, invalid
+from bilateral.x402.aggregator.settings import SponsoredChain
 from bilateral.x402.aggregator.tables import PairState, blind_pair
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
-
-    from sqlalchemy import Connection, Engine, Row
-
-    from bilateral.client import Client
-    from bilateral.client.results.blind import BlindStatus
-    from bilateral.core.signatures.blind_messages import Opening
-    from bilateral.core.signatures.blind_ratings import Envelope, Pair
-    from bilateral.node.steps import Operation
-    from bilateral.x402.aggregator.blind_messages import BlindMessage
-    from bilateral.x402.aggregator.settings import SponsoredChain
 
 _LEAST_SECONDS: Final = 60
 """An envelope must hold for so long: a transaction may wait for a block."""
@@ -78,42 +69,36 @@ class BlindRelay:
     def accept(self, message: BlindMessage) -> tuple[RelayedPair, bool]:
         """Check one side of a pair, and keep it.
 
-        Args:
-            message: The side.
-
         Returns:
             The pair; and True if the side is new, False if it was sent before.
-
-        Raises:
-            FeedbackRefusedError: It is refused. Nothing was stored.
         """
         envelope, side = message.signed.envelope, message.side
         table, key = blind_pair, self._key(envelope)
         with self._reader() as connection:
             row = connection.execute(select(table).where(*key)).one_or_none()
         if row is not None and _holds(row, side, envelope):  # a sender whose answer was lost asks again
-            return _shown(row), False
+            return _public(row), False
         self._client.runner.run(self._check(message))
         values = {f"{side}_envelope": message.signed.to_json(), f"{side}_opening": message.opening.to_json()}
         with self._engine.begin() as connection:
             row = connection.execute(select(table).where(*key).with_for_update()).one_or_none()
             if row is None:
-                named = dict(zip(_KEY, envelope.common, strict=True))
+                identity = dict(zip(_KEY, envelope.common, strict=True))
                 fixed = {"chain_id": self._chain.chain_id, "account": self._chain.account, "attempts": 0}
                 now = {"next_at": self._clock(), "accepted_at": int(self._clock())}
-                connection.execute(table.insert().values(**fixed, **named, **now, **values, state=PairState.WAITING))
+                connection.execute(table.insert().values(**fixed, **identity, **now, **values, state=PairState.WAITING))
             elif _holds(row, side, envelope):
-                return _shown(row), False
+                return _public(row), False
             else:
                 change = update(table).where(*key, table.c.state == PairState.WAITING)
                 connection.execute(change.values(**values, state=PairState.QUEUED, next_at=self._clock()))
-            return _shown(connection.execute(select(table).where(*key)).one()), True
+            return _public(connection.execute(select(table).where(*key)).one()), True
 
     def read(self, pair_id: int) -> RelayedPair | None:
         """Return a pair without its openings; None if there is none with this number."""
         with self._reader() as connection:
             row = connection.execute(select(blind_pair).where(blind_pair.c.pair_id == pair_id)).one_or_none()
-        return None if row is None else _shown(row)
+        return None if row is None else _public(row)
 
     def step(self, postpone: Callable[[int], float], budget_left: Callable[[], bool]) -> bool:
         """Look at the pairs that are due, and send what their states on chain ask for.
@@ -225,9 +210,9 @@ class BlindRelay:
 
     def _key(self, envelope: Envelope) -> list[Any]:
         """Return the conditions that choose the pair of an envelope."""
-        named = zip(_KEY, envelope.common, strict=True)
+        identity = zip(_KEY, envelope.common, strict=True)
         mine = [blind_pair.c.chain_id == self._chain.chain_id]
-        return mine + [blind_pair.c[name] == value for name, value in named]
+        return mine + [blind_pair.c[name] == value for name, value in identity]
 
     def _reader(self) -> Connection:
         """Open a connection that only reads."""
@@ -246,10 +231,10 @@ def _failed(problem: str) -> dict[str, Any]:
 
 def _holds(row: Row[Any], side: str, envelope: Envelope) -> bool:
     """Return True if a row has this envelope of a side; False if that side is missing."""
-    held = row._mapping[f"{side}_envelope"]
-    if held is None:
+    stored_text = row._mapping[f"{side}_envelope"]
+    if stored_text is None:
         return False
-    if SignedEnvelope.from_json(held).envelope != envelope:
+    if SignedEnvelope.from_json(stored_text).envelope != envelope:
         raise FeedbackRefusedError(Code.ALREADY_SEALED, "this service holds another envelope of this side")
     return True
 
@@ -259,7 +244,7 @@ def _is_open(opening: Opening, status: BlindStatus) -> bool:
     return status.is_feedback_open if isinstance(opening, FeedbackOpening) else status.state is RatingState.BLIND
 
 
-def _shown(row: Row[Any]) -> RelayedPair:
+def _public(row: Row[Any]) -> RelayedPair:
     """Return a row without its openings."""
     sides = (("client", row.client_envelope), ("server", row.server_envelope))
     return RelayedPair(

@@ -7,18 +7,15 @@ pair = relay_blind_rating(signed, opening, "eip155:8453", relay=url)
 from __future__ import annotations
 
 import json
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
 import httpx
 
 from bilateral.core.identifiers import ChainId
-from bilateral.core.signatures.blind_messages import require_fit
+from bilateral.core.signatures.blind_messages import Opening, SignedEnvelope, require_fit
 from bilateral.core.text import printable
 from bilateral.x402.aggregator.blind_messages import RelayedPair
-from bilateral.x402.aggregator.client import SECONDS, known_word, read_answer, require_https, unreachable
-
-if TYPE_CHECKING:
-    from bilateral.core.signatures.blind_messages import Opening, SignedEnvelope
+from bilateral.x402.aggregator.client import post, post_async, word_among
 
 _STATES: Final = frozenset({"waiting", "queued", "sealed", "opened", "failed"})
 _SIDES: Final = frozenset({"client", "server"})
@@ -49,28 +46,14 @@ def relay_blind_rating(
         FeedbackRefusedError: The relay refuses the side. Its `code` says why.
         AggregatorFailedError: The relay cannot be reached, or does not answer as one.
     """
-    message = _message(signed, opening, network)
-    try:
-        if http is not None:
-            return read_answer(http.post(relay, json=message), _pair)
-        with httpx.Client(timeout=SECONDS) as plain:
-            return read_answer(plain.post(require_https(relay), json=message), _pair)
-    except httpx.HTTPError as error:
-        raise unreachable(error) from error
+    return post(http, relay, _message(signed, opening, network), _pair)
 
 
 async def relay_blind_rating_async(
     signed: SignedEnvelope, opening: Opening, network: str, *, relay: str, http: httpx.AsyncClient | None = None
 ) -> RelayedPair:
     """Send one side of two blind ratings to a relay without blocking. See `relay_blind_rating`."""
-    message = _message(signed, opening, network)
-    try:
-        if http is not None:
-            return read_answer(await http.post(relay, json=message), _pair)
-        async with httpx.AsyncClient(timeout=SECONDS) as plain:
-            return read_answer(await plain.post(require_https(relay), json=message), _pair)
-    except httpx.HTTPError as error:
-        raise unreachable(error) from error
+    return await post_async(http, relay, _message(signed, opening, network), _pair)
 
 
 def _message(signed: SignedEnvelope, opening: Opening, network: str) -> dict[str, Any]:
@@ -80,7 +63,7 @@ def _message(signed: SignedEnvelope, opening: Opening, network: str) -> dict[str
     return {"network": str(ChainId.parse(network)), **parts}
 
 
-def _pair(decoded: dict[str, Any]) -> RelayedPair:
+def _pair(decoded: dict[str, Any], _is_new: bool) -> RelayedPair:
     """Read a pair from an answer."""
     problem = decoded["problem"]
     return RelayedPair(
@@ -89,7 +72,7 @@ def _pair(decoded: dict[str, Any]) -> RelayedPair:
         client_id=str(int(decoded["client_id"])),
         server_id=str(int(decoded["server_id"])),
         interaction="0x" + bytes.fromhex(decoded["interaction"].removeprefix("0x")).hex(),
-        state=known_word(decoded["state"], _STATES),
-        missing=tuple(known_word(side, _SIDES) for side in decoded["missing"]),
+        state=word_among(decoded["state"], _STATES),
+        missing=tuple(word_among(side, _SIDES) for side in decoded["missing"]),
         problem=None if problem is None else printable(str(problem)[:_LONGEST_PROBLEM]),
     )

@@ -4,19 +4,16 @@ from __future__ import annotations
 
 import json
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 from bilateral.core.errors import InvalidArgumentError, MalformedDocumentError, SealMismatchError
-from bilateral.core.signatures.blind_messages import SignedEnvelope, read_opening, require_fit
+from bilateral.core.identifiers import ChainId
+from bilateral.core.signatures.blind_messages import Opening, SignedEnvelope, read_opening, require_fit
 from bilateral.core.signatures.blind_ratings import SealedFeedback
 from bilateral.core.text.encoding import decode_object
 from bilateral.x402.aggregator.refusals import FeedbackRefusedError, invalid
 from bilateral.x402.proof import fields as read
 from bilateral.x402.proof.errors import InvalidMessageError
-
-if TYPE_CHECKING:
-    from bilateral.core.identifiers import ChainId
-    from bilateral.core.signatures.blind_messages import Opening
 
 MAX_BYTES: Final = 65_536
 """The most bytes of a message: the texts of a feedback and a contract's signature may be long."""
@@ -37,11 +34,7 @@ class BlindMessage:
 
     @classmethod
     def from_bytes(cls, content: bytes) -> BlindMessage:
-        """Read a message.
-
-        Raises:
-            FeedbackRefusedError: A field is missing or malformed; the refusal names it.
-        """
+        """Read a message."""
         if len(content) > MAX_BYTES:
             raise invalid("", f"{len(content)} bytes exceed the limit of {MAX_BYTES}")
         try:

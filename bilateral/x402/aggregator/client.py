@@ -9,12 +9,15 @@ from __future__ import annotations
 import asyncio
 import re
 import time
+from collections.abc import Callable
 from dataclasses import dataclass, replace
+from functools import partial
 from http import HTTPStatus
-from typing import TYPE_CHECKING, Any, Final, TypeVar
+from typing import Any, Final, TypeAlias, TypeVar
 
 import httpx
 
+from bilateral.client import AsyncClient, Client, FeedbackEntry, SignedFeedback, TransactionSigner
 from bilateral.core.contracts.reverts import ContractRevertError
 from bilateral.core.errors import InvalidArgumentError, MalformedDocumentError
 from bilateral.core.text import printable, quoted
@@ -23,16 +26,13 @@ from bilateral.x402.aggregator.messages import MAX_BODIES, Bodies, Submission
 from bilateral.x402.aggregator.refusals import Code, FeedbackRefusedError
 from bilateral.x402.clients.feedback import paid_feedback, refuse_duplicate, search_for
 from bilateral.x402.proof.errors import ReputationExtensionError
-from bilateral.x402.proof.feedback_files import client_signature_of
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    from bilateral.client import AsyncClient, Client, FeedbackEntry, SignedFeedback, TransactionSigner
-    from bilateral.x402.proof.feedback_files import Tags
-    from bilateral.x402.proof.verdicts import Verification
+from bilateral.x402.proof.feedback_files import Tags, client_signature_of
+from bilateral.x402.proof.verdicts import Verification
 
 Answer = TypeVar("Answer")
+
+Reading: TypeAlias = Callable[[dict[str, Any], bool], Answer]
+"""Reads the object of an answer, and whether it is of something new."""
 
 SECONDS: Final = 30.0
 """The longest wait for an aggregator."""
@@ -107,22 +107,16 @@ def give_sponsored_feedback(  # noqa: PLR0913  # as give_paid_feedback
     http: httpx.Client | None = None,
     **options: Any,
 ) -> SponsoredFeedback:
-    """Give feedback on a paid answer through an aggregator, once a payment.
+    """Give feedback on a paid answer through an aggregator, once a payment. See `give_paid_feedback`.
 
     Args:
         client: The SDK's client of the chain, whose signer is `signer`. It needs no ether.
-        verification: As `paid_feedback`.
-        value: As `paid_feedback`.
-        signer: As `paid_feedback`.
-        tags: As `paid_feedback`.
         aggregator: The URL to post to. A server may declare one; choose one that you trust to be neutral.
         send_bodies: True to send the bodies of the paid request, 1 MiB in all. With them the aggregator can prove that
             the agent's signature is of this payment. They are not published.
-        accept_unread: As `give_paid_feedback`.
         confirm: The seconds to wait for the feedback in the registry, which `client` asks. Without it, the aggregator
             is believed.
         http: The HTTP client; by default one that takes https only, and follows no redirects.
-        **options: As `paid_feedback`.
 
     Raises:
         InvalidArgumentError: As `paid_feedback`, or the URL is not https, or the bodies are not known or exceed 1 MiB.
@@ -138,11 +132,7 @@ def give_sponsored_feedback(  # noqa: PLR0913  # as give_paid_feedback
     refuse_duplicate(verification, arguments, entries, accept_unread=accept_unread)
     signed = client.sign_feedback(**arguments)
     message = submission_of(verification, arguments, signed, bodies).to_object()
-    if http is not None:
-        sponsored = _sent(lambda: http.post(aggregator, json=message), signed)
-    else:
-        with httpx.Client(timeout=SECONDS) as plain:
-            sponsored = _sent(lambda: plain.post(require_https(aggregator), json=message), signed)
+    sponsored = post(http, aggregator, message, partial(_sponsored, signed))
     end = time.monotonic() + (confirm or 0)
     while confirm is not None and sponsored.entry is None:
         try:
@@ -175,14 +165,7 @@ async def give_sponsored_feedback_async(  # noqa: PLR0913  # as give_paid_feedba
     refuse_duplicate(verification, arguments, entries, accept_unread=accept_unread)
     signed = await client.sign_feedback(**arguments)
     message = submission_of(verification, arguments, signed, bodies).to_object()
-    try:
-        if http is not None:
-            sponsored = _read(await http.post(aggregator, json=message), signed)
-        else:
-            async with httpx.AsyncClient(timeout=SECONDS) as plain:
-                sponsored = _read(await plain.post(require_https(aggregator), json=message), signed)
-    except httpx.HTTPError as error:
-        raise unreachable(error) from error
+    sponsored = await post_async(http, aggregator, message, partial(_sponsored, signed))
     end = time.monotonic() + (confirm or 0)
     while confirm is not None and sponsored.entry is None:
         try:
@@ -210,10 +193,10 @@ def _pause(sponsored: SponsoredFeedback, end: float, seconds: float) -> float:
 
 def _confirmed(sponsored: SponsoredFeedback, entry: FeedbackEntry) -> SponsoredFeedback:
     """Return an answer with the feedback on chain."""
-    wanted = sponsored.signed.feedback
-    signed = (wanted.value, wanted.value_decimals, wanted.tag1, wanted.tag2)
+    signed_feedback = sponsored.signed.feedback
+    signed = (signed_feedback.value, signed_feedback.value_decimals, signed_feedback.tag1, signed_feedback.tag2)
     is_same = signed == (entry.stored.value, entry.stored.decimals, entry.tag1, entry.tag2)
-    if not is_same or (entry.event is not None and entry.event.hash != wanted.feedback_hash):
+    if not is_same or (entry.event is not None and entry.event.hash != signed_feedback.feedback_hash):
         raise UnconfirmedFeedbackError(sponsored, f"{entry.id} in the registry is another feedback")
     transaction = sponsored.transaction if entry.event is None else entry.event.transaction
     return replace(sponsored, entry=entry, transaction=transaction)
@@ -258,25 +241,46 @@ def _bodies_of(verification: Verification) -> Bodies:
     return Bodies(paid.request, paid.response)
 
 
-def _sent(post: Any, signed: SignedFeedback) -> SponsoredFeedback:
-    """Send a message, and read the answer."""
+def post(http: httpx.Client | None, url: str, message: dict[str, Any], read: Reading[Answer]) -> Answer:
+    """Post a message to an aggregator, and read its answer.
+
+    Args:
+        http: The HTTP client; by default one that takes https only, and follows no redirects.
+        read: Reads the object of an answer, but of a refusal, and whether it is of something new. It may raise
+            KeyError, TypeError or ValueError.
+
+    Raises:
+        InvalidArgumentError: The URL is not https.
+        FeedbackRefusedError: The aggregator refuses the message.
+        AggregatorFailedError: It cannot be reached, or the answer is not that of an aggregator.
+    """
     try:
-        return _read(post(), signed)
+        if http is not None:
+            return _read(http.post(url, json=message), read)
+        with httpx.Client(timeout=SECONDS) as plain:
+            return _read(plain.post(_require_https(url), json=message), read)
     except httpx.HTTPError as error:
-        raise unreachable(error) from error
+        raise _unreachable(error) from error
 
 
-def unreachable(error: httpx.HTTPError) -> AggregatorFailedError:
-    """Return the error for an aggregator that does not answer."""
+async def post_async(
+    http: httpx.AsyncClient | None, url: str, message: dict[str, Any], read: Reading[Answer]
+) -> Answer:
+    """Post a message to an aggregator without blocking. See `post`."""
+    try:
+        if http is not None:
+            return _read(await http.post(url, json=message), read)
+        async with httpx.AsyncClient(timeout=SECONDS) as plain:
+            return _read(await plain.post(_require_https(url), json=message), read)
+    except httpx.HTTPError as error:
+        raise _unreachable(error) from error
+
+
+def _unreachable(error: httpx.HTTPError) -> AggregatorFailedError:
     return AggregatorFailedError(f"the aggregator does not answer: {type(error).__name__}; send the feedback again")
 
 
-def require_https(url: str) -> str:
-    """Check a URL.
-
-    Raises:
-        InvalidArgumentError: It is not https.
-    """
+def _require_https(url: str) -> str:
     if not url.lower().startswith("https://"):
         raise InvalidArgumentError(
             f"the aggregator {quoted(url)} is not an https URL: pass http=… to use it all the same"
@@ -284,38 +288,25 @@ def require_https(url: str) -> str:
     return url
 
 
-def _read(response: httpx.Response, signed: SignedFeedback) -> SponsoredFeedback:
-    """Read an answer."""
-
-    def taken(decoded: dict[str, Any]) -> SponsoredFeedback:
-        reference = decoded["txRef"]
-        return SponsoredFeedback(
-            status=known_word(decoded["status"], _STATES),
-            id=int(decoded["id"]),
-            transaction=None if reference is None else _transaction(reference),
-            proof=known_word(decoded["proof"], _PROOFS),
-            is_new=response.status_code != HTTPStatus.OK,
-            signed=signed,
-        )
-
-    return read_answer(response, taken)
+def _sponsored(signed: SignedFeedback, decoded: dict[str, Any], is_new: bool) -> SponsoredFeedback:
+    """Read the answer to a feedback."""
+    reference = decoded["txRef"]
+    return SponsoredFeedback(
+        status=word_among(decoded["status"], _STATES),
+        id=int(decoded["id"]),
+        transaction=None if reference is None else _transaction(reference),
+        proof=word_among(decoded["proof"], _PROOFS),
+        is_new=is_new,
+        signed=signed,
+    )
 
 
-def read_answer(response: httpx.Response, taken: Callable[[dict[str, Any]], Answer]) -> Answer:
-    """Read the answer of an aggregator.
-
-    Args:
-        response: The answer.
-        taken: Reads the object of an answer, but of a refusal. It may raise KeyError, TypeError or ValueError.
-
-    Raises:
-        FeedbackRefusedError: The aggregator refuses the message.
-        AggregatorFailedError: The answer is not that of an aggregator.
-    """
+def _read(response: httpx.Response, read: Reading[Answer]) -> Answer:
+    """Read the answer of an aggregator. See `post`."""
     try:
         decoded = decode_object(response.content[: _MAX_ANSWER + 1])
         if response.status_code in {HTTPStatus.OK, HTTPStatus.CREATED, HTTPStatus.ACCEPTED}:
-            return taken(decoded)
+            return read(decoded, response.status_code != HTTPStatus.OK)
         code = Code(decoded["code"])
     except (MalformedDocumentError, KeyError, TypeError, ValueError) as error:
         problem = f"the aggregator answers {response.status_code}, and not as one: {printable(repr(error)[:300])}"
@@ -324,7 +315,7 @@ def read_answer(response: httpx.Response, taken: Callable[[dict[str, Any]], Answ
     raise FeedbackRefusedError(code, printable(problem[:1000]), details=decoded)
 
 
-def known_word(word: Any, words: frozenset[str]) -> str:
+def word_among(word: Any, words: frozenset[str]) -> str:
     """Return a word of an answer.
 
     Raises:

@@ -4,9 +4,12 @@ from __future__ import annotations
 
 import os
 import tomllib
-from typing import TYPE_CHECKING, Annotated, Any, Self
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Annotated, Any, Self
 
 from eth_account import Account
+from eth_account.signers.local import LocalAccount
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
 
 from bilateral.core.contracts import Deployment
@@ -14,12 +17,6 @@ from bilateral.core.errors import InvalidArgumentError
 from bilateral.x402.aggregator.settings import AggregatorSettings, SponsoredChain
 from bilateral.x402.proof.errors import InvalidKeyError
 from bilateral.x402.proof.keys import key_from_environment, key_from_keystore
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-    from pathlib import Path
-
-    from eth_account.signers.local import LocalAccount
 
 _Wei = Annotated[int | str, Field(description="Wei: a number, or digits in a text")]
 
@@ -70,11 +67,6 @@ def read_aggregator_settings(path: Path) -> AggregatorSettings:
 
     Args:
         path: The file. Paths of deployment records and keystores in it are relative to its folder.
-
-    Raises:
-        InvalidArgumentError: The file cannot be read, a setting is unknown, missing or out of its limits, or a key is
-            missing or malformed.
-        DeploymentRecordError: A deployment record cannot be read.
     """
     try:
         file = _File.model_validate(tomllib.loads(path.read_text(encoding="utf-8")))
@@ -89,20 +81,9 @@ def read_aggregator_settings(path: Path) -> AggregatorSettings:
 
 def _chain(table: _ChainTable, folder: Path) -> SponsoredChain:
     """Return the settings of one chain."""
-    return SponsoredChain(
-        rpc_url=table.rpc_url,
-        deployment=_deployment(table, folder),
-        signer=_signer(table, folder),
-        tokens=table.tokens,
-        budget=_wei("budget", table.budget),
-        confirmations=table.confirmations,
-        requires_bound_proof=table.requires_bound_proof,
-        requires_checked_file=table.requires_checked_file,
-        max_cost=None if table.max_cost is None else _wei("max_cost", table.max_cost),
-        poll_seconds=table.poll_seconds,
-        replace_seconds=table.replace_seconds,
-        private_mempool=table.private_mempool,
-    )
+    same = table.model_dump(exclude={"deployment", "key_variable", "keystore", "passphrase_variable"})
+    amounts = {name: None if same[name] is None else _wei(name, same[name]) for name in ("budget", "max_cost")}
+    return SponsoredChain(**{**same, **amounts}, deployment=_deployment(table, folder), signer=_signer(table, folder))
 
 
 def _deployment(table: _ChainTable, folder: Path) -> Deployment:

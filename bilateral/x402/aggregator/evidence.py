@@ -7,39 +7,27 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from datetime import UTC, datetime
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
 from bilateral.client.operations import registries, signing
+from bilateral.client.state import ClientState
 from bilateral.core.contracts import Registry
 from bilateral.core.contracts.reverts import ContractRevertError
 from bilateral.core.errors import BilateralError, DocumentError, HashMismatchError, MalformedDocumentError
 from bilateral.core.identifiers import AccountId, GlobalAgentId, checksummed
 from bilateral.core.signatures import Domain
 from bilateral.core.values import FeedbackValue
+from bilateral.documents import Document, FeedbackFile, Loader, RegistrationFile
 from bilateral.documents.feedback import SIGNED_FIELDS
-from bilateral.node.steps import Blocking
-from bilateral.x402.aggregator.messages import registry_form
-from bilateral.x402.aggregator.payments import find_payments
+from bilateral.node.steps import Blocking, Operation
+from bilateral.x402.aggregator.messages import Submission, registry_form
+from bilateral.x402.aggregator.payments import Payment, find_payments
 from bilateral.x402.aggregator.refusals import Code, FeedbackRefusedError, invalid
-from bilateral.x402.proof.checking import MAX_SIGNERS
+from bilateral.x402.aggregator.settings import SponsoredChain
+from bilateral.x402.proof import interactions
+from bilateral.x402.proof.checking import MAX_SIGNERS, FileCache
 from bilateral.x402.proof.feedback_files import prefixed_digest
-from bilateral.x402.proof.interactions import (
-    client_message_hash,
-    draft_data_hash,
-    draft_interaction_hash,
-    draft_reviewer_hash,
-    interaction_hash,
-)
 from bilateral.x402.proof.keys import find_signer
-
-if TYPE_CHECKING:
-    from bilateral.client.state import ClientState
-    from bilateral.documents import Document, FeedbackFile, Loader, RegistrationFile
-    from bilateral.node.steps import Operation
-    from bilateral.x402.aggregator.messages import Submission
-    from bilateral.x402.aggregator.payments import Payment
-    from bilateral.x402.aggregator.settings import SponsoredChain
-    from bilateral.x402.proof.checking import FileCache
 
 _SIGNATURE_DIGITS: Final = 128
 """The digits of a key's signature without its last byte."""
@@ -65,11 +53,7 @@ class Evidence:
 def check(
     state: ClientState, files: FileCache, loader: Loader, chain: SponsoredChain, submission: Submission
 ) -> Operation[Evidence]:
-    """Check a submission: what costs least first.
-
-    Raises:
-        FeedbackRefusedError: A check did not pass, or was not possible.
-    """
+    """Check a submission: what costs least first."""
     is_bound = _binding(submission)
     if chain.requires_bound_proof and not is_bound:
         raise FeedbackRefusedError(Code.UNBOUND_PROOF, "send bodies: without them the proof may be of another payment")
@@ -87,11 +71,11 @@ def _binding(submission: Submission) -> bool:
     """Compute the signed hash again: from the bodies, or in the profile `reputation` from their hash."""
     task_ref, bodies, data = submission.task_ref, submission.bodies, submission.data_hash
     if data is not None:
-        if bodies is not None and draft_data_hash(bodies.request, bodies.response) != data:
+        if bodies is not None and interactions.draft_data_hash(bodies.request, bodies.response) != data:
             raise _other_hash("dataHash", "dataHash is not that of these bodies")
-        expected = draft_interaction_hash(task_ref, data)
+        expected = interactions.draft_interaction_hash(task_ref, data)
     elif bodies is not None:
-        expected = interaction_hash(task_ref, bodies.request, bodies.response)
+        expected = interactions.interaction_hash(task_ref, bodies.request, bodies.response)
     else:
         return False
     if expected != submission.interaction_hash:
@@ -127,9 +111,9 @@ def _reviewer_message(submission: Submission) -> bytes:
     """Return the hash that the reviewer signs in the submission's profile."""
     agent, task_ref, feedback, data = submission.agent, submission.task_ref, submission.feedback, submission.data_hash
     if data is None:
-        return client_message_hash(agent, task_ref, feedback.value)
+        return interactions.client_message_hash(agent, task_ref, feedback.value)
     value = FeedbackValue(feedback.value, feedback.value_decimals)
-    return draft_reviewer_hash(agent, task_ref, data, value, feedback.tag1, feedback.tag2)
+    return interactions.draft_reviewer_hash(agent, task_ref, data, value, feedback.tag1, feedback.tag2)
 
 
 def _agent(state: ClientState, files: FileCache, submission: Submission, payment: Payment) -> Operation[None]:
@@ -145,14 +129,14 @@ def _agent(state: ClientState, files: FileCache, submission: Submission, payment
     (then,) = yield from registries.call(state, Registry.IDENTITY, "tokenURI", token, block=hex(payment.block))
     problems: list[str] = []
     unreachable: DocumentError | None = None
-    for uri, moment, is_past in ((str(now), datetime.now(UTC), False), (str(then), payment.time, True)):
+    for uri, as_of, is_past in ((str(now), datetime.now(UTC), False), (str(then), payment.time, True)):
         try:
             file = yield from _registration(files, uri, submission.agent, is_past=is_past)
-            if _is_signed(file, submission, moment):
+            if _is_signed(file, submission, as_of):
                 return
             if not is_past and _may_change(uri):  # the keys may just have been rotated
                 file = yield from _registration(files, uri, submission.agent, is_fresh=True)
-                if _is_signed(file, submission, moment):
+                if _is_signed(file, submission, as_of):
                     return
             problems.append("no valid key in the registration file made the signature")
         except FeedbackRefusedError as error:
@@ -190,9 +174,9 @@ def _registration(
     return file
 
 
-def _is_signed(file: RegistrationFile, submission: Submission, moment: datetime) -> bool:
+def _is_signed(file: RegistrationFile, submission: Submission, as_of: datetime) -> bool:
     """Check the agent's signature by the keys that are valid at a moment."""
-    signers = file.valid_signers(moment)
+    signers = file.valid_signers(as_of)
     return find_signer(submission.interaction_hash, submission.agent_signature, signers) is not None
 
 

@@ -8,14 +8,15 @@ from __future__ import annotations
 
 import base64
 import binascii
+from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Final, Self
+from typing import Any, Final, Self
 
 import rfc8785
 from eth_utils.crypto import keccak
 
 from bilateral.core.errors import MalformedDocumentError, UnrepresentableValueError
-from bilateral.core.identifiers import AccountId, GlobalAgentId
+from bilateral.core.identifiers import AccountId, GlobalAgentId, TransactionRef
 from bilateral.core.signatures import Feedback
 from bilateral.core.text.encoding import decode_object
 from bilateral.core.values import FeedbackValue
@@ -24,11 +25,6 @@ from bilateral.x402.proof import fields as read
 from bilateral.x402.proof.errors import InvalidKeyError, InvalidMessageError
 from bilateral.x402.proof.interactions import MAX_SIGNED_VALUE
 from bilateral.x402.proof.keys import to_registry_form
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
-
-    from bilateral.core.identifiers import TransactionRef
 
 MAX_BODIES: Final = 1024 * 1024
 """Bytes of both bodies together, decoded."""
@@ -105,11 +101,7 @@ class Submission:
 
     @classmethod
     def from_bytes(cls, content: bytes) -> Self:
-        """Read the body of a request.
-
-        Raises:
-            FeedbackRefusedError: It is not JSON, or a field is missing or invalid.
-        """
+        """Read the body of a request."""
         if len(content) > MAX_MESSAGE:
             raise invalid("body", f"{len(content)} bytes exceed the limit of {MAX_MESSAGE}")
         try:
@@ -119,11 +111,7 @@ class Submission:
 
     @classmethod
     def of(cls, value: Any) -> Self:
-        """Read a message. Unknown fields are ignored.
-
-        Raises:
-            FeedbackRefusedError: A field is missing or invalid. It names the field.
-        """
+        """Read a message. Unknown fields are ignored."""
         try:
             return cls._of(value)
         except InvalidMessageError as error:

@@ -4,22 +4,19 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from datetime import datetime
-from typing import TYPE_CHECKING, Final, Protocol
+from typing import Final, Protocol
 
 from bilateral.client.operations import registries
+from bilateral.client.state import ClientState
 from bilateral.core.contracts import Registry
 from bilateral.core.contracts.reverts import ContractRevertError
+from bilateral.core.identifiers import AccountId, GlobalAgentId, TransactionRef
 from bilateral.node import answers
-from bilateral.node.steps import Rpc
+from bilateral.node.steps import Operation, Rpc
 from bilateral.x402.aggregator.refusals import Code, FeedbackRefusedError
+from bilateral.x402.aggregator.settings import SponsoredChain
 from bilateral.x402.proof.payments import TRANSFER, ReceiptLog, address_topic
 from bilateral.x402.proof.readers import ZERO
-
-if TYPE_CHECKING:
-    from bilateral.client.state import ClientState
-    from bilateral.core.identifiers import AccountId, GlobalAgentId, TransactionRef
-    from bilateral.node.steps import Operation
-    from bilateral.x402.aggregator.settings import SponsoredChain
 
 _WORD: Final = 32  # bytes of a word of the contract ABI
 _RETRY_SECONDS: Final = 5  # two blocks of most chains
@@ -63,12 +60,7 @@ def find_payments(state: ClientState, chain: SponsoredChain, submission: Paid) -
     """Find the reviewer's payments to the agent's wallet in the transaction.
 
     Args:
-        state: The chain.
-        chain: Its settings.
         submission: The payment's transaction, who paid, and the agent that was paid.
-
-    Raises:
-        FeedbackRefusedError: There is none, it has too few confirmations, or the agent does not exist.
     """
     reply = yield Rpc("eth_getTransactionReceipt", (submission.payment.transaction,))
     if reply is None:
@@ -93,8 +85,8 @@ def find_payments(state: ClientState, chain: SponsoredChain, submission: Paid) -
         if log.topics == transfer and len(log.data) == _WORD and _is_enough(chain, log)
     )
     if not payments:
-        wanted = ", ".join(f"{minimum} of {token}" for token, minimum in chain.tokens.items())
-        problem = f"the transaction does not pay at least {wanted}, from {submission.reviewer.address} to {wallet}"
+        accepted = ", ".join(f"{minimum} of {token}" for token, minimum in chain.tokens.items())
+        problem = f"the transaction does not pay at least {accepted}, from {submission.reviewer.address} to {wallet}"
         raise FeedbackRefusedError(Code.PAYMENT_MISMATCH, problem)
     return payments
 

@@ -9,21 +9,15 @@ from __future__ import annotations
 import json
 import secrets
 import time
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
-from sqlalchemy import func, select, update
+from sqlalchemy import Connection, Engine, Row, Table, func, select, update
 
-from bilateral.x402.aggregator.accounts import lock_account, spend
-from bilateral.x402.aggregator.records import SECONDS_A_DAY, spent_on
+from bilateral.x402.aggregator.records import SECONDS_A_DAY, lock_account, spend, spent_on
+from bilateral.x402.aggregator.settings import SponsoredChain
 from bilateral.x402.aggregator.tables import OPEN, State, sponsor, sponsored_feedback, sponsored_transaction
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
-
-    from sqlalchemy import Connection, Engine, Row, Table
-
-    from bilateral.x402.aggregator.settings import SponsoredChain
 
 _AT_ONCE: Final = 100  # rows of a look; an account has 16 transactions under way
 
@@ -52,7 +46,7 @@ class Signed:
 
 
 class WorkQueue:
-    """The queue of one account on one chain, under a lease.
+    """The queue of one account on one chain, under a lease. Every change raises `LeaseLostError` without it.
 
     Args:
         lease_seconds: The length of the lease.
@@ -133,14 +127,7 @@ class WorkQueue:
             return connection.execute(query).one_or_none() is not None
 
     def charge(self, cost: int) -> None:
-        """Count a cost that was paid for today, beside those of feedback.
-
-        Args:
-            cost: The cost, in wei.
-
-        Raises:
-            LeaseLostError: Another process works on the queue.
-        """
+        """Count a cost that was paid for today, beside those of feedback."""
         with self._engine.begin() as connection:
             self._require_lease(connection)
             spend(connection, self._chain, int(self._clock()) // SECONDS_A_DAY, cost, is_paid=True)
@@ -155,13 +142,7 @@ class WorkQueue:
         """Give a queued feedback the next nonce, and count its cost for today.
 
         Args:
-            row: The feedback.
             pending_count: The account's next nonce, as the node says.
-            cost: The largest cost, in wei.
-
-        Raises:
-            LeaseLostError: Another process works on the queue.
-            BudgetSpentError: The budget does not allow it.
         """
         table = sponsored_feedback
         with self._engine.begin() as connection:
@@ -173,12 +154,7 @@ class WorkQueue:
         return int(nonce)
 
     def store_transaction(self, row: Row[Any], signed: Signed, cost: int) -> None:
-        """Store a signed transaction. Only then may it be sent.
-
-        Raises:
-            LeaseLostError: Another process works on the queue.
-            BudgetSpentError: The budget does not allow it.
-        """
+        """Store a signed transaction. Only then may it be sent."""
         with self._engine.begin() as connection:
             self._require_lease(connection)
             self._charge(connection, row, cost)
@@ -196,44 +172,24 @@ class WorkQueue:
             self._set(connection, row, transaction_hash=signed.hash)
 
     def postpone(self, row: Row[Any], seconds: float, problem: str | None) -> None:
-        """Leave a feedback as it is for some seconds.
-
-        Raises:
-            LeaseLostError: Another process works on the queue.
-        """
+        """Leave a feedback as it is for some seconds."""
         self._update(row, attempts=row.attempts + 1, next_at=self._clock() + seconds, problem=problem)
 
     def note(self, row: Row[Any], problem: str) -> None:
-        """Note why a feedback will fail once its nonce is used up.
-
-        Raises:
-            LeaseLostError: Another process works on the queue.
-        """
+        """Note why a feedback will fail once its nonce is used up."""
         self._update(row, failure=problem)
 
     def requeue(self, row: Row[Any], problem: str) -> None:
-        """Take the nonce from a feedback: another transaction of the account used it.
-
-        Raises:
-            LeaseLostError: Another process works on the queue.
-        """
+        """Take the nonce from a feedback: another transaction of the account used it."""
         self._update(row, state=State.QUEUED, nonce=None, next_at=self._clock(), problem=problem)
 
     def include(self, row: Row[Any], transaction: bytes, block: int) -> None:
-        """Note the block that has a feedback.
-
-        Raises:
-            LeaseLostError: Another process works on the queue.
-        """
+        """Note the block that has a feedback."""
         if (row.state, row.block_number, row.transaction_hash) != (State.INCLUDED, block, transaction):
             self._update(row, state=State.INCLUDED, transaction_hash=transaction, block_number=block, problem=None)
 
     def leave_block(self, row: Row[Any]) -> None:
-        """Note that no block has a feedback any more.
-
-        Raises:
-            LeaseLostError: Another process works on the queue.
-        """
+        """Note that no block has a feedback any more."""
         self._update(row, state=State.SENT, block_number=None, next_at=self._clock())
 
     def finish(  # noqa: PLR0913  # the columns of an outcome
@@ -247,11 +203,7 @@ class WorkQueue:
         transaction: bytes | None = None,
         block: int | None = None,
     ) -> None:
-        """Note the outcome of a feedback, and its real cost.
-
-        Raises:
-            LeaseLostError: Another process works on the queue.
-        """
+        """Note the outcome of a feedback, and its real cost."""
         with self._engine.begin() as connection:
             self._require_lease(connection)
             self._charge(connection, row, cost, is_paid=True)
@@ -263,11 +215,11 @@ class WorkQueue:
     def _charge(self, connection: Connection, row: Row[Any], cost: int, *, is_paid: bool = False) -> None:
         """Replace a feedback's cost. A cost that was paid counts for its day, any other for today."""
         table = sponsored_feedback
-        known = connection.execute(
+        charged = connection.execute(
             select(table.c.day, table.c.cost).where(table.c.feedback_id == row.feedback_id)
         ).one()
-        day = known.day if is_paid else int(self._clock()) // SECONDS_A_DAY
-        spend(connection, self._chain, known.day, -known.cost)
+        day = charged.day if is_paid else int(self._clock()) // SECONDS_A_DAY
+        spend(connection, self._chain, charged.day, -charged.cost)
         spend(connection, self._chain, day, cost, is_paid=is_paid)
         self._set(connection, row, day=day, cost=cost)
 

@@ -1,17 +1,17 @@
-"""Sponsored feedback as readers see it: one record, and pages of the public log."""
+"""Sponsored feedback as readers see it, and the sponsoring accounts: locks, budgets, and shared counters."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, fields
 from datetime import UTC, datetime
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-from sqlalchemy import func, select
+from sqlalchemy import Connection, Row, Table, func, select, update
 
-from bilateral.x402.aggregator.tables import State, refused_feedback, sponsor_day, sponsored_feedback
-
-if TYPE_CHECKING:
-    from sqlalchemy import Connection, Row
+from bilateral.index.log.dialects import insert_into, insert_new
+from bilateral.x402.aggregator.settings import SponsoredChain
+from bilateral.x402.aggregator.tables import State, refused_feedback, sponsor, sponsor_day, sponsored_feedback
 
 SECONDS_A_DAY = 86_400  # seconds; Unix time has no leap seconds
 
@@ -75,31 +75,16 @@ class Sponsored:
     @classmethod
     def of(cls, row: Row[Any]) -> Sponsored:
         """Read a row."""
-        return cls(
-            id=row.feedback_id,
-            chain_id=row.chain_id,
-            state=State(row.state),
-            agent_id=row.agent_id,
-            client=row.client,
-            task_ref=row.task_ref,
-            payment_log_index=row.payment_log_index,
-            value=row.value,
-            value_decimals=row.value_decimals,
-            tag1=row.tag1,
-            tag2=row.tag2,
-            feedback_index=row.feedback_index,
-            feedback_uri=row.feedback_uri,
-            feedback_hash=bytes(row.feedback_hash),
-            proof=row.proof,
-            file=row.file,
-            transaction=None if row.transaction_hash is None else "0x" + bytes(row.transaction_hash).hex(),
-            block_number=row.block_number,
-            gas_used=row.gas_used,
-            cost=row.cost,
-            problem=row.problem,
-            accepted_at=datetime.fromtimestamp(row.accepted_at, UTC),
-            content_hash=bytes(row.content_hash),
-        )
+        read = {
+            "id": row.feedback_id,
+            "state": State(row.state),
+            "feedback_hash": bytes(row.feedback_hash),
+            "transaction": None if row.transaction_hash is None else "0x" + bytes(row.transaction_hash).hex(),
+            "accepted_at": datetime.fromtimestamp(row.accepted_at, UTC),
+            "content_hash": bytes(row.content_hash),
+        }
+        same = {field.name: getattr(row, field.name) for field in fields(cls) if field.name not in read}
+        return cls(**same, **read)
 
 
 @dataclass(frozen=True)
@@ -132,15 +117,13 @@ def list_feedback(
     """Return sponsored feedback, the newest first. Numbers only grow, so new feedback moves no page.
 
     Args:
-        chosen: The choice.
         before: The number below which to begin; None to begin with the newest.
-        limit: The most to return.
     """
     table = sponsored_feedback
     query = select(table).order_by(table.c.feedback_id.desc()).limit(limit)
     for name in ("chain_id", "agent_id", "client", "payment_transaction", "state"):
-        if (wanted := getattr(chosen, name)) is not None:
-            query = query.where(table.c[name] == wanted)
+        if (choice := getattr(chosen, name)) is not None:
+            query = query.where(table.c[name] == choice)
     if before is not None:
         query = query.where(table.c.feedback_id < before)
     return [Sponsored.of(row) for row in connection.execute(query)]
@@ -193,3 +176,32 @@ def spent_on(connection: Connection, chain_id: int, account: str, day: int) -> i
     table = sponsor_day
     query = select(table.c.cost).where(table.c.chain_id == chain_id, table.c.account == account, table.c.day == day)
     return int(connection.execute(query).scalar_one_or_none() or 0)
+
+
+class BudgetSpentError(Exception):
+    """The day's budget does not allow the cost. Nothing was changed."""
+
+
+def lock_account(connection: Connection, chain: SponsoredChain) -> Row[Any]:
+    """Return the row of a sponsoring account, and keep others from changing it until the transaction ends."""
+    key = {"chain_id": chain.chain_id, "account": chain.account}
+    insert_new(connection, sponsor, [{**key, "leased_until": 0.0}])
+    query = select(sponsor).where(*(sponsor.c[name] == value for name, value in key.items()))
+    return connection.execute(query.with_for_update()).one()
+
+
+def spend(connection: Connection, chain: SponsoredChain, day: int, wei: int, *, is_paid: bool = False) -> None:
+    """Add to the cost of a day. The account's row is locked."""
+    key = {"chain_id": chain.chain_id, "account": chain.account, "day": day}
+    conditions = [sponsor_day.c[name] == value for name, value in key.items()]
+    insert_new(connection, sponsor_day, [{**key, "cost": 0}])
+    cost = int(connection.execute(select(sponsor_day.c.cost).where(*conditions)).scalar_one()) + wei
+    if wei > 0 and cost > chain.budget and not is_paid:
+        raise BudgetSpentError
+    connection.execute(update(sponsor_day).where(*conditions).values(cost=cost))
+
+
+def add_count(connection: Connection, table: Table, key: Mapping[str, Any], name: str, count: int) -> None:
+    """Add to a counter."""
+    insert = insert_into(connection, table).values(**key, **{name: count})
+    connection.execute(insert.on_conflict_do_update(index_elements=list(key), set_={name: table.c[name] + count}))

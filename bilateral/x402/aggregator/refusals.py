@@ -101,9 +101,5 @@ class FeedbackRefusedError(ReputationExtensionError):
 
 
 def invalid(field: str, problem: str) -> FeedbackRefusedError:
-    """Return the refusal of an invalid field.
-
-    Args:
-        field: The field's path.
-    """
+    """Return the refusal of an invalid field."""
     return FeedbackRefusedError.of_field(InvalidMessageError(field, "malformed", problem))

@@ -6,8 +6,11 @@ import logging
 import threading
 import time
 from collections import Counter
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final, Self
+
+from sqlalchemy import Engine
 
 from bilateral.client import Client
 from bilateral.client.operations import fees, registries
@@ -17,25 +20,17 @@ from bilateral.documents import Limits, Loader, Network
 from bilateral.index.errors import DatabaseUnavailableError
 from bilateral.index.log.database import named_database_errors
 from bilateral.node.closing import Closing
-from bilateral.node.steps import Blocking
+from bilateral.node.steps import Blocking, Operation
 from bilateral.x402.aggregator import evidence, records, sponsoring
 from bilateral.x402.aggregator.acceptance import Acceptance
 from bilateral.x402.aggregator.blind import BlindRelay
 from bilateral.x402.aggregator.blind_messages import BlindMessage, RelayedPair
 from bilateral.x402.aggregator.messages import Submission
+from bilateral.x402.aggregator.records import Sponsored
 from bilateral.x402.aggregator.refusals import Code, FeedbackRefusedError, invalid
+from bilateral.x402.aggregator.settings import AggregatorSettings, SponsoredChain
 from bilateral.x402.aggregator.submitter import Submitter
 from bilateral.x402.proof.checking import FileCache
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
-    from typing import Self
-
-    from sqlalchemy import Engine
-
-    from bilateral.node.steps import Operation
-    from bilateral.x402.aggregator.records import Sponsored
-    from bilateral.x402.aggregator.settings import AggregatorSettings, SponsoredChain
 
 _LOG: Final = logging.getLogger(__name__)
 _FLUSH_SECONDS: Final = 1.0
@@ -180,8 +175,8 @@ class Aggregator(Closing):
             message = BlindMessage.from_bytes(content)
             network = str(message.network)
             if network not in self._chains:
-                known = ", ".join(self._chains)
-                raise FeedbackRefusedError(Code.UNSUPPORTED_NETWORK, f"{network} is not served; served are {known}")  # noqa: TRY301
+                served = ", ".join(self._chains)
+                raise FeedbackRefusedError(Code.UNSUPPORTED_NETWORK, f"{network} is not served; served are {served}")  # noqa: TRY301
             with named_database_errors():
                 taken = self._chains[network].relay.accept(message)
         except FeedbackRefusedError as refusal:
@@ -237,12 +232,12 @@ class Aggregator(Closing):
         """Check a feedback, and take it into the queue."""
         network = str(submission.agent.registry.chain)
         if network not in self._chains:
-            known = ", ".join(self._chains)
-            raise FeedbackRefusedError(Code.UNSUPPORTED_NETWORK, f"{network} is not served; served are {known}")
+            served = ", ".join(self._chains)
+            raise FeedbackRefusedError(Code.UNSUPPORTED_NETWORK, f"{network} is not served; served are {served}")
         chain = self._chains[network]
-        known_registry = chain.settings.deployment.agent_registry
-        if submission.agent.registry != known_registry:
-            problem = f"agents of {submission.agent.registry} are not served, but those of {known_registry}"
+        served_registry = chain.settings.deployment.agent_registry
+        if submission.agent.registry != served_registry:
+            problem = f"agents of {submission.agent.registry} are not served, but those of {served_registry}"
             raise FeedbackRefusedError(Code.UNKNOWN_AGENT, problem)
         earlier = self._acceptance.find(submission)
         if earlier is not None:

@@ -2,18 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
 
-from bilateral.core.contracts import Registry, has_private_mempool
+from bilateral.client import TransactionSigner
+from bilateral.core.contracts import Deployment, Registry, has_private_mempool
 from bilateral.core.errors import InvalidArgumentError, MalformedIdentifierError
 from bilateral.core.identifiers import ChainId, checksummed
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
-
-    from bilateral.client import TransactionSigner
-    from bilateral.core.contracts import Deployment
 
 
 @dataclass(frozen=True)

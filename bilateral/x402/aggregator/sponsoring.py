@@ -2,29 +2,25 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
+
+from sqlalchemy import Row
 
 from bilateral.client.operations import confirmations, feedback, fees, registries, transactions
+from bilateral.client.operations.transactions import Sent
+from bilateral.client.state import ClientState
 from bilateral.core.contracts import Registry
 from bilateral.core.contracts.reverts import ContractRevertError
-from bilateral.core.errors import NodeError, TransactionFailedError, UnexpectedAnswerError
+from bilateral.core.errors import BilateralError, NodeError, TransactionFailedError, UnexpectedAnswerError
 from bilateral.core.errors.client import NODE_FAILURES
 from bilateral.core.identifiers import AgentId
 from bilateral.node import answers
 from bilateral.node.refusals import Refusal
-from bilateral.node.steps import Batch, Rpc
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
-
-    from sqlalchemy import Row
-
-    from bilateral.client.operations.transactions import Sent
-    from bilateral.client.state import ClientState
-    from bilateral.core.errors import BilateralError
-    from bilateral.node.steps import Operation
-    from bilateral.x402.aggregator.messages import Submission
+from bilateral.node.steps import Batch, Operation, Rpc
+from bilateral.x402.aggregator.messages import Submission
+from bilateral.x402.aggregator.tables import SIGNED_COLUMNS
 
 FUNCTION: Final = "giveFeedbackBySig"
 
@@ -59,9 +55,8 @@ class SignedMessage:
     @classmethod
     def _of(cls, fields: Any, client: str, signature: bytes) -> SignedMessage:
         """Collect the arguments from an object that has them under the names of the columns."""
-        names = ("feedback_index", "value", "value_decimals", "tag1", "tag2", "endpoint", "feedback_uri")
-        params = (fields.agent_id, *(getattr(fields, name) for name in names), bytes(fields.feedback_hash))
-        return cls(fields.agent_id, client, (client, params, fields.deadline, bytes(signature)))
+        *params, file_hash, deadline = (getattr(fields, name) for name in SIGNED_COLUMNS)
+        return cls(fields.agent_id, client, (client, (*params, bytes(file_hash)), deadline, bytes(signature)))
 
 
 def is_final(revert: ContractRevertError) -> bool:
@@ -76,14 +71,7 @@ def is_final(revert: ContractRevertError) -> bool:
 
 
 def prepare(state: ClientState, message: SignedMessage) -> Operation[Sent[Any]]:
-    """Simulate a signed feedback, and set its gas limit and fees.
-
-    Raises:
-        ContractRevertError: The registry refuses the feedback.
-        InsufficientFundsError: The sponsor cannot pay.
-        FeeLimitError: It costs more than the sponsor pays for one feedback.
-        NodeError: The node fails.
-    """
+    """Simulate a signed feedback, and set its gas limit and fees."""
     decode = yield from _decoder(state, message)
     return (yield from transactions.prepare(state, Registry.REPUTATION, FUNCTION, message.arguments, decode))
 
@@ -98,15 +86,9 @@ def restore(state: ClientState, message: SignedMessage, fees_: Mapping[str, int]
     return transactions.Sent(Registry.REPUTATION, transaction, fees_["gas"], decode)
 
 
-def prepare_again(state: ClientState, message: SignedMessage, former: Mapping[str, int]) -> Operation[Sent[Any]]:
-    """Prepare a feedback that is pending, with the fees of now. Pending transactions do not count in the simulation.
-
-    Raises:
-        ContractRevertError: The registry refuses the feedback by the latest block.
-        FeeLimitError: The fees exceed the limits.
-        NodeError: The node fails.
-    """
-    prepared = yield from restore(state, message, former)
+def prepare_again(state: ClientState, message: SignedMessage, previous: Mapping[str, int]) -> Operation[Sent[Any]]:
+    """Prepare a feedback that is pending, with the fees of now. Pending transactions do not count in the simulation."""
+    prepared = yield from restore(state, message, previous)
     call = {name: prepared.transaction[name] for name in ("to", "data")}
     yield from registries.simulate({"from": registries.address_of(state), **call})
     price = yield from fees.quote(state, (yield Batch((fees.HISTORY,)))[0])
@@ -133,13 +115,9 @@ def prepare_empty(state: ClientState) -> Operation[Sent[Any]]:
     return transactions.Sent(Registry.REPUTATION, {**transaction, **price}, gas, lambda _: True)
 
 
-def outbid(state: ClientState, prepared: Sent[Any], former: Mapping[str, int]) -> Sent[Any]:
-    """Raise the fees of a transaction, so that it replaces a pending one with its nonce.
-
-    Raises:
-        FeeLimitError: The fees exceed the limits.
-    """
-    higher = fees.replacing(state, prepared.transaction["chainId"], former, prepared.transaction)
+def outbid(state: ClientState, prepared: Sent[Any], previous: Mapping[str, int]) -> Sent[Any]:
+    """Raise the fees of a transaction, so that it replaces a pending one with its nonce."""
+    higher = fees.replacing(state, prepared.transaction["chainId"], previous, prepared.transaction)
     raised = replace(prepared, transaction=prepared.transaction | higher)
     fees.require_cost(state, raised.transaction)
     return raised
@@ -167,7 +145,7 @@ def broadcast(raw: bytes) -> Operation[BilateralError | None]:
 
 
 @dataclass(frozen=True)
-class Sight:
+class AccountStatus:
     """The state of an account's transactions, as a node shows it.
 
     Attributes:
@@ -181,12 +159,8 @@ class Sight:
     receipts: Mapping[bytes, dict[str, Any]]
 
 
-def look(state: ClientState, hashes: Sequence[bytes]) -> Operation[Sight]:
-    """Look up transactions in one batch.
-
-    Raises:
-        NodeError: The node fails.
-    """
+def look(state: ClientState, hashes: Sequence[bytes]) -> Operation[AccountStatus]:
+    """Look up transactions in one batch."""
     requests = (
         Rpc("eth_blockNumber", ()),
         Rpc("eth_getTransactionCount", (registries.address_of(state), "latest")),
@@ -201,7 +175,7 @@ def look(state: ClientState, hashes: Sequence[bytes]) -> Operation[Sight]:
         for hash_, receipt in zip(hashes, results[2:], strict=True)
         if receipt is not None
     }
-    return Sight(answers.quantity(results[0]), answers.quantity(results[1]), receipts)
+    return AccountStatus(answers.quantity(results[0]), answers.quantity(results[1]), receipts)
 
 
 def outcome(state: ClientState, prepared: Sent[Any], hash_: bytes, receipt: Mapping[str, Any]) -> Operation[str | None]:

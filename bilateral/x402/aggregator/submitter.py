@@ -8,32 +8,28 @@ gives one feedback.
 from __future__ import annotations
 
 import logging
+import threading
 import time
-from typing import TYPE_CHECKING, Any, Final
+from collections.abc import Callable
+from typing import Any, Final
 
+from sqlalchemy import Engine, Row
+
+from bilateral.client import Client
 from bilateral.client.operations import fees, transactions
+from bilateral.client.operations.transactions import Sent
 from bilateral.core.contracts.reverts import ContractRevertError
 from bilateral.core.errors import BilateralError
 from bilateral.index.errors import DatabaseUnavailableError
 from bilateral.index.log.database import named_database_errors
 from bilateral.node import answers
 from bilateral.x402.aggregator import sponsoring
-from bilateral.x402.aggregator.accounts import BudgetSpentError
 from bilateral.x402.aggregator.blind import BlindRelay
 from bilateral.x402.aggregator.queue import LeaseLostError, Signed, WorkQueue
-from bilateral.x402.aggregator.sponsoring import SignedMessage
+from bilateral.x402.aggregator.records import BudgetSpentError
+from bilateral.x402.aggregator.settings import AggregatorSettings, SponsoredChain
+from bilateral.x402.aggregator.sponsoring import AccountStatus, SignedMessage
 from bilateral.x402.aggregator.tables import State
-
-if TYPE_CHECKING:
-    import threading
-    from collections.abc import Callable
-
-    from sqlalchemy import Engine, Row
-
-    from bilateral.client import Client
-    from bilateral.client.operations.transactions import Sent
-    from bilateral.x402.aggregator.settings import AggregatorSettings, SponsoredChain
-    from bilateral.x402.aggregator.sponsoring import Sight
 
 _LOG: Final = logging.getLogger(__name__)
 _FIRST_SECONDS: Final = 1.0
@@ -88,7 +84,6 @@ class Submitter:
 
         Args:
             stop: Set to end the work. The lease is released.
-            wake: Set when a feedback was accepted.
         """
         failures = 0
         while not stop.is_set():
@@ -113,9 +108,6 @@ class Submitter:
 
         Returns:
             True if work is left.
-
-        Raises:
-            BilateralError: The node fails. Nothing is lost.
         """
         if not self.queue.take_lease():
             return True
@@ -146,7 +138,7 @@ class Submitter:
                 self.queue.postpone(row, back_off(row.attempts), str(revert))
             return
         except BilateralError as failure:
-            self.queue.postpone(row, back_off(row.attempts), self._told(failure))
+            self.queue.postpone(row, back_off(row.attempts), self._public_problem(failure))
             return
         try:
             nonce = self.queue.assign_nonce(row, prepared.nonce, fees.most(prepared.transaction))
@@ -166,7 +158,7 @@ class Submitter:
     def _broadcast(self, row: Row[Any], signed: Signed) -> None:
         """Send a stored transaction, and say when to send it again if no block takes it."""
         failure = self._run(sponsoring.broadcast(signed.raw))
-        problem = None if failure is None else self._told(failure)
+        problem = None if failure is None else self._public_problem(failure)
         self.queue.postpone(row, min(self._settings.resend_seconds * 2**row.attempts, _MOST_SECONDS), problem)
 
     def _watch(self) -> int:
@@ -175,24 +167,24 @@ class Submitter:
         if not sent:
             return 0
         hashes = [signed.hash for _, all_signed in sent for signed in all_signed]
-        sight: Sight = self._run(sponsoring.look(self._state, hashes))
+        status: AccountStatus = self._run(sponsoring.look(self._state, hashes))
         pending = 0
         for row, all_signed in sent:
-            mined = next((signed for signed in all_signed if signed.hash in sight.receipts), None)
+            mined = next((signed for signed in all_signed if signed.hash in status.receipts), None)
             if mined is not None:
-                self._in_block(row, mined, sight)
+                self._in_block(row, mined, status)
             elif row.state == State.INCLUDED:
                 self.queue.leave_block(row)
             else:
                 pending += 1
-                self._pending(row, all_signed, sight)
+                self._pending(row, all_signed, status)
         return pending
 
-    def _in_block(self, row: Row[Any], signed: Signed, sight: Sight) -> None:
+    def _in_block(self, row: Row[Any], signed: Signed, status: AccountStatus) -> None:
         """Handle a transaction that is in a block."""
-        receipt = sight.receipts[signed.hash]
+        receipt = status.receipts[signed.hash]
         block = answers.quantity(receipt.get("blockNumber"))
-        if sight.head - block + 1 < self._chain.confirmations:
+        if status.head - block + 1 < self._chain.confirmations:
             self.queue.include(row, signed.hash, block)
             return
         problem = row.failure if signed.is_empty else self._run(self._outcome(row, signed, receipt))
@@ -207,10 +199,10 @@ class Submitter:
         prepared = yield from sponsoring.restore(self._state, SignedMessage.of_row(row), signed.fees)
         return (yield from sponsoring.outcome(self._state, prepared, signed.hash, receipt))
 
-    def _pending(self, row: Row[Any], all_signed: list[Signed], sight: Sight) -> None:
+    def _pending(self, row: Row[Any], all_signed: list[Signed], status: AccountStatus) -> None:
         """Handle a feedback that has a nonce, and whose transactions are in no block."""
         now = self._clock()
-        if sight.used > row.nonce:
+        if status.used > row.nonce:
             if row.problem != _NONCE_USED:
                 self.queue.postpone(row, _LAG_SECONDS, _NONCE_USED)
             elif now >= row.next_at:
@@ -224,21 +216,21 @@ class Submitter:
         else:
             self._broadcast(row, all_signed[0])
 
-    def _sign_anew(self, row: Row[Any], former: Signed | None) -> None:
+    def _sign_anew(self, row: Row[Any], previous: Signed | None) -> None:
         """Sign a transaction with the nonce that a feedback has, with higher fees than a former one."""
         try:
-            prepared, is_empty = self._replacement(row, former)
-            if former is not None:
-                prepared = sponsoring.outbid(self._state, prepared, former.fees)
+            prepared, is_empty = self._replacement(row, previous)
+            if previous is not None:
+                prepared = sponsoring.outbid(self._state, prepared, previous.fees)
             self._sign_and_send(row, prepared, row.nonce, is_empty=is_empty)
         except (BilateralError, BudgetSpentError) as failure:
-            if former is not None:
-                self._run(sponsoring.broadcast(former.raw))
+            if previous is not None:
+                self._run(sponsoring.broadcast(previous.raw))
             is_budget = isinstance(failure, BudgetSpentError)
-            problem = "the budget of the day does not allow the fees" if is_budget else self._told(failure)
+            problem = "the budget of the day does not allow the fees" if is_budget else self._public_problem(failure)
             self.queue.postpone(row, back_off(row.attempts), problem)
 
-    def _told(self, failure: Exception) -> str:
+    def _public_problem(self, failure: Exception) -> str:
         """Log a failure, and return the words about it that may be published: a node's own may hold secrets."""
         if isinstance(failure, ContractRevertError):
             return str(failure)
@@ -246,14 +238,14 @@ class Submitter:
         reason = failure.reason if isinstance(failure, BilateralError) else type(failure).__name__
         return f"{reason}: it is tried again"
 
-    def _replacement(self, row: Row[Any], former: Signed | None) -> tuple[Sent[Any], bool]:
+    def _replacement(self, row: Row[Any], previous: Signed | None) -> tuple[Sent[Any], bool]:
         """Prepare a feedback again; or an empty transaction, and True, if the registry refuses it for good."""
-        if former is None or not former.is_empty:
+        if previous is None or not previous.is_empty:
             try:
                 message = SignedMessage.of_row(row)
-                if former is None:
+                if previous is None:
                     return self._run(sponsoring.prepare(self._state, message)), False
-                return self._run(sponsoring.prepare_again(self._state, message, former.fees)), False
+                return self._run(sponsoring.prepare_again(self._state, message, previous.fees)), False
             except ContractRevertError as revert:
                 if not sponsoring.is_final(revert):
                     raise

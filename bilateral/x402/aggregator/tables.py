@@ -9,31 +9,16 @@ from __future__ import annotations
 from enum import StrEnum
 from typing import Final
 
-from sqlalchemy import (
-    BigInteger,
-    Boolean,
-    Column,
-    Float,
-    ForeignKey,
-    Index,
-    Integer,
-    LargeBinary,
-    MetaData,
-    PrimaryKeyConstraint,
-    String,
-    Table,
-    Text,
-    UniqueConstraint,
-)
+import sqlalchemy as sa
 
 from bilateral.index.log.columns import ADDRESS, HASH, WideInteger
 
-metadata: Final = MetaData()
+metadata: Final = sa.MetaData()
 
-_ID: Final = BigInteger().with_variant(Integer(), "sqlite")
+_ID: Final = sa.BigInteger().with_variant(sa.Integer(), "sqlite")
 """A number that the database gives: SQLite counts up columns of the type INTEGER only."""
 
-_MOMENT: Final = Float(53)
+_UNIX_SECONDS: Final = sa.Float(53)
 """Unix seconds with a fraction, by the clock of the machine."""
 
 
@@ -78,127 +63,133 @@ class PairState(StrEnum):
 OPEN: Final = (State.QUEUED, State.SENT, State.INCLUDED)
 """The states in which work is left."""
 
-sponsor: Final = Table(
+sponsor: Final = sa.Table(
     "sponsor",
     metadata,
-    Column("chain_id", BigInteger, nullable=False),
-    Column("account", ADDRESS, nullable=False),
-    Column("lease", LargeBinary(16)),
-    Column("leased_until", _MOMENT, nullable=False),
-    PrimaryKeyConstraint("chain_id", "account"),
+    sa.Column("chain_id", sa.BigInteger, nullable=False),
+    sa.Column("account", ADDRESS, nullable=False),
+    sa.Column("lease", sa.LargeBinary(16)),
+    sa.Column("leased_until", _UNIX_SECONDS, nullable=False),
+    sa.PrimaryKeyConstraint("chain_id", "account"),
 )
 
-sponsor_day: Final = Table(
+sponsor_day: Final = sa.Table(
     "sponsor_day",
     metadata,
-    Column("chain_id", BigInteger, nullable=False),
-    Column("account", ADDRESS, nullable=False),
-    Column("day", Integer, nullable=False),
-    Column("cost", WideInteger, nullable=False),
-    PrimaryKeyConstraint("chain_id", "account", "day"),
+    sa.Column("chain_id", sa.BigInteger, nullable=False),
+    sa.Column("account", ADDRESS, nullable=False),
+    sa.Column("day", sa.Integer, nullable=False),
+    sa.Column("cost", WideInteger, nullable=False),
+    sa.PrimaryKeyConstraint("chain_id", "account", "day"),
 )
 
-sponsored_feedback: Final = Table(
+sponsored_feedback: Final = sa.Table(
     "sponsored_feedback",
     metadata,
-    Column("feedback_id", _ID, primary_key=True, autoincrement=True),
-    Column("chain_id", BigInteger, nullable=False),
-    Column("payment_transaction", HASH, nullable=False),
-    Column("payment_log_index", Integer, nullable=False),
-    Column("payment_asset", ADDRESS, nullable=False),
-    Column("payment_amount", WideInteger, nullable=False),
-    Column("client", ADDRESS, nullable=False),
-    Column("agent_id", WideInteger, nullable=False),
-    Column("task_ref", String(200), nullable=False),
-    Column("interaction_hash", HASH, nullable=False),
-    Column("content_hash", HASH, nullable=False),
-    Column("proof", String(7), nullable=False),
-    Column("file", String(9), nullable=False),
-    Column("feedback_index", WideInteger, nullable=False),
-    Column("value", WideInteger, nullable=False),
-    Column("value_decimals", Integer, nullable=False),
-    Column("tag1", Text, nullable=False),
-    Column("tag2", Text, nullable=False),
-    Column("endpoint", Text, nullable=False),
-    Column("feedback_uri", Text, nullable=False),
-    Column("feedback_hash", HASH, nullable=False),
-    Column("deadline", WideInteger, nullable=False),
-    Column("signature", LargeBinary, nullable=False),
-    Column("state", String(9), nullable=False),
-    Column("account", ADDRESS, nullable=False),
-    Column("nonce", BigInteger),
-    Column("day", Integer, nullable=False),
-    Column("cost", WideInteger, nullable=False),
-    Column("attempts", Integer, nullable=False),
-    Column("next_at", _MOMENT, nullable=False),
-    Column("problem", Text),
-    Column("failure", Text),
-    Column("transaction_hash", HASH),
-    Column("block_number", BigInteger),
-    Column("gas_used", BigInteger),
-    Column("accepted_at", BigInteger, nullable=False),
-    Column("changed_at", BigInteger, nullable=False),
-    UniqueConstraint("chain_id", "account", "nonce"),
+    sa.Column("feedback_id", _ID, primary_key=True, autoincrement=True),
+    sa.Column("chain_id", sa.BigInteger, nullable=False),
+    sa.Column("payment_transaction", HASH, nullable=False),
+    sa.Column("payment_log_index", sa.Integer, nullable=False),
+    sa.Column("payment_asset", ADDRESS, nullable=False),
+    sa.Column("payment_amount", WideInteger, nullable=False),
+    sa.Column("client", ADDRESS, nullable=False),
+    sa.Column("agent_id", WideInteger, nullable=False),
+    sa.Column("task_ref", sa.String(200), nullable=False),
+    sa.Column("interaction_hash", HASH, nullable=False),
+    sa.Column("content_hash", HASH, nullable=False),
+    sa.Column("proof", sa.String(7), nullable=False),
+    sa.Column("file", sa.String(9), nullable=False),
+    sa.Column("feedback_index", WideInteger, nullable=False),
+    sa.Column("value", WideInteger, nullable=False),
+    sa.Column("value_decimals", sa.Integer, nullable=False),
+    sa.Column("tag1", sa.Text, nullable=False),
+    sa.Column("tag2", sa.Text, nullable=False),
+    sa.Column("endpoint", sa.Text, nullable=False),
+    sa.Column("feedback_uri", sa.Text, nullable=False),
+    sa.Column("feedback_hash", HASH, nullable=False),
+    sa.Column("deadline", WideInteger, nullable=False),
+    sa.Column("signature", sa.LargeBinary, nullable=False),
+    sa.Column("state", sa.String(9), nullable=False),
+    sa.Column("account", ADDRESS, nullable=False),
+    sa.Column("nonce", sa.BigInteger),
+    sa.Column("day", sa.Integer, nullable=False),
+    sa.Column("cost", WideInteger, nullable=False),
+    sa.Column("attempts", sa.Integer, nullable=False),
+    sa.Column("next_at", _UNIX_SECONDS, nullable=False),
+    sa.Column("problem", sa.Text),
+    sa.Column("failure", sa.Text),
+    sa.Column("transaction_hash", HASH),
+    sa.Column("block_number", sa.BigInteger),
+    sa.Column("gas_used", sa.BigInteger),
+    sa.Column("accepted_at", sa.BigInteger, nullable=False),
+    sa.Column("changed_at", sa.BigInteger, nullable=False),
+    sa.UniqueConstraint("chain_id", "account", "nonce"),
     sqlite_autoincrement=True,
 )
+SIGNED_COLUMNS: Final = (
+    *("agent_id", "feedback_index", "value", "value_decimals", "tag1", "tag2", "endpoint", "feedback_uri"),
+    *("feedback_hash", "deadline"),
+)
+"""The columns of what the client signed for the registry, in the order of its fields."""
+
 _IS_ALIVE: Final = sponsored_feedback.c.state != State.FAILED.value
-Index(
+sa.Index(
     "sponsored_feedback_by_payment",
     *(sponsored_feedback.c[name] for name in ("chain_id", "payment_transaction", "payment_log_index", "client")),
     unique=True,
     sqlite_where=_IS_ALIVE,
     postgresql_where=_IS_ALIVE,
 )
-Index("sponsored_feedback_by_state", *(sponsored_feedback.c[name] for name in ("chain_id", "account", "state")))
-Index("sponsored_feedback_by_agent", *(sponsored_feedback.c[name] for name in ("chain_id", "agent_id", "client")))
-Index("sponsored_feedback_by_transaction", sponsored_feedback.c.payment_transaction)
-Index("sponsored_feedback_by_client", sponsored_feedback.c.client)
-Index("sponsored_feedback_by_interaction", sponsored_feedback.c.interaction_hash)
+sa.Index("sponsored_feedback_by_state", *(sponsored_feedback.c[name] for name in ("chain_id", "account", "state")))
+sa.Index("sponsored_feedback_by_agent", *(sponsored_feedback.c[name] for name in ("chain_id", "agent_id", "client")))
+sa.Index("sponsored_feedback_by_transaction", sponsored_feedback.c.payment_transaction)
+sa.Index("sponsored_feedback_by_client", sponsored_feedback.c.client)
+sa.Index("sponsored_feedback_by_interaction", sponsored_feedback.c.interaction_hash)
 
-sponsored_transaction: Final = Table(
+sponsored_transaction: Final = sa.Table(
     "sponsored_transaction",
     metadata,
-    Column("transaction_hash", HASH, primary_key=True),
-    Column("feedback_id", _ID, ForeignKey(sponsored_feedback.c.feedback_id), nullable=False),
-    Column("nonce", BigInteger, nullable=False),
-    Column("raw", LargeBinary, nullable=False),
-    Column("fees", Text, nullable=False),
-    Column("is_empty", Boolean, nullable=False),
-    Column("signed_at", _MOMENT, nullable=False),
+    sa.Column("transaction_hash", HASH, primary_key=True),
+    sa.Column("feedback_id", _ID, sa.ForeignKey(sponsored_feedback.c.feedback_id), nullable=False),
+    sa.Column("nonce", sa.BigInteger, nullable=False),
+    sa.Column("raw", sa.LargeBinary, nullable=False),
+    sa.Column("fees", sa.Text, nullable=False),
+    sa.Column("is_empty", sa.Boolean, nullable=False),
+    sa.Column("signed_at", _UNIX_SECONDS, nullable=False),
 )
-Index("sponsored_transaction_by_feedback", sponsored_transaction.c.feedback_id)
+sa.Index("sponsored_transaction_by_feedback", sponsored_transaction.c.feedback_id)
 
-blind_pair: Final = Table(
+blind_pair: Final = sa.Table(
     "blind_pair",
     metadata,
-    Column("pair_id", _ID, primary_key=True, autoincrement=True),
-    Column("chain_id", BigInteger, nullable=False),
-    Column("account", ADDRESS, nullable=False),
-    Column("client_id", WideInteger, nullable=False),
-    Column("client", ADDRESS, nullable=False),
-    Column("server_id", WideInteger, nullable=False),
-    Column("server", ADDRESS, nullable=False),
-    Column("interaction", HASH, nullable=False),
-    Column("client_envelope", Text),
-    Column("client_opening", Text),
-    Column("server_envelope", Text),
-    Column("server_opening", Text),
-    Column("state", String(9), nullable=False),
-    Column("attempts", Integer, nullable=False),
-    Column("next_at", _MOMENT, nullable=False),
-    Column("problem", Text),
-    Column("accepted_at", BigInteger, nullable=False),
-    UniqueConstraint("chain_id", "client_id", "client", "server_id", "server", "interaction"),
+    sa.Column("pair_id", _ID, primary_key=True, autoincrement=True),
+    sa.Column("chain_id", sa.BigInteger, nullable=False),
+    sa.Column("account", ADDRESS, nullable=False),
+    sa.Column("client_id", WideInteger, nullable=False),
+    sa.Column("client", ADDRESS, nullable=False),
+    sa.Column("server_id", WideInteger, nullable=False),
+    sa.Column("server", ADDRESS, nullable=False),
+    sa.Column("interaction", HASH, nullable=False),
+    sa.Column("client_envelope", sa.Text),
+    sa.Column("client_opening", sa.Text),
+    sa.Column("server_envelope", sa.Text),
+    sa.Column("server_opening", sa.Text),
+    sa.Column("state", sa.String(9), nullable=False),
+    sa.Column("attempts", sa.Integer, nullable=False),
+    sa.Column("next_at", _UNIX_SECONDS, nullable=False),
+    sa.Column("problem", sa.Text),
+    sa.Column("accepted_at", sa.BigInteger, nullable=False),
+    sa.UniqueConstraint("chain_id", "client_id", "client", "server_id", "server", "interaction"),
     sqlite_autoincrement=True,
 )
-Index("blind_pair_by_state", *(blind_pair.c[name] for name in ("chain_id", "account", "state", "next_at")))
+sa.Index("blind_pair_by_state", *(blind_pair.c[name] for name in ("chain_id", "account", "state", "next_at")))
 
-refused_feedback: Final = Table(
+refused_feedback: Final = sa.Table(
     "refused_feedback",
     metadata,
-    Column("day", Integer, nullable=False),
-    Column("code", String(40), nullable=False),
-    Column("band", Integer, nullable=False),
-    Column("count", BigInteger, nullable=False),
-    PrimaryKeyConstraint("day", "code", "band"),
+    sa.Column("day", sa.Integer, nullable=False),
+    sa.Column("code", sa.String(40), nullable=False),
+    sa.Column("band", sa.Integer, nullable=False),
+    sa.Column("count", sa.BigInteger, nullable=False),
+    sa.PrimaryKeyConstraint("day", "code", "band"),
 )

@@ -57,11 +57,7 @@ class Meter:
         self._end = time.monotonic() + limits.seconds
 
     def count(self, piece: bytes) -> bytes:
-        """Count a piece of the body, and return it.
-
-        Raises:
-            AnswerLimitError: The answer is too large, or takes too long.
-        """
+        """Count a piece of the body, and return it."""
         self._size += len(piece)
         if self._size > self._limits.bytes:
             raise too_large(self._limits)
@@ -88,9 +84,6 @@ def within(limits: AnswerLimits, function: Callable[[], T], discard: Callable[[T
 
     Args:
         discard: Frees a result that comes too late.
-
-    Raises:
-        AnswerTimeoutError: The function takes too long.
     """
     future: Future[T] = Future()
     context = copy_context()

@@ -39,13 +39,8 @@ class BoundedTransport(httpx.BaseTransport):
         self._inner, self._limits = inner, limits
 
     def handle_request(self, request: httpx.Request) -> httpx.Response:
-        """Send a request.
-
-        Raises:
-            httpx.ReadError: The answer is too large.
-            httpx.ReadTimeout: It takes too long.
-        """
-        with _named(request):
+        """Send a request."""
+        with _httpx_errors(request):
             return within(self._limits, lambda: self._answer(request), httpx.Response.close)
 
     def close(self) -> None:
@@ -73,7 +68,7 @@ class AsyncBoundedTransport(httpx.AsyncBaseTransport):
 
     async def handle_async_request(self, request: httpx.Request) -> httpx.Response:
         """Send a request. It raises as `BoundedTransport` does."""
-        with _named(request):
+        with _httpx_errors(request):
             try:
                 async with asyncio.timeout(self._limits.seconds):
                     return await self._answer(request)
@@ -118,7 +113,7 @@ class _Metered(httpx.SyncByteStream):
 
     def __iter__(self) -> Iterator[bytes]:
         for piece in cast("httpx.SyncByteStream", self._response.stream):
-            with _named(self._request):
+            with _httpx_errors(self._request):
                 self._meter.count(piece)
             yield piece
 
@@ -134,7 +129,7 @@ class _AsyncMetered(httpx.AsyncByteStream):
 
     async def __aiter__(self) -> AsyncIterator[bytes]:
         async for piece in cast("httpx.AsyncByteStream", self._response.stream):
-            with _named(self._request):
+            with _httpx_errors(self._request):
                 self._meter.count(piece)
             yield piece
 
@@ -171,7 +166,7 @@ def _with_stream(response: httpx.Response, stream: httpx.SyncByteStream | httpx.
 
 
 @contextmanager
-def _named(request: httpx.Request) -> Iterator[None]:
+def _httpx_errors(request: httpx.Request) -> Iterator[None]:
     """Name an exceeded limit as httpx names such failures."""
     try:
         yield

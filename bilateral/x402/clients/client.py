@@ -11,24 +11,19 @@ async with httpx.AsyncClient(transport=verifying_transport(client, verifier)) as
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, TypeVar
+from collections.abc import Coroutine
+from typing import Any, TypeVar
 
+from x402 import x402Client, x402ClientSync
 from x402.extensions.payment_identifier import append_payment_identifier_to_extensions
-from x402.schemas import AbortResult
+from x402.schemas import AbortResult, PaymentCreationContext, PaymentPayload, PaymentRequired
 
+from bilateral.core.identifiers import GlobalAgentId
 from bilateral.x402.proof.errors import PaymentRefusedError
 from bilateral.x402.proof.payments import unsupported_kind
 from bilateral.x402.proof.profiles import PROFILE_8004, PROFILE_DRAFT, PROFILES, Profile, profile_among
 from bilateral.x402.proof.types import ClientAgent
-
-if TYPE_CHECKING:
-    from collections.abc import Coroutine
-
-    from x402 import x402Client, x402ClientSync
-    from x402.schemas import PaymentCreationContext, PaymentPayload, PaymentRequired
-
-    from bilateral.core.identifiers import GlobalAgentId
-    from bilateral.x402.proof.verifier import AsyncVerifier, Verifier
+from bilateral.x402.proof.verifier import AsyncVerifier, Verifier
 
 C = TypeVar("C", bound="x402Client | x402ClientSync")
 

@@ -6,29 +6,26 @@ give_paid_feedback(client, verification, 95, RESOURCE_DELIVERED, comment="Excell
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Final
+from collections.abc import Sequence
+from typing import Any, Final
 
+from bilateral.client import (
+    AsyncClient,
+    AsyncHandle,
+    Client,
+    FeedbackEntry,
+    Handle,
+    SignedFeedback,
+    TransactionSigner,
+)
 from bilateral.core.errors import InvalidArgumentError
+from bilateral.core.identifiers import GlobalAgentId
 from bilateral.core.values import FeedbackValue
+from bilateral.documents import FeedbackFile
 from bilateral.x402.proof.errors import DuplicateFeedbackError, UnreadFeedbackError
 from bilateral.x402.proof.feedback_files import X402_TAG, Tags, claim_of, draft_file, feedback_file, specified_file
-from bilateral.x402.proof.verdicts import CheckName, Outcome
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from bilateral.client import (
-        AsyncClient,
-        AsyncHandle,
-        Client,
-        FeedbackEntry,
-        Handle,
-        SignedFeedback,
-        TransactionSigner,
-    )
-    from bilateral.documents import FeedbackFile
-    from bilateral.x402.proof.types import AgentRegistration, InteractionData
-    from bilateral.x402.proof.verdicts import Payment, Verification
+from bilateral.x402.proof.types import AgentRegistration, InteractionData
+from bilateral.x402.proof.verdicts import CheckName, Outcome, Payment, Verification
 
 MAX_HUMAN: Final = 100
 """The highest feedback in human terms; the lowest is 0."""
@@ -78,29 +75,43 @@ def paid_feedback(  # noqa: PLR0913  # the feedback's own parameters
     interaction, registration, payment = required_parts(verification)
     if signer.address.lower() != payment.payer.lower():
         raise InvalidArgumentError(f"{payment.payer} paid, so {signer.address} cannot give feedback for it")
+    stored = human_value(value, decimals)
+    make = specified_file if interaction.data_hash is None else draft_file
+    tags = tags or (RESOURCE_DELIVERED if interaction.data_hash is None else QUALITY)
+    fields = make(registration.agent, interaction, stored, tags, signer)
+    return {**feedback_arguments(verification, registration.agent, stored, tags, fields, comment), "endpoint": endpoint}
+
+
+def human_value(value: int, decimals: int) -> FeedbackValue:
+    """Return a value from 0 to 100 in human terms.
+
+    Raises:
+        InvalidArgumentError: It is out of range.
+    """
     stored = FeedbackValue(value, decimals)
     if not 0 <= stored.human <= MAX_HUMAN:
         raise InvalidArgumentError(f"value {stored.human} is out of range 0..{MAX_HUMAN}")
-    make = specified_file if interaction.data_hash is None else draft_file
-    tags = tags or (RESOURCE_DELIVERED if interaction.data_hash is None else QUALITY)
-    file = feedback_file(
-        make(registration.agent, interaction, stored, tags, signer),
-        comment,
-        {
-            "fromAddress": payment.payer,
-            "toAddress": payment.payee,
-            "chainId": str(registration.chain),
-            "txHash": interaction.payment.transaction,
-        },
-    )
-    return {
-        "agent_id": registration.agent,
-        "value": stored,
-        "tag1": tags.tag1,
-        "tag2": tags.tag2,
-        "endpoint": endpoint,
-        "feedback_file": file,
+    return stored
+
+
+def feedback_arguments(  # noqa: PLR0913, PLR0917  # the parts of a feedback
+    verification: Verification,
+    agent: GlobalAgentId,
+    stored: FeedbackValue,
+    tags: Tags,
+    fields: dict[str, Any],
+    comment: str | None,
+) -> dict[str, Any]:
+    """Return the arguments of `give_feedback`, with the fields of a signed file and the proof of its payment."""
+    interaction, registration, payment = required_parts(verification)
+    proof = {
+        "fromAddress": payment.payer,
+        "toAddress": payment.payee,
+        "chainId": str(registration.chain),
+        "txHash": interaction.payment.transaction,
     }
+    file = feedback_file(fields, comment, proof)
+    return {"agent_id": agent, "value": stored, "tag1": tags.tag1, "tag2": tags.tag2, "feedback_file": file}
 
 
 def required_parts(verification: Verification) -> tuple[InteractionData, AgentRegistration, Payment]:
@@ -126,17 +137,12 @@ def give_paid_feedback(  # noqa: PLR0913  # as paid_feedback
     accept_unread: bool = False,
     **options: Any,
 ) -> Handle[FeedbackEntry]:
-    """Give feedback on a paid answer, once a payment. The client pays the gas.
+    """Give feedback on a paid answer as `paid_feedback` describes it, once a payment. The client pays the gas.
 
     Args:
         client: The SDK's client of the chain, whose signer is `signer`.
-        verification: As `paid_feedback`.
-        value: As `paid_feedback`.
-        signer: As `paid_feedback`.
-        tags: As `paid_feedback`.
         accept_unread: True to go on if the file of an earlier feedback cannot be loaded, for example because its server
             is gone. Only you can know then that it is for another payment.
-        **options: As `paid_feedback`.
 
     Raises:
         InvalidArgumentError: As `paid_feedback`.

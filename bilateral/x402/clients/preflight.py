@@ -9,33 +9,28 @@ the same checks from outside.
 from __future__ import annotations
 
 import logging
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import partial
 from http import HTTPStatus
-from typing import TYPE_CHECKING, Any, Final, Literal, TypeAlias
+from typing import Any, Final, Literal, TypeAlias
 
 import httpx
+from x402.http.types import PaymentOption, RouteConfig
 from x402.schemas import SchemeNotFoundError
 from x402.schemas.config import ResourceConfig
 
 from bilateral.core.contracts.reverts import ContractRevertError
 from bilateral.core.errors import InvalidArgumentError, UnreachableDocumentError
 from bilateral.core.text import printable, quoted
+from bilateral.documents import Network
 from bilateral.documents.http import HttpSession, Limits
 from bilateral.x402.clients.answer_limits import AnswerLimits
 from bilateral.x402.clients.bounded_httpx import BoundedTransport
 from bilateral.x402.proof.errors import InvalidMessageError, PaymentRefusedError, PreflightError
 from bilateral.x402.proof.headers import MAX_HEADER, decode_header
-from bilateral.x402.proof.profiles import PROFILES
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Mapping
-
-    from x402.http.types import PaymentOption, RouteConfig
-
-    from bilateral.documents import Network
-    from bilateral.x402.proof.profiles import Profile
-    from bilateral.x402.proof.verifier import Verifier
+from bilateral.x402.proof.profiles import PROFILES, Profile
+from bilateral.x402.proof.verifier import Verifier
 
 logger = logging.getLogger("bilateral.x402")
 

@@ -7,15 +7,14 @@ verification_of(response).is_verified
 
 from __future__ import annotations
 
-from contextvars import ContextVar
-from dataclasses import replace
-from typing import TYPE_CHECKING, Any, Final, cast
+from collections.abc import Callable, Mapping
+from typing import Any, Final, cast
 
 import requests
 import urllib3
 from requests.adapters import HTTPAdapter
-from x402.http import x402HTTPClientSync
-from x402.http.clients.requests import PaymentError, x402HTTPAdapter
+from x402 import x402ClientSync
+from x402.http.clients.requests import PaymentError
 
 from bilateral.x402.clients.answer_limits import (
     CHUNK,
@@ -26,19 +25,13 @@ from bilateral.x402.clients.answer_limits import (
     too_large,
     within,
 )
-from bilateral.x402.clients.outstanding import PaidCall, outstanding_payments
-from bilateral.x402.clients.transports import payment_among, price_problem
+from bilateral.x402.clients.outstanding import PaidCall
+from bilateral.x402.clients.purchase import Payer, Reply, make, purchase
+from bilateral.x402.clients.transports import payment_among
 from bilateral.x402.proof.bodies import decode_body
-from bilateral.x402.proof.errors import BodyTooLargeError, UnsupportedBodyError
-from bilateral.x402.proof.undelivered import LookUp, Pay, Reply, Resend, Verify, purchase, run
-
-if TYPE_CHECKING:
-    from x402 import x402ClientSync
-
-    from bilateral.x402.proof.errors import LostAnswerError
-    from bilateral.x402.proof.undelivered import Step
-    from bilateral.x402.proof.verdicts import Verification
-    from bilateral.x402.proof.verifier import Verifier
+from bilateral.x402.proof.errors import BodyTooLargeError, LostAnswerError, UnsupportedBodyError
+from bilateral.x402.proof.verdicts import Verification
+from bilateral.x402.proof.verifier import Verifier
 
 _RESULT: Final = "bilateral_x402_verification"
 
@@ -60,7 +53,7 @@ def verifying_session(
     """
     session = session or requests.Session()
     for prefix in ("https://", "http://"):
-        session.mount(prefix, _Verifying(client, verifier, limits or AnswerLimits()))
+        session.mount(prefix, _Verifying(Payer(client, verifier, PaymentError), limits or AnswerLimits()))
     return session
 
 
@@ -74,102 +67,68 @@ def verification_of(response: requests.Response) -> Verification | None:
     return cast("Verification | None", getattr(response, _RESULT, None))
 
 
-_SENT: Final[ContextVar[list[dict[str, str]] | None]] = ContextVar("bilateral_x402_sent", default=None)
-"""The payments that were sent for the request of this context."""
-
-
-class _Recording(HTTPAdapter):
-    """Notes the payment that the SDK sends, and reads each answer within limits."""
-
-    limits = AnswerLimits()
-
-    def send(self, request: requests.PreparedRequest, *arguments: Any, **options: Any) -> requests.Response:
-        """Send a request. Raise the SDK's `PaymentError` for a price that cannot be read strictly."""
-        sent, payment = _SENT.get(), payment_among(request.headers)
-        if sent is not None and payment:
-            sent.append({name: str(value) for name, value in payment.items()})
-        send = super().send
-        try:
-            response = within(
-                self.limits, lambda: _read(send(request, *arguments, **options), self.limits), requests.Response.close
-            )
-        except AnswerTimeoutError as error:
-            raise requests.ReadTimeout(str(error), request=request) from error
-        except AnswerLimitError as error:
-            raise requests.ConnectionError(str(error), request=request) from error
-        problem = None if payment else price_problem(response.status_code, response.headers)
-        if problem is not None:
-            response.close()
-            raise PaymentError(problem)
-        return response
-
-
-class _Paying(x402HTTPAdapter, _Recording):
-    """The SDK's adapter, whose requests are noted."""
-
-    def __init__(self, client: x402ClientSync, limits: AnswerLimits) -> None:
-        super().__init__(_OneSignature(client))
-        self.limits = limits
-
-    def send_again(self, request: requests.PreparedRequest, *arguments: Any, **options: Any) -> requests.Response:
-        """Send a request with its payment. The SDK would pay once more for a payment that is refused."""
-        return _Recording.send(self, request, *arguments, **options)
-
-
-class _OneSignature(x402HTTPClientSync):
-    """Runs the hooks after a failed payment, and signs no other one for them: the failed one may still be settled."""
-
-    def process_payment_result(self, *arguments: Any, **options: Any) -> Any:
-        return replace(super().process_payment_result(*arguments, **options), recovered=False)
-
-
 class _Verifying(HTTPAdapter):
-    """Checks the proof of each paid answer."""
+    """Pays, reads each answer within limits, and checks the proof of each paid one."""
 
-    def __init__(self, client: x402ClientSync, verifier: Verifier, limits: AnswerLimits) -> None:
+    def __init__(self, payer: Payer, limits: AnswerLimits) -> None:
         super().__init__()
-        self._paying, self._verifier = _Paying(client, limits), verifier
-        self._payments = outstanding_payments(client)
+        self._payer, self._limits = payer, limits
 
     def send(self, request: requests.PreparedRequest, *arguments: Any, **options: Any) -> requests.Response:
         """Send a request, pay if it must be paid, and check the proof."""
+        send, limits = super().send, self._limits
+
+        def bounded(sent: requests.PreparedRequest) -> requests.Response:
+            try:
+                return within(limits, lambda: _read(send(sent, *arguments, **options), limits), requests.Response.close)
+            except AnswerTimeoutError as error:
+                raise requests.ReadTimeout(str(error), request=sent) from error
+            except AnswerLimitError as error:
+                raise requests.ConnectionError(str(error), request=sent) from error
+
         body, payment = _whole_body(request), payment_among(request.headers)
         headers = {str(name): str(value) for name, value in request.headers.items() if name not in payment}
         call = PaidCall(request.method or "", request.url or "", headers, body, payment)
-
-        def perform(step: Step) -> Any:
-            match step:
-                case Pay(sent):
-                    return self._pay(request, sent, *arguments, **options)
-                case Resend(again):
-                    copy = request.copy()
-                    copy.method, copy.url, copied_headers, copy.body = again.parts
-                    copy.headers = requests.structures.CaseInsensitiveDict(copied_headers)
-                    return _reply(self._paying.send_again(copy, *arguments, **options))
-                case LookUp(message, seconds):
-                    return self._verifier.find_settlement(message, seconds=seconds)
-                case Verify(paid):
-                    return self._verifier.verify(paid)
-
-        reply, verification, _ = run(purchase(self._payments, call), perform)
+        reply, verification, _ = make(purchase(self._payer, _Wire(request, bounded), call))
         response = cast("requests.Response", reply.response)
         if verification is not None:
             setattr(response, _RESULT, verification)
         return response
 
-    def _pay(
-        self, request: requests.PreparedRequest, sent: list[dict[str, str]], *arguments: Any, **options: Any
-    ) -> Reply:
-        """Send a request, and once more with a payment if it must be paid."""
-        token = _SENT.set(sent)
-        try:
-            return _reply(self._paying.send(request, *arguments, **options))
-        finally:
-            _SENT.reset(token)
 
-    def close(self) -> None:
-        self._paying.close()
-        super().close()
+class _Wire:
+    """One request. Its responses were read already."""
+
+    def __init__(
+        self, request: requests.PreparedRequest, handle: Callable[[requests.PreparedRequest], requests.Response]
+    ) -> None:
+        self._request, self._handle = request, handle
+
+    def send(self, headers: Mapping[str, str]) -> requests.Response:
+        if not headers:
+            return self._handle(self._request)
+        request = self._request.copy()
+        request.headers.update(headers)
+        request.headers["Access-Control-Expose-Headers"] = "PAYMENT-RESPONSE,X-PAYMENT-RESPONSE"
+        return self._handle(request)
+
+    def resend(self, call: PaidCall) -> requests.Response:
+        request = self._request.copy()
+        request.method, request.url, headers, request.body = call.parts
+        request.headers = requests.structures.CaseInsensitiveDict(headers)
+        return self._handle(request)
+
+    def read(self, response: requests.Response) -> Reply:
+        return _reply(response)
+
+    def json(self, response: requests.Response) -> Any:
+        try:
+            return response.json()
+        except ValueError:
+            return None
+
+    def close(self, response: requests.Response) -> None:
+        response.close()
 
 
 def _reply(response: requests.Response) -> Reply:

@@ -10,21 +10,18 @@ the holder's signature of `interaction_hash`, and for the counterparty's of `mes
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Literal, TypeAlias
+from typing import Any, Literal, TypeAlias
 
 from bilateral.core.errors import InvalidArgumentError
 from bilateral.core.errors.solana import MalformedAccountError
 from bilateral.core.identifiers import AccountId, TransactionRef
 from bilateral.core.identifiers.caip import base58_bytes
+from bilateral.documents import FeedbackFile
 from bilateral.solana.addresses import address_bytes
 from bilateral.solana.attestations import Attestation, ContentType, FeedbackData, Outcome, feedback_content, task_ref_of
 from bilateral.x402.proof.keys import is_signature_of
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
-
-    from bilateral.documents import FeedbackFile
 
 __all__ = [
     "Attestation",

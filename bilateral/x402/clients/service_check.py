@@ -6,27 +6,22 @@ The verdict is one of `bilateral.checks`, so this module needs the extra `index`
 from __future__ import annotations
 
 import re
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
-from bilateral.checks import LiveCheck, Verdict, check_live_server
+from bilateral.checks import LiveCheck, Policy, Verdict, check_live_server
+from bilateral.client import Client
 from bilateral.core.contracts.reverts import ContractRevertError
 from bilateral.core.errors import MalformedNodeAnswerError
 from bilateral.core.text import ChainText, printable
+from bilateral.documents import Loader
 from bilateral.node import answers as node_answers
-from bilateral.node.steps import Batch, Rpc
+from bilateral.node.steps import Batch, Operation, Rpc
 from bilateral.x402.clients.preflight import Finding, ask_price, findings_of
 from bilateral.x402.proof.errors import InvalidMessageError
 from bilateral.x402.proof.profiles import PROFILES
 from bilateral.x402.proof.verifier import Verifier
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping
-
-    from bilateral.checks import Policy
-    from bilateral.client import Client
-    from bilateral.documents import Loader
-    from bilateral.node.steps import Operation
 
 _FIELDS: Final = {"scheme": 40, "network": 80, "asset": 200, "amount": 80, "payTo": 200}
 """The fields of an option of payment that are shown, each with its longest text."""

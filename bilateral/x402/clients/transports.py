@@ -1,8 +1,4 @@
-"""httpx and requests: pay by the SDK, then check the proof of the answer and leave the result on it.
-
-The SDK repeats a request with the payment itself. So one part of each transport stands outside the SDK's and sees the
-answer, and one inside and sees the payment.
-"""
+"""Paid requests over HTTP: which header pays, which price can be read, and what an answer says about its payment."""
 
 from __future__ import annotations
 
@@ -12,12 +8,12 @@ from typing import Final
 
 from bilateral.core.errors import MalformedDocumentError
 from bilateral.core.text.encoding import decode_object
-from bilateral.x402.proof.answers import NOT_KEPT, NOT_KEPT_BODY
+from bilateral.x402.proof.answers import GONE, GONE_BODY
 from bilateral.x402.proof.bodies import MAX_BODY, decode_body
 from bilateral.x402.proof.errors import ReputationExtensionError
 from bilateral.x402.proof.headers import MAX_HEADER, decode_header
-from bilateral.x402.proof.paid_requests import PaidRequest
 from bilateral.x402.proof.types import REPUTATION_8004, X402_VERSION
+from bilateral.x402.proof.verdicts import PaidRequest
 
 PAYMENT: Final = "PAYMENT-SIGNATURE"
 PAYMENT_1: Final = "X-PAYMENT"
@@ -49,7 +45,6 @@ def price_problem(status: int, headers: Mapping[str, str]) -> str | None:
     The SDK reads `PAYMENT-REQUIRED` with the last of two equal names, of any length, and pays by any version.
 
     Args:
-        status: The HTTP status.
         headers: The headers, whose names may have any case.
     """
     price = headers.get("payment-required")
@@ -81,12 +76,9 @@ def paid_request(  # noqa: PLR0913, PLR0917  # the parts of one exchange over HT
 
     Args:
         payment: `PAYMENT-SIGNATURE` as it was sent, or the header by its name; None if nothing was paid.
-        target: Method and URL.
         request_headers: The request's headers, whatever the case of the names.
         request: The request's body as it was sent.
         response_headers: The response's headers; without `Content-Encoding` if the body is decoded already.
-        response: The response's body.
-        status: The response's status.
         is_body_lost: True if the server has kept the proof of the answer only, see `is_body_lost`.
 
     Returns:
@@ -115,10 +107,10 @@ def paid_request(  # noqa: PLR0913, PLR0917  # the parts of one exchange over HT
 
 def is_body_lost(status: int, body: bytes) -> bool:
     """Tell whether the answer to a repeated payment is the proof alone, because the server has not kept the body."""
-    if status != NOT_KEPT or len(body) > MAX_HEADER:
+    if status != GONE or len(body) > MAX_HEADER:
         return False
     try:
-        return decode_object(body) == decode_object(NOT_KEPT_BODY)
+        return decode_object(body) == decode_object(GONE_BODY)
     except MalformedDocumentError:
         return False
 

@@ -14,16 +14,16 @@ from eth_utils.crypto import keccak
 
 from bilateral.x402.proof.headers import decode_header
 
-MAX_KEPT_BODY: Final = 1024 * 1024
+MAX_STORED_BODY: Final = 1024 * 1024
 """Bytes of a body that is kept for a buyer that asks again; of longer ones the proof is kept."""
 
 SECONDS: Final = 24 * 3600.0
 """The time that a paid answer is kept: a buyer that crashed is back within a day."""
 
-NOT_KEPT: Final = 410
+GONE: Final = 410
 """The HTTP status with which the proof of an answer is fetched again whose body was not kept."""
 
-NOT_KEPT_BODY: Final = b'{"error": "answer_not_kept"}'
+GONE_BODY: Final = b'{"error": "answer_not_kept"}'
 
 _UNSETTLED: Final = (b":unsettled", b"")
 """Marks an answer among its headers, so that each store keeps the mark. No header of HTTP has a colon in its name."""
@@ -32,7 +32,7 @@ _MIN_IDENTIFIER: Final = 16  # characters, as the extension `payment-identifier`
 
 
 @dataclass(frozen=True)
-class KeptAnswer:
+class PaidAnswer:
     """An answer that was paid for.
 
     Attributes:
@@ -49,7 +49,7 @@ class KeptAnswer:
     @classmethod
     def unsettled(
         cls, request: bytes, status: int, headers: tuple[tuple[bytes, bytes], ...], body: bytes
-    ) -> KeptAnswer:
+    ) -> PaidAnswer:
         """Return an answer that is handed over once its payment is settled."""
         return cls(request, status, (*headers, _UNSETTLED), body)
 
@@ -64,14 +64,14 @@ class KeptAnswer:
         return [header for header in self.headers if header != _UNSETTLED]
 
     @property
-    def proof(self) -> KeptAnswer:
+    def proof(self) -> PaidAnswer:
         """The answer without its body: status 410, and `PAYMENT-RESPONSE` with the proof. No cache keeps it."""
         proof = [(name, value) for name, value in self.headers if name.lower() == b"payment-response"]
         headers = ((b"content-type", b"application/json"), (b"cache-control", b"no-store"), *proof)
-        return replace(self, status=NOT_KEPT, headers=headers, body=NOT_KEPT_BODY)
+        return replace(self, status=GONE, headers=headers, body=GONE_BODY)
 
 
-class KeptAnswers:
+class PaidAnswers:
     """Paid answers in memory, within limits. Threads may share it. `StoredAnswers` has one for processes.
 
     Args:
@@ -84,34 +84,37 @@ class KeptAnswers:
     """True if `keep` and `find` may wait, so that an event loop must call them in a thread."""
 
     def __init__(
-        self, max_bytes: int = 64 * MAX_KEPT_BODY, seconds: float = SECONDS, clock: Callable[[], float] = time.monotonic
+        self,
+        max_bytes: int = 64 * MAX_STORED_BODY,
+        seconds: float = SECONDS,
+        clock: Callable[[], float] = time.monotonic,
     ) -> None:
         self._max_bytes, self._seconds, self._clock = max_bytes, seconds, clock
-        self._kept: OrderedDict[bytes, tuple[KeptAnswer, float]] = OrderedDict()
+        self._stored: OrderedDict[bytes, tuple[PaidAnswer, float]] = OrderedDict()
         self._bytes = 0
         self._lock = threading.Lock()
 
-    def kept_form(self, answer: KeptAnswer) -> KeptAnswer:
+    def stored_form(self, answer: PaidAnswer) -> PaidAnswer:
         """Return an answer as it is kept: its proof alone if it has one, and its body exceeds 1 MiB."""
-        is_whole = answer.is_unsettled or len(answer.body) <= min(MAX_KEPT_BODY, self._max_bytes)
+        is_whole = answer.is_unsettled or len(answer.body) <= min(MAX_STORED_BODY, self._max_bytes)
         return answer if is_whole else answer.proof
 
-    def keep(self, payment: bytes, answer: KeptAnswer) -> None:
+    def keep(self, payment: bytes, answer: PaidAnswer) -> None:
         """Keep an answer; only its proof if its body exceeds 1 MiB."""
-        answer = self.kept_form(answer)
+        answer = self.stored_form(answer)
         with self._lock:
             self._drop(payment)
-            self._kept[payment] = answer, self._clock() + self._seconds
+            self._stored[payment] = answer, self._clock() + self._seconds
             self._bytes += size_of(answer)
-            while self._bytes > self._max_bytes or self._kept[next(iter(self._kept))][1] <= self._clock():
-                self._drop(next(iter(self._kept)))
-                if not self._kept:
+            while self._bytes > self._max_bytes or self._stored[next(iter(self._stored))][1] <= self._clock():
+                self._drop(next(iter(self._stored)))
+                if not self._stored:
                     break
 
-    def find(self, payment: bytes) -> KeptAnswer | None:
+    def find(self, payment: bytes) -> PaidAnswer | None:
         """Return the answer that a payment bought, or None."""
         with self._lock:
-            answer = self._kept.get(payment)
+            answer = self._stored.get(payment)
             if answer is None or answer[1] <= self._clock():
                 self._drop(payment)
                 return None
@@ -119,7 +122,7 @@ class KeptAnswers:
 
     def _drop(self, payment: bytes) -> None:
         """Forget an answer."""
-        dropped = self._kept.pop(payment, None)
+        dropped = self._stored.pop(payment, None)
         if dropped is not None:
             self._bytes -= size_of(dropped[0])
 
@@ -150,6 +153,6 @@ def request_of(method: str, target: bytes, body: bytes) -> bytes:
     return hashlib.sha256(b"".join(parts)).digest()
 
 
-def size_of(answer: KeptAnswer) -> int:
+def size_of(answer: PaidAnswer) -> int:
     """Return the memory that an answer takes, about."""
     return len(answer.body) + sum(len(name) + len(value) for name, value in answer.headers) + 256

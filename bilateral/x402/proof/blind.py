@@ -7,24 +7,20 @@ clients alone.
 from __future__ import annotations
 
 import json
-from typing import TYPE_CHECKING, Any, Final
+from collections.abc import Callable
+from typing import Any, Final
 
+from bilateral.client import Client
+from bilateral.client.blind_vault import BlindVault
 from bilateral.client.operations import blind
 from bilateral.core.errors import BilateralError, InvalidArgumentError
 from bilateral.core.signatures.blind_messages import SignedEnvelope
 from bilateral.core.signatures.blind_ratings import RatingState, SealedRating
 from bilateral.core.text import printable
-from bilateral.x402.proof.verdicts import EnvelopeCheck, Outcome
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    from bilateral.client import Client
-    from bilateral.client.blind_vault import BlindVault
-    from bilateral.node.steps import Operation
-    from bilateral.x402.proof.readers import RegistryReader
-    from bilateral.x402.proof.types import AgentRegistration, BlindTerms, InteractionData, ReputationInfo
-    from bilateral.x402.proof.verdicts import Payment
+from bilateral.node.steps import Operation
+from bilateral.x402.proof.readers import RegistryReader
+from bilateral.x402.proof.types import AgentRegistration, BlindTerms, InteractionData, ReputationInfo
+from bilateral.x402.proof.verdicts import EnvelopeCheck, Outcome, Payment
 
 _MOST_BYTES: Final = 16_384
 """An envelope has some 800 bytes; the signature of a contract account may be longer."""
@@ -49,16 +45,10 @@ class BlindSealer:
         """Return the envelope for a paid interaction.
 
         Args:
-            terms: The declared terms.
-            registration: The server's agent.
-            payer: The account that paid.
             transaction: The settlement's transaction, which is the id of the interaction.
 
         Returns:
             The envelope as a JSON object; None if the payer speaks as no agent, is due later, or was rated before.
-
-        Raises:
-            BilateralError: The node or the vault fails, or the client's signer does not speak as the agent.
         """
         interaction = bytes.fromhex(transaction.removeprefix("0x"))
         if self._vault.count_interaction(registration.agent.registry, payer, interaction) < terms.after:
@@ -86,7 +76,6 @@ def check_envelope(
 
     Args:
         reader: Reads the chain of the agent's identity.
-        info: The server's declaration.
         statement: The server's statement; None without one.
         payment: The payment; None if it was not found.
 
@@ -96,7 +85,7 @@ def check_envelope(
     terms, state = info.blind, getattr(reader, "state", None)
     if terms is None or state is None or statement is None or payment is None:
         return None
-    value, registration = statement.sealed_rating, reader.known_registration(info)
+    value, registration = statement.sealed_rating, reader.trusted_registration(info)
     if value is None:
         # Only the server knows how many interactions it has counted, unless the first one is due.
         outcome = Outcome.FAILED if terms.after == 1 else Outcome.UNCHECKED

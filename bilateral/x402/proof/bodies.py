@@ -74,16 +74,11 @@ def decode_body(body: bytes, content_encoding: str, limit: int = MAX_BODY) -> by
     """Remove the content encodings of a body.
 
     Args:
-        body: The body as it is sent.
         content_encoding: The header `Content-Encoding`; may be empty.
         limit: The most bytes that each decoded form may have.
 
     Returns:
         The body as applications see it.
-
-    Raises:
-        UnsupportedBodyError: An encoding is unknown, or the body violates it. Known are gzip, deflate, br and identity.
-        BodyTooLargeError: The body, or its decoded form, exceeds the limit.
     """
     if len(body) > limit:
         raise BodyTooLargeError(limit)

@@ -1,4 +1,6 @@
-"""The checks before a payment, and the registration files behind all checks. `examination` has those after the answer.
+"""The checks of a server before a payment and of a client's claim, and the registration files behind all checks.
+
+`examination` has the checks after the answer.
 
 They are operations: they do no input or output themselves.
 """
@@ -7,23 +9,24 @@ from __future__ import annotations
 
 import time
 from collections import OrderedDict
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Final
 
+from bilateral.client.operations.registries import call
+from bilateral.client.state import ClientState
+from bilateral.core.contracts import Registry
 from bilateral.core.errors import DocumentError, MalformedIdentifierError
-from bilateral.core.identifiers import AccountId
-from bilateral.node.steps import Blocking
+from bilateral.core.identifiers import AccountId, ChainId, GlobalAgentId
+from bilateral.documents import Document, Loader, RegistrationFile, Signer
+from bilateral.node.steps import Blocking, Operation, together
 from bilateral.x402.proof import verdicts
 from bilateral.x402.proof.errors import PaymentRefusedError
-from bilateral.x402.proof.readers import check_wallet, for_one_check, is_same_account
+from bilateral.x402.proof.readers import RegistryReader, check_wallet, deployment_of, for_one_check, is_same_account
+from bilateral.x402.proof.types import AgentRegistration, ClientAgent, ReputationInfo
 
 if TYPE_CHECKING:
-    from bilateral.core.identifiers import ChainId
-    from bilateral.documents import Document, Loader, RegistrationFile, Signer
-    from bilateral.node.steps import Operation
-    from bilateral.x402.proof.readers import RegistryReader
-    from bilateral.x402.proof.types import AgentRegistration, ReputationInfo
+    from bilateral.checks import Check
 
 MAX_SIGNERS: Final = 64
 """Keys of one file that are tried: each costs the recovery of a signature."""
@@ -56,16 +59,13 @@ class FileCache:
 
         Args:
             is_fresh: True to ask again for a file whose URI does not commit to it.
-
-        Raises:
-            DocumentError: It cannot be loaded.
         """
-        known = self._files.get(uri)
-        if known and (known[0].integrity or (not is_fresh and known[1] > time.monotonic())):
-            return known[0]
-        changes = self.loader.load_changes(uri, known[0].validators) if known else self.loader.load(uri)
-        if changes is None and known:
-            changes = known[0]
+        cached = self._files.get(uri)
+        if cached and (cached[0].integrity or (not is_fresh and cached[1] > time.monotonic())):
+            return cached[0]
+        changes = self.loader.load_changes(uri, cached[0].validators) if cached else self.loader.load(uri)
+        if changes is None and cached:
+            changes = cached[0]
         assert changes is not None  # noqa: S101  # only a known file can be unchanged
         self._files[uri] = changes, time.monotonic() + FRESH_SECONDS
         while len(self._files) > MAX_CACHED:
@@ -91,10 +91,6 @@ class Terms:
     wallet_services: bool = False
     receipt_seconds: float = 0.0
 
-    def historical(self, is_historical: bool) -> Terms:
-        """Return these terms for now or for the past."""
-        return replace(self, is_historical=is_historical)
-
 
 def check_before_payment(
     reader: RegistryReader, files: FileCache, info: ReputationInfo, payee: tuple[ChainId, str], terms: Terms
@@ -103,21 +99,15 @@ def check_before_payment(
 
     Args:
         reader: Reads the chain of the agent's identity.
-        files: The registration files.
-        info: The server's declaration.
         payee: The chain of the payment, and `payTo`.
-
-    Raises:
-        PaymentRefusedError: The agent is not registered, its registries are not on the allow-list or do not belong
-            together, or `payTo` is not the agent's wallet.
     """
     reader = for_one_check(reader)
-    registration = reader.known_registration(info)
+    registration = reader.trusted_registration(info)
     chain, pay_to = payee
     expected = yield from check_wallet(reader, registration)
     if terms.wallet_services:
-        named = yield from _named_wallet(reader, files, registration, chain)
-        expected = named or (expected if reader.chain == chain else "")
+        service_address = yield from _service_wallet_of(reader, files, registration, chain)
+        expected = service_address or (expected if reader.chain == chain else "")
         if not expected:
             raise PaymentRefusedError("no_wallet_on_network", f"the agent names no wallet on {chain}")
     if not is_same_account(chain, expected, pay_to):
@@ -137,11 +127,7 @@ def service_wallet(file: RegistrationFile, chain: ChainId) -> str:
 
 
 def authentic_file(document: Document) -> RegistrationFile | None:
-    """Read a registration file; None if nothing proves that it is authentic, as with http.
-
-    Raises:
-        MalformedDocumentError: It is malformed.
-    """
+    """Read a registration file; None if nothing proves that it is authentic, as with http."""
     is_authentic = document.integrity is not None or document.uri.lower().startswith("https:")
     return document.registration() if is_authentic else None
 
@@ -151,11 +137,6 @@ def listed_keys(reader: RegistryReader, files: FileCache, registration: AgentReg
 
     Args:
         reader: Reads the chain of the agent's identity.
-        files: The registration files.
-        registration: The agent.
-
-    Raises:
-        PaymentRefusedError: The file is missing, cannot be read, or is not the agent's; or it lists no valid key.
     """
     agent = registration.agent
     uri = yield from reader.uri(agent)
@@ -176,7 +157,7 @@ def listed_keys(reader: RegistryReader, files: FileCache, registration: AgentReg
     return keys
 
 
-def _named_wallet(
+def _service_wallet_of(
     reader: RegistryReader, files: FileCache, registration: AgentRegistration, chain: ChainId
 ) -> Operation[str]:
     """Load an agent's registration file, and return the wallet that it names on a chain."""
@@ -191,3 +172,42 @@ def _named_wallet(
     if file is None or file.registration_of(registration.agent) is None:
         raise PaymentRefusedError("cannot_check", "the registration file is not authentic, or not the agent's")
     return service_wallet(file, chain)
+
+
+@dataclass(frozen=True)
+class VerifiedClient:
+    """A client agent whose claim was checked.
+
+    Attributes:
+        payer: The account that pays: the agent's wallet or its owner.
+        rating: The rating that the server gave it, 0 to 100; None without one.
+        check: The answer of an index about the client, with its reasons; None if no index was asked.
+    """
+
+    agent: GlobalAgentId
+    owner: str
+    payer: str
+    rating: int | None
+    check: Check | None = None
+
+
+def check_client(
+    state: ClientState, claim: ClientAgent, payer: str, server_agent: int, indexed_rating: int | None = None
+) -> Operation[VerifiedClient]:
+    """Check that the payer speaks for the claimed agent, and read its rating (EIP-8004a, `getClientRating`).
+
+    Args:
+        indexed_rating: The rating, if it is known already; it is final.
+    """
+    if claim.agent.registry != deployment_of(state).agent_registry:
+        raise PaymentRefusedError("unknown_registry", f"{claim.agent.registry} is not on the allow-list")
+    token = claim.agent.agent_id.token_id
+    calls = [call(state, Registry.IDENTITY, "ownerOf", token), call(state, Registry.IDENTITY, "getAgentWallet", token)]
+    if indexed_rating is None:
+        calls.append(call(state, Registry.BIDIRECTIONAL, "getClientRating", token, server_agent))
+    (owner,), (wallet,), *read = yield from together(calls)
+    if payer.lower() not in {owner.lower(), wallet.lower()}:
+        raise PaymentRefusedError("not_the_client_agent", f"{payer} is neither wallet nor owner of {claim.agent}")
+    for has_rating, rating in read:
+        indexed_rating = rating if has_rating else None
+    return VerifiedClient(claim.agent, owner, payer, indexed_rating)

@@ -5,19 +5,15 @@ routes = {"GET /weather": RouteConfig(..., extensions=declare_8004_reputation(42
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+from bilateral.client import AgentLike
 from bilateral.client.operations.registries import agent_of
+from bilateral.core.contracts import Deployment
 from bilateral.core.errors import InvalidArgumentError
 from bilateral.core.identifiers import AccountId, ChainId, GlobalAgentId
-from bilateral.x402.proof.profiles import PROFILE_8004, PROFILE_DRAFT
-from bilateral.x402.proof.types import AgentRegistration, ReputationInfo
-
-if TYPE_CHECKING:
-    from bilateral.client import AgentLike
-    from bilateral.core.contracts import Deployment
-    from bilateral.x402.proof.profiles import Profile
-    from bilateral.x402.proof.types import BlindTerms
+from bilateral.x402.proof.profiles import PROFILE_8004, PROFILE_DRAFT, Profile
+from bilateral.x402.proof.types import AgentRegistration, BlindTerms, ReputationInfo
 
 
 def registration_of(agent_id: AgentLike, deployment: Deployment) -> AgentRegistration:

@@ -70,13 +70,6 @@ class PaymentRefusedError(ReputationExtensionError):
         self.code = code
 
 
-def refused(error: BilateralError) -> PaymentRefusedError:
-    """Return the refusal for a check that was not possible. It fails closed."""
-    if isinstance(error, PaymentRefusedError):
-        return error
-    return PaymentRefusedError("cannot_check", f"the agent cannot be checked: {type(error).__name__}: {error}")
-
-
 class DuplicateFeedbackError(ReputationExtensionError, ValueError):
     """The client has given feedback for this payment.
 
@@ -187,9 +180,9 @@ class RedirectedPaymentError(LostAnswerError):
         transaction: str | None,
         status: int | None,
     ) -> None:
-        taken = {True: "was taken", False: "was not taken yet", None: "may have been taken"}[is_paid]
-        taken += f" by transaction {transaction}" if transaction else ""
-        problem = f"the server redirects to {quoted(location[:200])}, which is not followed; the payment {taken}"
+        state = {True: "was taken", False: "was not taken yet", None: "may have been taken"}[is_paid]
+        state += f" by transaction {transaction}" if transaction else ""
+        problem = f"the server redirects to {quoted(location[:200])}, which is not followed; the payment {state}"
         super().__init__(method, url, headers, body, problem, outcome=outcome, transaction=transaction, status=status)
         self.location, self.is_paid = location, is_paid
 

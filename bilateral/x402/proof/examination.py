@@ -7,44 +7,36 @@ chain of the agent's identity. Both chains are the same unless the verifier acce
 from __future__ import annotations
 
 import time
+from collections.abc import Callable, Sequence
 from copy import copy
 from dataclasses import replace
 from datetime import UTC, datetime
-from typing import TYPE_CHECKING, Any, Final, TypeVar
+from typing import Any, Final, TypeAlias
 
 from bilateral.core.errors import BilateralError, DocumentError, MalformedDocumentError
+from bilateral.core.identifiers import ChainId
 from bilateral.core.text import printable
-from bilateral.node.steps import Blocking, Pause
+from bilateral.documents import Document, RegistrationFile, Signer
+from bilateral.node.steps import Blocking, Operation, Pause
 from bilateral.x402.proof import verdicts
 from bilateral.x402.proof.blind import check_envelope
 from bilateral.x402.proof.bodies import SLOW_BYTES
-from bilateral.x402.proof.checking import MAX_SIGNERS, authentic_file, service_wallet
+from bilateral.x402.proof.checking import MAX_SIGNERS, FileCache, Terms, authentic_file, service_wallet
 from bilateral.x402.proof.errors import InvalidMessageError, PaymentRefusedError
 from bilateral.x402.proof.keys import find_signer, is_key, is_signature_of_account
 from bilateral.x402.proof.payments import PaymentProblemError
-from bilateral.x402.proof.readers import GuardedReader, for_one_check, is_same_account
-from bilateral.x402.proof.types import SettlementReceipt
-from bilateral.x402.proof.verdicts import Check, CheckName, Outcome, Verification
+from bilateral.x402.proof.readers import GuardedReader, RegistryReader, for_one_check, is_same_account
+from bilateral.x402.proof.types import AgentRegistration, InteractionData, SettlementReceipt
+from bilateral.x402.proof.verdicts import Check, CheckName, EnvelopeCheck, Outcome, PaidRequest, Payment, Verification
 
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Sequence
-
-    from bilateral.core.identifiers import ChainId
-    from bilateral.documents import Document, RegistrationFile, Signer
-    from bilateral.node.steps import Operation
-    from bilateral.x402.proof.checking import FileCache, Terms
-    from bilateral.x402.proof.paid_requests import PaidRequest
-    from bilateral.x402.proof.readers import RegistryReader
-    from bilateral.x402.proof.types import AgentRegistration, InteractionData
-    from bilateral.x402.proof.verdicts import EnvelopeCheck, Payment
-
-T = TypeVar("T")
+Steps: TypeAlias = Sequence[tuple[CheckName, Callable[[], Operation[None] | None]]]
+"""Checks by their names, each made by a function or an operation."""
 
 POLL_SECONDS: Final = 0.5
 """The time between two looks at a receipt: a quarter of the shortest usual block time of two seconds."""
 
 
-_NOT_KNOWN: Final = frozenset({"cannot_check", "not_provable_for_the_past", "unsupported_network"})
+_UNCHECKABLE: Final = frozenset({"cannot_check", "not_provable_for_the_past", "unsupported_network"})
 """The codes of refusals that say nothing about the agent."""
 
 
@@ -57,7 +49,7 @@ class _Stopped(Exception):  # noqa: N818  # the end of a check
 
     def check(self, name: CheckName) -> Check:
         """Return the check with this end. Its texts may be a stranger's."""
-        return Check(name, self.outcome, _shown(self.problem), self.code, _shown(self.field))
+        return Check(name, self.outcome, _escaped(self.problem), self.code, _escaped(self.field))
 
 
 class Examination:
@@ -92,7 +84,7 @@ class Examination:
         Args:
             reader: Reads the chain of the payment; None if no reader knows it.
         """
-        steps: list[tuple[CheckName, Callable[[], Operation[None] | None]]] = [
+        steps: Steps = [
             (CheckName.SETTLEMENT, self._read_settlement),
             (CheckName.INTERACTION, self._read_statement),
             (CheckName.AGENT, self._compare_agent),
@@ -105,14 +97,14 @@ class Examination:
 
     def check_agent(self) -> Operation[None]:
         """Check the wallet, the registration file and the signature."""
-        steps: list[tuple[CheckName, Callable[[], Operation[None] | None]]] = [
+        steps: Steps = [
             (CheckName.PAY_TO, self._compare_wallet),
             (CheckName.REGISTRATION_FILE, self._find_file),
             (CheckName.SIGNERS, self._find_signers),
             (CheckName.SIGNATURE, self._check_signature),
         ]
         # A wallet that the file names is known once the file is.
-        yield from self._make(steps[1:2] + steps[:1] + steps[2:] if self._terms.wallet_services else steps)
+        yield from self._make([steps[1], steps[0], *steps[2:]] if self._terms.wallet_services else steps)
         if self._registration is not None:
             info = self._profile.info_of(self._paid.declaration)
             self._envelope = yield from check_envelope(self._reader, info, self._interaction, self._payment)
@@ -144,16 +136,16 @@ class Examination:
         return remarks if self._file is None else (*remarks, *self._file.problems())
 
     @property
-    def moments(self) -> tuple[Examination, ...]:
+    def variants(self) -> tuple[Examination, ...]:
         """This examination, and behind a historical one the same for now. The payment must have been checked."""
         if not self._terms.is_historical:
             return (self,)
         now = copy(self)
-        now._terms = self._terms.historical(False)  # noqa: SLF001  # its own class
+        now._terms = replace(self._terms, is_historical=False)  # noqa: SLF001  # its own class
         now._checks = dict(self._checks)  # noqa: SLF001
         return self, now
 
-    def _make(self, steps: Iterable[tuple[CheckName, Callable[[], Operation[None] | None]]]) -> Operation[None]:
+    def _make(self, steps: Steps) -> Operation[None]:
         """Make checks one after the other, and note the outcome of each."""
         for name, step in steps:
             self._checks[name] = Check(name, Outcome.PASSED)
@@ -165,50 +157,38 @@ class Examination:
                 self._checks[name] = stopped.check(name)
             except PaymentRefusedError as refusal:
                 self._checks[name] = _refused(refusal).check(name)
+            except InvalidMessageError as error:
+                self._checks[name] = _Stopped(Outcome.FAILED, str(error), error.fault, error.field).check(name)
             except BilateralError as error:
                 self._checks[name] = _unchecked(f"{type(error).__name__}: {error}").check(name)
 
     def _read_settlement(self) -> None:
         """Read `PAYMENT-RESPONSE`."""
-        try:
-            self._receipt = SettlementReceipt.of(self._paid.settlement, self._profile.key)
-        except InvalidMessageError as error:
-            raise _invalid(error) from None
+        self._receipt = SettlementReceipt.of(self._paid.settlement, self._profile.key)
         if not self._receipt.is_success:
             raise _failed("the server reports that settlement failed", "settlement_failed")
 
     def _read_statement(self) -> None:
         """Read the signed statement."""
         receipt = _needed(self._receipt, "there is no settlement")
-        try:
-            self._interaction = self._profile.statement_of(receipt.interaction)
-        except InvalidMessageError as error:
-            raise _invalid(error) from None
+        self._interaction = self._profile.statement_of(receipt.interaction)
 
     def _compare_agent(self) -> None:
         """Compare the statement's agent with the declared one."""
-        try:
-            info = self._profile.info_of(self._paid.declaration)
-            self._registration = self._reader.known_registration(info)
-        except InvalidMessageError as error:
-            raise _invalid(error) from None
-        except PaymentRefusedError as error:
-            raise _refused(error) from None
+        self._registration = self._reader.trusted_registration(self._profile.info_of(self._paid.declaration))
         interaction, agent = _needed(self._interaction, "there is no statement"), self._registration.agent
         if interaction.agent_id != agent.agent or interaction.agent_registry not in {None, agent.registry}:
             raise _failed(f"the statement is of agent {interaction.agent_id}, not of {agent}", "agent_mismatch")
 
     def _compare_networks(self) -> None:
         interaction, receipt = _needed(self._interaction, "there is no statement"), self._receipt
-        named = {str(interaction.network), receipt.network if receipt else "", self._paid.network}
-        if len(named) > 1:
-            raise _failed(f"different networks are named: {', '.join(sorted(named))}", "network_mismatch")
+        networks = {str(interaction.network), receipt.network if receipt else "", self._paid.network}
+        if len(networks) > 1:
+            raise _failed(f"different networks are named: {', '.join(sorted(networks))}", "network_mismatch")
 
     def _compare_transactions(self) -> None:
-        interaction, receipt = (
-            _needed(self._interaction, "there is no statement"),
-            _needed(self._receipt, "no settlement"),
-        )
+        interaction = _needed(self._interaction, "there is no statement")
+        receipt = _needed(self._receipt, "no settlement")
         if interaction.task_ref != f"{receipt.network}:{receipt.transaction}":
             raise _failed("the statement names another transaction than the settlement", "task_ref_mismatch")
 
@@ -254,13 +234,13 @@ class Examination:
         agent = _needed(self._registration, "the agent is not known").agent
         expected = ""
         if self._terms.wallet_services:
-            expected = yield from self._named_wallet(chain)
+            expected = yield from self._wallet_service(chain)
         if not expected and self._reader.chain == chain:
             expected = yield from self._reader.wallet(agent, payment.block)
         if not is_same_account(chain, expected, payment.payee):
             raise _failed(verdicts.ADDRESS_MISMATCH, "payment_address_mismatch")
 
-    def _named_wallet(self, chain: ChainId) -> Operation[str]:
+    def _wallet_service(self, chain: ChainId) -> Operation[str]:
         """Return the wallet on a chain that the agent's file named at the payment's block; empty if it named none."""
         agent = _needed(self._registration, "the agent is not known").agent
         block = yield from self._payment_block()
@@ -299,10 +279,10 @@ class Examination:
         if len(file.signers or ()) > MAX_SIGNERS:
             problem = f"{len(file.signers or ())} signers exceed the limit of {MAX_SIGNERS}"
             raise _failed(problem, "too_many", "signers")
-        moment = datetime.now(UTC)
+        as_of = datetime.now(UTC)
         if self._terms.is_historical:
-            moment = _needed(self._payment, "the payment was not found").time
-        self._signers = file.valid_signers(moment)
+            as_of = _needed(self._payment, "the payment was not found").time
+        self._signers = file.valid_signers(as_of)
         if not self._signers and not (self._terms.allow_wallet_signer and not file.signers):
             raise _failed(verdicts.NO_VALID_SIGNERS, "no_valid_signers")
 
@@ -313,9 +293,8 @@ class Examination:
             yield from self._check_wallet_signature(interaction)
             return
         self._signer = find_signer(interaction.interaction_hash, interaction.signature, self._signers)
-        if self._signer is None and self._uri.strip().lower().startswith(
-            "https:"
-        ):  # the keys may just have been rotated
+        may_be_rotated = self._uri.strip().lower().startswith("https:")
+        if self._signer is None and may_be_rotated:
             self._file = yield from self._loaded(self._uri, is_fresh=True)
             self._find_signers()
             self._signer = find_signer(interaction.interaction_hash, interaction.signature, self._signers)
@@ -348,13 +327,13 @@ class Examination:
         return (yield from self._reader.block_at(payment.time))
 
 
-def joined(moments: Sequence[Examination]) -> Verification:
+def joined(variants: Sequence[Examination]) -> Verification:
     """Return the result of the first examination, with that of the second as `now`."""
-    results = [moment.result for moment in moments]
+    results = [as_of.result for as_of in variants]
     return results[0] if len(results) == 1 else replace(results[0], now=results[1])
 
 
-def _shown(problem: str) -> str:
+def _escaped(problem: str) -> str:
     """Escape a problem that holds a stranger's text."""
     return problem if problem.isprintable() else printable(problem)
 
@@ -371,12 +350,7 @@ def _unchecked(problem: str, code: str = "cannot_check") -> _Stopped:
 
 def _refused(refusal: PaymentRefusedError) -> _Stopped:
     """Return the end of a check for which a reader found no agent to believe, or could not look."""
-    return (_unchecked if refusal.code in _NOT_KNOWN else _failed)(str(refusal), refusal.code)
-
-
-def _invalid(error: InvalidMessageError) -> _Stopped:
-    """Return the end of a check that found an invalid field."""
-    return _Stopped(Outcome.FAILED, str(error), error.fault, error.field)
+    return (_unchecked if refusal.code in _UNCHECKABLE else _failed)(str(refusal), refusal.code)
 
 
 def _needed(value: Any, problem: str) -> Any:

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from contextlib import suppress
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Final, NamedTuple
+from typing import Any, Final, NamedTuple
 
 from eth_account.messages import encode_defunct
 from eth_utils.crypto import keccak
 
+from bilateral.client import TransactionSigner
 from bilateral.core.errors import InvalidArgumentError, MalformedIdentifierError, UnrepresentableValueError
 from bilateral.core.identifiers import AccountId, GlobalAgentId
 from bilateral.core.signatures import recover_signer, signer_errors
@@ -18,10 +19,7 @@ from bilateral.documents.feedback import SIGNED_FIELDS
 from bilateral.x402.proof.errors import InvalidKeyError
 from bilateral.x402.proof.interactions import client_message_hash, draft_reviewer_hash
 from bilateral.x402.proof.keys import from_registry_form, to_registry_form
-
-if TYPE_CHECKING:
-    from bilateral.client import TransactionSigner
-    from bilateral.x402.proof.types import InteractionData
+from bilateral.x402.proof.types import InteractionData
 
 X402_TAG: Final = "x402"
 """The second tag of all feedback in the profile `reputation`."""
@@ -44,14 +42,7 @@ class Tags(NamedTuple):
 def specified_file(
     agent: GlobalAgentId, interaction: InteractionData, value: FeedbackValue, tags: Tags, signer: TransactionSigner
 ) -> dict[str, Any]:
-    """Return the fields of a feedback file in the specification's form, signed by the client.
-
-    Args:
-        interaction: The agent's statement.
-        value: The value on chain.
-        tags: Both tags.
-        signer: The client's key.
-    """
+    """Return the fields of a feedback file in the specification's form, signed by the client."""
     digest = client_message_hash(agent, interaction.task_ref, value.value)
     return {
         "taskRef": interaction.task_ref,
@@ -65,11 +56,7 @@ def specified_file(
 def draft_file(
     agent: GlobalAgentId, interaction: InteractionData, value: FeedbackValue, tags: Tags, signer: TransactionSigner
 ) -> dict[str, Any]:
-    """Return the fields of a feedback file in the draft's form. See `specified_file`.
-
-    Raises:
-        InvalidArgumentError: The second tag is not that of the draft.
-    """
+    """Return the fields of a feedback file in the draft's form. See `specified_file`."""
     if tags.tag2 != X402_TAG:
         raise InvalidArgumentError(f"tag2 of feedback in the profile reputation is {X402_TAG!r}, not {tags.tag2!r}")
     data, key = interaction.data_hash or b"", interaction.public_key or b""
@@ -95,8 +82,6 @@ def feedback_file(fields: dict[str, Any], comment: str | None, payment: dict[str
 
     Args:
         fields: The fields of `specified_file` or `draft_file`.
-        comment: A comment for people.
-        payment: The proof of payment of ERC-8004.
     """
     fields_of_text = {"reasoning" if "proofOfInteraction" in fields else "comment": comment}
     return prepare_feedback_file(**fields, **fields_of_text, proof_of_payment=payment)  # type: ignore[arg-type]
@@ -124,11 +109,7 @@ class Claim:
 
 
 def client_signature_of(file: FeedbackFile) -> bytes:
-    """Return the client's signature in a feedback file of either form; nothing from an unsigned file.
-
-    Raises:
-        ValueError: It is not in hexadecimal digits.
-    """
+    """Return the client's signature in a feedback file of either form; nothing from an unsigned file."""
     proof = file.proof_of_interaction
     text = file.client_signature if proof is None else proof.reviewer_signature
     return bytes.fromhex((text or "").removeprefix("0x"))

@@ -22,11 +22,7 @@ _HEX: Final = re.compile(r"(?:0x)?((?:[0-9a-fA-F]{2})+)")
 
 
 def record(value: Any, name: str) -> Mapping[str, Any]:
-    """Return a JSON object.
-
-    Raises:
-        InvalidMessageError: The value is missing or not an object.
-    """
+    """Return a JSON object."""
     if value is None:
         raise InvalidMessageError(name, "missing", "the object is missing")
     if not isinstance(value, dict):
@@ -35,11 +31,7 @@ def record(value: Any, name: str) -> Mapping[str, Any]:
 
 
 def text(fields: Mapping[str, Any], name: str, path: str = "", limit: int = MAX_TEXT) -> str:
-    """Return a required text.
-
-    Raises:
-        InvalidMessageError: It is missing, not a text, empty, or longer than the limit.
-    """
+    """Return a required text."""
     value = fields.get(name)
     if value is None:
         raise InvalidMessageError(path + name, "missing", "the field is missing")
@@ -53,11 +45,7 @@ def text(fields: Mapping[str, Any], name: str, path: str = "", limit: int = MAX_
 
 
 def optional_uri(fields: Mapping[str, Any], name: str) -> str | None:
-    """Return an absolute URI, or None if the field is missing.
-
-    Raises:
-        InvalidMessageError: It is not an absolute URI, or too long.
-    """
+    """Return an absolute URI, or None if the field is missing."""
     if fields.get(name) is None:
         return None
     value = text(fields, name, limit=MAX_URI)
@@ -71,11 +59,7 @@ def optional_uri(fields: Mapping[str, Any], name: str) -> str | None:
 
 
 def whole(fields: Mapping[str, Any], name: str) -> int:
-    """Return a required number of seconds. JavaScript may write 1.0 for 1.
-
-    Raises:
-        InvalidMessageError: It is missing, not a whole number, or out of range.
-    """
+    """Return a required number of seconds. JavaScript may write 1.0 for 1."""
     value = fields.get(name)
     if value is None:
         raise InvalidMessageError(name, "missing", "the field is missing")
@@ -89,11 +73,7 @@ def whole(fields: Mapping[str, Any], name: str) -> int:
 
 
 def hexadecimal(fields: Mapping[str, Any], name: str, *lengths: int, path: str = "") -> bytes:
-    """Return bytes from hexadecimal digits, with or without 0x.
-
-    Raises:
-        InvalidMessageError: They are missing, not hexadecimal, or of another length.
-    """
+    """Return bytes from hexadecimal digits, with or without 0x."""
     value = text(fields, name, path)
     match = _HEX.fullmatch(value)
     content = bytes.fromhex(match[1]) if match else b""
@@ -109,11 +89,7 @@ def chain(fields: Mapping[str, Any], name: str, path: str = "") -> ChainId:
 
 
 def account(fields: Mapping[str, Any], name: str, path: str = "") -> AccountId:
-    """Return an account (CAIP-10).
-
-    Raises:
-        InvalidMessageError: It is missing or malformed. `wrong_case` means that only its checksum is wrong.
-    """
+    """Return an account (CAIP-10)."""
     return _identifier(fields, name, path, AccountId.parse)
 
 

@@ -6,21 +6,18 @@ application sees, after any `Content-Encoding` was removed.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Final
+from collections.abc import Mapping, Sequence
+from typing import Any, Final
 
 import rfc8785
 from eth_hash.auto import keccak as keccak_state
 from eth_utils.crypto import keccak
 
 from bilateral.core.errors import InvalidArgumentError
+from bilateral.core.identifiers import GlobalAgentId
+from bilateral.core.values import FeedbackValue
 from bilateral.x402.proof.bodies import MAX_BODY
 from bilateral.x402.proof.errors import BodyTooLargeError
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
-
-    from bilateral.core.identifiers import GlobalAgentId
-    from bilateral.core.values import FeedbackValue
 
 DRAFT_DOMAIN: Final = b"x402:reputation:v1"
 """The text with which the signed data of the profile `reputation` begins."""
@@ -113,9 +110,9 @@ def draft_reviewer_hash(  # noqa: PLR0913, PLR0917  # the fields of the message
     """
     if "\0" in tag1 + tag2:
         raise InvalidArgumentError("a tag holds NUL, which separates the fields of a signed review")
-    named = "".join(f"{text}\0" for text in (agent.registry, agent.agent, task_ref)).encode()
+    head = "".join(f"{text}\0" for text in (agent.registry, agent.agent, task_ref)).encode()
     number = value.value.to_bytes(16, signed=True) + bytes([value.decimals])
-    return keccak(named + data_hash + number + f"{tag1}\0{tag2}".encode())
+    return keccak(head + data_hash + number + f"{tag1}\0{tag2}".encode())
 
 
 def tool_request(name: str, arguments: Mapping[str, Any], limit: int = MAX_BODY) -> bytes:

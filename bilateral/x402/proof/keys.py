@@ -7,8 +7,10 @@ low. A signature of ed25519 is 64 bytes over the same 32 bytes.
 from __future__ import annotations
 
 import os
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Final, Literal, Protocol, TypeAlias, get_args
+from pathlib import Path
+from typing import Final, Literal, Protocol, TypeAlias, get_args
 
 from eth_account import Account
 from eth_keys.constants import SECPK1_N
@@ -19,15 +21,10 @@ from nacl.exceptions import BadSignatureError
 from nacl.exceptions import ValueError as BadEd25519Error
 from nacl.signing import SigningKey, VerifyKey
 
+from bilateral.core.identifiers import ChainId
 from bilateral.core.identifiers.caip import base58_bytes
+from bilateral.documents import Signer
 from bilateral.x402.proof.errors import InvalidKeyError
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable
-    from pathlib import Path
-
-    from bilateral.core.identifiers import ChainId
-    from bilateral.documents import Signer
 
 Algorithm: TypeAlias = Literal["secp256k1", "ed25519"]
 

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
 from eth_utils.crypto import keccak
 
@@ -13,14 +14,9 @@ from bilateral.core.errors import BilateralError, MalformedIdentifierError, Malf
 from bilateral.core.events.authorizations import paired_nonces
 from bilateral.core.identifiers import SOLANA, checksummed
 from bilateral.node import answers
-from bilateral.node.steps import Rpc
+from bilateral.node.steps import Operation, Rpc
 from bilateral.solana.payments import message_key
 from bilateral.x402.proof.verdicts import Payment
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
-
-    from bilateral.node.steps import Operation
 
 TRANSFER: Final = keccak(text="Transfer(address,address,uint256)")
 AUTHORIZATION_USED: Final = keccak(text="AuthorizationUsed(address,bytes32)")
@@ -81,11 +77,7 @@ class ExpectedPayment:
 
     @classmethod
     def of(cls, accepted: dict[str, Any], payload: dict[str, Any], transaction: str) -> ExpectedPayment:
-        """Read a payment payload that this client sent.
-
-        Raises:
-            PaymentProblemError: It is not a payment by signature on an EVM chain.
-        """
+        """Read a payment payload that this client sent."""
         _, signed = signed_part(payload)
         try:
             amount = int(accepted["amount"])
@@ -108,11 +100,7 @@ def find_payment(expected: ExpectedPayment, confirmations: int) -> Operation[Pay
     """Find a payment in the receipt of its transaction.
 
     Args:
-        expected: The payment.
         confirmations: The number of blocks that must hold or follow the transaction.
-
-    Raises:
-        PaymentProblemError: The transaction is unknown, failed, too recent, or another payment.
     """
     reply = yield Rpc("eth_getTransactionReceipt", (expected.transaction,))
     if reply is None:
@@ -162,7 +150,6 @@ def find_settlement(accepted: dict[str, Any], payload: dict[str, Any], confirmat
     """Look up whether an authorization (EIP-3009) was used, and by which transaction.
 
     Args:
-        accepted: The terms that the client accepted.
         payload: `payload` of the payment payload that it sent.
         confirmations: The number of blocks that must show that the authorization has expired.
     """
@@ -246,9 +233,6 @@ def signed_part(payload: Mapping[str, Any]) -> tuple[str, Mapping[str, Any] | No
     """Return the authorization that a payment of the scheme `exact` signs, and its name.
 
     A payment with two of them has none: a facilitator settles one, and ignores what the other one says.
-
-    Args:
-        payload: The payment.
     """
     names = [name for name in SIGNED_PARTS if name in payload]
     signed = payload[names[0]] if len(names) == 1 else None
@@ -262,8 +246,6 @@ def unsupported_kind(scheme: Any, network: str, extra: Any, payload: Mapping[str
     nonces, amounts and events.
 
     Args:
-        scheme: The scheme of the terms.
-        network: The network of the terms.
         extra: The field `extra` of the terms.
         payload: `payload` of a payment.
     """
@@ -287,10 +269,6 @@ def is_ambiguous(payload: Mapping[str, Any], network: str = "") -> bool:
     It has two authorizations, of which a facilitator would settle one; or its account or its nonce is not text:
     a facilitator takes 1000, 1000.5 and 1000.9 for one nonce. On Solana, its transaction is not in canonical base 64,
     or bytes follow it: facilitators ignore both.
-
-    Args:
-        payload: The payment.
-        network: Its network (CAIP-2).
     """
     if network.startswith(f"{SOLANA}:"):
         return message_key(network, payload) is None
@@ -301,11 +279,7 @@ def is_ambiguous(payload: Mapping[str, Any], network: str = "") -> bool:
 
 
 def payer_of(payload: Mapping[str, Any]) -> str | None:
-    """Return the account that signed a payment of the scheme `exact`, in checksum form; None if there is none.
-
-    Args:
-        payload: The payment.
-    """
+    """Return the account that signed a payment of the scheme `exact`, in checksum form; None if there is none."""
     _, signed = signed_part(payload)
     text = None if signed is None else signed.get("from")
     if not isinstance(text, str):

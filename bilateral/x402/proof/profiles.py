@@ -6,20 +6,44 @@ may change until it is released. Clients verify either.
 
 from __future__ import annotations
 
-from abc import ABC, abstractmethod
 from collections.abc import Mapping
 from typing import Any, Final, NamedTuple
 
 from bilateral.x402.proof import fields as read
 from bilateral.x402.proof.errors import InvalidMessageError
 from bilateral.x402.proof.interactions import draft_data_hash, draft_interaction_hash, interaction_hash
-from bilateral.x402.proof.schema import reputation_8004_schema, reputation_draft_schema
 from bilateral.x402.proof.types import REPUTATION_8004, InteractionData, ReputationInfo
 
 REPUTATION_DRAFT: Final = "reputation"
 """The key of the upstream draft in `extensions` of x402 messages."""
 
 _KEY_BYTES: Final = {"ed25519": (32,), "secp256k1": (33, 65)}  # RFC 8032, section 5.1.5; SEC 1, section 2.3.3
+
+
+def _schema(agent_fields: tuple[str, ...], uris: tuple[str, ...] = ()) -> dict[str, Any]:
+    """Return the JSON Schema beside a declaration, word for word as in the specification."""
+    agent = {
+        "type": "object",
+        "properties": {name: {"type": "string"} for name in agent_fields},
+        "required": list(agent_fields),
+    }
+    return {
+        "$schema": "https://json-schema.org/draft/2020-12/schema",
+        "type": "object",
+        "properties": {
+            "version": {"type": "string", "pattern": r"^\d+\.\d+\.\d+$"},
+            "registrations": {"type": "array", "minItems": 1, "items": agent},
+            **{name: {"type": "string", "format": "uri"} for name in uris},
+        },
+        "required": ["version", "registrations"],
+    }
+
+
+reputation_8004_schema: Final = _schema(
+    ("agentRegistry", "agentId", "reputationRegistry"), uris=("endpoint", "feedbackAggregator")
+)
+reputation_draft_schema: Final = _schema(("agentRegistry", "agentId"))
+"""The schema of the upstream draft `reputation`."""
 
 
 class Hashes(NamedTuple):
@@ -34,70 +58,42 @@ class Hashes(NamedTuple):
     data: bytes | None = None
 
 
-class Profile(ABC):
-    """One form of the messages.
+class Profile:
+    """One form of the messages: that of the specification, unless a method is overridden.
 
     Attributes:
         key: The key in `extensions`.
         schema: The JSON Schema that a server sends beside its declaration.
     """
 
-    key: str
-    schema: dict[str, Any]
+    key: str = REPUTATION_8004
+    schema: dict[str, Any] = reputation_8004_schema
 
-    @abstractmethod
     def info_of(self, value: Any) -> ReputationInfo:
         """Read a declaration. Raise an `InvalidMessageError` for an invalid field."""
+        return ReputationInfo.of(value)
 
-    @abstractmethod
     def info_object(self, info: ReputationInfo) -> dict[str, Any]:
         """Write a declaration."""
+        return info.to_object()
 
-    @abstractmethod
-    def hashes(self, task_ref: str, request: bytes, target: str, response: bytes) -> Hashes:
-        """Hash a paid interaction.
+    def hashes(self, task_ref: str, request: bytes, target: str, response: bytes) -> Hashes:  # noqa: ARG002  # unsigned
+        """Hash a paid interaction."""
+        return Hashes(interaction_hash(task_ref, request, response))
 
-        Args:
-            task_ref: The reference of the payment's transaction.
-            request: The request's body.
-            target: The request's path and query.
-            response: The response's body.
-        """
-
-    @abstractmethod
     def statement_of(self, value: Any) -> InteractionData:
         """Read a statement. Raise an `InvalidMessageError` for an invalid field."""
+        return InteractionData.of(value)
 
-    @abstractmethod
     def statement_object(self, statement: InteractionData) -> dict[str, Any]:
         """Write a statement."""
+        return statement.to_object()
 
     def declaration(self, info: ReputationInfo) -> dict[str, Any]:
         """Return a declaration with its schema under the key of this profile."""
         written = self.info_object(info)
         self.info_of(written)
         return {self.key: {"info": written, "schema": self.schema}}
-
-
-class _Profile8004(Profile):
-    """The specification's form."""
-
-    key, schema = REPUTATION_8004, reputation_8004_schema
-
-    def info_of(self, value: Any) -> ReputationInfo:
-        return ReputationInfo.of(value)
-
-    def info_object(self, info: ReputationInfo) -> dict[str, Any]:
-        return info.to_object()
-
-    def hashes(self, task_ref: str, request: bytes, target: str, response: bytes) -> Hashes:  # noqa: ARG002  # unsigned
-        return Hashes(interaction_hash(task_ref, request, response))
-
-    def statement_of(self, value: Any) -> InteractionData:
-        return InteractionData.of(value)
-
-    def statement_object(self, statement: InteractionData) -> dict[str, Any]:
-        return statement.to_object()
 
 
 class _ProfileDraft(Profile):
@@ -124,8 +120,8 @@ class _ProfileDraft(Profile):
         payment = read.transaction(fields, "taskRef")
         algorithm = read.text(fields, "agentSignatureAlgorithm")
         if algorithm not in _KEY_BYTES:
-            known = " or ".join(_KEY_BYTES)
-            raise InvalidMessageError("agentSignatureAlgorithm", "malformed", f"expected {known}")
+            algorithms = " or ".join(_KEY_BYTES)
+            raise InvalidMessageError("agentSignatureAlgorithm", "malformed", f"expected {algorithms}")
         return InteractionData(
             network=payment.chain,
             agent_id=fields["agentId"],
@@ -155,7 +151,7 @@ class _ProfileDraft(Profile):
         }
 
 
-PROFILE_8004: Final[Profile] = _Profile8004()
+PROFILE_8004: Final = Profile()
 PROFILE_DRAFT: Final[Profile] = _ProfileDraft()
 
 PROFILES: Final[Mapping[str, Profile]] = {profile.key: profile for profile in (PROFILE_8004, PROFILE_DRAFT)}

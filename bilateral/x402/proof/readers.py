@@ -7,13 +7,16 @@ optional: `for_one_check`, which returns a reader for one verification, and `rem
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Final, Protocol, TypeVar
+from collections.abc import Callable
+from datetime import datetime
+from typing import Any, Final, Protocol, TypeVar
 
 from bilateral.client.operations.registries import block_time, call, latest_block
+from bilateral.client.state import ClientState
 from bilateral.core.contracts import Deployment, Registry
 from bilateral.core.errors import BilateralError, InvalidArgumentError
-from bilateral.core.identifiers import AccountId
-from bilateral.node.steps import together
+from bilateral.core.identifiers import AccountId, ChainId, GlobalAgentId
+from bilateral.node.steps import Operation, together
 from bilateral.x402.proof import verdicts
 from bilateral.x402.proof.errors import PaymentRefusedError
 from bilateral.x402.proof.payments import (
@@ -23,17 +26,8 @@ from bilateral.x402.proof.payments import (
     find_payment,
     find_settlement,
 )
-from bilateral.x402.proof.types import AgentRegistration
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-    from datetime import datetime
-
-    from bilateral.client.state import ClientState
-    from bilateral.core.identifiers import ChainId, GlobalAgentId
-    from bilateral.node.steps import Operation
-    from bilateral.x402.proof.types import ReputationInfo
-    from bilateral.x402.proof.verdicts import Payment
+from bilateral.x402.proof.types import AgentRegistration, ReputationInfo
+from bilateral.x402.proof.verdicts import Payment
 
 T = TypeVar("T")
 
@@ -47,7 +41,7 @@ class RegistryReader(Protocol):
     def chain(self) -> ChainId:
         """The chain."""
 
-    def known_registration(self, info: ReputationInfo) -> AgentRegistration:
+    def trusted_registration(self, info: ReputationInfo) -> AgentRegistration:
         """Return a server's registration in the registries that this reader trusts.
 
         Raises:
@@ -85,7 +79,7 @@ class RegistryReader(Protocol):
             PaymentProblemError: The transaction is not this payment.
         """
 
-    def block_at(self, moment: datetime) -> Operation[int]:
+    def block_at(self, as_of: datetime) -> Operation[int]:
         """Return the last block that is not later than a moment."""
 
 
@@ -111,9 +105,9 @@ class GuardedReader:
         read = getattr(self._reader, "remarks", None)
         return () if read is None else tuple(read(agent))
 
-    def known_registration(self, info: ReputationInfo) -> AgentRegistration:
+    def trusted_registration(self, info: ReputationInfo) -> AgentRegistration:
         """Return a server's registration in the registries that the plug-in trusts."""
-        return _guarded(lambda: self._reader.known_registration(info), AgentRegistration)
+        return _guarded(lambda: self._reader.trusted_registration(info), AgentRegistration)
 
     def check_registries(self, registration: AgentRegistration) -> Operation[None]:
         """Check that both registries belong together."""
@@ -141,9 +135,9 @@ class GuardedReader:
             return Settlement(None, problem=f"payments on {self.chain} are not looked up")
         return (yield from _guarded_operation(lambda: find(accepted, payload), Settlement))
 
-    def block_at(self, moment: datetime) -> Operation[int]:
+    def block_at(self, as_of: datetime) -> Operation[int]:
         """Return the last block that is not later than a moment."""
-        return (yield from _guarded_operation(lambda: self._reader.block_at(moment), int))
+        return (yield from _guarded_operation(lambda: self._reader.block_at(as_of), int))
 
 
 def for_one_check(reader: RegistryReader) -> RegistryReader:
@@ -206,7 +200,7 @@ class EvmReader:
             raise InvalidArgumentError(f"the deployment on {self.chain} has no reputation registry")
         self._reputation = AccountId(self.chain, self._deployment.reputation)
 
-    def known_registration(self, info: ReputationInfo) -> AgentRegistration:
+    def trusted_registration(self, info: ReputationInfo) -> AgentRegistration:
         """Return a server's registration. The deployment's registries are the allow-list."""
         return registration_among(info, self._deployment.agent_registry, self._reputation)
 
@@ -236,12 +230,12 @@ class EvmReader:
         """Look up whether a payment was taken. A plug-in may lack this method."""
         return (yield from find_settlement(accepted, payload, self._confirmations))
 
-    def block_at(self, moment: datetime) -> Operation[int]:
+    def block_at(self, as_of: datetime) -> Operation[int]:
         """Return the last block that is not later than a moment, by halving. It takes a request for each half."""
         low, high = 0, (yield from latest_block())
         while low < high:
             middle = (low + high + 1) // 2
-            if (yield from block_time(middle)) <= moment:
+            if (yield from block_time(middle)) <= as_of:
                 low = middle
             else:
                 high = middle - 1
@@ -271,8 +265,8 @@ def registration_among(info: ReputationInfo, identity: AccountId, reputation: Ac
     for registry in there:
         if registry.agent.registry == identity and registry.reputation_registry in {None, reputation}:
             return AgentRegistration(registry.agent, reputation)
-    named = f"{there[0].agent.registry} and {there[0].reputation_registry or 'its reputation registry'}"
-    raise PaymentRefusedError("unknown_registry", f"the registries {named} are not on the allow-list")
+    declared = f"{there[0].agent.registry} and {there[0].reputation_registry or 'its reputation registry'}"
+    raise PaymentRefusedError("unknown_registry", f"the registries {declared} are not on the allow-list")
 
 
 def deployment_of(state: ClientState) -> Deployment:
@@ -294,13 +288,6 @@ def check_wallet(reader: RegistryReader, registration: AgentRegistration) -> Ope
     Raises:
         PaymentRefusedError: The registries do not belong together.
     """
-    _, wallet = yield from together(
-        [_without_result(reader.check_registries(registration)), reader.wallet(registration.agent)]
-    )
-    return wallet
-
-
-def _without_result(operation: Operation[None]) -> Operation[str]:
-    """Run an operation that returns nothing beside one that returns a text."""
-    yield from operation
-    return ""
+    checks: list[Operation[Any]] = [reader.check_registries(registration), reader.wallet(registration.agent)]
+    _, wallet = yield from together(checks)
+    return str(wallet)

@@ -2,7 +2,7 @@
 
     reader = SolanaReader("https://api.mainnet-beta.solana.com", MAINNET)
     verifier = Verifier({}, readers=[reader])
-    routes = {"GET /weather": RouteConfig(..., extensions=declare_sati_reputation(mint, MAINNET))}
+    routes = {"GET /weather": RouteConfig(..., extensions=declare_solana_reputation(mint, MAINNET))}
 
 SATI differs from ERC-8004: nobody proves that the wallet's key agreed, and a transfer does not clear the wallet. The
 reader therefore refuses an agent whose metadata somebody else than its holder controls. The registry 8004-solana proves
@@ -11,33 +11,26 @@ wallets, and the reader refuses an agent that was transferred past it.
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from copy import copy
-from typing import TYPE_CHECKING, Any
+from datetime import datetime
+from typing import Any, Self
 
 from bilateral.core.errors.solana import AgentRefusedError, SolanaError, SolanaPaymentError
 from bilateral.core.identifiers import AccountId, ChainId, GlobalAgentId
+from bilateral.node.steps import Operation
 from bilateral.solana.addresses import DEVNET, MAINNET, SATI, TESTNET
 from bilateral.solana.history import block_at, require_unchanged
-from bilateral.solana.nodes import SolanaNode
+from bilateral.solana.nodes import Commitment, SolanaNode
 from bilateral.solana.payments import ExpectedPayment, find_payment
-from bilateral.solana.registries import SATI_NAME, agent_registries
+from bilateral.solana.registries import SATI_NAME, SolanaAgent, agent_registries
 from bilateral.x402.proof.declarations import declaration_of
 from bilateral.x402.proof.errors import PaymentRefusedError
 from bilateral.x402.proof.payments import PaymentProblemError
 from bilateral.x402.proof.profiles import PROFILE_8004, Profile
 from bilateral.x402.proof.readers import registration_among
-from bilateral.x402.proof.types import AgentRegistration
+from bilateral.x402.proof.types import AgentRegistration, ReputationInfo
 from bilateral.x402.proof.verdicts import Payment
-
-if TYPE_CHECKING:
-    from collections.abc import Collection
-    from datetime import datetime
-    from typing import Self
-
-    from bilateral.node.steps import Operation
-    from bilateral.solana.nodes import Commitment
-    from bilateral.solana.registries import SolanaAgent
-    from bilateral.x402.proof.types import ReputationInfo
 
 __all__ = [
     "DEVNET",
@@ -46,9 +39,7 @@ __all__ = [
     "TESTNET",
     "SatiReader",
     "SolanaReader",
-    "declare_sati_reputation",
     "declare_solana_reputation",
-    "sati_registration",
     "solana_registration",
 ]
 
@@ -91,7 +82,7 @@ class SolanaReader:
         reader._agents = {}  # noqa: SLF001  # its own class
         return reader
 
-    def known_registration(self, info: ReputationInfo) -> AgentRegistration:
+    def trusted_registration(self, info: ReputationInfo) -> AgentRegistration:
         """Return a server's registration. The programs of the registries are the allow-list.
 
         Raises:
@@ -143,9 +134,9 @@ class SolanaReader:
             time=payment.time,
         )
 
-    def block_at(self, moment: datetime) -> Operation[int]:
+    def block_at(self, as_of: datetime) -> Operation[int]:
         """Return the last block that is not later than a moment."""
-        return (yield from block_at(self._node, moment))
+        return (yield from block_at(self._node, as_of))
 
     def agent(self, agent_id: str | GlobalAgentId) -> Operation[SolanaAgent]:
         """Return everything that the chain says about an agent.
@@ -168,8 +159,8 @@ class SolanaReader:
 
     def remarks(self, agent: GlobalAgentId) -> tuple[str, ...]:
         """Return what a verification says about an agent that it read, beside its outcome."""
-        known = (self._agents or {}).get(agent)
-        return () if known is None else (f"the wallet is from: {known.wallet_source}", *known.remarks)
+        cached = (self._agents or {}).get(agent)
+        return () if cached is None else (f"the wallet is from: {cached.wallet_source}", *cached.remarks)
 
     def _first(self, agent: str) -> GlobalAgentId:
         """Return an agent of the first registry."""
@@ -191,11 +182,6 @@ class SatiReader(SolanaReader):
 
     def __init__(self, provider: str, chain: str | ChainId, *, commitment: Commitment = "confirmed") -> None:
         super().__init__(provider, chain, commitment=commitment, registries=(SATI_NAME,))
-
-
-def sati_registration(mint: str, chain: str | ChainId) -> AgentRegistration:
-    """Return the registration of an agent of SATI, for a declaration. See `solana_registration`."""
-    return solana_registration(mint, chain)
 
 
 def solana_registration(agent: str, chain: str | ChainId, registry: str = SATI_NAME) -> AgentRegistration:
@@ -240,14 +226,3 @@ def declare_solana_reputation(  # the agent, and the options of a declaration
     """
     own = solana_registration(agent, chain, registry)
     return declaration_of(own, *others, profile=profile, endpoint=endpoint)
-
-
-def declare_sati_reputation(
-    mint: str,
-    chain: str | ChainId,
-    *others: AgentRegistration,
-    profile: Profile = PROFILE_8004,
-    endpoint: str | None = None,
-) -> dict[str, Any]:
-    """Declare the extension for a route of an agent of SATI. See `declare_solana_reputation`."""
-    return declare_solana_reputation(mint, chain, *others, profile=profile, endpoint=endpoint)

@@ -65,11 +65,7 @@ def asgi_streams(app: Any, prefix: str = "") -> Iterator[StreamingRoute]:
 
 
 def flask_streams(app: Any) -> Iterator[StreamingRoute]:
-    """Find the streaming routes of a Flask application, also of its blueprints: views that yield their responses.
-
-    Args:
-        app: The application.
-    """
+    """Find the streaming routes of a Flask application, also of its blueprints: views that yield their responses."""
     for rule in app.url_map.iter_rules():
         if _is_streaming_function(app.view_functions.get(rule.endpoint)):
             yield StreamingRoute(rule.methods or {"GET"}, _FLASK_PARAMETER.sub(_parameter, rule.rule))

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Final
+from collections.abc import Mapping
+from typing import Any, Final
 
 from eth_abi.abi import decode, encode
 from eth_abi.exceptions import DecodingError
@@ -15,14 +16,9 @@ from bilateral.core.errors import MalformedIdentifierError
 from bilateral.core.identifiers import checksummed
 from bilateral.core.text import printable, quoted
 from bilateral.node import answers
-from bilateral.node.steps import Rpc
+from bilateral.node.steps import Operation, Rpc
 from bilateral.x402.proof.errors import PaymentRefusedError
 from bilateral.x402.proof.payments import unsupported_kind
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
-
-    from bilateral.node.steps import Operation
 
 _DOMAIN_TYPE: Final = keccak(text="EIP712Domain(string name,string version,uint256 chainId,address verifyingContract)")
 _DOMAIN_FIELDS: Final = ("bytes1", "string", "string", "uint256", "address", "bytes32", "uint256[]")
@@ -40,10 +36,6 @@ def check_token(terms: Mapping[str, Any]) -> Operation[None]:
 
     Args:
         terms: The terms of a price on an EVM chain, as x402 writes them.
-
-    Raises:
-        PaymentRefusedError: It does not: a code of `unsupported_kind`, `token_not_found`, `token_without_eip3009`,
-            `token_domain_missing`, `token_domain_unreadable` or `token_domain_mismatch`.
     """
     network, extra = str(terms.get("network")), terms.get("extra")
     kind = unsupported_kind(terms.get("scheme"), network, extra)
@@ -87,10 +79,10 @@ def _signed_domain(token: str, network: str, extra: Mapping[str, Any]) -> tuple[
     name, version = extra.get("name"), extra.get("version", "1")
     if name is None:
         try:
-            known: Mapping[str, Any] = get_asset_info(network, token)
+            listed: Mapping[str, Any] = get_asset_info(network, token)
         except ValueError:
-            known = {}
-        name, version = known.get("name"), known.get("version", "1")
+            listed = {}
+        name, version = listed.get("name"), listed.get("version", "1")
     if not isinstance(name, str) or not isinstance(version, str):
         problem = "extra: name and version of the token's EIP-712 domain must be given as text"
         raise PaymentRefusedError("token_domain_missing", problem)

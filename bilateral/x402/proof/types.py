@@ -8,14 +8,12 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Final, Self
+from typing import Any, Final, Self
 
+from bilateral.core.identifiers import AccountId, ChainId, GlobalAgentId, TransactionRef
 from bilateral.core.signatures.blind_ratings import MAX_SERVER_LIFETIME
 from bilateral.x402.proof import fields as read
 from bilateral.x402.proof.errors import InvalidMessageError
-
-if TYPE_CHECKING:
-    from bilateral.core.identifiers import AccountId, ChainId, GlobalAgentId, TransactionRef
 
 REPUTATION_8004: Final = "8004-reputation"
 """The extension's key in `extensions` of x402 messages."""
@@ -61,12 +59,8 @@ class AgentRegistration:
         """Read a registration.
 
         Args:
-            value: The JSON object.
             path: Its place in the message, for errors.
             is_draft: True in the profile `reputation`, whose registrations name no reputation registry.
-
-        Raises:
-            InvalidMessageError: A field is missing or invalid.
         """
         fields = read.record(value, path)
         path += "."
@@ -82,10 +76,10 @@ class AgentRegistration:
 
     def to_object(self) -> dict[str, str]:
         """Return the registration as a JSON object."""
-        named = {"agentRegistry": str(self.agent.registry), "agentId": self.agent.agent}
+        message = {"agentRegistry": str(self.agent.registry), "agentId": self.agent.agent}
         if self.reputation_registry is None:
-            return named
-        return {**named, "reputationRegistry": str(self.reputation_registry)}
+            return message
+        return {**message, "reputationRegistry": str(self.reputation_registry)}
 
 
 @dataclass(frozen=True)
@@ -109,11 +103,7 @@ class BlindTerms:
 
     @classmethod
     def of(cls, value: Any) -> Self:
-        """Read the terms.
-
-        Raises:
-            InvalidMessageError: A field is missing or invalid.
-        """
+        """Read the terms."""
         fields = read.record(value, "blind")
         return cls(read.whole(fields, "after"), read.whole(fields, "lifetime"))
 
@@ -145,11 +135,7 @@ class ReputationInfo:
         """Read a declaration: `info`, or the object around it.
 
         Args:
-            value: The JSON object.
             is_draft: True in the profile `reputation`.
-
-        Raises:
-            InvalidMessageError: A field is missing or invalid, or the version is not 1.
         """
         fields = read.record(value, "info")
         if "info" in fields:
@@ -205,9 +191,6 @@ class ClientAgent:
 
         Returns:
             The claim; None if the client makes none.
-
-        Raises:
-            InvalidMessageError: A field is missing or invalid.
         """
         if value is None:
             return None
@@ -260,11 +243,7 @@ class InteractionData:
 
     @classmethod
     def of(cls, value: Any) -> Self:
-        """Read a statement: bare, or inside `info` or `info.interaction`, as other extensions wrap theirs.
-
-        Raises:
-            InvalidMessageError: A field is missing or invalid, or two fields name different chains.
-        """
+        """Read a statement: bare, or inside `info` or `info.interaction`, as other extensions wrap theirs."""
         fields = read.record(value, "8004-reputation")
         for name in ("info", "interaction"):
             if isinstance(fields.get(name), dict):
@@ -333,11 +312,7 @@ class SettlementReceipt:
         """Read a settlement: flat, as x402 writes it, or wrapped, as in the specification's example.
 
         Args:
-            value: The JSON object.
             key: The key of the statement among the extensions.
-
-        Raises:
-            InvalidMessageError: A field is missing or invalid.
         """
         fields = read.record(value, "PAYMENT-RESPONSE")
         extensions = fields.get("extensions")

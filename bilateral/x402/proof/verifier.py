@@ -7,40 +7,238 @@ verification = await verifier.verify(paid)
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Final, Generic, TypeVar
+import time
+from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import replace
+from typing import Any, Final, Generic, TypeAlias, TypeVar
 
-from bilateral.core.errors import BilateralError
-from bilateral.documents import Loader
+from bilateral.client.state import ClientState
+from bilateral.core.contracts import Deployment
+from bilateral.core.errors import BilateralError, InvalidArgumentError, MalformedIdentifierError
+from bilateral.core.identifiers import ChainId
+from bilateral.core.text import quoted
+from bilateral.documents import Loader, Signer
 from bilateral.node.closing import AsyncClosing, Closing
 from bilateral.node.running import AsyncStepRunner, StepRunner
+from bilateral.node.steps import Operation, Pause, run, run_async
 from bilateral.node.transport import AsyncProvider, AsyncTransport, Provider, Transport
-from bilateral.x402.proof.checking import FileCache, Terms, listed_keys
-from bilateral.x402.proof.client_claims import VerifiedClient, check_client
-from bilateral.x402.proof.errors import PaymentRefusedError, refused
-from bilateral.x402.proof.examination import joined
-from bilateral.x402.proof.paid_requests import PaidRequest
+from bilateral.x402.proof.checking import (
+    FileCache,
+    Terms,
+    VerifiedClient,
+    check_before_payment,
+    check_client,
+    listed_keys,
+)
+from bilateral.x402.proof.errors import InvalidMessageError, PaymentRefusedError
+from bilateral.x402.proof.examination import POLL_SECONDS, Examination, joined
 from bilateral.x402.proof.payments import PaymentProblemError, Settlement
 from bilateral.x402.proof.profiles import PROFILE_8004, Profile
+from bilateral.x402.proof.readers import EvmReader, GuardedReader, RegistryReader
 from bilateral.x402.proof.tokens import check_token
-from bilateral.x402.proof.undelivered import UNSUPPORTED, settlement_lookup
-from bilateral.x402.proof.verdicts import Verification
-from bilateral.x402.proof.verifier_chains import Chains
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
-
-    from bilateral.core.contracts import Deployment
-    from bilateral.documents import Signer
-    from bilateral.x402.proof.readers import RegistryReader
-    from bilateral.x402.proof.types import AgentRegistration, ClientAgent, ReputationInfo
-
+from bilateral.x402.proof.types import AgentRegistration, ClientAgent, ReputationInfo
+from bilateral.x402.proof.verdicts import Check, CheckName, Outcome, PaidRequest, Verification
 
 P = TypeVar("P")
 T = TypeVar("T")
 R = TypeVar("R")
 
+Plan: TypeAlias = Generator[tuple[str, Operation[Any]], Any, T]
+"""Yields operations, each with the chain whose node it asks, and returns a `T`."""
+
 RECEIPT_SECONDS: Final = 15.0
 """The longest wait for the receipt of a payment: a block of the slowest chain takes twelve."""
+
+_UNSUPPORTED: Final = Settlement(None, problem="payments of this kind, or on this chain, cannot be looked up")
+
+
+@contextmanager
+def _refusals() -> Iterator[None]:
+    """Refuse when a check is not possible: it fails closed."""
+    try:
+        yield
+    except PaymentRefusedError:
+        raise
+    except BilateralError as error:
+        problem = f"the agent cannot be checked: {type(error).__name__}: {error}"
+        raise PaymentRefusedError("cannot_check", problem) from error
+
+
+class Chains:
+    """The chains of a verifier, each with its reader, and the checks on them. Their registries are its allow-list."""
+
+    def __init__(
+        self, deployments: Iterable[Deployment], readers: Iterable[RegistryReader], files: FileCache, terms: Terms
+    ) -> None:
+        self.files, self.terms = files, terms
+        self.states: dict[str, ClientState] = {}
+        self.deployments: dict[str, Deployment] = {}
+        self.readers: dict[str, RegistryReader] = {}
+        for deployment in deployments:
+            state = ClientState(wanted=deployment)
+            reader = EvmReader(state, terms.confirmations)
+            self._add(reader)
+            self.states[str(reader.chain)] = state
+            self.deployments[str(reader.chain)] = deployment
+        for plugged in readers:
+            self._add(GuardedReader(plugged))
+
+    def _add(self, reader: RegistryReader) -> None:
+        network = str(reader.chain)
+        if network in self.readers:
+            raise InvalidArgumentError(f"two deployments are on {network}: give one a chain")
+        self.readers[network] = reader
+
+    @property
+    def providers(self) -> dict[str, str]:
+        """The URL of the node of each plug-in that has one, by its chain."""
+        guarded = {network: reader for network, reader in self.readers.items() if isinstance(reader, GuardedReader)}
+        return {network: reader.provider for network, reader in guarded.items() if reader.provider is not None}
+
+    def reader(self, network: str) -> RegistryReader:
+        """Return the reader of a chain.
+
+        Raises:
+            PaymentRefusedError: The verifier does not know the chain.
+        """
+        if network not in self.readers:
+            readable = ", ".join(self.readers) or "none"
+            raise PaymentRefusedError(
+                "unsupported_network", f"{quoted(network[:80])} cannot be checked; known: {readable}"
+            )
+        return self.readers[network]
+
+    def state(self, network: str) -> ClientState:
+        """Return the state of an EVM chain.
+
+        Raises:
+            PaymentRefusedError: The verifier does not know the chain, or reads it by a plug-in.
+        """
+        self.reader(network)
+        if network not in self.states:
+            raise PaymentRefusedError("unsupported_network", f"{network} has no ratings of clients")
+        return self.states[network]
+
+    def identity_network(self, info: ReputationInfo | None, network: str) -> str:
+        """Return the chain on which a server's identity is checked.
+
+        It is the chain of the payment. With `wallet_services` and without an agent there, it is the first known chain
+        of the server's registrations.
+        """
+        if self.terms.wallet_services and info is not None and info.registration_on(network) is None:
+            return next(
+                (
+                    str(registration.chain)
+                    for registration in info.registrations
+                    if str(registration.chain) in self.readers
+                ),
+                network,
+            )
+        return network
+
+    def before_payment(self, declaration: Any, network: str, pay_to: str, profile: Profile) -> Plan[AgentRegistration]:
+        """Check a server before a payment."""
+        with _refusals():
+            try:
+                info = profile.info_of(declaration)
+            except InvalidMessageError as error:
+                raise PaymentRefusedError("invalid_declaration", str(error)) from None
+            identity = self.identity_network(info, network)
+            reader = self.reader(identity)
+            try:
+                payee = ChainId.parse(network), pay_to
+            except MalformedIdentifierError as error:
+                raise PaymentRefusedError("unsupported_network", str(error)) from None
+            check = check_before_payment(reader, self.files, info, payee, self.terms)
+            registration: AgentRegistration = yield identity, check
+        return registration
+
+    def verify(self, paid: PaidRequest, *, is_historical: bool) -> Plan[Verification]:
+        """Examine a paid answer. Nothing is checked on a network that no reader knows."""
+        try:
+            info = paid.profile.info_of(paid.declaration)
+        except InvalidMessageError:
+            info = None  # the examination will say so
+        identity = self.identity_network(info, paid.network)
+        try:
+            agents = self.reader(identity)
+        except PaymentRefusedError as error:
+            checks = tuple(Check(name, Outcome.UNCHECKED, str(error), error.code) for name in CheckName)
+            now = Verification(checks, request_target=paid.target, profile=paid.profile.key, paid=paid)
+            return replace(now, is_historical=True, now=now) if is_historical else now
+        examination = Examination(agents, self.files, paid, replace(self.terms, is_historical=is_historical))
+        payments = self.readers.get(paid.network)
+        yield identity if payments is None else paid.network, examination.check_payment(payments)
+        variants = examination.variants
+        for variant in variants:
+            yield identity, variant.check_agent()
+        return joined(variants)
+
+    def listed_keys(self, info: ReputationInfo, network: str) -> Plan[list[Signer]]:
+        """Read the valid keys of a server's agent."""
+        identity = self.identity_network(info, network)
+        with _refusals():
+            reader = self.reader(identity)
+            keys: list[Signer] = yield identity, listed_keys(reader, self.files, reader.trusted_registration(info))
+        return keys
+
+    def check_token(self, terms: Mapping[str, Any]) -> Plan[None]:
+        """Check the token of a price on an EVM chain."""
+        network = str(terms.get("network"))
+        if network in self.deployments:
+            with _refusals():
+                yield network, check_token(terms)
+
+    def find_settlement(self, payment: Mapping[str, Any], seconds: float | None = None) -> Plan[Settlement]:
+        """Look up whether a payment was taken, and wait for it."""
+        accepted, payload = payment.get("accepted"), payment.get("payload")
+        if not isinstance(accepted, dict) or not isinstance(payload, dict):
+            return _UNSUPPORTED
+        network = str(accepted.get("network"))
+        find = getattr(self.readers.get(network), "find_settlement", None)
+        if find is None:
+            return _UNSUPPORTED
+        end = time.monotonic() + (self.terms.receipt_seconds if seconds is None else seconds)
+
+        def wait() -> Operation[Settlement]:
+            while True:
+                settlement: Settlement = yield from find(accepted, payload)
+                left = end - time.monotonic()
+                if settlement.is_paid is not False or settlement.is_expired or left <= 0:
+                    return settlement
+                yield Pause(min(POLL_SECONDS, left))
+
+        try:
+            settled: Settlement = yield network, wait()
+        except BilateralError as error:
+            return Settlement(None, problem=f"{type(error).__name__}: {error}")
+        return settled
+
+    def find_settling_transaction(self, payment: Mapping[str, Any]) -> Plan[str | None]:
+        """Find the transaction that made exactly this payment."""
+        accepted = payment["accepted"]
+        reader = self.readers.get(str(accepted.get("network")))
+        settlement = yield from self.find_settlement(payment, 0)
+        transaction = settlement.transaction
+        if reader is None or transaction is None:
+            return None
+        find = reader.find_payment(accepted, payment["payload"], transaction, self.terms.confirmations)
+        try:
+            yield str(reader.chain), find
+        except (BilateralError, PaymentProblemError):
+            return None
+        return transaction
+
+    def check_client(
+        self, claim: ClientAgent, payer: str, server_agent: int, indexed_rating: int | None
+    ) -> Plan[VerifiedClient]:
+        """Check a client's claim to be an agent."""
+        network = str(claim.agent.registry.chain)
+        with _refusals():
+            check = check_client(self.state(network), claim, payer, server_agent, indexed_rating)
+            client: VerifiedClient = yield network, check
+        return client
 
 
 class _Connected(Generic[P, T, R]):
@@ -63,15 +261,10 @@ class _Connected(Generic[P, T, R]):
     ) -> None:
         terms = Terms(confirmations, False, allow_wallet_signer, wallet_services, receipt_seconds)
         self._chains = Chains(deployments.values(), readers, FileCache(loader or Loader()), terms)
-        self._transports = {
-            str(deployment.agent_registry.chain): self._transport(rpc, request_timeout)
-            for rpc, deployment in deployments.items()
-        }
-        for network, url in self._chains.providers.items():
-            self._transports[network] = self._transport(url, request_timeout)
-        self._runners: dict[str, R] = {
-            network: self._runner(self._transports.get(network)) for network in self._chains.readers
-        }
+        nodes = {str(deployment.agent_registry.chain): rpc for rpc, deployment in deployments.items()}
+        nodes |= self._chains.providers
+        self._transports = {network: self._transport(rpc, request_timeout) for network, rpc in nodes.items()}
+        self._runners = {network: self._runner(self._transports.get(network)) for network in self._chains.readers}
 
     def deployment_on(self, network: str) -> Deployment | None:
         """Return the trusted deployment on an EVM chain (CAIP-2), or None."""
@@ -123,11 +316,7 @@ class Verifier(_Connected[Provider, Transport, StepRunner], Closing):
         Raises:
             PaymentRefusedError: The payment must not be made, or the server cannot be checked. See its `code`.
         """
-        try:
-            identity, operation = self._chains.before_payment(declaration, network, pay_to, profile)
-            return self._runners[identity].run(operation)
-        except BilateralError as error:
-            raise refused(error) from error
+        return self._run(self._chains.before_payment(declaration, network, pay_to, profile))
 
     def verify(self, paid: PaidRequest, *, historical: bool = False) -> Verification:
         """Check a paid answer ("Post-Service Signature Verification"). Failures are results, not exceptions.
@@ -137,16 +326,7 @@ class Verifier(_Connected[Provider, Transport, StepRunner], Closing):
             historical: True to judge the agent's keys and file at the block of the payment instead of now. The result
                 has the verification for now too, as `now`.
         """
-        try:
-            identity, examination = self._chains.after_payment(paid, is_historical=historical)
-        except PaymentRefusedError as error:
-            return self._chains.unchecked(paid, error, is_historical=historical)
-        reader = self._chains.readers.get(paid.network)
-        self._runners[identity if reader is None else paid.network].run(examination.check_payment(reader))
-        moments = examination.moments
-        for moment in moments:
-            self._runners[identity].run(moment.check_agent())
-        return joined(moments)
+        return self._run(self._chains.verify(paid, is_historical=historical))
 
     def listed_keys(self, info: ReputationInfo, network: str) -> list[Signer]:
         """Return the keys of a server's agent that are valid now.
@@ -154,13 +334,7 @@ class Verifier(_Connected[Provider, Transport, StepRunner], Closing):
         Raises:
             PaymentRefusedError: The agent or its file cannot be checked, or the file lists no valid key.
         """
-        identity = self._chains.identity_network(info, network)
-        try:
-            reader = self._chains.reader(identity)
-            operation = listed_keys(reader, self._chains.files, reader.known_registration(info))
-            return self._runners[identity].run(operation)
-        except BilateralError as error:
-            raise refused(error) from error
+        return self._run(self._chains.listed_keys(info, network))
 
     def check_token(self, terms: Mapping[str, Any]) -> None:
         """Check that the token of a price takes the payments that it asks for. Chains behind plug-ins are left out.
@@ -171,13 +345,7 @@ class Verifier(_Connected[Provider, Transport, StepRunner], Closing):
         Raises:
             PaymentRefusedError: It does not, or it cannot be checked. See `bilateral.x402.proof.tokens`.
         """
-        network = str(terms.get("network"))
-        if network not in self._chains.deployments:
-            return
-        try:
-            self._runners[network].run(check_token(terms))
-        except BilateralError as error:
-            raise refused(error) from error
+        self._run(self._chains.check_token(terms))
 
     def find_settlement(self, payment: Mapping[str, Any], *, seconds: float | None = None) -> Settlement:
         """Look up whether a payment was taken. Failure is returned, not raised.
@@ -186,14 +354,7 @@ class Verifier(_Connected[Provider, Transport, StepRunner], Closing):
             payment: The payment payload that was sent, as a JSON object.
             seconds: The time to wait for a payment that was not taken yet; `receipt_seconds` by default.
         """
-        seconds = self._chains.terms.receipt_seconds if seconds is None else seconds
-        lookup = settlement_lookup(self._chains.readers, payment, seconds)
-        if lookup is None:
-            return UNSUPPORTED
-        try:
-            return self._runners[lookup[0]].run(lookup[1])
-        except BilateralError as error:
-            return Settlement(None, problem=f"{type(error).__name__}: {error}")
+        return self._run(self._chains.find_settlement(payment, seconds))
 
     def find_settling_transaction(self, payment: Mapping[str, Any]) -> str | None:
         """Return the transaction that made exactly this payment, for its seller; None if the chain shows none.
@@ -201,39 +362,25 @@ class Verifier(_Connected[Provider, Transport, StepRunner], Closing):
         Args:
             payment: The payment payload, with the seller's terms as `accepted`.
         """
-        reader = self._chains.readers.get(str(payment["accepted"].get("network")))
-        transaction = self.find_settlement(payment, seconds=0).transaction
-        if reader is None or transaction is None:
-            return None
-        try:
-            self._runners[str(reader.chain)].run(
-                reader.find_payment(
-                    payment["accepted"], payment["payload"], transaction, self._chains.terms.confirmations
-                )
-            )
-        except (BilateralError, PaymentProblemError):
-            return None
-        return transaction
+        return self._run(self._chains.find_settling_transaction(payment))
 
     def check_client(
-        self, claim: ClientAgent, payer: str, server_agent: int, *, known_rating: int | None = None
+        self, claim: ClientAgent, payer: str, server_agent: int, *, indexed_rating: int | None = None
     ) -> VerifiedClient:
         """Check a client's claim to be an agent, and read the rating that a server gave it.
 
         Args:
             payer: The account that pays, as the facilitator verified it.
             server_agent: The server's agent on the same chain.
-            known_rating: The rating, if an index has it; it is final. Without it, the chain is asked.
+            indexed_rating: The rating, if an index has it; it is final. Without it, the chain is asked.
 
         Raises:
             PaymentRefusedError: The registry is not on the allow-list, or the payer is not the agent's wallet or owner.
         """
-        network = str(claim.agent.registry.chain)
-        try:
-            operation = check_client(self._chains.state(network), claim, payer, server_agent, known_rating)
-            return self._runners[network].run(operation)
-        except BilateralError as error:
-            raise refused(error) from error
+        return self._run(self._chains.check_client(claim, payer, server_agent, indexed_rating))
+
+    def _run(self, plan: Plan[T]) -> T:
+        return run(plan, lambda step: self._runners[step[0]].run(step[1]))
 
 
 class AsyncVerifier(_Connected[AsyncProvider, AsyncTransport, AsyncStepRunner], AsyncClosing):
@@ -251,43 +398,21 @@ class AsyncVerifier(_Connected[AsyncProvider, AsyncTransport, AsyncStepRunner], 
         self, declaration: Any, network: str, pay_to: str, profile: Profile = PROFILE_8004
     ) -> AgentRegistration:
         """Check a server before anything is signed. See `Verifier.check_before_payment`."""
-        try:
-            identity, operation = self._chains.before_payment(declaration, network, pay_to, profile)
-            return await self._runners[identity].run(operation)
-        except BilateralError as error:
-            raise refused(error) from error
+        return await self._run(self._chains.before_payment(declaration, network, pay_to, profile))
 
     async def verify(self, paid: PaidRequest, *, historical: bool = False) -> Verification:
         """Check a paid answer. See `Verifier.verify`."""
-        try:
-            identity, examination = self._chains.after_payment(paid, is_historical=historical)
-        except PaymentRefusedError as error:
-            return self._chains.unchecked(paid, error, is_historical=historical)
-        reader = self._chains.readers.get(paid.network)
-        await self._runners[identity if reader is None else paid.network].run(examination.check_payment(reader))
-        moments = examination.moments
-        for moment in moments:
-            await self._runners[identity].run(moment.check_agent())
-        return joined(moments)
+        return await self._run(self._chains.verify(paid, is_historical=historical))
 
     async def find_settlement(self, payment: Mapping[str, Any], *, seconds: float | None = None) -> Settlement:
         """Look up whether a payment was taken. See `Verifier.find_settlement`."""
-        seconds = self._chains.terms.receipt_seconds if seconds is None else seconds
-        lookup = settlement_lookup(self._chains.readers, payment, seconds)
-        if lookup is None:
-            return UNSUPPORTED
-        try:
-            return await self._runners[lookup[0]].run(lookup[1])
-        except BilateralError as error:
-            return Settlement(None, problem=f"{type(error).__name__}: {error}")
+        return await self._run(self._chains.find_settlement(payment, seconds))
 
     async def check_client(
-        self, claim: ClientAgent, payer: str, server_agent: int, *, known_rating: int | None = None
+        self, claim: ClientAgent, payer: str, server_agent: int, *, indexed_rating: int | None = None
     ) -> VerifiedClient:
         """Check a client's claim to be an agent. See `Verifier.check_client`."""
-        network = str(claim.agent.registry.chain)
-        try:
-            operation = check_client(self._chains.state(network), claim, payer, server_agent, known_rating)
-            return await self._runners[network].run(operation)
-        except BilateralError as error:
-            raise refused(error) from error
+        return await self._run(self._chains.check_client(claim, payer, server_agent, indexed_rating))
+
+    async def _run(self, plan: Plan[T]) -> T:
+        return await run_async(plan, lambda step: self._runners[step[0]].run(step[1]))

@@ -15,20 +15,18 @@ The client checks the proof by `verifier.verify(paid_message(payment, message["p
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
+
+from x402.schemas import SettleResponse
 
 from bilateral.core.errors import InvalidArgumentError
 from bilateral.x402.proof.bodies import MAX_BODY
 from bilateral.x402.proof.errors import BodyTooLargeError
 from bilateral.x402.proof.interactions import message_parts
-from bilateral.x402.proof.paid_requests import PaidRequest
+from bilateral.x402.proof.verdicts import PaidRequest
 from bilateral.x402.server.exchange import CURRENT, Exchange
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
-
-    from x402.schemas import SettleResponse
 
 RECEIPTS: Final = "x402.payment.receipts"
 """The key of the settlements in a message's metadata, the newest last (A2A extension of x402)."""

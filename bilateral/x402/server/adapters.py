@@ -6,15 +6,18 @@ import base64
 import json
 import logging
 import re
-from typing import TYPE_CHECKING, Any, Final, TypeAlias
+from collections.abc import Iterable, Mapping
+from contextlib import suppress
+from typing import Any, Final, TypeAlias
 
 from pydantic import ValidationError
-from x402.http.types import HTTPRequestContext
+from x402.http.types import HTTPRequestContext, RouteConfig
 from x402.http.x402_http_server_base import x402HTTPServerBase
 from x402.schemas import PaymentPayload
 
 from bilateral.core.errors import InvalidArgumentError
-from bilateral.x402.proof.answers import KeptAnswer, KeptAnswers
+from bilateral.x402.clients.preflight import Preflight
+from bilateral.x402.proof.answers import PaidAnswer, PaidAnswers
 from bilateral.x402.proof.bodies import decode_body
 from bilateral.x402.proof.errors import (
     BodyTooLargeError,
@@ -25,22 +28,13 @@ from bilateral.x402.proof.errors import (
 from bilateral.x402.proof.headers import decode_header
 from bilateral.x402.proof.payments import unsupported_kind
 from bilateral.x402.proof.profiles import PROFILES
-from bilateral.x402.proof.streaming import is_stream
-from bilateral.x402.server.exchange import Refusal
+from bilateral.x402.proof.streaming import StreamingRoute, is_stream
+from bilateral.x402.server.exchange import Exchange, Refusal
 from bilateral.x402.server.server import Reputation8004ResourceServerExtension
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
-
-    from x402.http.types import RouteConfig
-
-    from bilateral.x402.clients.preflight import Preflight
-    from bilateral.x402.proof.streaming import StreamingRoute
-    from bilateral.x402.server.exchange import Exchange
 
 logger = logging.getLogger("bilateral.x402")
 
-KeptParts: TypeAlias = tuple[int, tuple[tuple[bytes, bytes], ...], bytes]
+AnswerParts: TypeAlias = tuple[int, tuple[tuple[bytes, bytes], ...], bytes]
 """The status, the headers and the body of a response."""
 
 
@@ -65,7 +59,7 @@ class HttpAdapter:
         routes: Mapping[str, RouteConfig],
         server: Any,
         limit: int,
-        answers: KeptAnswers,
+        answers: PaidAnswers,
         preflight: Preflight | None = None,
     ) -> None:
         self.limit, self.answers = limit, answers
@@ -85,11 +79,7 @@ class HttpAdapter:
         self._declared = declared
 
     def check_routes(self) -> None:
-        """Check the settings of the routes that declare the extension.
-
-        Raises:
-            InvalidArgumentError: The server has not registered it, or a route asks for payments of an unsupported kind.
-        """
+        """Check the settings of the routes that declare the extension."""
         for missing in sorted(set().union(*self._declared.values()) - self._extensions.keys()):
             raise InvalidArgumentError(f"a route declares {missing}: register the extension with the server")
         for pattern, keys in self._declared.items():
@@ -100,19 +90,13 @@ class HttpAdapter:
         """Tell whether a request is for a paid route that declares a profile, by the SDK's own rules.
 
         Args:
-            method: The HTTP method.
             path: The path as it was sent, with its escapes.
-            decoded_path: The path without escapes.
         """
         context = HTTPRequestContext(None, path, method, decoded_path=decoded_path)  # type: ignore[arg-type]
         return bool(self._routes.requires_payment(context))
 
     def check_agents(self) -> None:
-        """Check the agents, wallets and keys behind the routes, if the server was given a `Preflight`.
-
-        Raises:
-            PreflightError: A check did not pass.
-        """
+        """Check the agents, wallets and keys behind the routes, if the server was given a `Preflight`."""
         if self._preflight is None:
             logger.warning("nothing checks the agent, payTo and the signing key at start: pass preflight=Preflight(…)")
             return
@@ -120,11 +104,7 @@ class HttpAdapter:
         self._preflight.run(self._all_routes, keys, self._server)
 
     def refuse_streaming(self, routes: Iterable[StreamingRoute]) -> None:
-        """Refuse streaming routes of the application that declare the extension.
-
-        Raises:
-            StreamingRouteError: One does.
-        """
+        """Refuse streaming routes of the application that declare the extension."""
         for methods, path in routes:
             pattern = re.compile(_PARAMETER.sub(_parameter_pattern, re.escape(path)))
             paths = [path, *(path for path in self._paths if pattern.fullmatch(path))]
@@ -137,32 +117,18 @@ class HttpAdapter:
 
         Args:
             headers: The headers, by their names in lower case.
-
-        Raises:
-            Refusal: It streams. It must not be paid for.
         """
         if is_stream(headers.get("content-type", "")):
             raise Refusal(500, "streaming_response")
 
-    def check_payment_header(self, header: str) -> None:
-        """Check length and form of `PAYMENT-SIGNATURE`, before anything else is read.
-
-        Raises:
-            Refusal: It is too long, malformed, not a payment of version 2, or has a name twice.
-        """
-        if len(header) > MAX_PAYMENT_HEADER:
+    def check_headers(self, payment: str, content_length: str, content_encoding: str) -> None:
+        """Check `PAYMENT-SIGNATURE` and the headers of a body, before anything else is read."""
+        if len(payment) > MAX_PAYMENT_HEADER:
             raise Refusal(431, "payment_header_too_long")
         try:
-            PaymentPayload.model_validate(decode_header(header))
+            PaymentPayload.model_validate(decode_header(payment))
         except ValidationError:
             raise Refusal(400, "payment_header_malformed") from None
-
-    def check_body_headers(self, content_length: str, content_encoding: str) -> None:
-        """Check the headers of a body before it is read.
-
-        Raises:
-            Refusal: The length exceeds the limit, or the encoding is unknown.
-        """
         if content_encoding:
             self.request_body(b"", content_encoding)
         digits = content_length.strip().lstrip("0")
@@ -170,11 +136,7 @@ class HttpAdapter:
             raise Refusal.of(BodyTooLargeError(self.limit))
 
     def request_body(self, body: bytes, encoding: str) -> bytes:
-        """Return a request's body as the application will see it.
-
-        Raises:
-            Refusal: It cannot be decoded, or is too large.
-        """
+        """Return a request's body as the application will see it."""
         try:
             return decode_body(body, encoding, self.limit)
         except ReputationExtensionError as error:
@@ -186,9 +148,6 @@ class HttpAdapter:
         Args:
             headers: The headers, by their names in lower case.
             is_too_large: True if the body was given up because of its size.
-
-        Raises:
-            Refusal: The response streams, is too large, or cannot be decoded. It must not be paid for.
         """
         self.refuse_stream(headers)
         if is_too_large:
@@ -200,14 +159,7 @@ class HttpAdapter:
         except UnsupportedBodyError:
             raise Refusal(500, "response_not_signable") from None
 
-    def decoded(self, body: bytes, encoding: str) -> bytes | None:
-        """Return a decoded body; None if it cannot be decoded."""
-        try:
-            return decode_body(body, encoding, self.limit)
-        except ReputationExtensionError:
-            return None
-
-    def kept(self, payment: bytes | None) -> KeptAnswer | None:
+    def find_answer(self, payment: bytes | None) -> PaidAnswer | None:
         """Return the answer that a payment bought before.
 
         Args:
@@ -221,30 +173,25 @@ class HttpAdapter:
             logger.exception("the store of kept answers fails: the request is served as a new one")
             return None
 
-    def refuse_other_request(self, kept: KeptAnswer, exchange: Exchange) -> None:
-        """Refuse to answer a request by the answer to another one.
-
-        Raises:
-            Refusal: The payment bought the answer to another request.
-        """
-        if kept.request != exchange.identity:
+    def refuse_other_request(self, stored: PaidAnswer, exchange: Exchange) -> None:
+        """Refuse to answer a request by the answer to another one."""
+        if stored.request != exchange.identity:
             raise Refusal(409, "payment_of_another_request")
 
-    def keep(self, payment: bytes | None, exchange: Exchange, response: KeptParts) -> None:
+    def keep(self, payment: bytes | None, exchange: Exchange, response: AnswerParts) -> None:
         """Keep a signed answer for a client that loses it, or an unsigned one whose payment may still be settled.
 
         It raises nothing, because the client has paid.
 
         Args:
             payment: The hash of the payment; None if the answer cannot be fetched again.
-            response: Status, headers and body.
         """
         if payment is None:
             return
         if exchange.is_signed:
-            answer = KeptAnswer(exchange.identity, *response)
+            answer = PaidAnswer(exchange.identity, *response)
         elif exchange.is_unsettled and exchange.captured is not None:
-            answer = KeptAnswer.unsettled(exchange.identity, *exchange.captured)
+            answer = PaidAnswer.unsettled(exchange.identity, *exchange.captured)
         else:
             return
         try:
@@ -258,17 +205,19 @@ class HttpAdapter:
             del exchange.declarations[key]
             self._extensions[key].count_unsigned("no PAYMENT-RESPONSE")
 
-    def sign_settled(self, exchange: Exchange, header: str | None) -> str | None:
+    def sign_settled(self, exchange: Exchange, body: bytes, headers: Mapping[str, str]) -> str | None:
         """Sign an exchange that was settled before the application ran.
 
         Args:
-            exchange: The exchange, with its response.
-            header: `PAYMENT-RESPONSE` as the SDK wrote it.
+            headers: The response's headers, by their names in lower case.
 
         Returns:
-            The header with the proof; None if there is no proof.
+            `PAYMENT-RESPONSE` with the proof; None if there is no proof.
         """
-        settlement, message = exchange.settlement, decode_header(header)
+        exchange.response = None  # the application's own may differ from what is sent
+        with suppress(ReputationExtensionError):
+            exchange.response = decode_body(body, headers.get("content-encoding", ""), self.limit)
+        settlement, message = exchange.settlement, decode_header(headers.get("payment-response"))
         if settlement is None or message is None:
             return None
         extensions = dict(message.get("extensions") or {})

@@ -13,14 +13,18 @@ from __future__ import annotations
 import asyncio
 import logging
 import time
+from collections.abc import Callable, Mapping
 from io import BytesIO
 from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 from starlette.middleware.base import BaseHTTPMiddleware
+from x402 import x402ResourceServer
 from x402.http.middleware.fastapi import payment_middleware
+from x402.http.types import RouteConfig
 
-from bilateral.core.errors import InvalidArgumentError
-from bilateral.x402.proof.answers import KeptAnswers, payment_of
+from bilateral.core.errors import BilateralError, InvalidArgumentError
+from bilateral.x402.clients.preflight import Preflight
+from bilateral.x402.proof.answers import PaidAnswers, payment_of
 from bilateral.x402.proof.bodies import MAX_BODY
 from bilateral.x402.proof.errors import BodyTooLargeError, PreflightError, StreamingRouteError
 from bilateral.x402.proof.streaming import asgi_streams
@@ -28,14 +32,8 @@ from bilateral.x402.server.adapters import HttpAdapter
 from bilateral.x402.server.exchange import CURRENT, Afterwards, Exchange, Refusal
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
-
     from starlette.types import ASGIApp, Message, Receive, Scope, Send
-    from x402 import x402ResourceServer
-    from x402.http.types import RouteConfig
 
-    from bilateral.core.errors import BilateralError
-    from bilateral.x402.clients.preflight import Preflight
 
 logger = logging.getLogger("bilateral.x402")
 
@@ -78,11 +76,11 @@ class ReputationMiddleware:
         routes: dict[str, RouteConfig],
         server: x402ResourceServer,
         limit: int = MAX_BODY,
-        answers: KeptAnswers | None = None,
+        answers: PaidAnswers | None = None,
         preflight: Preflight | None = None,
         settings: Mapping[str, Any] | None = None,
     ) -> None:
-        self._adapter = HttpAdapter(routes, server, limit, answers or KeptAnswers(), preflight)
+        self._adapter = HttpAdapter(routes, server, limit, answers or PaidAnswers(), preflight)
         try:
             asyncio.get_running_loop()  # Starlette makes its middleware in the lifespan, where servers swallow errors
         except RuntimeError:
@@ -117,21 +115,19 @@ class ReputationMiddleware:
         incoming = _Incoming(scope, receive, exchange, self._adapter)
         payment = payment_of(header.decode("latin-1"))
         try:
-            self._adapter.check_payment_header(header.decode("latin-1"))
-            self._adapter.check_body_headers(
-                *(_header(scope, name).decode("latin-1") for name in (b"content-length", b"content-encoding"))
-            )
-            kept = None if payment is None else await _call(self._adapter, self._adapter.kept, payment)
-            if kept is not None:
+            names = (b"payment-signature", b"content-length", b"content-encoding")
+            self._adapter.check_headers(*(_header(scope, name).decode("latin-1") for name in names))
+            stored = None if payment is None else await _call(self._adapter, self._adapter.find_answer, payment)
+            if stored is not None:
                 await incoming.read()
-                self._adapter.refuse_other_request(kept, exchange)
+                self._adapter.refuse_other_request(stored, exchange)
         except Refusal as refusal:
             await _refuse(send, refusal)
             return
-        if kept is not None and not kept.is_unsettled:
-            await _answer(send, kept.status, list(kept.headers), kept.body)
+        if stored is not None and not stored.is_unsettled:
+            await _answer(send, stored.status, list(stored.headers), stored.body)
             return
-        exchange.unsettled = kept
+        exchange.unsettled = stored
         outgoing = _Outgoing(send, exchange, self._adapter, payment)
         token, work = CURRENT.set(exchange), None
         try:
@@ -201,9 +197,9 @@ class _Capture:
             return
         response = _Buffered(send, exchange, self._adapter, is_head=scope["method"] == "HEAD")
         if exchange.unsettled is not None:
-            kept = exchange.unsettled
-            await response({"type": "http.response.start", "status": kept.status, "headers": kept.sent_headers})
-            await response({"type": "http.response.body", "body": kept.body})
+            stored = exchange.unsettled
+            await response({"type": "http.response.start", "status": stored.status, "headers": stored.sent_headers})
+            await response({"type": "http.response.body", "body": stored.body})
             return
         try:
             await incoming.read()
@@ -260,8 +256,8 @@ class _Buffered:
     async def _pass_on(self, start: Message) -> None:
         """Send the whole response."""
         body = self._body.joined
-        seen = self._adapter.response_body(body, _texts(start["headers"]), is_too_large=False)
-        self._exchange.response = b"" if self._is_head else seen
+        decoded = self._adapter.response_body(body, _texts(start["headers"]), is_too_large=False)
+        self._exchange.response = b"" if self._is_head else decoded
         self._exchange.captured = start["status"], tuple(start["headers"]), body
         self._is_ended = True
         await self._send(start)
@@ -365,13 +361,11 @@ class _Outgoing:
 
     def _signed(self, headers: Headers, body: bytes) -> Headers:
         """Add the proof to the header of a settlement that came before the application ran."""
-        texts = _texts(headers)
-        self._exchange.response = self._adapter.decoded(body, texts.get("content-encoding", ""))
-        value = self._adapter.sign_settled(self._exchange, texts.get("payment-response"))
+        value = self._adapter.sign_settled(self._exchange, body, _texts(headers))
         if value is None:
             return headers
-        kept = [(name, text) for name, text in headers if name.lower() != b"payment-response"]
-        return [*kept, (b"payment-response", value.encode("latin-1"))]
+        stored = [(name, text) for name, text in headers if name.lower() != b"payment-response"]
+        return [*stored, (b"payment-response", value.encode("latin-1"))]
 
 
 async def _call(adapter: HttpAdapter, function: Callable[..., T], *arguments: Any) -> T:

@@ -14,22 +14,19 @@ import logging
 import threading
 import time
 from collections import OrderedDict
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
+
+from x402.schemas import PaymentPayload, PaymentRequirements, SettleResponse
 
 from bilateral.core.errors import BilateralError
 from bilateral.core.errors.solana import SolanaPaymentError, UnknownTransactionError
 from bilateral.core.identifiers import ChainId
 from bilateral.node.running import AsyncStepRunner, StepRunner
-from bilateral.node.steps import Pause
+from bilateral.node.steps import Operation, Pause
 from bilateral.node.transport import AsyncTransport, Transport
 from bilateral.solana.nodes import SolanaNode
 from bilateral.solana.payments import ExpectedPayment, find_payment
 from bilateral.x402.server.reservations import payment_key
-
-if TYPE_CHECKING:
-    from x402.schemas import PaymentPayload, PaymentRequirements, SettleResponse
-
-    from bilateral.node.steps import Operation
 
 logger = logging.getLogger("bilateral.x402")
 
@@ -79,9 +76,9 @@ class _Confirmation:
         self._pending: OrderedDict[bytes, SettleResponse] = OrderedDict()
         self._lock = threading.Lock()
 
-    def concerns(self, requirements: PaymentRequirements) -> bool:
-        """Tell whether a payment is on the chain."""
-        return str(requirements.network) == str(self.node.chain)
+    def concerns(self, settled: SettleResponse, requirements: PaymentRequirements) -> bool:
+        """Tell whether a settlement is reported as a success, on the chain."""
+        return settled.success and str(requirements.network) == str(self.node.chain)
 
     def pending(self, payload: PaymentPayload, requirements: PaymentRequirements) -> SettleResponse | None:
         """Take the settlement of a payment whose outcome was not known when it was asked for before."""
@@ -117,48 +114,43 @@ class _Confirmation:
             yield Pause(_POLL_SECONDS)
 
 
-class ConfirmingFacilitator:
-    """A facilitator's client that blocks. See `confirm_settlement`."""
+class _Confirming:
+    """A facilitator's client, and the node that confirms its settlements."""
 
-    def __init__(self, facilitator: Any, look_up: _Confirmation, transport: Transport) -> None:
-        self._facilitator, self._look_up = facilitator, look_up
-        self._transport, self._runner = transport, StepRunner(transport)
+    def __init__(self, facilitator: Any, look_up: _Confirmation, transport: Any) -> None:
+        self._facilitator, self._look_up, self._transport = facilitator, look_up, transport
 
     def __getattr__(self, name: str) -> Any:
         """Return everything else from the facilitator's client."""
         return getattr(self._facilitator, name)
 
+
+class ConfirmingFacilitator(_Confirming):
+    """A facilitator's client that blocks. See `confirm_settlement`."""
+
     def settle(self, payload: PaymentPayload, requirements: PaymentRequirements) -> SettleResponse:
         """Settle a payment, and return the outcome that the chain has."""
-        if not self._look_up.concerns(requirements):
-            return self._facilitator.settle(payload, requirements)  # type: ignore[no-any-return]
-        settled = self._look_up.pending(payload, requirements) or self._facilitator.settle(payload, requirements)
-        return self._runner.run(self._look_up.outcome(payload, requirements, settled)) if settled.success else settled
+        pending = self._look_up.pending(payload, requirements)
+        settled: SettleResponse = pending or self._facilitator.settle(payload, requirements)
+        if not self._look_up.concerns(settled, requirements):
+            return settled
+        return StepRunner(self._transport).run(self._look_up.outcome(payload, requirements, settled))
 
     def close(self) -> None:
         """Close the connections to the node."""
         self._transport.close()
 
 
-class AsyncConfirmingFacilitator:
+class AsyncConfirmingFacilitator(_Confirming):
     """A facilitator's client that does not block. See `confirm_settlement`."""
-
-    def __init__(self, facilitator: Any, look_up: _Confirmation, transport: AsyncTransport) -> None:
-        self._facilitator, self._look_up = facilitator, look_up
-        self._transport, self._runner = transport, AsyncStepRunner(transport)
-
-    def __getattr__(self, name: str) -> Any:
-        """Return everything else from the facilitator's client."""
-        return getattr(self._facilitator, name)
 
     async def settle(self, payload: PaymentPayload, requirements: PaymentRequirements) -> SettleResponse:
         """Settle a payment, and return the outcome that the chain has."""
-        if not self._look_up.concerns(requirements):
-            return await self._facilitator.settle(payload, requirements)  # type: ignore[no-any-return]
-        settled = self._look_up.pending(payload, requirements) or await self._facilitator.settle(payload, requirements)
-        if not settled.success:
+        pending = self._look_up.pending(payload, requirements)
+        settled: SettleResponse = pending or await self._facilitator.settle(payload, requirements)
+        if not self._look_up.concerns(settled, requirements):
             return settled
-        return await self._runner.run(self._look_up.outcome(payload, requirements, settled))
+        return await AsyncStepRunner(self._transport).run(self._look_up.outcome(payload, requirements, settled))
 
     async def close(self) -> None:
         """Close the connections to the node."""

@@ -10,26 +10,22 @@ from __future__ import annotations
 import asyncio
 import time
 from collections import OrderedDict
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from decimal import Decimal
 from typing import TYPE_CHECKING, Any, Final
 
 import httpx
+from x402.http.types import HTTPRequestContext
 from x402.schemas import AssetAmount
-from x402.schemas.hooks import AbortResult
+from x402.schemas.hooks import AbortResult, VerifyContext
 
 from bilateral.buyers.discounts import discounted_amount
+from bilateral.core.contracts.buyer_terms import TierCredential
 from bilateral.core.errors import MalformedIdentifierError
 from bilateral.core.identifiers import checksummed
 from bilateral.x402.proof.payments import payer_of
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
-
-    from x402.http.types import HTTPRequestContext
-    from x402.schemas.hooks import VerifyContext
-
-    from bilateral.core.contracts.buyer_terms import TierCredential
     from bilateral.x402.server.tier_credentials import CredentialDiscounts
     from bilateral.x402.server.tier_proofs import ProofDiscounts
 
@@ -38,7 +34,7 @@ PARAMETER: Final = "buyerAddress"
 MISMATCH: Final = "buyer_mismatch"
 """The reason with which a payment of somebody else than the claimed buyer is refused."""
 
-_HELD: Final = 10_000
+_MOST_BUYERS: Final = 10_000
 """Buyers whose discount is remembered."""
 
 _LENGTH: Final = 42  # characters of an address: 0x, and two digits for each of 20 bytes
@@ -118,7 +114,7 @@ class BuyerPricing:
         self._amount = amount
         self._extra = dict(extra)
         self._hold_seconds = hold_seconds
-        self._held: OrderedDict[str, tuple[float, int]] = OrderedDict()
+        self._amounts: OrderedDict[str, tuple[float, int]] = OrderedDict()
 
     async def price(self, context: HTTPRequestContext) -> AssetAmount:
         """Return the price of a request: give this to `PaymentOption(price=…)`.
@@ -128,9 +124,9 @@ class BuyerPricing:
         """
         buyer, credential = claimed_buyer(context), self._credential_of(context)
         if self._credentials is not None and credential is not None:
-            amount = discounted_amount(self._amount, self._credentials.percentage_of(credential))
+            amount = discounted_amount(self._amount, self._credentials.percentage_of(credential.tier))
         elif self._proofs is not None and (proof := await self._proofs.proof_of(context, buyer)) is not None:
-            amount = discounted_amount(self._amount, self._proofs.percentage_of(proof))
+            amount = discounted_amount(self._amount, self._proofs.percentage_of(proof.minimum))
         else:
             amount = self._amount if buyer is None else await self._amount_for(buyer)
         return AssetAmount(asset=self._asset, amount=str(amount), extra=dict(self._extra))
@@ -165,21 +161,21 @@ class BuyerPricing:
 
     def _credential_of(self, context: HTTPRequestContext) -> TierCredential | None:
         """Return the valid credential of a request."""
-        return None if self._credentials is None else self._credentials.shown_in(context)
+        return None if self._credentials is None else self._credentials.credential_in(context)
 
     async def _amount_for(self, buyer: str) -> int:
         """Return the price of a buyer, the same for some time."""
         now = time.monotonic()
-        held = self._held.get(buyer)
-        if held is not None and held[0] > now:
-            return held[1]
+        cached = self._amounts.get(buyer)
+        if cached is not None and cached[0] > now:
+            return cached[1]
         percentage = await asyncio.to_thread(self._lookup, buyer)
         amount = discounted_amount(self._amount, percentage or Decimal(0))
         seconds = min(_FAILURE_SECONDS, self._hold_seconds) if percentage is None else self._hold_seconds
-        self._held[buyer] = now + seconds, amount
-        self._held.move_to_end(buyer)
-        while len(self._held) > _HELD:  # strangers choose the addresses
-            self._held.popitem(last=False)
+        self._amounts[buyer] = now + seconds, amount
+        self._amounts.move_to_end(buyer)
+        while len(self._amounts) > _MOST_BUYERS:  # strangers choose the addresses
+            self._amounts.popitem(last=False)
         return amount
 
 

@@ -5,23 +5,18 @@ from __future__ import annotations
 import json
 import logging
 import threading
+from collections.abc import Callable
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextvars import ContextVar, copy_context
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, Final, Self
+from typing import Any, Final, Self
 
-from bilateral.x402.proof.answers import request_of
+from x402.schemas import SettleResponse
+
+from bilateral.x402.proof.answers import PaidAnswer, request_of
 from bilateral.x402.proof.bodies import SLOW_BYTES
-from bilateral.x402.proof.errors import BodyTooLargeError
+from bilateral.x402.proof.errors import BodyTooLargeError, ReputationExtensionError
 from bilateral.x402.proof.interactions import tool_request, tool_response
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    from x402.schemas import SettleResponse
-
-    from bilateral.x402.proof.answers import KeptAnswer
-    from bilateral.x402.proof.errors import ReputationExtensionError
 
 logger = logging.getLogger("bilateral.x402")
 
@@ -90,7 +85,7 @@ class Exchange:
     closings: list[Callable[[], None]] = field(default_factory=list)
     captured: tuple[int, tuple[tuple[bytes, bytes], ...], bytes] | None = None
     is_unsettled: bool = False
-    unsettled: KeptAnswer | None = None
+    unsettled: PaidAnswer | None = None
 
     @property
     def identity(self) -> bytes:
@@ -151,10 +146,6 @@ def exchange_of(transport: Any, limit: int) -> Exchange | None:
 
     Returns:
         The exchange; None if no adapter captures the bodies.
-
-    Raises:
-        InvalidArgumentError: A tool call has no canonical form.
-        BodyTooLargeError: A tool call or its result exceeds the limit.
     """
     if not is_tool_call(transport):
         return CURRENT.get()

@@ -12,33 +12,33 @@ from __future__ import annotations
 
 import asyncio
 import logging
+from collections.abc import Awaitable, Callable
 from dataclasses import replace
 from decimal import Decimal
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from fastapi import HTTPException
 from starlette.requests import Request
 
+from bilateral.client import Client, Handle, Rating
 from bilateral.core.errors import BilateralError, InvalidArgumentError
-from bilateral.x402.proof.client_claims import VerifiedClient
+from bilateral.core.identifiers import GlobalAgentId
+from bilateral.x402.proof.checking import VerifiedClient
 from bilateral.x402.proof.errors import InvalidMessageError, PaymentRefusedError
 from bilateral.x402.proof.payments import payer_of
-from bilateral.x402.server.rating import rate_after_settlement, rate_client
+from bilateral.x402.proof.verifier import AsyncVerifier
+from bilateral.x402.server.exchange import CURRENT
 from bilateral.x402.server.server import claim_of
 
 if TYPE_CHECKING:
-    from collections.abc import Awaitable, Callable
-
     from sqlalchemy import Connection
 
     from bilateral.checks import BuyerRecords, Check, Policy
-    from bilateral.core.identifiers import GlobalAgentId
     from bilateral.index.reading.readers import Reader
-    from bilateral.x402.proof.verifier import AsyncVerifier
 
 logger = logging.getLogger("bilateral.x402")
 
-__all__ = ["rate_after_settlement", "rate_client", "reputable_client"]
+MAX_RATING: Final = 100  # EIP-8004a rates from 0 to 100
 
 
 def reputable_client(  # noqa: PLR0913  # settings, all but three with a default
@@ -85,9 +85,9 @@ def reputable_client(  # noqa: PLR0913  # settings, all but three with a default
                 if anonymous:
                     return None
                 raise _declined("anonymous_client", "this service is for clients that are agents")
-            check, known = (None, None) if ask is None else await asyncio.to_thread(ask, claim.agent)
+            check, indexed = (None, None) if ask is None else await asyncio.to_thread(ask, claim.agent)
             payer = "" if payload is None else payer_of(payload.payload) or ""
-            standing = await verifier.check_client(claim, payer, server_agent, known_rating=known)
+            standing = await verifier.check_client(claim, payer, server_agent, indexed_rating=indexed)
         except InvalidMessageError as error:
             raise _declined("invalid_client_agent", str(error)) from None
         except PaymentRefusedError as error:
@@ -131,14 +131,14 @@ class _IndexedCheck:
         if deployment is None or deployment.reputation is None or client.registry != deployment.agent_registry:
             return None, None  # the verifier refuses it
         try:
-            return self._index.read(self._asked, client, deployment.reputation)
+            return self._index.read(self._read, client, deployment.reputation)
         except BilateralError as error:
             if self._is_strict:
                 raise PaymentRefusedError("cannot_check", f"the index has no answer: {error}") from error
             logger.warning("the index fails, and the chain is asked instead", exc_info=True)
             return None, None
 
-    def _asked(self, connection: Connection, client: GlobalAgentId, reputation: str) -> tuple[Check, int | None]:
+    def _read(self, connection: Connection, client: GlobalAgentId, reputation: str) -> tuple[Check, int | None]:
         """Ask the index. A connection of a reader sees one state of it."""
         from bilateral.checks import check_client, stored_findings  # noqa: PLC0415  # needs the extra `index`
         from bilateral.index.ratings.queries import client_rating  # noqa: PLC0415
@@ -160,3 +160,32 @@ class _IndexedCheck:
 def _declined(code: str, reason: str) -> HTTPException:
     """Return the refusal to serve a client."""
     return HTTPException(403, {"error": code, "reason": reason})
+
+
+def rate_client(client: Client, standing: VerifiedClient, rating: int) -> Handle[Rating]:
+    """Rate a client agent that was served (EIP-8004a, `rateClient`). A rating is final.
+
+    The registry checks that the agent still has the owner of the payment's time.
+
+    Args:
+        client: The SDK's client of the server, whose signer's primary agent rates.
+        standing: The client, from `reputable_client`.
+        rating: 0 to 100.
+    """
+    return client.rate_client(standing.agent, rating, owner=standing.owner)
+
+
+def rate_after_settlement(client: Client, standing: VerifiedClient, rating: int) -> None:
+    """Rate a client agent once its payment is settled and the answer is sent. The endpoint calls it.
+
+    Nothing is rated if the payment is not settled. A failure is logged, because the client has its answer by then.
+
+    Raises:
+        InvalidArgumentError: No paid request runs, or the rating is out of range.
+    """
+    exchange = CURRENT.get()
+    if exchange is None:
+        raise InvalidArgumentError("no paid request runs here: call rate_after_settlement in its endpoint")
+    if not 0 <= rating <= MAX_RATING:
+        raise InvalidArgumentError(f"rating {rating} is out of range 0..{MAX_RATING}")
+    exchange.afterwards.append(lambda: rate_client(client, standing, rating).wait())

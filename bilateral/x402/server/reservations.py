@@ -52,7 +52,7 @@ class Reservations:
         settled_limit: int = MAX_SETTLED,
     ) -> None:
         self._limit, self._seconds, self._clock, self._settled_limit = limit, seconds, clock, settled_limit
-        self._held: OrderedDict[bytes, tuple[object, float]] = OrderedDict()  # in order of their end
+        self._in_progress: OrderedDict[bytes, tuple[object, float]] = OrderedDict()  # in order of their end
         self._settled: OrderedDict[bytes, float] = OrderedDict()  # too
         self._lock = threading.Lock()
 
@@ -72,30 +72,30 @@ class Reservations:
         """
         with self._lock:
             now = self._clock()
-            while self._held and next(iter(self._held.values()))[1] <= now:
-                self._held.popitem(last=False)
+            while self._in_progress and next(iter(self._in_progress.values()))[1] <= now:
+                self._in_progress.popitem(last=False)
             while self._settled and next(iter(self._settled.values())) <= now:
                 self._settled.popitem(last=False)
-            if key in self._held:
-                return self._held[key][0] is holder
+            if key in self._in_progress:
+                return self._in_progress[key][0] is holder
             if key in self._settled:
                 return False
-            if len(self._held) >= self._limit:
+            if len(self._in_progress) >= self._limit:
                 raise TooManyPaymentsError(self._limit)
-            self._held[key] = holder, now + self._seconds
+            self._in_progress[key] = holder, now + self._seconds
             return True
 
     def release(self, key: bytes, holder: object) -> None:
         """Release an authorization, if this request holds it."""
         with self._lock:
-            if key in self._held and self._held[key][0] is holder:
-                del self._held[key]
+            if key in self._in_progress and self._in_progress[key][0] is holder:
+                del self._in_progress[key]
 
     def settle(self, key: bytes, holder: object) -> None:
         """Mark an authorization as used, if this request holds it. It no longer counts for the limit."""
         with self._lock:
-            if key in self._held and self._held[key][0] is holder:
-                del self._held[key]
+            if key in self._in_progress and self._in_progress[key][0] is holder:
+                del self._in_progress[key]
                 self._settled[key] = self._clock() + self._seconds
                 while len(self._settled) > self._settled_limit:
                     self._settled.popitem(last=False)
@@ -110,18 +110,13 @@ def payment_key(network: str, asset: str, payload: dict[str, Any]) -> bytes:
         payload: `payload` of the payment payload, which a facilitator has verified.
     """
     if network.startswith(f"{SOLANA}:"):
-        return _message_key(network, payload)
+        return message_key(network, payload) or _whole_key(network, payload)  # signatures are not signed
     kind, signed = signed_part(payload)
     if signed is not None and "from" in signed and "nonce" in signed:
         account = str(signed["from"]).lower().removeprefix("0x")
         parts = (network, asset.lower(), account, _nonce(kind, str(signed["nonce"])))
         return keccak("\n".join(parts).encode(errors="replace"))
     return _whole_key(network, payload)
-
-
-def _message_key(network: str, payload: dict[str, Any]) -> bytes:
-    """Return the key of a payment on Solana: chain and message. Signatures and further fields are not signed."""
-    return message_key(network, payload) or _whole_key(network, payload)
 
 
 def _whole_key(network: str, payload: dict[str, Any]) -> bytes:

@@ -10,16 +10,13 @@ clients that still have the old file, and answers on their way, verify.
 from __future__ import annotations
 
 from datetime import UTC, datetime, timedelta
-from typing import TYPE_CHECKING, Any, Final, Literal
+from typing import Any, Final, Literal
 
+from bilateral.client import AgentLike, AgentUriSet, Client, Handle
 from bilateral.core.errors import InvalidArgumentError, MalformedDocumentError
 from bilateral.documents import Signer
 from bilateral.x402.proof.checking import MAX_SIGNERS
-from bilateral.x402.proof.keys import check_key
-
-if TYPE_CHECKING:
-    from bilateral.client import AgentLike, AgentUriSet, Client, Handle
-    from bilateral.x402.proof.keys import InteractionKey
+from bilateral.x402.proof.keys import InteractionKey, check_key
 
 OVERLAP: Final = timedelta(hours=24)  # the grace period of the extension's section on rotation
 CLOCK_SKEW: Final = timedelta(minutes=1)
@@ -95,11 +92,7 @@ def add_public_key(  # noqa: PLR0913  # the fields of a signer
     Args:
         client: The SDK's client of the agent's owner.
         public_key: The public key in hexadecimal digits without 0x.
-        algorithm: `secp256k1` or `ed25519`.
-        role: As `add_signer`, as are the following.
-        valid_from: As `add_signer`.
-        valid_until: As `add_signer`.
-        comment: As `add_signer`.
+        algorithm: `secp256k1` or `ed25519`. The other arguments are those of `add_signer`.
 
     Raises:
         InvalidArgumentError: The key is listed already, the file lists 64 keys, or a field is malformed.
@@ -158,8 +151,8 @@ def _objects(signers: list[Signer]) -> list[dict[str, Any]]:
     return [signer.to_object() for signer in signers]
 
 
-def _seconds(moment: datetime) -> int:
+def _seconds(time: datetime) -> int:
     """Return a moment in Unix time."""
-    if moment.tzinfo is None:
+    if time.tzinfo is None:
         raise InvalidArgumentError("the time has no time zone: give a datetime with tzinfo")
-    return int(moment.timestamp())
+    return int(time.timestamp())

@@ -16,45 +16,44 @@ from __future__ import annotations
 import asyncio
 import logging
 import time
-from typing import TYPE_CHECKING, Any, Final
+from collections.abc import Awaitable, Callable
+from typing import Any, Final
 
-from x402.schemas import AbortResult, SettleResponse, VerifyResponse
+from prometheus_client import Counter
+from x402.schemas import (
+    AbortResult,
+    PaymentRequirements,
+    SettleContext,
+    SettleFailureContext,
+    SettleResponse,
+    SettleResultContext,
+    VerifiedPaymentCanceledContext,
+    VerifyContext,
+    VerifyResponse,
+    VerifyResultContext,
+)
 from x402.schemas.hooks import SkipSettleResult, SkipVerifyResult
+from x402.schemas.v1 import PaymentRequirementsV1
 
 from bilateral.core.errors import BilateralError, InvalidArgumentError
 from bilateral.core.identifiers import TransactionRef
+from bilateral.x402.proof.answers import PaidAnswer
+from bilateral.x402.proof.blind import BlindSealer
 from bilateral.x402.proof.bodies import MAX_BODY
 from bilateral.x402.proof.errors import BodyTooLargeError, InvalidKeyError, InvalidMessageError, TooManyPaymentsError
 from bilateral.x402.proof.fields import optional_uri
 from bilateral.x402.proof.keys import InteractionKey, RemoteKey, check_key
 from bilateral.x402.proof.payments import is_ambiguous, payer_of, unsupported_kind
 from bilateral.x402.proof.profiles import PROFILE_8004, PROFILE_DRAFT, PROFILES, Profile
-from bilateral.x402.proof.types import X402_VERSION, ClientAgent, InteractionData
-from bilateral.x402.server import metrics
+from bilateral.x402.proof.types import X402_VERSION, AgentRegistration, ClientAgent, InteractionData, ReputationInfo
+from bilateral.x402.proof.verifier import Verifier
 from bilateral.x402.server.exchange import CURRENT, Exchange, exchange_of, is_tool_call
 from bilateral.x402.server.reservations import Reservations, payment_key
 
-if TYPE_CHECKING:
-    from collections.abc import Awaitable, Callable
-
-    from x402.schemas import (
-        PaymentRequirements,
-        SettleContext,
-        SettleFailureContext,
-        SettleResultContext,
-        VerifiedPaymentCanceledContext,
-        VerifyContext,
-        VerifyResultContext,
-    )
-    from x402.schemas.v1 import PaymentRequirementsV1
-
-    from bilateral.x402.proof.answers import KeptAnswer
-    from bilateral.x402.proof.blind import BlindSealer
-    from bilateral.x402.proof.types import AgentRegistration, ReputationInfo
-    from bilateral.x402.proof.verifier import Verifier
-
-
 logger = logging.getLogger("bilateral.x402")
+
+SIGNED: Final = Counter("x402_signed_responses", "Paid answers that carry a signed proof", ["profile"])
+UNSIGNED: Final = Counter("x402_unsigned_responses", "Paid answers that went out without a proof", ["profile"])
 
 BEFORE_HANDLER: Final = "before-handler"
 SETTLEMENT_PENDING: Final = "settlement_pending"
@@ -108,7 +107,7 @@ class Reputation8004ResourceServerExtension:
         self._working_until = float("-inf")
         self.unsigned_responses = 0
         self.signed_responses = 0
-        for counter in (metrics.SIGNED, metrics.UNSIGNED):
+        for counter in (SIGNED, UNSIGNED):
             counter.labels(self.key)  # shown from the start, as 0
         self._check_key()
 
@@ -155,14 +154,14 @@ class Reputation8004ResourceServerExtension:
             exchange.is_paid = True
             return None
         try:
-            is_taken = self._reservations.take(_payment_key(context), context.payment_payload)
+            is_reserved = self._reservations.take(_payment_key(context), context.payment_payload)
         except TooManyPaymentsError as error:
             logger.error("a payment is refused: %s", error)  # noqa: TRY400  # no fault of the program
             return AbortResult(error.reason, str(error))
         except BilateralError:
             logger.exception("the store of reservations fails: payments are refused")
             return AbortResult("reservations_unavailable", "the service cannot take payments now")
-        if not is_taken:
+        if not is_reserved:
             return AbortResult("payment_in_progress", "this authorization pays for another request")
         if exchange is not None:
             exchange.is_paid = True
@@ -288,7 +287,7 @@ class Reputation8004ResourceServerExtension:
         written = self.profile.statement_object(statement)
         exchange.is_signed = True
         self.signed_responses += 1
-        metrics.SIGNED.labels(self.key).inc()
+        SIGNED.labels(self.key).inc()
         return written
 
     def _sealed_rating(
@@ -306,7 +305,7 @@ class Reputation8004ResourceServerExtension:
     def count_unsigned(self, problem: str) -> None:
         """Count, log and report a paid answer that goes out without a signature."""
         self.unsigned_responses += 1
-        metrics.UNSIGNED.labels(self.key).inc()
+        UNSIGNED.labels(self.key).inc()
         self._working_until = float("-inf")
         logger.error("a paid response has no signature: %s", problem)
         if self._on_unsigned is not None:
@@ -353,17 +352,19 @@ class Reputation8004ResourceServerExtension:
 
     def _release(self, context: VerifyContext | SettleContext | VerifiedPaymentCanceledContext) -> None:
         """Release the authorization of a request."""
-        try:
-            self._reservations.release(_payment_key(context), context.payment_payload)
-        except BilateralError:
-            logger.exception("the store of reservations fails: an authorization stays reserved until its time ends")
+        self._end(self._reservations.release, context, "an authorization stays reserved until its time ends")
 
     def _settle(self, context: VerifyResultContext | SettleResultContext | SettleFailureContext) -> None:
-        """Mark the authorization of a request as used. It raises nothing, because the client has paid."""
+        """Mark the authorization of a request as used."""
+        self._end(self._reservations.settle, context, "a used authorization counts as one in progress")
+
+    @staticmethod
+    def _end(change: Callable[[bytes, object], None], context: Any, consequence: str) -> None:
+        """End a reservation. It raises nothing, because the client may have paid."""
         try:
-            self._reservations.settle(_payment_key(context), context.payment_payload)
+            change(_payment_key(context), context.payment_payload)
         except BilateralError:
-            logger.exception("the store of reservations fails: a used authorization counts as one in progress")
+            logger.exception("the store of reservations fails: %s", consequence)
 
 
 class ReputationDraftResourceServerExtension(Reputation8004ResourceServerExtension):
@@ -414,7 +415,7 @@ def _settlement_on_chain(
     return SkipSettleResult(SettleResponse(success=True, transaction=transaction, network=network, payer=payer))
 
 
-def _unsettled(context: Any) -> KeptAnswer | None:
+def _unsettled(context: Any) -> PaidAnswer | None:
     """Return the answer that waits for the settlement of a payment; None without one."""
     exchange = None if is_tool_call(context.transport_context) else CURRENT.get()
     return None if exchange is None else exchange.unsettled

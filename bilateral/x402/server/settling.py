@@ -11,23 +11,19 @@ from __future__ import annotations
 
 import time
 from collections.abc import Collection, Sequence
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
 from eth_utils.crypto import keccak
 from web3.exceptions import ContractLogicError, TimeExhausted
 from x402.mechanisms.evm.signers import FacilitatorWeb3Signer
+from x402.mechanisms.evm.types import TransactionReceipt
 
 from bilateral.core.contracts import Registry, abi
 from bilateral.core.identifiers import checksummed
-from bilateral.x402.proof.payments import SEARCHED_BLOCKS
+from bilateral.x402.proof.payments import AUTHORIZATION_USED, SEARCHED_BLOCKS, TRANSFER
 from bilateral.x402.server.reservations import Reservations
 
-if TYPE_CHECKING:
-    from x402.mechanisms.evm.types import TransactionReceipt
-
 _TRANSFER_BY_SIGNATURE: Final = "transferWithAuthorization"
-_USED: Final = keccak(text="AuthorizationUsed(address,bytes32)")
-_TRANSFER: Final = keccak(text="Transfer(address,address,uint256)")
 _SETTLE: Final = {
     len(entry["inputs"]): [dict(entry)] for entry in abi(Registry.BUYERS) if entry.get("name") == "settle"
 }
@@ -102,7 +98,7 @@ class SettlingSigner(FacilitatorWeb3Signer):
         try:
             self.read_contract(self._registry, settle, "settle", *arguments)
         except ContractLogicError:
-            submitted = self._submitted_by_others(token, args)
+            submitted = self._submitted_by_strangers(token, args)
             if submitted is None:
                 raise
             return submitted
@@ -131,9 +127,9 @@ class SettlingSigner(FacilitatorWeb3Signer):
         except TimeExhausted:
             return None  # the SDK looks once more, and reports the payment as pending
         del self._deadlines[sent]
-        return None if receipt["status"] == 1 else self._submitted_by_others(token, terms)
+        return None if receipt["status"] == 1 else self._submitted_by_strangers(token, terms)
 
-    def _submitted_by_others(self, token: str, terms: Sequence[Any]) -> str | None:
+    def _submitted_by_strangers(self, token: str, terms: Sequence[Any]) -> str | None:
         """Return the transaction of somebody else that made a payment; None without one, or if it was reported."""
         payer, payee, amount = (checksummed(terms[0]), checksummed(terms[1]), int(terms[2]))
         nonce = bytes(terms[5])
@@ -141,7 +137,7 @@ class SettlingSigner(FacilitatorWeb3Signer):
         used = self._w3.eth.get_logs(
             {
                 "address": token,  # type: ignore[typeddict-item]
-                "topics": ["0x" + _USED.hex(), _topic(payer), "0x" + nonce.hex()],
+                "topics": ["0x" + AUTHORIZATION_USED.hex(), _topic(payer), "0x" + nonce.hex()],
                 "fromBlock": max(0, latest - self._searched_blocks),
                 "toBlock": latest,
             }
@@ -173,6 +169,6 @@ def _is_transfer(log: Any, token: str, payer: str, payee: str, amount: int) -> b
     topics = ["0x" + bytes(topic).hex() for topic in log["topics"]]
     return (
         checksummed(log["address"]) == token
-        and topics == ["0x" + _TRANSFER.hex(), _topic(payer), _topic(payee)]
+        and topics == ["0x" + TRANSFER.hex(), _topic(payer), _topic(payee)]
         and int.from_bytes(bytes(log["data"])) == amount
     )

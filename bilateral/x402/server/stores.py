@@ -7,72 +7,55 @@
 The database is SQLite or PostgreSQL. The tables are made if they are missing.
 """
 
+# ruff: noqa: E402  # imports come after the check of the extra
+
 from __future__ import annotations
 
 import json
 import threading
 import time
-from typing import TYPE_CHECKING, Any, Final
+from collections.abc import Callable
+from typing import Final
 
 from bilateral.core.errors.base import require_modules
 
 require_modules("index", "platformdirs", "sqlalchemy")
 
-from sqlalchemy import (  # noqa: E402  # after the check
-    BigInteger,
-    Boolean,
-    Column,
-    Double,
-    Index,
-    LargeBinary,
-    MetaData,
-    Table,
-    Text,
-    delete,
-    func,
-    insert,
-    select,
-    update,
-)
-from sqlalchemy.exc import IntegrityError  # noqa: E402
+import sqlalchemy as sa
 
-from bilateral.index.log.database import connect_engine, named_database_errors  # noqa: E402
-from bilateral.x402.proof.answers import MAX_KEPT_BODY, SECONDS, KeptAnswer, KeptAnswers, size_of  # noqa: E402
-from bilateral.x402.proof.errors import TooManyPaymentsError  # noqa: E402
-from bilateral.x402.server.reservations import MAX_RESERVATIONS, Reservations  # noqa: E402
-from bilateral.x402.server.reservations import SECONDS as RESERVED_SECONDS  # noqa: E402
+from bilateral.index.log.database import connect_engine, named_database_errors
+from bilateral.index.log.dialects import insert_into
+from bilateral.x402.proof.answers import MAX_STORED_BODY, SECONDS, PaidAnswer, PaidAnswers, size_of
+from bilateral.x402.proof.errors import TooManyPaymentsError
+from bilateral.x402.server.reservations import MAX_RESERVATIONS, Reservations
+from bilateral.x402.server.reservations import SECONDS as RESERVED_SECONDS
 
-if TYPE_CHECKING:
-    from collections.abc import Callable
+_METADATA: Final = sa.MetaData()
 
-    from sqlalchemy import Engine
-
-_METADATA: Final = MetaData()
-
-_ANSWER: Final = Table(
+_ANSWER: Final = sa.Table(
     "x402_kept_answer",
     _METADATA,
-    Column("payment", LargeBinary(32), primary_key=True),
-    Column("request", LargeBinary(32), nullable=False),
-    Column("status", BigInteger, nullable=False),
-    Column("headers", Text, nullable=False),
-    Column("body", LargeBinary, nullable=False),
-    Column("size", BigInteger, nullable=False),
-    Column("expires", Double, nullable=False),
-    Index("x402_kept_answer_expires", "expires"),
+    sa.Column("payment", sa.LargeBinary(32), primary_key=True),
+    sa.Column("request", sa.LargeBinary(32), nullable=False),
+    sa.Column("status", sa.BigInteger, nullable=False),
+    sa.Column("headers", sa.Text, nullable=False),
+    sa.Column("body", sa.LargeBinary, nullable=False),
+    sa.Column("size", sa.BigInteger, nullable=False),
+    sa.Column("expires", sa.Double, nullable=False),
+    sa.Index("x402_kept_answer_expires", "expires"),
 )
-_RESERVATION: Final = Table(
+_RESERVATION: Final = sa.Table(
     "x402_reserved_payment",
     _METADATA,
-    Column("authorization_key", LargeBinary(32), primary_key=True),
-    Column("expires", Double, nullable=False),
-    Column("is_settled", Boolean, nullable=False),
-    Index("x402_reserved_payment_expires", "expires"),
-    Index("x402_reserved_payment_settled", "is_settled"),
+    sa.Column("authorization_key", sa.LargeBinary(32), primary_key=True),
+    sa.Column("expires", sa.Double, nullable=False),
+    sa.Column("is_settled", sa.Boolean, nullable=False),
+    sa.Index("x402_reserved_payment_expires", "expires"),
+    sa.Index("x402_reserved_payment_settled", "is_settled"),
 )
 
 
-class StoredAnswers(KeptAnswers):
+class StoredAnswers(PaidAnswers):
     """Paid answers in a database, within limits. Processes and threads may share it.
 
     Args:
@@ -91,20 +74,20 @@ class StoredAnswers(KeptAnswers):
     def __init__(
         self,
         url: str,
-        max_bytes: int = 1024 * MAX_KEPT_BODY,
+        max_bytes: int = 1024 * MAX_STORED_BODY,
         seconds: float = SECONDS,
         clock: Callable[[], float] = time.time,
     ) -> None:
         super().__init__(max_bytes, seconds, clock)
         self._engine = _opened(url)
 
-    def keep(self, payment: bytes, answer: KeptAnswer) -> None:
+    def keep(self, payment: bytes, answer: PaidAnswer) -> None:
         """Keep an answer; only its proof if its body exceeds 1 MiB.
 
         Raises:
             DatabaseUnavailableError: The database cannot be written.
         """
-        answer = self.kept_form(answer)
+        answer = self.stored_form(answer)
         now, columns = self._clock(), _ANSWER.c
         values = {
             "payment": payment,
@@ -116,35 +99,35 @@ class StoredAnswers(KeptAnswers):
             "expires": now + self._seconds,
         }
         with named_database_errors(), self._engine.begin() as connection:
-            connection.execute(delete(_ANSWER).where((columns.payment == payment) | (columns.expires <= now)))
-            connection.execute(insert(_ANSWER).values(values))
-            total = connection.execute(select(func.coalesce(func.sum(columns.size), 0))).scalar_one()
+            connection.execute(sa.delete(_ANSWER).where((columns.payment == payment) | (columns.expires <= now)))
+            connection.execute(sa.insert(_ANSWER).values(values))
+            total = connection.execute(sa.select(sa.func.coalesce(sa.func.sum(columns.size), 0))).scalar_one()
             oldest = (
-                connection.execute(select(columns.payment, columns.size).order_by(columns.expires, columns.payment))
+                connection.execute(sa.select(columns.payment, columns.size).order_by(columns.expires, columns.payment))
                 if total
                 else ()
             )
             for key, size in oldest:
                 if total <= self._max_bytes:
                     break
-                connection.execute(delete(_ANSWER).where(columns.payment == key))
+                connection.execute(sa.delete(_ANSWER).where(columns.payment == key))
                 total -= size
 
-    def find(self, payment: bytes) -> KeptAnswer | None:
+    def find(self, payment: bytes) -> PaidAnswer | None:
         """Return the answer that a payment bought, or None.
 
         Raises:
             DatabaseUnavailableError: The database cannot be read.
         """
         columns = _ANSWER.c
-        statement = select(columns.request, columns.status, columns.headers, columns.body)
+        statement = sa.select(columns.request, columns.status, columns.headers, columns.body)
         statement = statement.where(columns.payment == payment, columns.expires > self._clock())
         with named_database_errors(), self._engine.begin() as connection:
             row = connection.execute(statement).first()
         if row is None:
             return None
         headers = tuple((name.encode("latin-1"), text.encode("latin-1")) for name, text in json.loads(row.headers))
-        return KeptAnswer(bytes(row.request), row.status, headers, bytes(row.body))
+        return PaidAnswer(bytes(row.request), row.status, headers, bytes(row.body))
 
     def close(self) -> None:
         """Close the connections."""
@@ -188,15 +171,15 @@ class StoredReservations(Reservations):
             if self._own.get(key) is holder:
                 return True
         now, columns = self._clock(), _RESERVATION.c
-        try:
-            with named_database_errors(), self._engine.begin() as connection:
-                connection.execute(delete(_RESERVATION).where(columns.expires <= now))
-                _insert(connection, {"authorization_key": key, "expires": now + self._seconds, "is_settled": False})
-                in_progress = select(func.count()).select_from(_RESERVATION).where(columns.is_settled.is_(False))
-                if connection.execute(in_progress).scalar_one() > self._limit:
-                    raise TooManyPaymentsError(self._limit)
-        except _TakenError:
-            return False
+        values = {"authorization_key": key, "expires": now + self._seconds, "is_settled": False}
+        with named_database_errors(), self._engine.begin() as connection:
+            connection.execute(sa.delete(_RESERVATION).where(columns.expires <= now))
+            reserve = insert_into(connection, _RESERVATION).values(values).on_conflict_do_nothing()
+            if connection.execute(reserve.returning(columns.expires)).first() is None:
+                return False  # another request has reserved it
+            in_progress = sa.select(sa.func.count()).select_from(_RESERVATION).where(columns.is_settled.is_(False))
+            if connection.execute(in_progress).scalar_one() > self._limit:
+                raise TooManyPaymentsError(self._limit)
         with self._own_lock:
             self._own.pop(key, None)
             self._own[key] = holder
@@ -212,7 +195,7 @@ class StoredReservations(Reservations):
         """
         if self._gives_up(key, holder):
             with named_database_errors(), self._engine.begin() as connection:
-                connection.execute(delete(_RESERVATION).where(_RESERVATION.c.authorization_key == key))
+                connection.execute(sa.delete(_RESERVATION).where(_RESERVATION.c.authorization_key == key))
 
     def settle(self, key: bytes, holder: object) -> None:
         """Mark an authorization as used, if this request holds it.
@@ -221,7 +204,7 @@ class StoredReservations(Reservations):
             DatabaseUnavailableError: The database cannot be written.
         """
         if self._gives_up(key, holder):
-            used = update(_RESERVATION).where(_RESERVATION.c.authorization_key == key).values(is_settled=True)
+            used = sa.update(_RESERVATION).where(_RESERVATION.c.authorization_key == key).values(is_settled=True)
             with named_database_errors(), self._engine.begin() as connection:
                 connection.execute(used)
 
@@ -238,19 +221,7 @@ class StoredReservations(Reservations):
         self._engine.dispose()
 
 
-class _TakenError(Exception):
-    """Another request has reserved the authorization."""
-
-
-def _insert(connection: Any, values: dict[str, Any]) -> None:
-    """Insert a reservation."""
-    try:
-        connection.execute(insert(_RESERVATION).values(values))
-    except IntegrityError:
-        raise _TakenError from None
-
-
-def _opened(url: str) -> Engine:
+def _opened(url: str) -> sa.Engine:
     """Open a database, and make the tables that it lacks."""
     engine = connect_engine(url)
     with named_database_errors():

@@ -8,19 +8,16 @@ from __future__ import annotations
 import binascii
 import json
 from base64 import b64decode, b64encode
-from typing import TYPE_CHECKING, Any, Final
+from collections.abc import Mapping
+from decimal import Decimal
+from typing import Any, Final
+
+from x402.http.types import HTTPRequestContext
 
 from bilateral.buyers.credentials import require_use, verify_credential
 from bilateral.core.contracts.buyer_terms import BuyerTier, TierCredential
 from bilateral.core.errors import BilateralError
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
-    from decimal import Decimal
-
-    from x402.http.types import HTTPRequestContext
-
-    from bilateral.core.signatures import Domain
+from bilateral.core.signatures import Domain
 
 HEADER: Final = "Buyer-Tier-Credential"
 
@@ -34,15 +31,39 @@ def credential_headers(answer: Mapping[str, Any]) -> dict[str, str]:
     Args:
         answer: The service's answer to `POST /api/buyer/{address}/credential`.
     """
-    shown = {name: answer[name] for name in ("message", "signature")}
-    return {HEADER: b64encode(json.dumps(shown, separators=(",", ":")).encode()).decode()}
+    fields = {name: answer[name] for name in ("message", "signature")}
+    return {HEADER: b64encode(json.dumps(fields, separators=(",", ":")).encode()).decode()}
 
 
-class CredentialDiscounts:
-    """The discounts of a seller for tiers that credentials prove. Give them to `BuyerPricing`.
+class TierDiscounts:
+    """The discounts of a seller.
 
     Args:
         percentages: The discount of each tier, in percent. A tier that is left out has that of the next lower one.
+    """
+
+    def __init__(self, percentages: Mapping[BuyerTier, Decimal]) -> None:
+        self._percentages = dict(percentages)
+
+    @property
+    def minimum(self) -> BuyerTier:
+        """The lowest tier with a discount."""
+        return min(self._percentages, key=_level)
+
+    def percentage_of(self, tier: BuyerTier) -> Decimal:
+        """Return the discount of a tier that is at least the lowest one with a discount, in percent."""
+        return self._percentages[max((lower for lower in self._percentages if lower.level <= tier.level), key=_level)]
+
+
+def _level(tier: BuyerTier) -> int:
+    return tier.level
+
+
+class CredentialDiscounts(TierDiscounts):
+    """The discounts of a seller for tiers that credentials prove. Give them to `BuyerPricing`.
+
+    Args:
+        percentages: As `TierDiscounts`.
         domain: The domain of the registry of buyers.
         attestor: The registry's attestor. An attestor that is a contract needs `verify_credential_on_chain` instead.
         policy: The hash of the scoring policy whose tiers count.
@@ -52,13 +73,13 @@ class CredentialDiscounts:
     def __init__(
         self, percentages: Mapping[BuyerTier, Decimal], domain: Domain, attestor: str, *, policy: bytes, scope: bytes
     ) -> None:
-        self._percentages = dict(percentages)
+        super().__init__(percentages)
         self._domain = domain
         self._attestor = attestor
         self._policy = policy
         self._scope = scope
 
-    def shown_in(self, request: HTTPRequestContext) -> TierCredential | None:
+    def credential_in(self, request: HTTPRequestContext) -> TierCredential | None:
         """Return the credential of a request if it is for this seller today; None costs the full price.
 
         Args:
@@ -69,31 +90,17 @@ class CredentialDiscounts:
             return None
         try:
             credential, signature = _read(text)
-            lowest = min(self._percentages, key=_level)
-            require_use(credential, credential.holder, policy=self._policy, scope=self._scope, minimum=lowest)
+            require_use(credential, credential.holder, policy=self._policy, scope=self._scope, minimum=self.minimum)
         except (binascii.Error, ValueError, KeyError, TypeError, RecursionError, BilateralError):
             return None
         return credential if verify_credential(credential, signature, self._domain, self._attestor) else None
 
-    def percentage_of(self, credential: TierCredential) -> Decimal:
-        """Return the discount of a credential's tier, in percent.
-
-        Args:
-            credential: The credential, whose tier is at least the lowest one with a discount.
-        """
-        tiers = [tier for tier in self._percentages if tier.level <= credential.tier.level]
-        return self._percentages[max(tiers, key=_level)]
-
-
-def _level(tier: BuyerTier) -> int:
-    return tier.level
-
 
 def _read(text: str) -> tuple[TierCredential, bytes]:
-    """Read a header. Malformed ones raise any of the errors that `shown_in` takes for no credential."""
-    shown = json.loads(b64decode(text, validate=True))
-    message = shown["message"]
+    """Read a header. Malformed ones raise any of the errors that `credential_in` takes for no credential."""
+    fields = json.loads(b64decode(text, validate=True))
+    message = fields["message"]
     words = {name: bytes.fromhex(message[name][2:]) for name in ("policy", "scope", "pseudonym")}
     tier = BuyerTier.of_level(message["tier"])
     credential = TierCredential(message["holder"], message["issuedAt"], message["validUntil"], tier=tier, **words)
-    return credential, bytes.fromhex(shown["signature"][2:])
+    return credential, bytes.fromhex(fields["signature"][2:])

@@ -9,20 +9,20 @@ import asyncio
 import binascii
 import json
 from base64 import b64decode, b64encode
+from collections.abc import Mapping, Sequence
+from decimal import Decimal
 from typing import TYPE_CHECKING, Any, Final
+
+from x402.http.types import HTTPRequestContext
 
 from bilateral.buyers.private.errors import TierProofRefusedError
 from bilateral.buyers.private.terms import TierProof
+from bilateral.core.contracts.buyer_terms import BuyerTier
 from bilateral.core.errors import BilateralError
+from bilateral.x402.server.tier_credentials import TierDiscounts
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
-    from decimal import Decimal
-
-    from x402.http.types import HTTPRequestContext
-
     from bilateral.buyers.private.verifying import TierVerifier
-    from bilateral.core.contracts.buyer_terms import BuyerTier
 
 HEADER: Final = "Buyer-Tier-Proof"
 
@@ -62,16 +62,16 @@ def read_proof_header(text: str) -> TierProof:
     return TierProof.from_json(fields)
 
 
-class ProofDiscounts:
+class ProofDiscounts(TierDiscounts):
     """The discounts of a seller for tiers that are proven privately. Give them to `BuyerPricing`.
 
     Args:
-        percentages: The discount of each tier, in percent. A tier that is left out has that of the next lower one.
+        percentages: As `TierDiscounts`.
         verifier: The seller's verifier. Its `minimum` is the lowest tier with a discount.
     """
 
     def __init__(self, percentages: Mapping[BuyerTier, Decimal], verifier: TierVerifier) -> None:
-        self._percentages = dict(percentages)
+        super().__init__(percentages)
         self._verifier = verifier
 
     async def check(self, request: HTTPRequestContext, payer: str) -> TierProof:
@@ -102,19 +102,6 @@ class ProofDiscounts:
             return await self.check(request, payer)
         except BilateralError:  # also a node that does not answer
             return None
-
-    def percentage_of(self, proof: TierProof) -> Decimal:
-        """Return the discount of the tier that a proof shows, in percent.
-
-        Args:
-            proof: The proof, whose tier is at least the lowest one with a discount.
-        """
-        tiers = [tier for tier in self._percentages if tier.level <= proof.minimum.level]
-        return self._percentages[max(tiers, key=_level)]
-
-
-def _level(tier: BuyerTier) -> int:
-    return tier.level
 
 
 def _without_repetition(pairs: Sequence[tuple[str, Any]]) -> dict[str, Any]:

@@ -11,14 +11,18 @@ from __future__ import annotations
 
 import io
 import logging
+from collections.abc import Callable, Iterable
 from http import HTTPStatus
 from typing import TYPE_CHECKING, Any, Final
 from urllib.parse import quote
 
 from werkzeug.wsgi import ClosingIterator
+from x402 import x402ResourceServerSync
 from x402.http.middleware.flask import payment_middleware
+from x402.http.types import RouteConfig
 
-from bilateral.x402.proof.answers import KeptAnswers, payment_of
+from bilateral.x402.clients.preflight import Preflight
+from bilateral.x402.proof.answers import PaidAnswers, payment_of
 from bilateral.x402.proof.bodies import MAX_BODY
 from bilateral.x402.proof.errors import BodyTooLargeError, StreamingRouteError
 from bilateral.x402.proof.streaming import flask_streams
@@ -26,13 +30,7 @@ from bilateral.x402.server.adapters import HttpAdapter
 from bilateral.x402.server.exchange import CURRENT, Exchange, Refusal
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable
-
     from flask import Flask
-    from x402 import x402ResourceServerSync
-    from x402.http.types import RouteConfig
-
-    from bilateral.x402.clients.preflight import Preflight
 
     Application = Callable[[dict[str, Any], Any], Iterable[bytes]]
 
@@ -52,7 +50,7 @@ def protect_flask(  # noqa: PLR0913  # settings, all but three with a default
     server: x402ResourceServerSync,
     *,
     limit: int = MAX_BODY,
-    answers: KeptAnswers | None = None,
+    answers: PaidAnswers | None = None,
     preflight: Preflight | None = None,
     **settings: Any,
 ) -> None:
@@ -76,7 +74,7 @@ def protect_flask(  # noqa: PLR0913  # settings, all but three with a default
         StreamingRouteError: A view that yields its response declares the extension.
         InvalidArgumentError: A route declares the extension, and the server has not registered it.
     """
-    adapter = HttpAdapter(routes, server, limit, answers or KeptAnswers(), preflight)
+    adapter = HttpAdapter(routes, server, limit, answers or PaidAnswers(), preflight)
     adapter.check_routes()
     adapter.check_agents()
     adapter.refuse_streaming(flask_streams(app))
@@ -143,18 +141,18 @@ class _Capture:
         exchange = CURRENT.get()
         if exchange is None or not exchange.is_paid:
             return self._app(environ, start_response)
-        response, kept = _Response(), exchange.unsettled
+        response, stored = _Response(), exchange.unsettled
         try:
-            if kept is None:
+            if stored is None:
                 exchange.request = _request_body(environ, self._adapter)
                 body = response.body(self._app(environ, response), self._adapter)
             else:
-                response(_status_line(kept.status), _text_headers(kept.sent_headers))
-                body = kept.body
+                response(_status_line(stored.status), _text_headers(stored.sent_headers))
+                body = stored.body
             exchange.response = self._adapter.response_body(body, response.texts, is_too_large=False)
         except Refusal as refusal:
             exchange.response = refusal.body
-            return _answer(start_response, refusal.status, [("Content-Type", "application/json")], refusal.body)
+            return _refuse(start_response, refusal)
         exchange.captured = int(response.status.partition(" ")[0]), _byte_headers(response.headers), body
         exchange.closings.append(response.close)  # the SDK never closes an answer
         start_response(response.status, response.headers)
@@ -173,8 +171,7 @@ class _Outer:
         path = path.encode("latin-1").decode("utf-8", "replace")
         is_paid = self._adapter.declares(method, path, path)
         if is_paid and self._streams():
-            refusal = Refusal(503, self._problem)
-            return _answer(start_response, refusal.status, [("Content-Type", "application/json")], refusal.body)
+            return _refuse(start_response, Refusal(503, self._problem))
         header = environ.get("HTTP_PAYMENT_SIGNATURE", "") if is_paid else ""
         if not header:
             return self._app(environ, start_response)
@@ -183,19 +180,17 @@ class _Outer:
         exchange.target = _sent_path(environ) + (f"?{query}" if query else "")
         payment = payment_of(header)
         try:
-            self._adapter.check_payment_header(header)
-            self._adapter.check_body_headers(
-                environ.get("CONTENT_LENGTH") or "", environ.get("HTTP_CONTENT_ENCODING", "")
-            )
-            kept = self._adapter.kept(payment)
-            if kept is not None:
+            encoding = environ.get("HTTP_CONTENT_ENCODING", "")
+            self._adapter.check_headers(header, environ.get("CONTENT_LENGTH") or "", encoding)
+            stored = self._adapter.find_answer(payment)
+            if stored is not None:
                 exchange.request = _request_body(environ, self._adapter)
-                self._adapter.refuse_other_request(kept, exchange)
+                self._adapter.refuse_other_request(stored, exchange)
         except Refusal as refusal:
-            return _answer(start_response, refusal.status, [("Content-Type", "application/json")], refusal.body)
-        if kept is not None and not kept.is_unsettled:
-            return _answer(start_response, kept.status, _text_headers(kept.headers), kept.body)
-        exchange.unsettled = kept
+            return _refuse(start_response, refusal)
+        if stored is not None and not stored.is_unsettled:
+            return _answer(start_response, stored.status, _text_headers(stored.headers), stored.body)
+        exchange.unsettled = stored
         return self._served(environ, exchange, payment, start_response)
 
     def _streams(self) -> bool:
@@ -234,8 +229,7 @@ class _Outer:
 
     def _sign(self, response: _Response, exchange: Exchange, body: bytes) -> None:
         """Add the proof to the header of a settlement that came before the application ran."""
-        exchange.response = self._adapter.decoded(body, response.texts.get("content-encoding", ""))
-        value = self._adapter.sign_settled(exchange, response.texts.get("payment-response"))
+        value = self._adapter.sign_settled(exchange, body, response.texts)
         if value is not None:
             response.headers = [(name, text) for name, text in response.headers if name.lower() != "payment-response"]
             response.headers.append(("PAYMENT-RESPONSE", value))
@@ -272,6 +266,10 @@ def _answer(start_response: Any, status: int, headers: Headers, body: bytes) -> 
     headers = [(name, value) for name, value in headers if name.lower() != "content-length"]
     start_response(_status_line(status), [*headers, ("Content-Length", str(len(body)))])
     return [body]
+
+
+def _refuse(start_response: Any, refusal: Refusal) -> Iterable[bytes]:
+    return _answer(start_response, refusal.status, [("Content-Type", "application/json")], refusal.body)
 
 
 def _status_line(status: int) -> str:

@@ -1,6 +1,6 @@
 """Feedback on one chain about an answer that was paid on another: of an agent with a registration on both.
 
-    give_feedback_elsewhere(client, verification, agent, 95, signer, payer).wait()
+    give_cross_chain_feedback(client, verification, agent, 95, signer, payer).wait()
 
 The registry knows the reviewer by an account of its own chain, and the payment names another account. The payer
 therefore signs who reviews for it, so that nobody takes somebody else's payment for a proof.
@@ -8,22 +8,25 @@ therefore signs who reviews for it, so that nobody takes somebody else's payment
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
 from eth_utils.crypto import keccak
 
+from bilateral.client import Client, FeedbackEntry, Handle, TransactionSigner
 from bilateral.core.errors import InvalidArgumentError, MalformedIdentifierError
 from bilateral.core.identifiers import AccountId, GlobalAgentId, TransactionRef
-from bilateral.core.values import FeedbackValue
-from bilateral.x402.clients.feedback import MAX_HUMAN, RESOURCE_DELIVERED, refuse_duplicate, required_parts, search_for
-from bilateral.x402.proof.feedback_files import Tags, feedback_file, specified_file
-from bilateral.x402.proof.keys import is_signature_of_account
-
-if TYPE_CHECKING:
-    from bilateral.client import Client, FeedbackEntry, Handle, TransactionSigner
-    from bilateral.documents import FeedbackFile
-    from bilateral.x402.proof.keys import InteractionKey
-    from bilateral.x402.proof.verdicts import Verification
+from bilateral.documents import FeedbackFile
+from bilateral.x402.clients.feedback import (
+    RESOURCE_DELIVERED,
+    feedback_arguments,
+    human_value,
+    refuse_duplicate,
+    required_parts,
+    search_for,
+)
+from bilateral.x402.proof.feedback_files import Tags, specified_file
+from bilateral.x402.proof.keys import InteractionKey, is_signature_of_account
+from bilateral.x402.proof.verdicts import Verification
 
 PAYER_SIGNATURE: Final = "payerSignature"
 _DOMAIN: Final = "bilateral payer v1"
@@ -40,7 +43,7 @@ def payer_digest(agent: GlobalAgentId, task_ref: str, reviewer: AccountId) -> by
     return keccak("\n".join((_DOMAIN, str(agent), task_ref, str(reviewer))).encode())
 
 
-def feedback_elsewhere(  # noqa: PLR0913  # the feedback's own parameters
+def cross_chain_feedback(  # noqa: PLR0913  # the feedback's own parameters
     verification: Verification,
     agent: GlobalAgentId,
     value: int,
@@ -75,25 +78,16 @@ def feedback_elsewhere(  # noqa: PLR0913  # the feedback's own parameters
     declared = () if verification.paid is None else _declared(verification)
     if agent not in declared:
         raise InvalidArgumentError(f"the server that was paid does not declare the agent {agent}")
-    stored = FeedbackValue(value, decimals)
-    if not 0 <= stored.human <= MAX_HUMAN:
-        raise InvalidArgumentError(f"value {stored.human} is out of range 0..{MAX_HUMAN}")
+    stored = human_value(value, decimals)
     digest = payer_digest(agent, interaction.task_ref, AccountId(agent.registry.chain, signer.address))
     signature = payer.sign(digest)
     if not is_signature_of_account(digest, signature, registration.chain, payment.payer):
         raise InvalidArgumentError(f"{payment.payer} paid, and the payer's key is that of another account")
     fields = {**specified_file(agent, interaction, stored, tags, signer), PAYER_SIGNATURE: signature.hex()}
-    proof = {
-        "fromAddress": payment.payer,
-        "toAddress": payment.payee,
-        "chainId": str(registration.chain),
-        "txHash": interaction.payment.transaction,
-    }
-    file = feedback_file(fields, comment, proof)
-    return {"agent_id": agent, "value": stored, "tag1": tags.tag1, "tag2": tags.tag2, "feedback_file": file}
+    return feedback_arguments(verification, agent, stored, tags, fields, comment)
 
 
-def give_feedback_elsewhere(  # noqa: PLR0913, PLR0917  # as feedback_elsewhere
+def give_cross_chain_feedback(  # noqa: PLR0913, PLR0917  # as cross_chain_feedback
     client: Client,
     verification: Verification,
     agent: GlobalAgentId,
@@ -104,24 +98,17 @@ def give_feedback_elsewhere(  # noqa: PLR0913, PLR0917  # as feedback_elsewhere
     accept_unread: bool = False,
     **options: Any,
 ) -> Handle[FeedbackEntry]:
-    """Give feedback on another chain than that of the payment, once a payment. The client pays the gas.
+    """Give feedback as `cross_chain_feedback` describes it, once a payment. The client pays the gas.
 
     Args:
         client: The SDK's client of the chain of the feedback, whose signer is `signer`.
-        verification: As `feedback_elsewhere`.
-        agent: As `feedback_elsewhere`.
-        value: As `feedback_elsewhere`.
-        signer: As `feedback_elsewhere`.
-        payer: As `feedback_elsewhere`.
-        accept_unread: As `give_paid_feedback`.
-        **options: As `feedback_elsewhere`.
 
     Raises:
-        InvalidArgumentError: As `feedback_elsewhere`.
+        InvalidArgumentError: As `cross_chain_feedback`.
         DuplicateFeedbackError: This client has earlier feedback for this payment.
         UnreadFeedbackError: This client has earlier feedback whose file cannot be loaded.
     """
-    arguments = feedback_elsewhere(verification, agent, value, signer, payer, **options)
+    arguments = cross_chain_feedback(verification, agent, value, signer, payer, **options)
     earlier = client.search_feedback(agent, **search_for(signer))
     refuse_duplicate(verification, arguments, earlier, accept_unread=accept_unread)
     return client.give_feedback(**arguments)

@@ -1,40 +1,39 @@
-"""The course of a purchase after its payment was sent: judge the answer, look the payment up, and never sign twice.
+"""The course of a purchase: pay, judge the answer, look the payment up, and never sign twice.
 
-The table of `payment_outcomes.json` decides; docs/x402.md prints it. `purchase` does no input or output itself. Each
-transport performs its steps.
+The table of `payment_outcomes.json` decides; docs/x402.md prints it. `purchase` does no input or output itself: all
+transports run it, each over a `Wire` of its HTTP library.
 """
 
 from __future__ import annotations
 
 import json
-import time
 from collections.abc import Generator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import StrEnum
 from http import HTTPStatus
 from importlib import resources
-from typing import TYPE_CHECKING, Any, Final, TypeAlias
+from inspect import isawaitable
+from typing import Any, Final, Protocol, TypeAlias, TypeVar
+
+from x402.http import x402HTTPClient, x402HTTPClientSync
 
 from bilateral.core.errors import MalformedIdentifierError
 from bilateral.core.identifiers import TransactionRef
 from bilateral.core.text import printable, quoted
-from bilateral.node.steps import Pause
-from bilateral.x402.clients.outstanding import OutstandingPayments, PaidCall
-from bilateral.x402.clients.transports import is_body_lost, may_be_unfinished, paid_request
+from bilateral.node.steps import run, run_async
+from bilateral.x402.clients import transports
+from bilateral.x402.clients.outstanding import PaidCall, outstanding_payments
 from bilateral.x402.proof.answers import payment_of
 from bilateral.x402.proof.errors import LostAnswerError, PaidNotAnsweredError, RedirectedPaymentError
-from bilateral.x402.proof.examination import POLL_SECONDS
 from bilateral.x402.proof.headers import decode_header
 from bilateral.x402.proof.payments import Settlement
-from bilateral.x402.proof.verdicts import CheckName, Outcome
+from bilateral.x402.proof.verdicts import CheckName, Outcome, Verification
+from bilateral.x402.proof.verifier import AsyncVerifier, Verifier
 
-if TYPE_CHECKING:
-    from collections.abc import Awaitable, Callable
+T = TypeVar("T")
 
-    from bilateral.node.steps import Operation
-    from bilateral.x402.proof.paid_requests import PaidRequest
-    from bilateral.x402.proof.readers import RegistryReader
-    from bilateral.x402.proof.verdicts import Verification
+Steps: TypeAlias = Generator[Any, Any, T]
+"""Yields results, or awaitables of them where there is an event loop, and takes the results."""
 
 
 class PaymentOutcome(StrEnum):
@@ -66,7 +65,7 @@ class Action(StrEnum):
 
 
 OUTCOMES: Final[dict[str, Any]] = json.loads(
-    resources.files("bilateral.x402.proof").joinpath("payment_outcomes.json").read_bytes()
+    resources.files("bilateral.x402.clients").joinpath("payment_outcomes.json").read_bytes()
 )
 """The outcomes and the kinds of answers with their meanings, and the action for each pair."""
 
@@ -120,7 +119,7 @@ class Reply:
     @property
     def is_unfinished(self) -> bool:
         """True if the payment may be settled in a moment."""
-        is_gateway = may_be_unfinished(self.status)
+        is_gateway = transports.may_be_unfinished(self.status)
         return self.location is None and (is_gateway or any(name in self.headers for name in _SETTLEMENT_HEADERS))
 
     @property
@@ -145,76 +144,84 @@ class Reply:
         return str(transaction)
 
 
-@dataclass(frozen=True)
-class Pay:
-    """The step that sends the request, and pays for it if the server asks for it. It gives the `Reply`.
+class Wire(Protocol):
+    """One request over one HTTP library. One without an event loop returns results, and one with it awaitables of them.
 
-    Attributes:
-        sent: Takes the payment's header, by its name, before it is sent.
+    The responses are those of the library.
     """
 
-    sent: list[dict[str, str]]
+    def send(self, headers: Mapping[str, str]) -> Any:
+        """Send the request with further headers. The body of the response is not read."""
+
+    def resend(self, call: PaidCall) -> Any:
+        """Send a request with a payment that is signed already."""
+
+    def read(self, response: Any) -> Any:
+        """Read a response whole, and return its `Reply`."""
+
+    def json(self, response: Any) -> Any:
+        """Read a response as JSON; None if it is not."""
+
+    def close(self, response: Any) -> Any:
+        """Give a response up."""
 
 
-@dataclass(frozen=True)
-class Resend:
-    """The step that sends a request with a payment that is signed already. It gives the `Reply`."""
+class Payer:
+    """The part of all transports that pays and verifies.
 
-    call: PaidCall
-
-
-@dataclass(frozen=True)
-class LookUp:
-    """The step that looks a payment up on its chain. It gives the `Settlement`.
-
-    Attributes:
-        payment: The payment payload.
-        seconds: The time to wait for the settlement; None for the verifier's.
+    Args:
+        client: The SDK's client. With an event loop, the verifier must be an `AsyncVerifier`.
+        refusal: The SDK's `PaymentError` for the HTTP library.
     """
 
-    payment: dict[str, Any]
-    seconds: float | None
+    def __init__(self, client: Any, verifier: Verifier | AsyncVerifier, refusal: type[Exception]) -> None:
+        self.sdk: Any = x402HTTPClient(client) if verifier.is_async else x402HTTPClientSync(client)
+        self.payments, self.verifier, self.refusal = outstanding_payments(client), verifier, refusal
 
 
-@dataclass(frozen=True)
-class Verify:
-    """The step that verifies a paid answer. It gives the `Verification`."""
-
-    paid: PaidRequest
+Purchase: TypeAlias = Steps[tuple[Reply, Verification | None, bool]]
 
 
-Step: TypeAlias = Pay | Resend | LookUp | Verify
-Purchase: TypeAlias = Generator[Step, Any, tuple[Reply, "Verification | None", bool]]
+def make(steps: Purchase) -> tuple[Reply, Verification | None, bool]:
+    """Make a purchase without an event loop."""
+    return run(steps, lambda result: result)
 
 
-def purchase(payments: OutstandingPayments, request: PaidCall) -> Purchase:
+async def make_async(steps: Purchase) -> tuple[Reply, Verification | None, bool]:
+    """Make a purchase on an event loop."""
+
+    async def result_of(step: Any) -> Any:
+        return await step if isawaitable(step) else step
+
+    return await run_async(steps, result_of)
+
+
+def purchase(payer: Payer, wire: Wire, request: PaidCall) -> Purchase:
     """Make a request, pay for it if it must be paid, and return its answer.
 
     A request whose payment has no answer yet sends that payment again, and signs no other one.
 
     Args:
-        payments: The outstanding payments of the client.
         request: The request. With a payment, nothing is signed.
 
     Returns:
         The answer, its verification, and whether a payment was sent with it.
-
-    Raises:
-        LostAnswerError: A payment was sent, and it has no answer.
     """
-    call = request if request.payment else (yield from _outstanding(payments, request))
+    payments = payer.payments
+    call = request if request.payment else (yield from _outstanding(payer, request))
     is_again, is_settled = call is not None, False
     sent: list[dict[str, str]] = [] if call is None else [dict(call.payment)]
     try:
-        reply = yield from _sent(Pay(sent) if call is None else Resend(call), sent)
+        steps = _paid(payer, wire, request.url, sent) if call is None else _sent_again(wire, call)
+        reply = yield from _reply_or_error(steps, sent)
         if not sent:
             assert isinstance(reply, Reply)  # noqa: S101  # an error without a payment is raised
             return reply, None, False
-        call = call or PaidCall(request.method, request.url, request.headers, request.body, sent[-1])
+        call = call or replace(request, payment=sent[-1])
         payments.drop(call)
         is_retried = not payment_of(call.header)  # such a payment fetches nothing
         while True:
-            kind, outcome, verification, settlement = yield from _judged(call, reply, is_again=is_again)
+            kind, outcome, verification, settlement = yield from _judged(payer, call, reply, is_again=is_again)
             is_settled = outcome is PaymentOutcome.SETTLED
             action = _ACTIONS[outcome, kind]
             if action is Action.DELIVER and isinstance(reply, Reply):
@@ -224,11 +231,10 @@ def purchase(payments: OutstandingPayments, request: PaidCall) -> Purchase:
             if action is not Action.RETRY or is_retried:
                 break
             is_retried = is_again = True
-            reply = yield from _sent(Resend(call), sent)
+            reply = yield from _reply_or_error(_sent_again(wire, call), sent)
     except BaseException:  # a cancelled request may be paid, too
         if sent:
-            call = call or PaidCall(request.method, request.url, request.headers, request.body, sent[-1])
-            payments.add(call, is_settled=is_settled)
+            payments.add(call or replace(request, payment=sent[-1]), is_settled=is_settled)
         raise
     if outcome is PaymentOutcome.EXPIRED and isinstance(reply, Exception):
         raise reply
@@ -237,71 +243,82 @@ def purchase(payments: OutstandingPayments, request: PaidCall) -> Purchase:
     raise _lost(call, reply, outcome, settlement) from (reply if isinstance(reply, Exception) else None)
 
 
-def run(steps: Purchase, perform: Callable[[Step], Any]) -> tuple[Reply, Verification | None, bool]:
-    """Run a purchase by a function that performs its steps."""
+def _paid(payer: Payer, wire: Wire, url: str, sent: list[dict[str, str]]) -> Steps[Reply]:
+    """Send a request, and once more with a payment if it must be paid. The hooks of the SDK sign no other payment."""
+    response = yield from _unpaid(payer, wire, {})
+    if response.status_code != HTTPStatus.PAYMENT_REQUIRED:
+        return Reply(response.status_code, {}, b"", response)
     try:
-        step = next(steps)
-        while True:
-            try:
-                result = perform(step)
-            except BaseException as error:  # noqa: BLE001  # the purchase decides
-                step = steps.throw(error)
-            else:
-                step = steps.send(result)
-    except StopIteration as end:
-        return end.value  # type: ignore[no-any-return]
+        body = yield wire.json(response)
+        required = payer.sdk.get_payment_required_response(response.headers.get, body)
+        hooked = yield payer.sdk.handle_payment_required(required, url)
+        if hooked:
+            response = yield from _unpaid(payer, wire, hooked)
+            if response.status_code != HTTPStatus.PAYMENT_REQUIRED:
+                return Reply(response.status_code, {}, b"", response)
+            yield wire.close(response)
+        payment = yield payer.sdk.create_payment_payload(required)
+        headers = payer.sdk.encode_payment_signature_header(payment)
+        sent.append(transports.payment_among(headers))
+        response = yield wire.send(headers)
+        yield payer.sdk.process_payment_result(payment, response.headers.get, response.status_code)
+        reply: Reply = yield wire.read(response)
+    except payer.refusal:
+        raise
+    except Exception as error:
+        raise payer.refusal(f"Failed to handle payment: {error}") from error
+    return reply
 
 
-async def run_async(
-    steps: Purchase, perform: Callable[[Step], Awaitable[Any]]
-) -> tuple[Reply, Verification | None, bool]:
-    """Run a purchase by a coroutine that performs its steps."""
-    try:
-        step = next(steps)
-        while True:
-            try:
-                result = await perform(step)
-            except BaseException as error:  # noqa: BLE001  # the purchase decides
-                step = steps.throw(error)
-            else:
-                step = steps.send(result)
-    except StopIteration as end:
-        return end.value  # type: ignore[no-any-return]
+def _unpaid(payer: Payer, wire: Wire, headers: Mapping[str, str]) -> Steps[Any]:
+    """Send a request without a payment. Refuse a price that cannot be read strictly."""
+    response = yield wire.send(headers)
+    problem = transports.price_problem(response.status_code, response.headers)
+    if problem is not None:
+        yield wire.close(response)
+        raise payer.refusal(problem)
+    return response
 
 
-def _outstanding(payments: OutstandingPayments, request: PaidCall) -> Generator[Step, Any, PaidCall | None]:
+def _sent_again(wire: Wire, call: PaidCall) -> Steps[Reply]:
+    """Send a request with its payment. The SDK would pay once more for a payment that is refused."""
+    response = yield wire.resend(call)
+    reply: Reply = yield wire.read(response)
+    return reply
+
+
+def _outstanding(payer: Payer, request: PaidCall) -> Steps[PaidCall | None]:
     """Return the outstanding payment for a request; None if a new one may be signed."""
     while True:
-        call = payments.take(request)
+        call = payer.payments.take(request)
         if call is None:
             return None
         try:
-            settlement: Settlement = yield LookUp(decode_header(call.header) or {}, 0)
+            settlement: Settlement = yield payer.verifier.find_settlement(decode_header(call.header) or {}, seconds=0)
         except BaseException:
-            payments.add(call, is_settled=False)
+            payer.payments.add(call, is_settled=False)
             raise
         if not settlement.is_expired:
             return call
 
 
-def _sent(step: Pay | Resend, sent: list[dict[str, str]]) -> Generator[Step, Any, Reply | Exception]:
-    """Send a request. Return its answer; the error if it has none although a payment was sent."""
+def _reply_or_error(steps: Steps[Reply], sent: list[dict[str, str]]) -> Steps[Reply | Exception]:
+    """Return the answer to a request; the error if it has none although a payment was sent."""
     try:
-        reply: Reply = yield step
+        return (yield from steps)
     except Exception as error:
         if not sent:
             raise
         return error
-    return reply
 
 
 def _judged(
-    call: PaidCall, reply: Reply | Exception, *, is_again: bool
-) -> Generator[Step, Any, tuple[AnswerKind, PaymentOutcome, Verification | None, Settlement]]:
+    payer: Payer, call: PaidCall, reply: Reply | Exception, *, is_again: bool
+) -> Steps[tuple[AnswerKind, PaymentOutcome, Verification | None, Settlement]]:
     """Find the row and the column of the table, with the verification of an answer and the chain's word."""
     payment = decode_header(call.header)
     if isinstance(reply, Reply) and reply.is_delivery:
-        paid = paid_request(
+        paid = transports.paid_request(
             call.payment,
             f"{call.method} {call.url}",
             call.headers,
@@ -309,15 +326,15 @@ def _judged(
             reply.headers,
             reply.body,
             status=reply.status,
-            is_body_lost=is_again and is_body_lost(reply.status, reply.body),
+            is_body_lost=is_again and transports.is_body_lost(reply.status, reply.body),
         )
-        verification: Verification | None = None if paid is None else (yield Verify(paid))
+        verification: Verification | None = None if paid is None else (yield payer.verifier.verify(paid))
         is_verified = verification is not None and verification.is_verified
         is_paid = verification is not None and verification.outcome(CheckName.PAYMENT) is Outcome.PASSED
         outcome = PaymentOutcome.SETTLED if is_paid else PaymentOutcome.UNKNOWN
         return AnswerKind.VERIFIED if is_verified else AnswerKind.UNVERIFIED, outcome, verification, Settlement(None)
     seconds = None if isinstance(reply, Reply) and reply.is_unfinished else 0
-    settlement: Settlement = yield LookUp(payment or {}, seconds)
+    settlement: Settlement = yield payer.verifier.find_settlement(payment or {}, seconds=seconds)
     if isinstance(reply, Exception):
         kind = AnswerKind.NOTHING
     else:
@@ -365,36 +382,3 @@ def _lost(call: PaidCall, reply: Reply | Exception, outcome: PaymentOutcome, set
         by = f" (the server names transaction {transaction})" if transaction else ""
         problem = f"{came}, and the payment{by} {state}{reason}"
     return kind(*call.parts, problem, outcome=outcome, transaction=transaction, status=status, answer=answer)
-
-
-def settlement_lookup(
-    readers: Mapping[str, RegistryReader], payment: Mapping[str, Any], seconds: float
-) -> tuple[str, Operation[Settlement]] | None:
-    """Return the operation that looks up a payment, and its chain; None if no reader can.
-
-    Args:
-        readers: The readers by their chains.
-        payment: The payment payload that was sent.
-        seconds: The time to wait for a payment that was not taken yet.
-    """
-    accepted, payload = payment.get("accepted"), payment.get("payload")
-    if not isinstance(accepted, dict) or not isinstance(payload, dict):
-        return None
-    network = str(accepted.get("network"))
-    find = getattr(readers.get(network), "find_settlement", None)
-    if find is None:
-        return None
-
-    def wait() -> Operation[Settlement]:
-        end = time.monotonic() + seconds
-        while True:
-            settlement: Settlement = yield from find(accepted, payload)
-            left = end - time.monotonic()
-            if settlement.is_paid is not False or settlement.is_expired or left <= 0:
-                return settlement
-            yield Pause(min(POLL_SECONDS, left))
-
-    return network, wait()
-
-
-UNSUPPORTED: Final = Settlement(None, problem="payments of this kind, or on this chain, cannot be looked up")
