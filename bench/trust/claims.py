@@ -12,7 +12,7 @@ import numpy as np
 from bench.trust.baselines import baselines
 from bench.trust.measures import Truth
 from bench.trust.study import known_honest
-from bench.trust.worlds.attacks import FAMILIES
+from bench.trust.worlds.kinds import FAMILIES
 from bench.trust.worlds.honest import honest_world
 from bilateral.trust.engine import Engine
 

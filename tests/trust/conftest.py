@@ -8,8 +8,8 @@ import pyarrow as pa
 import pytest
 from eth_utils import keccak
 
-from bench.trust.worlds.attacks import add
 from bench.trust.worlds.honest import honest_world
+from bench.trust.worlds.kinds import add
 from bench.trust.worlds.world import Settings
 from bilateral.trust.accounts import ACCOUNTS
 from bilateral.trust.coding import coded

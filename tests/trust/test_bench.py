@@ -16,10 +16,9 @@ from bench.trust.formulas import alpha, chosen, formulas
 from bench.trust.measures import Truth, ranking, scoring, threshold
 from bench.trust.otc import Otc, balance, fairness, forecast
 from bench.trust.study import interval, known_honest
-from bench.trust.worlds.attacks import FAMILIES
 from bench.trust.worlds.honest import honest_world
-from bench.trust.worlds.independent.bystanders import add_bystanders
-from bench.trust.worlds.kinds import KINDS
+from bench.trust.worlds.kinds import FAMILIES, KINDS
+from bench.trust.worlds.lookalikes import add_bystanders
 from bench.trust.worlds.world import Settings
 from bilateral.trust.engine import Engine
 

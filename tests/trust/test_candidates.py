@@ -9,8 +9,8 @@ import pytest
 
 from bench.trust.candidates import findings, flooded, joins, ratings, trials
 from bench.trust.speed import tables
-from bench.trust.worlds.attacks import FAMILIES
 from bench.trust.worlds.honest import honest_world
+from bench.trust.worlds.kinds import FAMILIES
 from bench.trust.worlds.world import Settings
 from bilateral.trust.coding import coded
 from bilateral.trust.context import Context

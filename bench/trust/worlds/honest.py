@@ -1,15 +1,10 @@
 """The honest part of a world, with groups that look like attackers and are not."""
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING
+from collections.abc import Sequence
 
 import numpy as np
 
 from bench.trust.worlds.world import DAY, HOUR, START, Account, Agent, Settings, World
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
 
 
 def honest_world(seed: int, settings: Settings | None = None) -> World:
@@ -41,7 +36,7 @@ def person(world: World, born: float, group: str = "") -> Account:
     """Return an honest account with a character of its own."""
     draw, habits = world.random, world.settings
     kind = draw.random()
-    bad = draw.random() < habits.bad_clients
+    bad = world.happens(habits.bad_clients)
     return world.account(
         born,
         bias=-25.0 if kind <= habits.harsh else float(draw.normal(0, 6)),
@@ -58,9 +53,8 @@ def _people(world: World) -> None:
         account = person(world, world.time(START, START + habits.newcomers * (habits.days - 1) * DAY))
         world.fund(account)
         world.honest.append(account)
-    for place in draw.choice(len(world.honest), habits.owners, replace=False):
-        owner = world.honest[place]
-        count = 1 if draw.random() < 0.85 else int(min(draw.zipf(2.2) + 1, 12))  # noqa: PLR2004
+    for owner in world.some_of(world.honest, habits.owners):
+        count = 1 if world.happens(0.85) else int(min(draw.zipf(2.2) + 1, 12))
         for _ in range(count):
             quality = float(np.clip(draw.beta(5, 1.6) * 100, 5, 99))
             popularity = float(draw.pareto(1.3) + 0.2)
@@ -106,9 +100,9 @@ def _terms(world: World) -> None:
     if not habits.refunding and not habits.cashback:
         return
     for agent in world.servers:
-        if draw.random() < habits.refunding:
+        if world.happens(habits.refunding):
             agent.refunds, label = float(draw.choice([0.5, 0.9, 1.0])), "refunds"
-        elif draw.random() < habits.cashback:
+        elif world.happens(habits.cashback):
             agent.cashback, label = float(draw.uniform(0.02, 0.12)), "cashback"
         else:
             continue
@@ -118,7 +112,7 @@ def _terms(world: World) -> None:
 def _launch_crowd(world: World) -> None:
     """Add newcomers who come for the launch of one good agent, use it, and later use others."""
     draw, at = world.random, world.time(START + 30 * DAY, world.end - 30 * DAY)
-    agent = world.agent(world.honest[draw.integers(len(world.honest))], at, 88.0, popularity=3.0)
+    agent = world.agent(world.one_of(world.honest), at, 88.0, popularity=3.0)
     world.servers.append(agent)
     crowd = []
     for _ in range(40):
@@ -126,7 +120,7 @@ def _launch_crowd(world: World) -> None:
         world.fund(account)
         world.meet(account, agent, account.born + draw.exponential(2 * DAY))
         for _ in range(int(min(draw.zipf(1.9), 30))):
-            world.meet(account, world.servers[draw.integers(len(world.servers))], world.time(account.born))
+            world.meet(account, world.one_of(world.servers), world.time(account.born))
         crowd.append(account)
     world.honest += crowd
 
@@ -156,7 +150,7 @@ def _team(world: World) -> None:
 
 def _validators(world: World) -> None:
     for _ in range(20):
-        owner = world.honest[world.random.integers(len(world.honest))]
+        owner = world.one_of(world.honest)
         agent = world.agent(owner, START + world.random.uniform(0, 20 * DAY), 90.0, popularity=0.01, is_validator=True)
         world.validators.append(agent)
 
@@ -177,8 +171,8 @@ def _business(world: World, clients: Sequence[Account]) -> None:
             agent = world.servers[place]
             if agent.owner is not client:
                 world.meet(client, agent, world.time(max(client.born, agent.ts) + 600))
-        if draw.random() < 0.15:  # noqa: PLR2004
-            other = world.honest[draw.integers(len(world.honest))]
+        if world.happens(0.15):
+            other = world.one_of(world.honest)
             world.transfer(client, other, draw.lognormal(2, 1), world.time(client.born))
 
 
@@ -187,14 +181,13 @@ def _clubs(world: World) -> None:
     draw = world.random
     for _ in range(6):
         members: dict[str, Agent] = {}
-        for place in draw.choice(len(world.servers), int(draw.integers(5, 12)), replace=False):
-            agent = world.servers[place]
+        for agent in world.some_of(world.servers, int(draw.integers(5, 12))):
             if agent.wallet is agent.owner:
                 members[agent.owner.address] = agent
         for first in members.values():
             first.owner.group = "club"
             for second in members.values():
-                if first is not second and draw.random() < 0.7:  # noqa: PLR2004
+                if first is not second and world.happens(0.7):
                     for _ in range(int(draw.integers(1, 4))):
                         world.meet(first.owner, second, world.time(max(second.ts, START + 20 * DAY)))
 
@@ -202,27 +195,18 @@ def _clubs(world: World) -> None:
 def _vouchers(world: World) -> None:
     """Add machines that vouch for many agents with one constant value."""
     for _ in range(30):
-        account = world.account(world.time(START, START + 30 * DAY), role="noise", group="voucher")
-        world.fund(account)
-        for place in world.random.choice(len(world.servers), min(100, len(world.servers)), replace=False):
-            agent = world.servers[place]
+        account = world.funded(world.time(START, START + 30 * DAY), role="noise", group="voucher")
+        for agent in world.some_of(world.servers, min(100, len(world.servers))):
             world.say(account, agent, 1, world.time(max(account.born, agent.ts)), tag="miner-vouch")
 
 
 def _validations(world: World) -> None:
     draw = world.random
     for agent in world.servers:
-        if draw.random() < world.settings.validated:
-            validator = world.validators[draw.integers(len(world.validators))]
+        if world.happens(world.settings.validated):
+            validator = world.one_of(world.validators)
             if validator.owner is agent.owner:
                 continue
             world.validate(validator, agent, agent.quality + draw.normal(0, 5), world.time(agent.ts))
-            if draw.random() < 0.4:  # noqa: PLR2004
+            if world.happens(0.4):
                 world.rate_validator(validator, agent, 85 + draw.normal(0, 8), world.time(agent.ts))
-
-
-def lured(world: World, agent: Agent, count: int, at: float) -> None:
-    """Let honest clients believe the praise, use the agent, and say what they found."""
-    for place in world.random.choice(len(world.honest), count, replace=False):
-        client = world.honest[place]
-        world.meet(client, agent, world.time(max(at, client.born + HOUR)))

@@ -1,16 +1,11 @@
-"""The parts of the third author's families: members, the ways of their first money, agents, cover and praise."""
+"""Members by the way of their first money: an exchange, mules, peeling, a chain or a tree."""
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING, Any, TypeVar
+from collections.abc import Callable, Sequence
+from typing import Any, TypeVar
 
 import numpy as np
 
-from bench.trust.worlds.parts import usual_servers
 from bench.trust.worlds.world import DAY, HOUR, Account, Agent, Attack, World
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
 
 _Item = TypeVar("_Item")
 
@@ -73,7 +68,7 @@ def alone(world: World, members: list[Account]) -> None:
 
 def from_one_exchange(world: World, members: list[Account]) -> None:
     """Fund members from one exchange, shortly before their births."""
-    exchange = world.exchanges[world.random.integers(len(world.exchanges))]
+    exchange = world.one_of(world.exchanges)
     for account in members:
         world.transfer(exchange, account, _first_amount(world), account.born - world.random.uniform(600, 7200))
 
@@ -137,7 +132,7 @@ def mule(world: World, attack: int, at: float, source: Account | None = None, am
     """
     out = world.account(at, role="mule", attack=attack)
     if source is None:
-        source = world.exchanges[world.random.integers(len(world.exchanges))]
+        source = world.one_of(world.exchanges)
     world.transfer(source, out, world.random.lognormal(4, 0.6) if amount is None else amount, at)
     return out
 
@@ -170,12 +165,12 @@ def live(world: World, account: Account, mean: float, stop: float | None = None)
         stop: The latest time; the world's end if None.
     """
     draw, stop = world.random, world.end if stop is None else stop
-    for agent in usual_servers(world, account, mean):
+    for agent in world.usual_servers(account, mean):
         start = max(account.born, agent.ts) + 600
         if start < stop:
             world.meet(account, agent, world.time(start, stop))
     if world.happens(0.15):
-        other = world.honest[draw.integers(len(world.honest))]
+        other = world.one_of(world.honest)
         world.transfer(account, other, draw.lognormal(2, 1), world.time(account.born, stop))
 
 
@@ -197,7 +192,7 @@ def served(world: World, agent: Agent, mean: float, start: float | None = None, 
         when = world.time(start, stop)
         clients = [account for account in world.honest if account.born < when - 600]
         if clients:
-            world.meet(clients[world.random.integers(len(clients))], agent, when)
+            world.meet(world.one_of(clients), agent, when)
 
 
 def claim(world: World, account: Account, agent: Agent, value: float, at: float, **share: float) -> None:
