@@ -1,7 +1,5 @@
 """`make bench`: measures every gas case, prints the table, and records the figures, also in docs/gas.md."""
 
-from __future__ import annotations
-
 import json
 import sys
 

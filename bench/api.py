@@ -7,20 +7,16 @@ requests a second, latencies, and the processor time of both for a request, whic
 first row is an application that does nothing: the least that the HTTP server and the client take.
 """
 
-from __future__ import annotations
-
 import argparse
 import random
-from typing import TYPE_CHECKING, Final
+from collections.abc import Callable
+from typing import Final
 
 from sqlalchemy import select
 
 from bench.load import CONNECTIONS, Load, floor, measure, served
 from bilateral.index.agents import tables as agent_tables
 from bilateral.index.reading.readers import Reader
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
 
 _P50: Final = 0.5
 _P95: Final = 0.95

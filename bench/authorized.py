@@ -1,18 +1,14 @@
 """Gas cases of the registry for authorised feedback."""
 
-from __future__ import annotations
-
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import ape
+from ape.types import AddressType
 from eth_account import Account
 
 from bench.measurement import GasCase, World, execution_gas
 from bilateral.core.signatures import Domain, FeedbackAuth, sign_feedback_auth
-
-if TYPE_CHECKING:
-    from ape.types import AddressType
 
 FILE_URI = "ipfs://bafkreidwr2bd5pvbvoesdzgpcsjhmcmvtkvm4yxyrr5yl"
 """A URI of 53 characters, as that of the reference's figures."""

@@ -1,20 +1,15 @@
 """Gas cases of blind ratings in the bidirectional reputation registry."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import ape
 from eth_utils.crypto import keccak
 
 from bench.measurement import GasCase, World
 from bilateral.core.signatures import Domain
-from bilateral.core.signatures.blind_ratings import BlindFeedback, Pair, rating_seal
-
-if TYPE_CHECKING:
-    from bilateral.core.signatures.blind_ratings import Envelope
+from bilateral.core.signatures.blind_ratings import BlindFeedback, Envelope, Pair, rating_seal
 
 SERVER_ID = 1
 

@@ -1,20 +1,16 @@
 """Gas cases of the buyer reputation registry."""
 
-from __future__ import annotations
-
 from functools import cached_property, partial
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import ape
+from ape.api import AccountAPI
 from eth_abi.abi import encode
 from eth_utils.crypto import keccak
 
 from bench.measurement import GasCase, World, execution_gas
 from bilateral.core.signatures import AgentWalletSet, Domain
 from scripts._payments import sign_payment
-
-if TYPE_CHECKING:
-    from ape.api import AccountAPI
 
 AGENT = 1
 PRICE = 50_000

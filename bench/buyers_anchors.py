@@ -3,8 +3,6 @@
 Each engine gets a database of its own. A proof is read by a connection as the service has it, with its root checked.
 """
 
-from __future__ import annotations
-
 import argparse
 import random
 import resource

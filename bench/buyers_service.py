@@ -3,8 +3,6 @@
 A chain holds payments of many buyers to agents. The index learns them; `--requests` then asks the service for profiles.
 """
 
-from __future__ import annotations
-
 import argparse
 import random
 import sys

@@ -6,26 +6,20 @@ python -m bench.checks --database postgresql://… --agents 100000 --ratings 100
 An empty database is filled first, which takes minutes. Files are in data URIs, so they are read already.
 """
 
-from __future__ import annotations
-
 import random
-from typing import TYPE_CHECKING, Final
+from collections.abc import Sequence
+from typing import Final
 from urllib.parse import urlencode
 
-from sqlalchemy import func, select
+from sqlalchemy import Engine, func, select
 
 from bench.load import measure, served
-from bench.world.opening import WorldParser, open_world
+from bench.world.build import WorldParser, open_world
 from bench.world.people import World
 from bilateral.core.events import NewFeedback
 from bilateral.index.agents import tables as agent_tables
 from bilateral.index.log import tables as schema
 from bilateral.index.log.database import open_database
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from sqlalchemy import Engine
 
 _LISTED: Final = 20
 _BACK: Final = 50

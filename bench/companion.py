@@ -3,19 +3,15 @@
 The identity registry stands behind an ERC-1967 proxy, as the deployed one does.
 """
 
-from __future__ import annotations
-
 from functools import cached_property, partial
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import ape
+from ape.api import AccountAPI
 
 from bench.authorized import feedback_arguments
 from bench.measurement import GasCase, World, execution_gas
 from scripts._stand_ins import deploy_behind_proxy
-
-if TYPE_CHECKING:
-    from ape.api import AccountAPI
 
 SERVER_ID = 1
 

@@ -11,8 +11,6 @@ disturb least. It opens pages in the browser of the lock file, and compares all 
 database holds an agent with a million ratings, and a dense network.
 """
 
-from __future__ import annotations
-
 import argparse
 import re
 import tempfile
@@ -20,9 +18,10 @@ import time
 from dataclasses import dataclass
 from itertools import pairwise
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
 import httpx
+from playwright.sync_api import Browser
 
 from bench.api import agents
 from bench.load import served
@@ -31,9 +30,6 @@ from bench.world.build import build
 from bench.world.people import World
 from bilateral.index.log.database import open_database
 from scripts._browser import running_browser
-
-if TYPE_CHECKING:
-    from playwright.sync_api import Browser
 
 _PAINT: Final = "performance.getEntriesByName('first-contentful-paint')[0]?.startTime"
 _SIZES: Final = """() => [...performance.getEntriesByType("navigation"), ...performance.getEntriesByType("resource")]

@@ -1,7 +1,5 @@
 """All gas cases, and their last recorded figures."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 

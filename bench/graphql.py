@@ -6,8 +6,6 @@ It asks without HTTP, so on SQLite the processor time is that of the whole answe
 its JSON. Other programs disturb it least. The queries are those that published SDKs send. `make bench-search` runs it.
 """
 
-from __future__ import annotations
-
 import argparse
 import time
 from typing import Final

@@ -1,13 +1,8 @@
 """Gas cases of the identity registry."""
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING
+from ape.api import AccountAPI
 
 from bench.measurement import GasCase, World, execution_gas
-
-if TYPE_CHECKING:
-    from ape.api import AccountAPI
 
 URI = "https://agent.example.com/.well-known/agent-card.json"
 """An agent URI of 53 characters, as those of the references' figures."""

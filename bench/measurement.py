@@ -1,15 +1,11 @@
 """The description and the measurement of a gas benchmark."""
 
-from __future__ import annotations
-
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import ape
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
 
 INTRINSIC_GAS = 21_000
 """The gas of a transaction before it runs code."""

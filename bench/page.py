@@ -1,16 +1,11 @@
 """The tables of figures in docs/gas.md. `make bench` writes them, and a test compares them."""
 
-from __future__ import annotations
-
 import re
+from collections.abc import Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from bench.gas import CASES, recorded_figures
 from scripts._build import build_all
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
 
 PAGE = Path(__file__).parents[1] / "docs/gas.md"
 

@@ -3,8 +3,6 @@
 The table goes into docs/private-tiers.md. The exit code is 1 if a proof takes more than the project promises.
 """
 
-from __future__ import annotations
-
 import resource
 import statistics
 import sys

@@ -1,16 +1,11 @@
 """Gas cases of ratings in the bidirectional reputation registry."""
 
-from __future__ import annotations
-
 from functools import partial
-from typing import TYPE_CHECKING
 
 import ape
+from ape.api import AccountAPI
 
 from bench.measurement import GasCase, World, execution_gas
-
-if TYPE_CHECKING:
-    from ape.api import AccountAPI
 
 SERVER_ID = 1
 

@@ -1,10 +1,9 @@
 """`python -m bench.reads [COUNT]`: times reads of an agent that one client rated many times, on a local chain."""
 
-from __future__ import annotations
-
 import sys
 import time
-from typing import TYPE_CHECKING, Any, Final
+from collections.abc import Callable
+from typing import Any, Final
 
 import ape
 from ape.logging import LogLevel, logger
@@ -13,9 +12,6 @@ from rich.table import Table
 
 from bilateral.client import Client
 from bilateral.core.contracts import Deployment
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
 
 COUNT: Final = 10_000
 _AT_ONCE: Final = 200

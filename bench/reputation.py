@@ -1,17 +1,13 @@
 """Gas cases of feedback in the bidirectional reputation registry, which contains the reputation registry."""
 
-from __future__ import annotations
-
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import ape
+from ape.api import AccountAPI
 
 from bench.measurement import GasCase, World, execution_gas
 from bilateral.core.signatures import Domain, Feedback
-
-if TYPE_CHECKING:
-    from ape.api import AccountAPI
 
 AGENT_ID = 1
 

@@ -5,8 +5,6 @@ It measures one claim alone: the share of bad experiences that clients report. T
 lower ratings, and no better matches. The market makes no claim about matches or money.
 """
 
-from __future__ import annotations
-
 import sys
 from dataclasses import dataclass, replace
 from pathlib import Path

@@ -10,16 +10,15 @@ Spark. The exponent says how a cost grows: 0 is a cost that stays.
 A size for which the disk or the memory is too small is left out, and the output says so.
 """
 
-from __future__ import annotations
-
 import argparse
 import math
 import shutil
 import tempfile
 import time
+from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 import numpy as np
 import psutil  # type: ignore[import-untyped]  # pgserver needs it
@@ -36,15 +35,10 @@ from bilateral.core.identifiers import checksummed
 from bilateral.index.log import tables as schema
 from bilateral.index.log.batches import Batch, Block
 from bilateral.index.log.database import open_database
-from bilateral.index.log.rows import rows_of
+from bilateral.index.log.rows import Row, rows_of
 from bilateral.index.log.store import ChainStore
 from bilateral.index.projections import PROJECTIONS
 from simulation.events import ADDRESSES
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    from bilateral.index.log.rows import Row
 
 _CHAIN: Final = 1
 _BATCH: Final = 50_000

@@ -8,25 +8,21 @@ as agents use them, some cut short, and one gate each. The limits are those of a
 processor time of this process says more on one that does. It leaves out that of PostgreSQL.
 """
 
-from __future__ import annotations
-
 import random
 import time
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from decimal import Decimal
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
 from sqlalchemy import select
 
-from bench.world.opening import WorldParser, open_world
+from bench.world.build import WorldParser, open_world
 from bilateral.index.files import tables as files
 from bilateral.index.reading.readers import Reader
 from bilateral.index.search.filters import AgentSearch, Gate
 from bilateral.index.search.leaders import leaderboard
 from bilateral.index.search.queries import search_agents
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
 
 _P95: Final = 0.95
 _SHORTEST: Final = 5
@@ -54,7 +50,7 @@ class Times:
     processor: list[float]
 
     @classmethod
-    def of(cls, ask: Callable[[], object], count: int) -> Times:
+    def of(cls, ask: Callable[[], object], count: int) -> "Times":
         """Ask a question many times.
 
         Args:

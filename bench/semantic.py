@@ -7,20 +7,19 @@ An empty database is filled first, as by `python -m bench.search`. The questions
 names one of them.
 """
 
-from __future__ import annotations
-
 import time
 from collections import defaultdict
+from collections.abc import Callable, Mapping, Sequence
 from itertools import cycle
 from math import log2
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
-from sqlalchemy import select
+from sqlalchemy import Connection, select
 
 from bench.search import Times
-from bench.world.opening import WorldParser, open_world
-from bench.world.questions import KINDS, PARAPHRASES, known_of, questions
+from bench.world.build import WorldParser, open_world
+from bench.world.questions import KINDS, PARAPHRASES, Question, known_of, questions
 from bilateral.core.errors import InvalidArgumentError
 from bilateral.index.files import tables as files
 from bilateral.index.files.tables import agent_file
@@ -33,13 +32,6 @@ from bilateral.index.search.nearest import meanings_of
 from bilateral.index.search.queries import search_agents
 from bilateral.index.search.tables import registration_vector
 from bilateral.index.search.vectors import fill_vectors
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
-
-    from sqlalchemy import Connection
-
-    from bench.world.questions import Question
 
 _JUDGED: Final = 10
 

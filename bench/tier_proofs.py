@@ -1,7 +1,5 @@
 """Gas cases of private tier proofs. The proofs are test vectors, because making one needs Node and seconds."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 from typing import Any, Final

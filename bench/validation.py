@@ -1,17 +1,13 @@
 """Gas cases of the validation registry."""
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING, Any
+from collections.abc import Sequence
+from typing import Any
 
 import ape
 from eth_utils.crypto import keccak
 
 from bench.identity import URI
 from bench.measurement import GasCase, World, execution_gas
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
 
 RESPONSE_HASH = keccak(text="evidence")
 

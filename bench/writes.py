@@ -1,24 +1,19 @@
 """`python -m bench.writes [COUNT]`: times writes of the SDK against bare web3.py, on a local chain."""
 
-from __future__ import annotations
-
 import sys
 import time
-from typing import TYPE_CHECKING, Any, Final
+from collections.abc import Callable
+from typing import Any, Final
 
 import ape
 from ape.logging import LogLevel, logger
 from eth_account import Account
 from rich.console import Console
 from rich.table import Table
+from web3 import Web3
 
 from bilateral.client import Client
 from bilateral.core.contracts import Deployment, Registry, abi
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    from web3 import Web3
 
 COUNT: Final = 1000
 ROUNDS: Final = 5

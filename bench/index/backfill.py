@@ -6,22 +6,21 @@ helper, or the process of the server that works most. The time of the node is in
 figures count, because other programs on the machine only add to them.
 """
 
-from __future__ import annotations
-
 import json
 import sys
 import tempfile
 import threading
 import time
+from collections.abc import Callable
 from pathlib import Path
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 import ape
 import psutil  # type: ignore[import-untyped]
 from ape.logging import LogLevel, logger
 from rich.console import Console
 from rich.table import Table
-from sqlalchemy import text
+from sqlalchemy import Engine, text
 
 from bench.index.measurement import databases, grow
 from bench.index.runs import CHAIN_ID, follower
@@ -37,11 +36,6 @@ from bilateral.index.projections import PROJECTIONS
 from scripts._anvil import running_anvil
 from simulation.event_chain import OPTIONS, EventChain
 from simulation.events import ADDRESSES, Generator
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    from sqlalchemy import Engine
 
 _LOGS_A_BLOCK: Final = 100
 _BLOCKS_A_RANGE: Final = 100

@@ -3,25 +3,26 @@
 The same seed gives the same chain. Figures are the machine's own.
 """
 
-from __future__ import annotations
-
 import argparse
 import tempfile
 import threading
 import time
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
 import ape
 from ape.logging import LogLevel, logger
 from pgserver.postgres_server import get_server
 from rich.console import Console
 from rich.table import Table
-from sqlalchemy import create_engine, func, select, text
+from sqlalchemy import JSON, BigInteger, Integer, LargeBinary, String, create_engine, func, select, text
+from sqlalchemy.orm import DeclarativeBase, Mapped, Session, mapped_column
+from web3 import HTTPProvider, Web3
 
-from bench.index.plain import index_plainly
 from bench.index.runs import CHAIN_ID, Run, follower, index_all, measured
+from bilateral.core.contracts import abi
 from bilateral.index.agents import tables as agent_tables
 from bilateral.index.log import tables as schema
 from bilateral.index.log.batches import Block
@@ -30,10 +31,85 @@ from bilateral.index.log.store import ChainStore
 from bilateral.index.projections import DERIVED_TABLES, PROJECTIONS
 from scripts._anvil import running_anvil
 from simulation.event_chain import OPTIONS, EventChain
-from simulation.events import Generator
+from simulation.events import ADDRESSES, Generator
 
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+
+class _Base(DeclarativeBase):
+    """The tables of the loop."""
+
+
+class _EventRow(_Base):
+    """A row of an event."""
+
+    __tablename__ = "plain_event"
+
+    block_number: Mapped[int] = mapped_column(BigInteger, primary_key=True)
+    log_index: Mapped[int] = mapped_column(Integer, primary_key=True)
+    block_hash: Mapped[bytes] = mapped_column(LargeBinary)
+    transaction_hash: Mapped[bytes] = mapped_column(LargeBinary)
+    address: Mapped[str] = mapped_column(String(42))
+    event: Mapped[str] = mapped_column(String(40))
+    arguments: Mapped[Any] = mapped_column(JSON)
+
+
+def index_plainly(database: str, url: str, first_block: int) -> int:
+    """Index a chain's events by the plain loop, from a block to the head.
+
+    Args:
+        database: The SQLAlchemy URL of an empty database.
+        url: The URL of the chain's JSON-RPC.
+        first_block: The first block.
+
+    Returns:
+        The number of stored events. It leaves out those that web3.py cannot decode.
+    """
+    engine = create_engine(database)
+    _Base.metadata.create_all(engine)
+    web3 = Web3(HTTPProvider(url))
+    decoders = {}
+    for registry, address in ADDRESSES.items():
+        contract = web3.eth.contract(address=Web3.to_checksum_address(address), abi=abi(registry))
+        events: Any = contract.events  # web3.py's annotation lacks its iterator
+        for event in events:
+            decoders[address, bytes(event.build_filter().topics[0], "ascii")] = event
+    stored, last_block = 0, web3.eth.block_number
+    for first in range(first_block, last_block + 1, 50):
+        query: Any = {"address": list(ADDRESSES.values()), "fromBlock": first, "toBlock": min(first + 49, last_block)}
+        with Session(engine) as session:
+            for log in web3.eth.get_logs(query):
+                row = _row(decoders, log)
+                if row is not None:
+                    session.add(row)
+                    stored += 1
+            session.commit()
+    engine.dispose()
+    return stored
+
+
+def _row(decoders: Mapping[Any, Any], log: Any) -> _EventRow | None:
+    """Decode a log to a row; None for one that web3.py cannot decode."""
+    topic = log["topics"][0].to_0x_hex().encode() if log["topics"] else b""
+    event = decoders.get((log["address"], topic))
+    if event is None:
+        return None
+    try:
+        decoded = event().process_log(log)
+    except Exception:  # noqa: BLE001  # text that is not UTF-8, and data that are not the event's
+        return None
+    arguments = {
+        name: value.hex() if isinstance(value, bytes) else str(value).replace("\0", "")
+        for name, value in decoded["args"].items()
+    }
+    return _EventRow(
+        block_number=decoded["blockNumber"],
+        log_index=decoded["logIndex"],
+        block_hash=bytes(decoded["blockHash"]),
+        transaction_hash=bytes(decoded["transactionHash"]),
+        address=decoded["address"],
+        event=decoded["event"],
+        arguments=arguments,
+    )
+
 
 COPIES: Final = 19
 """Earlier blocks with rows like those of the chain, so that the tables hold about a million of it."""

@@ -3,8 +3,6 @@
 It prints the table of docs/decisions.md, and writes the page, its pictures and the figures. All parts take hours.
 """
 
-from __future__ import annotations
-
 import argparse
 from typing import Final
 
@@ -12,7 +10,7 @@ from rich.console import Console
 from rich.markdown import Markdown
 
 from bench.market import page, study
-from bench.market.free import SIZES
+from bench.market.measures import SIZES
 from bench.market.policies import Truth
 
 PARTS: Final = ("attacked", "framed", "peaceful", "sizes", "ablated", "checked")

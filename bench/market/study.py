@@ -1,25 +1,17 @@
 """The study: each policy in the same markets, with intervals over seeds, and the figures that are recorded."""
 
-from __future__ import annotations
-
 import json
 import time
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
 from bench.market import checked as check
-from bench.market import framing, free
-from bench.market.measures import as_record, outcome, play
-from bench.market.ours import PARTS, Standings, state
-from bench.market.play import Market
-from bench.market.policies import Ranking, Truth, by_counts, simple
+from bench.market.measures import as_record, free_market, held_back, outcome, play, worst
+from bench.market.play import Market, Policy
+from bench.market.policies import PARTS, Ranking, Standings, Truth, by_counts, simple, state
 from bench.market.settings import Settings
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
-
-    from bench.market.play import Policy
 
 FIGURES: Final = Path(__file__).parent / "figures.json"
 SEEDS: Final = (301, 302, 303)
@@ -135,7 +127,7 @@ def sizes(figures: dict[str, Any], chosen: Sequence[int], tell: Callable[[str], 
     """
     figures["sizes"] = []
     for accounts in chosen:
-        figures["sizes"].append(free.measured(free.free_market(STUDY, accounts, 7)))
+        figures["sizes"].append(held_back(free_market(STUDY, accounts, 7)))
         tell(f"without attackers, {accounts:,} accounts: {figures['sizes'][-1]['seconds']:.0f} s")
         record(figures)
 
@@ -152,7 +144,7 @@ def framed(figures: dict[str, Any], chosen: Sequence[Policy], tell: Callable[[st
     market = Market(settings, Ranking("mean by counts", by_counts), 11).run()
     figures.setdefault("framing", {})
     for policy in chosen:
-        figures["framing"][policy.name] = framing.worst(market, policy, _TRIES)
+        figures["framing"][policy.name] = worst(market, policy, _TRIES)
         tell(f"framing under {policy.name}")
         record(figures)
 

@@ -8,26 +8,22 @@ Without DATA, the figures of real data stay as they were recorded. The data are 
   the transfers as `transfers.parquet` with the columns from, to, kind, chain.
 """
 
-from __future__ import annotations
-
 import argparse
 import json
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
 import numpy as np
 from rich.console import Console
 
-from bench.trust import formulas, hop, otc, page, study
+from bench.trust import page, real_data, study
 from bench.trust.claims import price, sybil_networks
+from bench.trust.measures import measured
 from bench.trust.paths import paths
-from bench.trust.resampling import measured
 from bench.trust.speed import speed
 from bench.trust.worlds.kinds import KINDS
-
-if TYPE_CHECKING:
-    from bilateral.trust.arrays import Floats, Ints
+from bilateral.trust.arrays import Floats, Ints
 
 _UNSEEN: Final = ("first author", "second author", "third author")
 """The kinds of worlds of the first run."""
@@ -76,31 +72,31 @@ def real(folder: Path, console: Console) -> dict[str, Any]:
         console: Shows what is measured.
     """
     console.print("Bitcoin-OTC")
-    data = otc.Otc.read(folder / "bitcoin")
+    data = real_data.Otc.read(folder / "bitcoin")
     active = np.bincount(data.rater, minlength=data.size)[data.nodes] > 0
-    other = formulas.alpha(folder / "bitcoin")
-    (name, own), (side_name, side) = (formulas.chosen(other, data, received=received) for received in (True, False))
+    other = real_data.alpha(folder / "bitcoin")
+    (name, own), (side_name, side) = (real_data.chosen(other, data, received=received) for received in (True, False))
     out: dict[str, Any] = {
         "otc": {
             "label edges removed": data.removed,
             "chosen on Alpha": [name, side_name, len(other.nodes), int(other.label.sum())],
             "unsupervised": measured(data.label, [own[data.nodes]]),
             "baselines": {
-                name: measured(data.label, [score[data.nodes]]) for name, score in otc.baselines(data).items()
+                name: measured(data.label, [score[data.nodes]]) for name, score in real_data.baselines(data).items()
             },
-            "supervised": _divided(otc.supervised(data, received=True)),
+            "supervised": _divided(real_data.supervised(data, received=True)),
             "rater side": measured(data.label[active], [side[data.nodes][active]]),
-            "rater side, supervised": _divided(otc.supervised(data, received=False)),
+            "rater side, supervised": _divided(real_data.supervised(data, received=False)),
         }
     }
     console.print("Bitcoin-Alpha")
-    out["alpha"] = {"supervised": _divided(otc.supervised(other, received=True))}
+    out["alpha"] = {"supervised": _divided(real_data.supervised(other, received=True))}
     console.print("Hop")
-    transfers = hop.Hop.read(folder / "hop")
-    score, label = hop.by_component(transfers)
+    transfers = real_data.Hop.read(folder / "hop")
+    score, label = real_data.by_component(transfers)
     out["hop"] = {
         "by component": measured(label, [score]),
-        "by seeds": _divided(hop.by_seeds(transfers, 20), draws=200),  # 20 divisions of 32,000 accounts take time
+        "by seeds": _divided(real_data.by_seeds(transfers, 20), draws=200),  # 20 divisions of 32,000 accounts take time
     }
     return out
 

@@ -4,23 +4,18 @@ The attacker buys from its victim, asks for refunds, praises or slanders it, sen
 it, answers its opinions, and makes it an operator. The victim does nothing but sell, refund and buy.
 """
 
-from __future__ import annotations
-
 from copy import deepcopy
 from dataclasses import dataclass, fields, replace
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from bench.trust.worlds.world import DAY, HOUR, START
+from bench.trust.worlds.world import DAY, HOUR, START, Account, Agent, World
 from bilateral.trust.engine import Engine
 from bilateral.trust.opinions import Kind
 from bilateral.trust.tables import OPTIONAL, Tables
-
-if TYPE_CHECKING:
-    from bench.trust.worlds.world import Account, Agent, World
 
 BUDGET: Final = 60.0
 _ACCOUNT, _ACT, _WITHDRAWAL = 0.05, 0.01, 0.30
@@ -57,7 +52,7 @@ class Plan:
     hurry: float = 3.0
     lures: float = 1.0
 
-    def near(self, random: np.random.Generator) -> Plan:
+    def near(self, random: np.random.Generator) -> "Plan":
         """Return a plan that differs a little."""
         steps = {}
         for field in fields(self):

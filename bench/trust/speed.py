@@ -1,7 +1,5 @@
 """The time and the memory of a whole analysis, in a process of its own."""
 
-from __future__ import annotations
-
 import resource
 import subprocess
 import sys

@@ -1,7 +1,5 @@
 """The study of worlds: families seen while the engine was built, families watched or written later, honest worlds."""
 
-from __future__ import annotations
-
 import numpy as np
 
 from bench.trust.baselines import baselines

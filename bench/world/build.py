@@ -1,19 +1,22 @@
 """Writes a made-up world into a database: rows of events in bulk, and the index's own code for all that follows."""
 
-from __future__ import annotations
-
+import argparse
+import sys
 from collections import defaultdict
+from collections.abc import Callable
+from dataclasses import dataclass
 from functools import cache
 from hashlib import sha256
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
 from eth_utils.crypto import keccak
-from sqlalchemy import text
+from sqlalchemy import Connection, Engine, Table, func, select, text
 
-from bench.world.people import AUTHORIZED, IDENTITY, REPUTATION, VALIDATION, People
+from bench.world.people import AUTHORIZED, IDENTITY, REPUTATION, VALIDATION, People, World
 from bilateral.core.contracts import Registry
 from bilateral.core.events import (
     ClientRated,
+    Event,
     FeedbackRevoked,
     MetadataSet,
     NewAuthorizedFeedback,
@@ -27,20 +30,18 @@ from bilateral.core.events import (
 )
 from bilateral.core.interpreter import tuned_interpreter
 from bilateral.documents import Loader
+from bilateral.index.agents import tables as agent_tables
+from bilateral.index.agents.tables import agent_activity
+from bilateral.index.files import tables as file_tables
+from bilateral.index.files import tables as files
 from bilateral.index.files.references import ReferenceScan
 from bilateral.index.log import tables as schema
 from bilateral.index.log.batches import Batch, Block
+from bilateral.index.log.database import open_database
 from bilateral.index.log.rows import rows_of
 from bilateral.index.log.store import ChainStore
-from bilateral.index.projections import PROJECTIONS
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    from sqlalchemy import Engine, Table
-
-    from bench.world.people import World
-    from bilateral.core.events import Event
+from bilateral.index.projections import PARTITIONED_TABLES, PROJECTIONS
+from bilateral.index.search import tables as search
 
 _BLOCK_EVENTS: Final = 1_000
 _BATCH_BLOCKS: Final = 10
@@ -84,7 +85,7 @@ def build(engine: Engine, world: World, report: Callable[[str], None] = lambda _
             connection.execute(text("VACUUM ANALYZE"))
 
 
-def _append(store: ChainStore, cursor: Block, chain: _Chain) -> Block:
+def _append(store: ChainStore, cursor: Block, chain: "_Chain") -> Block:
     """Append the next blocks, and return the last one."""
     for _ in range(_BATCH_BLOCKS):
         chain.mine()
@@ -230,3 +231,231 @@ class _Chain:
 def _topic(name: str) -> bytes:
     """Return the hash under which an indexed text is logged."""
     return keccak(text=name)
+
+
+_ONCE: Final = {agent_tables.primary_agent}
+"""Derived tables without copies: an account speaks as one agent."""
+
+_FILES: Final = (
+    files.file_content,
+    files.file,
+    files.file_reference,
+    files.file_sight,
+    files.registration_file,
+    files.registration_card,
+    files.registration_service,
+    files.registration_capability,
+    files.registration_claim,
+    files.feedback_file,
+    search.registration_words,
+    file_tables.agent_file,
+    file_tables.payment_claim,
+)
+
+_AGENTS: Final = ("agent_id", "client_id", "server_id", "validator_id")
+_BLOCKS: Final = ("block_number", "registered_block", "updated_block", "seen_block")
+_TIMES: Final = ("block_time", "registered_at", "updated_at", "last_activity")
+_HASHES: Final = ("content_hash", "file_id", "block_hash", "transaction_hash", "request_hash")
+_NUMBERS: Final = ("document_id", "sight_id")
+
+_SETTINGS: Final = (
+    "SET maintenance_work_mem = '512MB'",
+    "SET max_parallel_maintenance_workers = 0",
+    "SET synchronous_commit = off",
+)
+
+
+@dataclass(frozen=True)
+class _Step:
+    """The distance between two copies.
+
+    Attributes:
+        chain_id: The chain.
+        agents: The agents of the first.
+        blocks: Its blocks.
+    """
+
+    chain_id: int
+    agents: int
+    blocks: int
+
+    def value(self, table: Table, name: str) -> str:
+        """Return the value of a column in copy `k`."""
+        if name in _HASHES:
+            return f'sha256("{name}" || int4send(k))'
+        if name == "account":  # or an agent, such as "agent 7"
+            agent = f"'agent ' || substr(account, 7)::numeric + k * {self.agents}"
+            return f"CASE WHEN account LIKE 'agent %%' THEN {agent} ELSE account END"
+        if name == "id_text":
+            return f"(agent_id + k * {self.agents})::text"
+        if name in _NUMBERS:
+            return f'"{name}" + k * (SELECT max("{name}") FROM "{table.name}")'  # noqa: S608  # ours
+        added = {
+            **dict.fromkeys(_AGENTS, self.agents),
+            **dict.fromkeys(_BLOCKS, self.blocks),
+            **dict.fromkeys(_TIMES, self.blocks * BLOCK_SECONDS),
+        }.get(name)
+        is_text = table is files.feedback_file  # the words of strangers
+        return f'"{name}"' if added is None or is_text else f'"{name}" + k * {added}'
+
+
+def repeat(engine: Engine, copies: int, report: Callable[[str], None] = lambda _: None) -> None:
+    """Repeat the world of a database.
+
+    Args:
+        engine: The database, of PostgreSQL, with one world.
+        copies: The number of worlds in the end.
+        report: Called with a line for each table.
+    """
+    with engine.connect().execution_options(isolation_level="AUTOCOMMIT") as connection:
+        for setting in _SETTINGS:
+            connection.exec_driver_sql(setting)
+        row = connection.execute(text("SELECT chain_id, block_number FROM chain")).one()
+        agents = connection.execute(text("SELECT max(agent_id) FROM agent")).scalar_one()
+        step = _Step(row.chain_id, int(agents), row.block_number)
+        events = [partitioned_table for partitioned_table in PARTITIONED_TABLES if partitioned_table not in _ONCE]
+        restore = _without_references(connection)
+        for table in (*events, agent_activity, *_FILES):
+            rows = _repeat(connection, table, step, copies)
+            if rows:
+                report(f"{table.name}: {rows:,} rows more")
+        for statement in restore:
+            connection.exec_driver_sql(statement)
+        last = row.block_number * copies
+        moved = "UPDATE chain SET block_number = :last, head_number = :last, finalized_number = :last"
+        connection.execute(text(moved), {"last": last})
+        connection.execute(text("UPDATE file_scan SET block_number = :last"), {"last": last})
+        connection.exec_driver_sql("VACUUM ANALYZE")
+
+
+def _repeat(connection: Connection, table: Table, step: _Step, copies: int) -> int:
+    """Repeat the rows of a table, without its indexes meanwhile. Return the number of new rows."""
+    is_part = table in PARTITIONED_TABLES
+    place = schema.partition_name(table, step.chain_id) if is_part else table.name
+    if connection.exec_driver_sql(f'SELECT NOT EXISTS (SELECT FROM "{place}")').scalar_one():  # noqa: S608  # ours
+        return 0
+    if is_part:
+        connection.exec_driver_sql(f'ALTER TABLE "{table.name}" DETACH PARTITION "{place}"')
+    restore = _without_indexes(connection, place)
+    columns = [column.name for column in table.c]
+    names, values = (
+        ", ".join(f'"{column}"' for column in columns),
+        ", ".join(step.value(table, column) for column in columns),
+    )
+    inserted = connection.exec_driver_sql(
+        f'INSERT INTO "{place}" ({names}) SELECT {values} FROM generate_series(1, {copies - 1}) k, "{place}"'  # noqa: S608
+    )
+    for statement in restore:
+        connection.exec_driver_sql(statement)
+    if is_part:
+        bound = f"FOR VALUES IN ({step.chain_id:d})"
+        connection.exec_driver_sql(f'ALTER TABLE "{table.name}" ATTACH PARTITION "{place}" {bound}')
+    return inserted.rowcount
+
+
+def _without_references(connection: Connection) -> list[str]:
+    """Drop all foreign keys, and return the statements that make them again, which check all rows."""
+    keys = connection.exec_driver_sql(
+        "SELECT conrelid::regclass::text AS place, conname, pg_get_constraintdef(oid) AS made FROM pg_constraint "
+        "WHERE contype = 'f' AND connamespace = current_schema()::regnamespace"
+    ).all()
+    for key in keys:
+        connection.exec_driver_sql(f'ALTER TABLE {key.place} DROP CONSTRAINT "{key.conname}"')
+    return [f'ALTER TABLE {key.place} ADD CONSTRAINT "{key.conname}" {key.made}' for key in keys]
+
+
+def _without_indexes(connection: Connection, place: str) -> list[str]:
+    """Drop the keys and indexes of a table, and return the statements that make them again.
+
+    A key is of hashes, in no order: to keep it while rows come would write a page for each.
+
+    Args:
+        connection: The database, without foreign keys.
+        place: The table.
+    """
+    of_table = {"place": place}
+    keys = connection.execute(
+        text(
+            "SELECT conname, pg_get_constraintdef(oid) AS made FROM pg_constraint "
+            "WHERE conrelid = to_regclass(:place) AND contype IN ('p', 'u')"
+        ),
+        of_table,
+    ).all()
+    indexes = connection.execute(
+        text(
+            "SELECT relname, pg_get_indexdef(indexrelid) AS made FROM pg_index JOIN pg_class ON oid = indexrelid "
+            "WHERE indrelid = to_regclass(:place) AND indexrelid NOT IN (SELECT conindid FROM pg_constraint)"
+        ),
+        of_table,
+    ).all()
+    for key in keys:
+        connection.exec_driver_sql(f'ALTER TABLE "{place}" DROP CONSTRAINT "{key.conname}"')
+    for index in indexes:
+        connection.exec_driver_sql(f'DROP INDEX "{index.relname}"')
+    restore = [f'ALTER TABLE "{place}" ADD CONSTRAINT "{key.conname}" {key.made}' for key in keys]
+    return restore + [index.made for index in indexes]
+
+
+class WorldParser(argparse.ArgumentParser):
+    """A parser whose options name a world, and the database that has it.
+
+    Args:
+        description: See `argparse`.
+        copies: True for an option `--copies`.
+    """
+
+    def __init__(self, description: str, *, copies: bool = False) -> None:
+        super().__init__(description=description)
+        self.add_argument("--database", required=True, metavar="URL")
+        self.add_argument("--agents", type=int, default=100_000)
+        self.add_argument("--ratings", type=int, default=1_000_000)
+        self.add_argument("--seed", type=int, default=1)
+        self.set_defaults(copies=1)
+        if copies:
+            self.add_argument("--copies", type=int, help="The number of worlds; one on SQLite.")
+
+    def parsed(self) -> argparse.Namespace:
+        """Return the options of the command line."""
+        options = self.parse_args()
+        if options.copies > 1 and options.database.startswith("sqlite"):
+            self.error("--copies needs PostgreSQL: its server makes the copies")
+        return options
+
+
+def fill_world(engine: Engine, options: argparse.Namespace) -> None:
+    """Fill an empty database with a world and its copies.
+
+    Args:
+        engine: The database.
+        options: Those of `WorldParser`.
+    """
+    build(engine, World(options.agents, options.ratings, options.seed), _report)
+    if options.copies > 1:
+        repeat(engine, options.copies, _report)
+
+
+def open_world(options: argparse.Namespace) -> int:
+    """Fill a database with a world if it is empty.
+
+    Args:
+        options: Those of `WorldParser`.
+
+    Returns:
+        The number of agents.
+    """
+    engine = open_database(options.database)
+    with engine.connect() as connection:
+        is_empty = connection.execute(select(schema.chain.c.chain_id)).first() is None
+    if is_empty:
+        fill_world(engine, options)
+    with engine.connect() as connection:
+        stored: int = connection.execute(select(func.count()).select_from(agent_tables.agent)).scalar_one()
+    engine.dispose()
+    if stored < options.agents * options.copies:
+        wanted = f"{options.agents * options.copies:,}"
+        raise SystemExit(f"the database has {stored:,} agents, fewer than {wanted}: see --agents and --copies")
+    return stored
+
+
+def _report(line: str) -> None:
+    print(line, file=sys.stderr, flush=True)

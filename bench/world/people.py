@@ -1,14 +1,12 @@
 """The agents and accounts of a made-up world, and what they say. The same seed makes the same world."""
 
-from __future__ import annotations
-
 import json
-import random
 from base64 import b64encode
 from dataclasses import dataclass, field
 from hashlib import sha256
 from itertools import accumulate
 from math import sqrt
+from random import Random
 from typing import Any, Final
 
 from bilateral.core.identifiers import checksummed
@@ -68,13 +66,13 @@ class People:
     """
 
     world: World
-    random: random.Random = field(init=False)
+    random: Random = field(init=False)
     clients: list[str] = field(init=False)
     watchtower: str = field(init=False)
 
     def __post_init__(self) -> None:
         """Make the accounts and the words."""
-        self.random = random.Random(self.world.seed)  # noqa: S311  # reproducible, not secret
+        self.random = Random(self.world.seed)  # noqa: S311  # reproducible, not secret
         self.clients = [_account(f"client {number}") for number in range(max(20, self.world.agents // 2))]
         self.watchtower = _account("watchtower")
         self._rare = ["".join(self.random.choices(_SYLLABLES, k=3)) for _ in range(5_000)]

@@ -4,14 +4,10 @@ The files say in their names and capabilities which themes their agents know. A 
 so the files themselves tell which agents answer it. The same seed makes the same questions.
 """
 
-from __future__ import annotations
-
 import random
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Final
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
+from typing import Final
 
 PARAPHRASES: Final = {
     "weather": ("tell me whether it will rain tomorrow", "forecast temperature and wind"),

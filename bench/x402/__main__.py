@@ -1,29 +1,21 @@
 """`python -m bench.x402`: the overhead of the extension on paid requests, and the time of a verification."""
 
-from __future__ import annotations
-
 import statistics
 import sys
 import time
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
 from ape.logging import LogLevel, logger
 from rich.console import Console
 from rich.table import Table
 from web3 import HTTPProvider
 
-from bench.x402.overhead import LARGE, SMALL, measure
-from bench.x402.shop import open_market, open_shop
-from bilateral.x402 import Verifier, interaction_hash, protect_client
+from bench.x402.shop import LARGE, SMALL, Overhead, measure, open_market, open_shop
+from bilateral.x402 import PaidRequest, Verifier, interaction_hash, protect_client
 from bilateral.x402.clients.requests import verification_of, verifying_session
 from scripts._anvil import running_anvil
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from bench.x402.overhead import Overhead
-    from bilateral.x402 import PaidRequest
 
 MAX_ADDED: Final = 0.003
 MAX_RATIO: Final = 1.5
@@ -109,7 +101,7 @@ class Verdict:
         return "holds" if self.holds else missed
 
     @classmethod
-    def of_large(cls, overhead: Overhead, hashing: float) -> Verdict:
+    def of_large(cls, overhead: Overhead, hashing: float) -> "Verdict":
         """Judge requests with large bodies, whose hash nothing can overlap.
 
         Args:

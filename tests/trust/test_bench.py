@@ -12,9 +12,8 @@ import pytest
 from bench.trust import page
 from bench.trust.baselines import baselines
 from bench.trust.claims import evasion, price
-from bench.trust.formulas import alpha, chosen, formulas
 from bench.trust.measures import Truth, ranking, scoring, threshold
-from bench.trust.otc import Otc, balance, fairness, forecast
+from bench.trust.real_data import Otc, alpha, balance, chosen, fairness, forecast, formulas
 from bench.trust.study import interval, known_honest
 from bench.trust.worlds.honest import honest_world
 from bench.trust.worlds.kinds import FAMILIES, KINDS
