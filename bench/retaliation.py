@@ -15,15 +15,14 @@ from rich.console import Console
 from rich.progress import track
 from rich.table import Table
 
+from bench.report import interval
+
 PAGE: Final = Path(__file__).parents[1] / "docs/blind-ratings.md"
 BEGIN: Final = "<!-- retaliation: written by `make bench-retaliation` -->\n"
 END: Final = "<!-- end of retaliation -->\n"
 
 SEEDS: Final = 40
 """Markets for each row. With 40, the intervals of the shares are a few percentage points wide."""
-
-RESAMPLES: Final = 2_000
-"""Draws of a bootstrap. More change the limits of an interval in the third digit only."""
 
 _ADOPTIONS: Final = (0.0, 0.5, 1.0)
 _LOSSES: Final = (1.0, 3.0, 9.0)
@@ -114,18 +113,6 @@ def market(assumptions: Assumptions, seed: int) -> Outcome:
         retaliations=float(answered / max(reports[0], 1.0)),
         flattery=float(shown - lived),
     )
-
-
-def interval(values: list[float]) -> tuple[float, float, float]:
-    """Return the mean of values, and the limits that hold in 95 of 100 cases, by a seeded bootstrap.
-
-    Args:
-        values: A value for each market.
-    """
-    chance = np.random.default_rng(0)
-    means = np.mean(chance.choice(values, (RESAMPLES, len(values))), axis=1)
-    low, high = np.quantile(means, (0.025, 0.975))
-    return float(np.mean(values)), float(low), float(high)
 
 
 def _cell(values: list[float], scale: float, unit: str) -> str:

@@ -20,7 +20,6 @@ from rich.console import Console
 from bench.trust import page, real_data, study
 from bench.trust.claims import price, sybil_networks
 from bench.trust.measures import measured
-from bench.trust.paths import paths
 from bench.trust.speed import speed
 from bench.trust.worlds.kinds import KINDS
 from bilateral.trust.arrays import Floats, Ints
@@ -115,14 +114,13 @@ def main() -> None:
     only = parser.add_mutually_exclusive_group()
     only.add_argument("--worlds", action="store_true", help="measure the worlds alone")
     only.add_argument("--speed", action="store_true", help="measure the speed alone")
-    only.add_argument("--paths", action="store_true", help="measure arrays and a database alone")
     only.add_argument("--real", action="store_true", help="measure the real data alone")
     only.add_argument("--first-run", action="store_true", help="run the newest families once, for the first time")
     only.add_argument("--page", action="store_true", help="write the page from the recorded figures")
     arguments = parser.parse_args()
     console = Console()
     figures = page.recorded()
-    chosen = {name for name in ("worlds", "speed", "paths", "real", "first_run", "page") if getattr(arguments, name)}
+    chosen = {name for name in ("worlds", "speed", "real", "first_run", "page") if getattr(arguments, name)}
     if "real" in chosen and arguments.data is None:
         parser.error("--real needs the folder of the data")
     if "first_run" in chosen:
@@ -137,9 +135,6 @@ def main() -> None:
         console.print("speed")
         sizes = [1_000_000, *([10_000_000] if arguments.large else [])]
         figures["speed"] = {**figures.get("speed", {}), **speed(sizes)}
-    if chosen <= {"paths"}:
-        console.print("arrays and a database")
-        figures["paths"] = paths()
     _record(figures)
     page.write(figures)
     console.print(f"written: {page.PAGE.name}")

@@ -98,20 +98,6 @@ def honest_only(seeds: range) -> float:
     return float(np.mean(shares))
 
 
-def interval(values: list[float]) -> tuple[float, float, float]:
-    """Return the mean and an interval that holds in 95 of 100 cases, by resampling.
-
-    Args:
-        values: The values.
-    """
-    known = np.array([value for value in values if np.isfinite(value)])
-    if not len(known):
-        return (float("nan"),) * 3
-    draws = np.random.default_rng(0).choice(known, (2000, len(known))).mean(axis=1)
-    low, high = np.quantile(draws, [0.025, 0.975])
-    return float(known.mean()), float(low), float(high)
-
-
 def _balanced(flagged: np.ndarray, guilty: np.ndarray, honest: np.ndarray) -> float:
     """Return the harmonic mean of precision and recall."""
     hits, false = (flagged & guilty).sum(), (flagged & honest).sum()

@@ -1,0 +1,127 @@
+"""What the drivers of benchmarks share: their options, Markdown tables, pages with figures, and quiet chains."""
+
+import argparse
+import inspect
+from collections.abc import Sequence
+from pathlib import Path
+from textwrap import wrap
+from typing import Any, Final
+
+import numpy as np
+from jinja2 import Environment, FileSystemLoader, StrictUndefined
+
+DOCS: Final = Path(__file__).parents[1] / "docs"
+RESAMPLES: Final = 2_000
+"""Draws of a bootstrap. More change the limits of an interval in the third digit only."""
+
+
+def options(*arguments: str, **defaults: Any) -> argparse.Namespace:
+    """Read the command line of a driver, whose description is its module's documentation.
+
+    Args:
+        *arguments: The positional arguments, each an optional whole number.
+        **defaults: The options with their defaults, whose types they have; `...` for one that is required.
+    """
+    caller = inspect.stack()[1].frame.f_globals
+    parser = argparse.ArgumentParser(
+        description=caller["__doc__"], formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    for name in arguments:
+        parser.add_argument(name, nargs="?", type=int, default=defaults.pop(name))
+    for name, default in defaults.items():
+        if default is ...:
+            parser.add_argument(f"--{name}", required=True, metavar="URL")
+        else:
+            parser.add_argument(f"--{name}", type=type(default), default=default)
+    return parser.parse_args()
+
+
+def paragraph(text: str) -> str:
+    """Wrap a paragraph. A number stays beside its "%"."""
+    unbroken = " ".join(text.split()).replace(" %", "\N{NO-BREAK SPACE}%")
+    lines = wrap(unbroken, 120, break_long_words=False, break_on_hyphens=False)
+    return "\n".join(lines).replace("\N{NO-BREAK SPACE}", " ")
+
+
+def rendered(template: Path, **values: Any) -> str:
+    """Return a page with figures, whose template may call functions among the values."""
+    environment = Environment(  # noqa: S701  # Markdown of our own
+        loader=FileSystemLoader(template.parent), trim_blocks=True, lstrip_blocks=True,
+        keep_trailing_newline=True, undefined=StrictUndefined,
+    )  # fmt: skip
+    environment.filters |= {"paragraph": paragraph, "f": format}
+    return environment.get_template(template.name).render(**values)
+
+
+def write_part(page: Path, begin: str, end: str, text: str) -> None:
+    """Replace the part of a page between two lines.
+
+    Raises:
+        ValueError: The page lacks one of the lines.
+    """
+    before, begun, rest = page.read_text(encoding="utf-8").partition(begin)
+    _, ended, after = rest.partition(end)
+    if not begun or not ended:
+        raise ValueError(f"{page.name} has no part {begin.strip()}")
+    page.write_text(before + begin + text + end + after, encoding="utf-8")
+
+
+def print_head(*columns: str) -> None:
+    """Print the head of a Markdown table: names are left, figures right."""
+    print(f"| {' | '.join(columns)} |\n| --- |{' ---: |' * (len(columns) - 1)}")
+
+
+def print_row(*cells: object) -> None:
+    """Print a row of a Markdown table, at once."""
+    print(f"| {' | '.join(map(str, cells))} |", flush=True)
+
+
+def within(figure: float, limit: float, unit: str = "") -> tuple[str, str]:
+    """Return the cells of a limit and of its verdict."""
+    return f"{limit:,g}{unit}", "yes" if figure <= limit else "no"
+
+
+def percentile(values: Sequence[float], share: float) -> float:
+    """Return the value below which a share of sorted values lies."""
+    return values[int(len(values) * share)]
+
+
+def interval(values: Sequence[float]) -> tuple[float, float, float]:
+    """Return the mean of finite values, and the limits that hold in 95 of 100 cases, by resampling; nan without any."""
+    finite = np.array([value for value in values if np.isfinite(value)])
+    if not len(finite):
+        return (float("nan"),) * 3
+    means = np.random.default_rng(0).choice(finite, (RESAMPLES, len(finite))).mean(axis=1)
+    low, high = np.quantile(means, [0.025, 0.975])
+    return float(finite.mean()), float(low), float(high)
+
+
+def pyplot() -> Any:
+    """Return the module that draws pictures, whose bytes are the same each time."""
+    import matplotlib as mpl  # noqa: PLC0415  # heavy, and for this only
+
+    mpl.use("Agg")
+    mpl.rcParams["svg.hashsalt"] = "bilateral"
+    from matplotlib import pyplot as module  # noqa: PLC0415
+
+    return module
+
+
+def save_picture(figure: Any, name: str) -> None:
+    """Save a picture beside the pages."""
+    figure.tight_layout()
+    figure.savefig(DOCS / f"{name}.svg", metadata={"Date": None})
+    pyplot().close(figure)
+
+
+def draw_intervals(
+    name: str, measure: str, rows: Sequence[tuple[str, tuple[float, float, float], str]], height: float, **axis: Any
+) -> None:
+    """Draw a horizontal bar with its interval for each row: its label, its mean with limits, and its colour."""
+    labels, triples, colours = zip(*rows[::-1], strict=True)
+    mean, low, high = zip(*triples, strict=True)
+    reach = [np.maximum(np.subtract(mean, low), 0), np.maximum(np.subtract(high, mean), 0)]
+    figure, axes = pyplot().subplots(figsize=(8, 1.5 + height * len(rows)))
+    axes.barh(labels, mean, color=colours, xerr=reach, ecolor="#333333", capsize=2)
+    axes.set(xlabel=measure, **axis)
+    save_picture(figure, name)
