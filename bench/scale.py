@@ -5,8 +5,7 @@
 
 It stores synthetic feedback in a PostgreSQL of its own, by the worker's own store. At each named size it tells the
 processor time of worker and server for a row since the size before, and the bytes of a row. The analysis runs on tables
-of the same sizes, by arrays, DuckDB and Sail one after another (`bench.trust.engines`), and with `--spark` by Apache
-Spark. The exponent says how a cost grows: 0 is a cost that stays.
+of the same sizes, each in a process of its own. The exponent says how a cost grows: 0 is a cost that stays.
 A size for which the disk or the memory is too small is left out, and the output says so.
 """
 
@@ -27,8 +26,7 @@ from rich.table import Table
 from sqlalchemy import text
 
 from bench.index.measurement import tuned_server
-from bench.trust.engines import Analysis, compare, shown
-from bench.trust.servers import processor
+from bench.trust.speed import speed
 from bilateral.core.contracts import Registry
 from bilateral.core.events import NewFeedback
 from bilateral.core.identifiers import checksummed
@@ -121,7 +119,7 @@ def fill(url: str, sizes: list[int], server: psutil.Process) -> Iterator[Cost]:
     cursor, stored, random = Block(0, bytes(32), 0), 0, np.random.default_rng(1)
     agents = max(10, sizes[-1] // _RATINGS_OF_AGENT)
     for size in sizes:
-        before, worker, served = stored, 0.0, processor(server)
+        before, worker, served = stored, 0.0, _processor(server)
         while stored < size:
             rows = ratings(min(_BATCH, size - stored), stored, random, agents)
             number = stored // _BATCH + 1
@@ -130,7 +128,7 @@ def fill(url: str, sizes: list[int], server: psutil.Process) -> Iterator[Cost]:
             store.append(cursor, Batch(end, {schema.EVENT_TABLES[NewFeedback]: rows}, [end], number + 1_000))
             worker += time.process_time() - began
             cursor, stored = end, stored + len(rows)
-        spent = processor(server) - served
+        spent = _processor(server) - served
         with engine.connect() as connection:
             taken: int = connection.execute(text("SELECT pg_database_size(current_database())")).scalar_one()
         made = stored - before
@@ -153,14 +151,19 @@ def _hash(number: int) -> bytes:
     return number.to_bytes(32, "big")
 
 
-def _table(costs: list[Cost], analyses: list[Analysis]) -> Table:
+def _processor(server: psutil.Process) -> float:
+    """Return the processor seconds of a server: those of its processes that ended, too."""
+    spent = sum(server.cpu_times()[:4])
+    return float(spent + sum(sum(process.cpu_times()[:2]) for process in server.children(recursive=True)))
+
+
+def _table(costs: list[Cost], analyses: dict[str, dict[str, float]]) -> Table:
     """Return the table of all costs, with the exponents."""
     table = Table("ratings", "worker µs/row", "server µs/row", "disk B/row", "analysis µs/row", "analysis B/row")
     cells_of: dict[int, list[float | None]] = {cost.rows: [cost.worker, cost.server, cost.size] for cost in costs}
-    for analysis in analyses:
-        if analysis.engine == "arrays":
-            figures = (analysis.client / analysis.rows * 1e6, analysis.client_memory / analysis.rows)
-            cells_of.setdefault(analysis.rows, [None] * 3).extend(figures)
+    for size, spent in analyses.items():
+        figures = (spent["processor"] / int(size) * 1e6, spent["gigabytes"] / int(size) * 2**30)
+        cells_of.setdefault(int(size), [None] * 3).extend(figures)
     for rows, values in sorted(cells_of.items()):
         cells = [*values, *[None] * (5 - len(values))]
         table.add_row(f"{rows:,}", *("not measured" if cell is None else f"{cell:,.1f}" for cell in cells))
@@ -176,26 +179,21 @@ def main() -> None:
     """Measure, and print the table."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("sizes", type=int, nargs="+", help="The numbers of ratings.")
-    parser.add_argument("--spark", action="store_true", help="Analyse on Apache Spark, too: make spark installs it.")
     parser.add_argument("--no-analysis", action="store_true", help="Measure the index alone.")
     options = parser.parse_args()
-    console = Console(width=110)
-    sizes = sorted(options.sizes)
+    sizes, costs = sorted(options.sizes), []
     with tempfile.TemporaryDirectory() as folder:
         free = shutil.disk_usage(folder).free
         fitting = [size for size in sizes if size * _BYTES_OF_ROW < free]
         for size in sizes[len(fitting) :]:
-            console.print(f"the index of {size:,} ratings needs {size * _BYTES_OF_ROW / 1e9:,.0f} GB of disk: left out")
-        costs = []
+            print(f"the index of {size:,} ratings needs {size * _BYTES_OF_ROW / 1e9:,.0f} GB of disk: left out")
         with tuned_server(Path(folder) / "data") as server:
             for cost in fill(server.get_uri(), fitting, server.get_postmaster_info().process):
                 costs.append(cost)
-                console.print(f"index: {cost}")
+                print(f"index: {cost}", flush=True)
     memory = psutil.virtual_memory().available
     possible = [size for size in sizes if size / 1e6 * _GB_OF_MILLION * 1e9 < memory]
-    analyses = list(compare([] if options.no_analysis else possible, spark=options.spark))
-    console.print(shown(analyses))
-    console.print(_table(costs, analyses))
+    Console(width=110).print(_table(costs, {} if options.no_analysis else speed(possible)))
 
 
 if __name__ == "__main__":

@@ -57,7 +57,7 @@ class Plan:
         steps = {}
         for field in fields(self):
             value = getattr(self, field.name)
-            if random.random() < 0.4:  # noqa: PLR2004
+            if random.random() < 0.4:
                 top = {"accounts": 60.0, "hurry": 72.0}.get(field.name, 1.0)
                 steps[field.name] = float(np.clip(value + random.normal(0, 0.35) * top, 0, top))
         return replace(self, **steps)
@@ -95,7 +95,7 @@ def acted(world: World, victim: Agent, plan: Plan) -> Tables:
     wallet = world.account(at - 5 * DAY, role="sybil", attack=0)
     world.fund(wallet)
     lure = world.agent(wallet, at - 4 * DAY, 60.0)
-    if plan.lures > 0.5:  # noqa: PLR2004
+    if plan.lures > 0.5:
         world.meet(victim.owner, lure, at - 3 * DAY, 90.0)
         world.transfer(wallet, victim.owner, 2.0, at - 2 * DAY)
     liked = [row[1] for row in world.feedback if row[0] == victim.owner.address]
@@ -109,7 +109,7 @@ def acted(world: World, victim: Agent, plan: Plan) -> Tables:
         world.fund(account, None if hidden else wallet, 3.0)
         _act(world, victim, plan, account, liked)
     tables = world.tables()[0]
-    if plan.lures <= 0.5:  # noqa: PLR2004
+    if plan.lures <= 0.5:
         return tables
     own = {wallet.address: [victim.owner.address]}
     named = pa.array([own.get(owner) for owner in tables.agents["owner"].to_pylist()], OPTIONAL["agents"]["operators"])
