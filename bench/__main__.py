@@ -3,14 +3,13 @@
 import json
 import sys
 
-import ape
-from ape.logging import LogLevel, logger
 from rich.console import Console
 from rich.progress import track
 from rich.table import Table
 
 from bench.gas import CASES, FIGURES, measure
 from bench.page import PAGE, shown, written_page
+from bench.report import local_chain
 
 
 def main() -> int:
@@ -19,11 +18,10 @@ def main() -> int:
     Returns:
         The exit code: 1 if a call takes more than the project promises.
     """
-    logger.set_level(LogLevel.WARNING)
     console = Console(width=100)
     figures: dict[str, dict[str, int]] = {}
     dearer = []
-    with ape.networks.ethereum.local.use_provider("foundry"):
+    with local_chain():
         for registry, cases in CASES.items():
             table = Table("call", "gas", "at most", "official", "other reference", title=registry)
             for column in table.columns[1:]:

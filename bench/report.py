@@ -1,39 +1,49 @@
 """What the drivers of benchmarks share: their options, Markdown tables, pages with figures, and quiet chains."""
 
 import argparse
-import inspect
-from collections.abc import Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from textwrap import wrap
 from typing import Any, Final
 
+import ape
 import numpy as np
+from ape.logging import LogLevel, logger
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
+from rich.console import Console
+from rich.table import Table
 
 DOCS: Final = Path(__file__).parents[1] / "docs"
 RESAMPLES: Final = 2_000
 """Draws of a bootstrap. More change the limits of an interval in the third digit only."""
 
 
-def options(*arguments: str, **defaults: Any) -> argparse.Namespace:
-    """Read the command line of a driver, whose description is its module's documentation.
+def options(description: str | None, *arguments: str, **defaults: Any) -> argparse.Namespace:
+    """Read the command line of a driver.
 
     Args:
-        *arguments: The positional arguments, each an optional whole number.
-        **defaults: The options with their defaults, whose types they have; `...` for one that is required.
+        description: The documentation of its module.
+        *arguments: The positional arguments among the defaults.
+        **defaults: The options with their defaults, whose types they have; `...` for a URL that is required.
     """
-    caller = inspect.stack()[1].frame.f_globals
-    parser = argparse.ArgumentParser(
-        description=caller["__doc__"], formatter_class=argparse.RawDescriptionHelpFormatter
-    )
-    for name in arguments:
-        parser.add_argument(name, nargs="?", type=int, default=defaults.pop(name))
+    parser = argparse.ArgumentParser(description=description, formatter_class=argparse.RawDescriptionHelpFormatter)
     for name, default in defaults.items():
         if default is ...:
             parser.add_argument(f"--{name}", required=True, metavar="URL")
+        elif name in arguments:
+            parser.add_argument(name, nargs="?", type=type(default), default=default)
         else:
             parser.add_argument(f"--{name}", type=type(default), default=default)
     return parser.parse_args()
+
+
+@contextmanager
+def local_chain() -> Iterator[Any]:
+    """Connect Ape to a local chain, and yield its provider. Ape says no more than warnings."""
+    logger.set_level(LogLevel.WARNING)
+    with ape.networks.ethereum.local.use_provider("foundry") as provider:
+        yield provider
 
 
 def paragraph(text: str) -> str:
@@ -66,24 +76,37 @@ def write_part(page: Path, begin: str, end: str, text: str) -> None:
     page.write_text(before + begin + text + end + after, encoding="utf-8")
 
 
+def table_head(*columns: str) -> list[str]:
+    """Return the head of a Markdown table: names are left, figures right."""
+    return [table_row(*columns), f"| --- |{' ---: |' * (len(columns) - 1)}"]
+
+
+def table_row(*cells: object) -> str:
+    """Return a row of a Markdown table."""
+    return f"| {' | '.join(map(str, cells))} |"
+
+
 def print_head(*columns: str) -> None:
-    """Print the head of a Markdown table: names are left, figures right."""
-    print(f"| {' | '.join(columns)} |\n| --- |{' ---: |' * (len(columns) - 1)}")
+    """Print the head of a Markdown table."""
+    print("\n".join(table_head(*columns)))
 
 
 def print_row(*cells: object) -> None:
     """Print a row of a Markdown table, at once."""
-    print(f"| {' | '.join(map(str, cells))} |", flush=True)
+    print(table_row(*cells), flush=True)
+
+
+def print_table(title: str, *columns: str, rows: Iterable[Sequence[str]]) -> None:
+    """Print a table for people."""
+    table = Table(*columns, title=title)
+    for row in rows:
+        table.add_row(*row)
+    Console(width=160).print(table)
 
 
 def within(figure: float, limit: float, unit: str = "") -> tuple[str, str]:
     """Return the cells of a limit and of its verdict."""
     return f"{limit:,g}{unit}", "yes" if figure <= limit else "no"
-
-
-def percentile(values: Sequence[float], share: float) -> float:
-    """Return the value below which a share of sorted values lies."""
-    return values[int(len(values) * share)]
 
 
 def interval(values: Sequence[float]) -> tuple[float, float, float]:

@@ -7,17 +7,15 @@ lower ratings, and no better matches. The market makes no claim about matches or
 
 import sys
 from dataclasses import dataclass, replace
-from pathlib import Path
 from typing import Final
 
 import numpy as np
 from rich.console import Console
 from rich.progress import track
-from rich.table import Table
 
-from bench.report import interval
+from bench.report import DOCS, interval, print_table, table_row, write_part
 
-PAGE: Final = Path(__file__).parents[1] / "docs/blind-ratings.md"
+PAGE: Final = DOCS / "blind-ratings.md"
 BEGIN: Final = "<!-- retaliation: written by `make bench-retaliation` -->\n"
 END: Final = "<!-- end of retaliation -->\n"
 
@@ -158,26 +156,12 @@ COLUMNS: Final = (
 )
 
 
-def table(written: list[tuple[str, ...]]) -> str:
-    """Return the table as Markdown.
-
-    Args:
-        written: The rows, from `rows`.
-    """
-    lines = [f"| {' | '.join(COLUMNS)} |", f"|{'---:|' * len(COLUMNS)}"]
-    return "\n".join([*lines, *(f"| {' | '.join(row)} |" for row in written)]) + "\n"
-
-
 def main() -> int:
     """Play the markets, print the table, and write it into the page."""
     written = rows()
-    shown = Table(*COLUMNS)
-    for row in written:
-        shown.add_row(*row)
-    Console(width=160).print(shown)
-    before, _, rest = PAGE.read_text(encoding="utf-8").partition(BEGIN)
-    _, _, after = rest.partition(END)
-    PAGE.write_text(before + BEGIN + table(written) + END + after, encoding="utf-8")
+    print_table("", *COLUMNS, rows=written)
+    lines = [table_row(*COLUMNS), f"|{'---:|' * len(COLUMNS)}", *(table_row(*row) for row in written)]
+    write_part(PAGE, BEGIN, END, "\n".join(lines) + "\n")
     return 0
 
 

@@ -17,6 +17,7 @@ from typing import Any, Final
 
 from sqlalchemy import select
 
+from bench.report import print_head, print_row, within
 from bench.world.build import WorldParser, open_world
 from bilateral.index.files import tables as files
 from bilateral.index.reading.readers import Reader
@@ -24,7 +25,7 @@ from bilateral.index.search.filters import AgentSearch, Gate
 from bilateral.index.search.leaders import leaderboard
 from bilateral.index.search.queries import search_agents
 
-_P95: Final = 0.95
+COLUMNS: Final = ("p50 ms", "p95 ms", "worst ms", "p95 of processor ms", "limit ms", "within")
 _SHORTEST: Final = 5
 """Letters of a word from which on it may be cut short."""
 
@@ -65,18 +66,15 @@ class Times:
             processor.append((time.process_time() - began_processor) * 1000)
         return cls(sorted(wall), sorted(processor))
 
-    def row(self, name: str, limit: float) -> str:
-        """Return the row of a table.
+    def at(self, share: float) -> float:
+        """Return the time below which a share of the questions was answered."""
+        return self.wall[int(len(self.wall) * share)]
 
-        Args:
-            name: The question.
-            limit: The limit of its time.
-        """
-        at = int(len(self.wall) * _P95)
-        middle, late, worst = self.wall[len(self.wall) // 2], self.wall[at], self.wall[-1]
-        kept = "yes" if late <= limit else "no"
-        figures = f"{middle:.1f} | {late:.1f} | {worst:.1f} | {self.processor[at]:.1f} | {limit:g}"
-        return f"| {name} | {figures} | {kept} |"
+    def row(self, limit: float) -> list[str]:
+        """Return the cells of a table, with the verdict on a limit of the 95th percentile."""
+        late = int(len(self.wall) * 0.95)
+        times = (self.at(0.5), self.wall[late], self.wall[-1], self.processor[late])
+        return [*(f"{milliseconds:.1f}" for milliseconds in times), *within(self.wall[late], limit)]
 
 
 def searches(reader: Reader, seed: int) -> Iterator[AgentSearch]:
@@ -120,11 +118,10 @@ def main() -> None:
         "leaders by lower bound": (lambda: reader.read(leaderboard, tags.choice(_TAGS)), 10.0),
     }
     print(f"{reader.dialect}, {agents:,} agents\n")
-    print("| question | p50 ms | p95 ms | worst ms | p95 of processor ms | limit ms | within |")
-    print("| --- | ---: | ---: | ---: | ---: | ---: | --- |")
+    print_head("question", *COLUMNS)
     for name, (ask, limit) in asked.items():
         Times.of(ask, 10)  # warm
-        print(Times.of(ask, arguments.questions).row(name, limit), flush=True)
+        print_row(name, *Times.of(ask, arguments.questions).row(limit))
     reader.close()
 
 

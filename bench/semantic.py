@@ -17,7 +17,8 @@ from typing import Any, Final
 
 from sqlalchemy import Connection, select
 
-from bench.search import Times
+from bench.report import table_head, table_row, write_part
+from bench.search import COLUMNS, Times
 from bench.world.build import WorldParser, open_world
 from bench.world.questions import KINDS, PARAPHRASES, Question, known_of, questions
 from bilateral.core.errors import InvalidArgumentError
@@ -135,24 +136,6 @@ def stuffed(connection: Connection, asked: Sequence[Question]) -> dict[str, int]
     return counts
 
 
-def write_part(page: Path, part: str, lines: Sequence[str]) -> None:
-    """Write lines into a page, between a comment with the name of the part and the next comment.
-
-    Args:
-        page: The page.
-        part: The name of the part.
-        lines: The lines.
-
-    Raises:
-        ValueError: The page has no such part.
-    """
-    before, begin, rest = page.read_text(encoding="utf-8").partition(f"<!-- make bench-semantic: {part} -->\n")
-    _, end, after = rest.partition("\n<!-- end -->")
-    if not end:
-        raise ValueError(f"{page} has no part {part}")
-    page.write_text(before + begin + "\n" + "\n".join(lines) + "\n" + end + after, encoding="utf-8")
-
-
 def main() -> None:
     """Measure, print the tables, and write them into a page."""
     parser = WorldParser("Measure searches by meaning on an index of a made-up world.")
@@ -174,20 +157,14 @@ def main() -> None:
     loaded = time.perf_counter() - began
     scores = judged(reader, judge, asked)
     counts = reader.read(stuffed, asked)
-    figures = [
-        f"| nDCG@10, {len(judge.every):,} files | all | {' | '.join(KINDS)} |",
-        f"| --- | {' | '.join(['---:'] * (len(KINDS) + 1))} |",
-    ]
+    figures = table_head(f"nDCG@10, {len(judge.every):,} files", "all", *KINDS)
     for way, values in scores.items():
         of_kinds = [values, *(values[kind :: len(KINDS)] for kind in range(len(KINDS)))]
-        figures.append(f"| {way} | " + " | ".join(f"{sum(listed) / len(listed):.3f}" for listed in of_kinds) + " |")
+        figures.append(table_row(way, *(f"{sum(listed) / len(listed):.3f}" for listed in of_kinds)))
     first, *others = (f"{number} questions with them {shape}" for shape, number in counts.items())
     figures += ["", f"A file that lists all themes would be among the ten that come closest to {first},"]
     figures.append(f"{', '.join(others)}.")
-    times = [
-        f"| question, on {reader.dialect} | p50 ms | p95 ms | worst ms | p95 of processor ms | limit ms | within |",
-        "| --- | ---: | ---: | ---: | ---: | ---: | --- |",
-    ]
+    times = table_head(f"question, on {reader.dialect}", *COLUMNS)
     gate = Gate(tag="starred", minimum=50, count=3)  # type: ignore[arg-type]  # a whole number
     for name, gates in (("by meaning", ()), ("by meaning, gated", (gate,))):
         texts = cycle(question.text for question in asked)
@@ -197,11 +174,12 @@ def main() -> None:
             return reader.read(search_agents, search)
 
         Times.of(ask, 10)  # warm
-        times.append(Times.of(ask, 2 * len(asked)).row(name, arguments.limit))
+        times.append(table_row(name, *Times.of(ask, 2 * len(asked)).row(arguments.limit)))
     print("\n".join((*figures, "", f"first search, which loads the vectors: {loaded:.1f} s", "", *times)))
     if arguments.page is not None:
         for part, lines in (("figures", figures), (f"times of {reader.dialect}", times)):
-            write_part(arguments.page, part, lines)
+            text = "\n" + "\n".join(lines) + "\n"
+            write_part(arguments.page, f"<!-- make bench-semantic: {part} -->\n", "\n<!-- end -->", text)
     reader.close()
 
 
