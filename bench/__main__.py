@@ -7,8 +7,7 @@ from rich.console import Console
 from rich.progress import track
 from rich.table import Table
 
-from bench.gas import CASES, FIGURES, measure
-from bench.page import PAGE, shown, written_page
+from bench.gas import CASES, FIGURES, PAGE, measure, shown, written_page
 from bench.report import local_chain
 
 

@@ -60,15 +60,14 @@ class GasCase:
     Attributes:
         call: The call, as the table shows it; unique.
         at_most: The most gas that the project promises.
-        measure: Does the call in a fresh world and returns its gas: of the whole transaction, or, for a view, of its
-            execution alone.
+        measure: Does the call in a fresh world and returns its receipt, or its gas: of a view, that of its execution.
         official: The gas in the ERC authors' registry, behind its proxy; None if it lacks the call.
         other: The gas in the other public reference; None if it lacks the call.
     """
 
     call: str
     at_most: int
-    measure: Callable[[World], int]
+    measure: Callable[[World], Any]
     official: int | None = None
     other: int | None = None
 

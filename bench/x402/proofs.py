@@ -40,7 +40,7 @@ def play(shop: Shop, count: int, show: Callable[[int], None] = lambda _: None) -
         AssertionError: A proof is missing, or is of other bodies.
     """
     seen: set[str] = set()
-    payers = [shop.payer(number) for number in range(len(shop.buyers))]
+    payers = [shop.market.client(number) for number in range(len(shop.market.payers))]
     limits = httpx.Limits(max_connections=2 * AT_ONCE)
     with httpx.Client(base_url=shop.url, timeout=600, limits=limits) as http, ThreadPoolExecutor(AT_ONCE) as pool:
         required = decode_payment_required_header(http.post("/echo").headers["payment-required"])
