@@ -3,7 +3,7 @@
 from collections import Counter
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any, Final, NamedTuple
+from typing import Any, Final
 
 import numpy as np
 
@@ -11,110 +11,35 @@ from bench.market import checked as check
 from bench.market.measures import CHEAP, WARM
 from bench.market.policies import state
 from bench.market.study import BEFORE, ORACLE, OURS, STUDY, WEIGHED
-from bench.report import DOCS, draw_intervals, interval, pyplot, rendered, save_picture
-
-_LARGE: Final = 40_000
+from bench.report import DOCS, draw_intervals, interval, pyplot, rendered, save_picture, table_row
 
 TEMPLATE: Final = Path(__file__).with_name("page.md.jinja")
 PAGE: Final = DOCS / "decisions.md"
-_PREFIXES: Final = {OURS: "", WEIGHED: "`decide`: "}
-"""The policies that the bars are for, with the beginning of the names of their measures."""
 
 
-class Bar(NamedTuple):
-    """A measure and its bars.
+def bar(  # noqa: PLR0913
+    measure: str, values: Sequence[float], must: float, aim: float, *, is_least: bool = False, unit: str = " %"
+) -> str:
+    """Return the row of a measure with the values that it must and should reach; the worse end of its interval counts.
 
-    Attributes:
+    Args:
         measure: The measure.
-        mean: Its mean.
-        worst: The end of its interval that is worse.
+        values: Its values; shares if the unit is per cent.
         must: The value that it must reach.
         aim: The value that it should reach.
         is_least: True if more is better.
         unit: The unit, behind figures.
     """
-
-    measure: str
-    mean: float
-    worst: float
-    must: float
-    aim: float
-    is_least: bool = False
-    unit: str = " %"
-
-    def passes(self, bar: float) -> str:
-        """Return pass or miss; the interval counts.
-
-        Args:
-            bar: The bar.
-        """
-        return "pass" if (self.worst >= bar if self.is_least else self.worst <= bar) else "miss"
-
-
-def bars(figures: dict[str, Any]) -> list[Bar]:
-    """Return the bars of the recorded figures."""
-    out: list[Bar] = []
-    for name, prefix in _PREFIXES.items():
-        out += _attacked(prefix, figures["policies"].get(name, []), figures["policies"].get(ORACLE, []))
-    if checked := [rows[0] for rows in figures.get("checked", [])]:
-        out += [
-            _bar("default check: needs served", of(checked, "served"), 97, 99, is_least=True),
-            _bar("default check: money lost to fraud", of(checked, "lost"), 4, 2),
-            _bar("default check: good sellers declined", of(checked, "sellers declined"), 0.5, 0.1),
-        ]
-    for name, prefix in _PREFIXES.items():
-        for kind, lost in figures.get("framing", {}).get(name, {}).items():
-            out.append(_bar(f"{prefix}revenue lost by framing: {kind}", [lost], 5, 1))
-    if free := figures.get("peaceful"):
-        for name, prefix in _PREFIXES.items():
-            value = shares(free[name], free[ORACLE])
-            out.append(_bar(f"{prefix}without attacks: value received", value, 95, 97, is_least=True))
-    for row in figures.get("sizes", []):
-        out.append(
-            _bar(f"without attacks, {row['accounts']:,} accounts: good held back", [row["held of good"]], 0.5, 0.1)
-        )
-        if row["accounts"] == _LARGE:
-            out += [
-                _bar(f"without attacks, {_LARGE:,} accounts: agents held back", [row["held"]], 0.5, 0.1),
-                Bar("the same, of the 100 most paid", *2 * (float(row["held of the most paid"]),), 0, 0, unit=""),
-                _bar("the same, of payments", [row["held of payments"]], 0.5, 0.1),
-            ]
-    return out
-
-
-def _attacked(prefix: str, rows: list[dict[str, Any]], best: list[dict[str, Any]]) -> list[Bar]:
-    """Return the bars of a policy in attacked markets; none without figures.
-
-    Args:
-        prefix: Goes before each measure.
-        rows: The outcomes under the policy.
-        best: The outcomes under the oracle, of the same seeds.
-    """
-    if not rows:
-        return []
-    return [
-        _bar(f"{prefix}money lost to fraud", of(rows, "lost"), 4, 2),
-        _bar(f"{prefix}value received, of the oracle's", shares(rows, best), 89, 94, is_least=True),
-        _bar(f"{prefix}good sellers declined, attacked", of(rows, "declined"), 0.5, 0.1),
-        *(
-            _bar(f"{prefix}attackers' profit per $, {market} market", of(rows, key), -0.55, -0.75, unit="")
-            for market, key in (("first", BEFORE), ("second", "profit"))
-        ),
-        _bar(f"{prefix}good newcomers without a sale", of(rows, "newcomers"), 27, 18),
-        _bar(f"{prefix}needs served", of(rows, "served"), 97, 99, is_least=True),
-        Bar(f"{prefix}strategies that pay, and are not cheap", *2 * (_paying(rows),), 0, 0, unit=""),
-    ]
-
-
-def _bar(  # noqa: PLR0913
-    measure: str, values: Sequence[float], must: float, aim: float, *, is_least: bool = False, unit: str = " %"
-) -> Bar:
-    """Return a bar. Values with the unit per cent are shares."""
     mean, low, high = interval([100 * value if unit == " %" else value for value in values])
-    return Bar(measure, mean, low if is_least else high, must, aim, is_least, unit)
+    worst, sign = (low, "≥") if is_least else (high, "≤")
+    figure = f"{mean:.2f}" + (f" (at worst {worst:.2f})" if abs(worst - mean) > 0.005 else "")  # noqa: PLR2004
+    cells = [measure, figure + unit]
+    for limit in (must, aim):
+        cells += [f"{sign} {limit:g}{unit}", "pass" if (worst >= limit if is_least else worst <= limit) else "miss"]
+    return table_row(*cells)
 
 
-def _paying(outcomes: list[dict[str, Any]]) -> float:
+def paying(outcomes: list[dict[str, Any]]) -> float:
     """Return the number of strategies that pay although a campaign is not cheap."""
     names = {name for outcome in outcomes for name in outcome["strategies"]}
     count = 0
@@ -167,9 +92,17 @@ def text(figures: dict[str, Any]) -> str:
     """Return the page with recorded figures."""
     policies = figures["policies"]
     names = {name for rows in policies.values() for row in rows for name in row["strategies"]}
-    functions = {"cell": cell, "of": of, "shares": shares, "strategy": _strategy, "why_not": _why_not}
+    functions = {
+        "cell": cell,
+        "of": of,
+        "shares": shares,
+        "strategy": _strategy,
+        "why_not": _why_not,
+        "bar": bar,
+        "paying": paying,
+    }
     functions |= {"mean": np.mean, "max": max, "vars": vars, "zip": zip}
-    values = {"policies": policies, "best": policies[ORACLE], "strategies": sorted(names), "bars": bars(figures)}
+    values = {"policies": policies, "best": policies[ORACLE], "strategies": sorted(names)}
     values |= {"study": STUDY, "small": check.SMALL, "until": check.UNTIL, "warm": WARM, "cheap": CHEAP}
     values |= {"oracle": ORACLE, "ours": OURS, "weighed": WEIGHED, "before": BEFORE}
     values |= {name: figures.get(name) for name in ("framing", "checked", "sizes", "ablation")}
