@@ -3,7 +3,7 @@
 import time
 from collections.abc import Iterator
 from copy import deepcopy
-from dataclasses import asdict, dataclass, replace
+from dataclasses import dataclass, replace
 from typing import Final
 
 import numpy as np
@@ -130,15 +130,6 @@ def _strategies(market: Market, campaigns: list[Campaign]) -> dict[str, tuple[in
         runs, cost, revenue, sum_lost = out.get(campaign.plan.strategy, (0, 0.0, 0.0, 0.0))
         out[campaign.plan.strategy] = (runs + 1, cost + campaign.cost, revenue + campaign.revenue, sum_lost + loss)
     return out
-
-
-def as_record(measured: Outcome) -> dict[str, object]:
-    """Return the measures as they are recorded.
-
-    Args:
-        measured: The measures.
-    """
-    return asdict(measured)
 
 
 SIZES: Final = (3_000, 10_000, 40_000, 150_000)

@@ -10,6 +10,7 @@ import numpy as np
 import pyarrow as pa
 
 from bench.market.settings import Settings
+from bench.trust.worlds.world import tables_of
 from bilateral.trust.tables import Tables
 
 _COLUMNS: Final[dict[str, dict[str, type]]] = {
@@ -126,65 +127,26 @@ class Log:
         def accounts(numbers: Iterable[int]) -> pa.DictionaryArray:
             return pa.DictionaryArray.from_arrays(pa.array(numbers, pa.int32()), names)
 
-        agents, feedback, ratings, payments, transfers = (
-            self.agents, self.feedback, self.ratings, self.payments, self.transfers,
-        )  # fmt: skip
-        count = len(agents)
-        tx = pa.array([f"0x{number:064x}" for number in range(len(payments))], pa.string())
+        feedback, owner = self.feedback, self.agents["owner"]
+        count, opinions, judged = len(owner), len(feedback), len(self.ratings)
+        tx = pa.array([f"0x{number:064x}" for number in range(len(self.payments))], pa.string())
         proof = pa.array(np.maximum(feedback["payment"], 0), mask=feedback["payment"] < 0)
         operators = [[address(self.seed, number) for number in self.operators.get(row, ())] for row in range(count)]
-        return Tables.of(
-            agents=pa.table(
-                {
-                    "agent_id": np.arange(ids, ids + count),
-                    "owner": accounts(agents["owner"]),
-                    "wallet": accounts(agents["owner"]),
-                    "uri": [f"ipfs://{self.seed}-{number}" for number in range(count)],
-                    "ts": agents["ts"],
-                    "is_validator": np.zeros(count, bool),
-                    **({"operators": pa.array(operators, pa.list_(pa.string()))} if self.operators else {}),
-                }
-            ),
-            feedback=pa.table(
-                {
-                    "id": np.arange(len(feedback)),
-                    "client": accounts(feedback["client"]),
-                    "agent_id": feedback["agent"] + ids,
-                    "value": feedback["value"],
-                    "tag": pa.array(["starred"] * len(feedback), pa.string()),
-                    "ts": feedback["ts"],
-                    "payment_tx": tx.take(proof),
-                }
-            ),
-            ratings=pa.table(
-                {
-                    "id": np.arange(len(ratings)),
-                    "kind": pa.array(["client"] * len(ratings), pa.string()),
-                    "client": accounts(ratings["client"]),
-                    "validator_id": pa.nulls(len(ratings), pa.int64()),
-                    "server_id": ratings["agent"] + ids,
-                    "rating": ratings["value"],
-                    "ts": ratings["ts"],
-                }
-            ),
-            payments=pa.table(
-                {
-                    "tx": tx,
-                    "payer": accounts(payments["payer"]),
-                    "payee": accounts(agents["owner"][payments["agent"]]),
-                    "agent_id": payments["agent"] + ids,
-                    "amount": payments["amount"],
-                    "ts": payments["ts"],
-                }
-            ),
-            transfers=pa.table(
-                {
-                    "src": accounts(transfers["src"]),
-                    "dst": accounts(transfers["dst"]),
-                    "amount": transfers["amount"],
-                    "ts": transfers["ts"],
-                }
-            ),
+        further = [pa.array(operators, pa.list_(pa.string()))] if self.operators else []
+        uris = [f"ipfs://{self.seed}-{number}" for number in range(count)]
+        registered = (np.arange(ids, ids + count), accounts(owner), accounts(owner), uris, self.agents["ts"])
+        said = (feedback["value"], pa.array(["starred"] * opinions, pa.string()), feedback["ts"], tx.take(proof))
+        rated = (self.ratings["agent"] + ids, self.ratings["value"], self.ratings["ts"])
+        clients = (pa.array(["client"] * judged, pa.string()), accounts(self.ratings["client"]))
+        payee = accounts(owner[self.payments["agent"]])
+        paid = (self.payments["agent"] + ids, self.payments["amount"], self.payments["ts"])
+        sent = (accounts(self.transfers["src"]), accounts(self.transfers["dst"]))
+        return tables_of(
+            agents=(*registered, np.zeros(count, bool), *further),
+            feedback=(np.arange(opinions), accounts(feedback["client"]), feedback["agent"] + ids, *said),
+            ratings=(np.arange(judged), *clients, pa.nulls(judged, pa.int64()), *rated),
+            payments=(tx, accounts(self.payments["payer"]), payee, *paid),
+            transfers=(*sent, self.transfers["amount"], self.transfers["ts"]),
         )
 
 

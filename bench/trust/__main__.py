@@ -10,9 +10,8 @@ Without DATA, the figures of real data stay as they were recorded. The data are 
 
 import argparse
 import json
-from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any, Final
+from typing import Any
 
 import numpy as np
 from rich.console import Console
@@ -23,9 +22,6 @@ from bench.trust.measures import measured
 from bench.trust.speed import speed
 from bench.trust.worlds.kinds import KINDS
 from bilateral.trust.arrays import Floats, Ints
-
-_UNSEEN: Final = ("first author", "second author", "third author")
-"""The kinds of worlds of the first run."""
 
 
 def worlds(console: Console, before: dict[str, Any]) -> dict[str, Any]:
@@ -45,22 +41,6 @@ def worlds(console: Console, before: dict[str, Any]) -> dict[str, Any]:
     out["price"] = price()
     out.update({name: run for name, run in before.items() if name.endswith(" run")})
     return out
-
-
-def first_run(figures: dict[str, Any]) -> None:
-    """Record the figures of families that the engine has never been run on.
-
-    Args:
-        figures: The recorded figures, which are added to.
-    """
-    for kind in _UNSEEN:
-        if f"{kind} run" in figures["worlds"]:
-            raise SystemExit(f"the first run was on {figures['worlds'][f'{kind} run']['date']}: it cannot be repeated")
-    for kind in _UNSEEN:
-        outcome = study.study(kind)
-        figures["worlds"][f"{kind} run"] = {"date": datetime.now(UTC).date().isoformat(), "set": outcome}
-        figures["worlds"]["sets"][kind] = outcome
-        _record(figures)
 
 
 def real(folder: Path, console: Console) -> dict[str, Any]:
@@ -115,16 +95,13 @@ def main() -> None:
     only.add_argument("--worlds", action="store_true", help="measure the worlds alone")
     only.add_argument("--speed", action="store_true", help="measure the speed alone")
     only.add_argument("--real", action="store_true", help="measure the real data alone")
-    only.add_argument("--first-run", action="store_true", help="run the newest families once, for the first time")
     only.add_argument("--page", action="store_true", help="write the page from the recorded figures")
     arguments = parser.parse_args()
     console = Console()
     figures = page.recorded()
-    chosen = {name for name in ("worlds", "speed", "real", "first_run", "page") if getattr(arguments, name)}
+    chosen = {name for name in ("worlds", "speed", "real", "page") if getattr(arguments, name)}
     if "real" in chosen and arguments.data is None:
         parser.error("--real needs the folder of the data")
-    if "first_run" in chosen:
-        first_run(figures)
     if chosen <= {"worlds"}:
         figures["worlds"] = worlds(console, figures["worlds"])
         _record(figures)

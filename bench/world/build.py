@@ -13,26 +13,11 @@ from eth_utils.crypto import keccak
 from sqlalchemy import Connection, Engine, Table, func, select, text
 
 from bench.world.people import AUTHORIZED, IDENTITY, REPUTATION, VALIDATION, People, World
+from bilateral.core import events
 from bilateral.core.contracts import Registry
-from bilateral.core.events import (
-    ClientRated,
-    Event,
-    FeedbackRevoked,
-    MetadataSet,
-    NewAuthorizedFeedback,
-    NewFeedback,
-    Registered,
-    ResponseAppended,
-    Transfer,
-    ValidationRequest,
-    ValidationResponse,
-    ValidatorRated,
-)
 from bilateral.core.interpreter import tuned_interpreter
 from bilateral.documents import Loader
 from bilateral.index.agents import tables as agent_tables
-from bilateral.index.agents.tables import agent_activity
-from bilateral.index.files import tables as file_tables
 from bilateral.index.files import tables as files
 from bilateral.index.files.references import ReferenceScan
 from bilateral.index.log import tables as schema
@@ -117,7 +102,7 @@ class _Chain:
         self._rows: dict[Table, list[tuple[Any, ...]]] = defaultdict(list)
         self._last_index: dict[tuple[int, str], int] = {}
         self._given: list[tuple[int, str, int]] = []
-        self._rated: set[tuple[type[Event], int, int]] = set()
+        self._rated: set[tuple[type[events.Event], int, int]] = set()
         self.agents = 0
         self.ratings = 0
 
@@ -156,33 +141,35 @@ class _Chain:
         """Register the next agent."""
         self.agents += 1
         agent, owner = self.agents, self._people.owner(self.agents)
-        self._log(Transfer, IDENTITY, _NOBODY, owner, agent)
-        self._log(Registered, IDENTITY, agent, self._people.registration_uri(agent), owner, None)
+        self._log(events.Transfer, IDENTITY, _NOBODY, owner, agent)
+        self._log(events.Registered, IDENTITY, agent, self._people.registration_uri(agent), owner, None)
         wallet = bytes.fromhex(owner[2:])
-        self._log(MetadataSet, IDENTITY, agent, _topic("agentWallet"), "agentWallet", wallet, None)
+        self._log(events.MetadataSet, IDENTITY, agent, _topic("agentWallet"), "agentWallet", wallet, None)
         if not agent % 10:
-            self._log(MetadataSet, IDENTITY, agent, _topic("region"), "region", b"eu" if agent % 20 else b"us", None)
+            self._log(
+                events.MetadataSet, IDENTITY, agent, _topic("region"), "region", b"eu" if agent % 20 else b"us", None
+            )
 
     def _rate(self) -> None:
         """Give one rating, and now and then a revocation, a response or a validation."""
         chance, agent = self._people.random.random(), self._people.any_agent(self.agents)
         self.ratings += 1
         if chance < 0.06:  # noqa: PLR2004  # a share
-            self._rate_counterpart(ClientRated if chance < 0.045 else ValidatorRated, agent)  # noqa: PLR2004  # a share
+            self._rate_counterpart(events.ClientRated if chance < 0.045 else events.ValidatorRated, agent)  # noqa: PLR2004  # a share
         elif chance < 0.09:  # noqa: PLR2004  # a share
             tags = (b"starred".ljust(32, b"\0"), bytes(32))
             score = int(100 * self._people.quality(agent))
             values = (agent, self._people.any_client(), score, *tags, "", _NO_HASH, None)
-            self._log(NewAuthorizedFeedback, AUTHORIZED, *values)
+            self._log(events.NewAuthorizedFeedback, AUTHORIZED, *values)
         else:
             self._give_feedback(agent)
         if chance > 0.98:  # noqa: PLR2004  # a share
             at = self._people.random.randrange(len(self._given))
             self._given[at], self._given[-1] = self._given[-1], self._given[at]
-            self._log(FeedbackRevoked, REPUTATION, *self._given.pop())
+            self._log(events.FeedbackRevoked, REPUTATION, *self._given.pop())
         elif chance > 0.95:  # noqa: PLR2004  # a share
             chosen = self._people.random.choice(self._given)
-            self._log(ResponseAppended, REPUTATION, *chosen, self._people.owner(chosen[0]), "", _NO_HASH, None)
+            self._log(events.ResponseAppended, REPUTATION, *chosen, self._people.owner(chosen[0]), "", _NO_HASH, None)
         elif chance > 0.94:  # noqa: PLR2004  # a share
             self._validate(agent)
 
@@ -196,9 +183,11 @@ class _Chain:
         self._last_index[agent, client] = index
         self._given.append((agent, client, index))
         texts = (tag, "week" if is_measured else "", "", people.feedback_uri(agent, client))
-        self._log(NewFeedback, REPUTATION, agent, client, index, value, decimals, _topic(tag), *texts, _NO_HASH, None)
+        self._log(
+            events.NewFeedback, REPUTATION, agent, client, index, value, decimals, _topic(tag), *texts, _NO_HASH, None
+        )
 
-    def _rate_counterpart(self, event: type[Event], agent: int) -> None:
+    def _rate_counterpart(self, event: type[events.Event], agent: int) -> None:
         """Let a server rate a client or a validator. An agent rates another one once."""
         server = self._people.any_agent(self.agents)
         if server != agent and (event, agent, server) not in self._rated:
@@ -209,12 +198,12 @@ class _Chain:
     def _validate(self, agent: int) -> None:
         """Ask for a validation, which is mostly answered."""
         validator, request = self._people.any_client(), self._hash(f"request {self.ratings}")
-        self._log(ValidationRequest, VALIDATION, validator, agent, "", request, None)
+        self._log(events.ValidationRequest, VALIDATION, validator, agent, "", request, None)
         if self.ratings % 5:
             answer = (int(100 * self._people.quality(agent)), "", _NO_HASH, "work", None)
-            self._log(ValidationResponse, VALIDATION, validator, agent, request, *answer)
+            self._log(events.ValidationResponse, VALIDATION, validator, agent, request, *answer)
 
-    def _log(self, event: type[Event], registry: str, *values: Any) -> None:
+    def _log(self, event: type[events.Event], registry: str, *values: Any) -> None:
         """Add the row of an event to the block."""
         block = self._block
         place = (self._world.chain_id, block.number, self._index, block.hash, block.time)
@@ -237,19 +226,9 @@ _ONCE: Final = {agent_tables.primary_agent}
 """Derived tables without copies: an account speaks as one agent."""
 
 _FILES: Final = (
-    files.file_content,
-    files.file,
-    files.file_reference,
-    files.file_sight,
-    files.registration_file,
-    files.registration_card,
-    files.registration_service,
-    files.registration_capability,
-    files.registration_claim,
-    files.feedback_file,
-    search.registration_words,
-    file_tables.agent_file,
-    file_tables.payment_claim,
+    *(files.file_content, files.file, files.file_reference, files.file_sight, files.registration_file),
+    *(files.registration_card, files.registration_service, files.registration_capability, files.registration_claim),
+    *(files.feedback_file, search.registration_words, files.agent_file, files.payment_claim),
 )
 
 _AGENTS: Final = ("agent_id", "client_id", "server_id", "validator_id")
@@ -313,9 +292,9 @@ def repeat(engine: Engine, copies: int, report: Callable[[str], None] = lambda _
         row = connection.execute(text("SELECT chain_id, block_number FROM chain")).one()
         agents = connection.execute(text("SELECT max(agent_id) FROM agent")).scalar_one()
         step = _Step(row.chain_id, int(agents), row.block_number)
-        events = [partitioned_table for partitioned_table in PARTITIONED_TABLES if partitioned_table not in _ONCE]
+        partitioned = [table for table in PARTITIONED_TABLES if table not in _ONCE]
         restore = _without_references(connection)
-        for table in (*events, agent_activity, *_FILES):
+        for table in (*partitioned, agent_tables.agent_activity, *_FILES):
             rows = _repeat(connection, table, step, copies)
             if rows:
                 report(f"{table.name}: {rows:,} rows more")

@@ -382,3 +382,11 @@ class World:
 def _table(rows: list[tuple[Any, ...]], columns: dict[str, pa.DataType]) -> pa.Table:
     values = list(zip(*rows, strict=True)) if rows else [()] * len(columns)
     return pa.table({n: pa.array(list(v), kind) for (n, kind), v in zip(columns.items(), values, strict=True)})
+
+
+def tables_of(**columns: Sequence[Any]) -> Tables:
+    """Return tables of the columns of each, in the order of `COLUMNS`; agents may have their operators as well."""
+    names = {name: [*COLUMNS[name], "operators"] for name in columns}
+    return Tables.of(
+        **{name: pa.table(dict(zip(names[name], values, strict=False))) for name, values in columns.items()}
+    )
