@@ -52,9 +52,8 @@ def drawn(world: World, attack: Attack) -> None:
 
 
 def _plan(world: World, attack: Attack) -> Plan:
-    draw = world.random
     at = world.time(START + 10 * DAY, world.end - 40 * DAY)
-    low = draw.uniform(65, 95)
+    low = world.random.uniform(65, 95)
     sources = (
         *("exchange", "exchange", "exchange", "exchange", "one", "chain", "mules", "people", "nothing", "one exchange"),
         *("several", "relay", "mixed"),
@@ -63,8 +62,8 @@ def _plan(world: World, attack: Attack) -> Plan:
         *("none", "none", "none", "real", "real", "real", "some", "dust", "returned", "by mule", "claimed"),
         *("in part", "late", "pooled"),
     )
-    payment = str(draw.choice(payments))
-    source = str(draw.choice(sources))
+    payment = str(world.random.choice(payments))
+    source = str(world.random.choice(sources))
     pool = world.account(at, role="mule", attack=attack.number) if payment == "pooled" else None
     if pool is not None:
         world.fund(pool)
@@ -73,27 +72,27 @@ def _plan(world: World, attack: Attack) -> Plan:
         attack=attack,
         source=source,
         at=at,
-        spread=float(min(np.exp(draw.uniform(np.log(HOUR), np.log(60 * DAY))), world.end - at - 10 * DAY)),
-        pause=float(np.exp(draw.uniform(np.log(HOUR), np.log(30 * DAY)))),
+        spread=float(min(np.exp(world.random.uniform(np.log(HOUR), np.log(60 * DAY))), world.end - at - 10 * DAY)),
+        pause=float(np.exp(world.random.uniform(np.log(HOUR), np.log(30 * DAY)))),
         together=bool(world.happens(0.4)),
-        praise=(low, float(draw.uniform(low + 3, 100))),
-        blame=float(draw.uniform(5, 40)),
+        praise=(low, float(world.random.uniform(low + 3, 100))),
+        blame=float(world.random.uniform(5, 40)),
         payment=payment,
-        cover=float(draw.choice([0, 0, 1, 2, 4, 6, 10])),
+        cover=float(world.random.choice([0, 0, 1, 2, 4, 6, 10])),
         popular=bool(world.happens(0.4)),
-        lured=float(draw.choice([0, 0, 2, 5, 8])),
-        answered=float(draw.choice([0, 0, 0, 0.3, 0.6])),
-        repeated=int(draw.choice([1, 1, 1, 3])),
-        share=float(draw.uniform(0.4, 1)),
+        lured=float(world.random.choice([0, 0, 2, 5, 8])),
+        answered=float(world.random.choice([0, 0, 0, 0.3, 0.6])),
+        repeated=int(world.random.choice([1, 1, 1, 3])),
+        share=float(world.random.uniform(0.4, 1)),
         collected=bool(world.happens(0.15)),
         purse=purse,
         covered=START if world.happens(0.7) else world.time(at),
-        owners=float(draw.choice([0, 0, 1, 4])),
-        served=float(draw.choice([0, 0, 0, 3, 8])),
-        turned=float(draw.choice([0, 0, 0, 0.7])),
+        owners=float(world.random.choice([0, 0, 1, 4])),
+        served=float(world.random.choice([0, 0, 0, 3, 8])),
+        turned=float(world.random.choice([0, 0, 0, 0.7])),
         tag="starred" if world.happens(0.93) else f"tag {attack.number}",
         funders=tuple(world.mastermind(attack, at) for _ in range(_FUNDERS.get(source, 0))),
-        known=float(draw.choice([0, 0, 0.5, 1])),
+        known=float(world.random.choice([0, 0, 0.5, 1])),
         pool=pool,
     )
 

@@ -88,8 +88,7 @@ def rival_war(world: World, attack: Attack) -> None:
     at = world.some_time()
     agent = world.target(attack, world.funded_owner(attack, at), at)
     rivals = world.some_of(world.servers, 3)
-    accounts = world.sybils(attack, at, 30 * DAY)
-    world.camouflage(accounts, 3.0, at)
+    accounts = world.sybils(attack, at, 30 * DAY, cover=3.0)
     for account in accounts:
         when = account.born + world.random.exponential(5 * DAY)
         world.say(account, agent, world.random.uniform(86, 100), when, attack=attack.number)
@@ -277,25 +276,23 @@ def rival_slander(world: World, attack: Attack) -> None:
             value, ts = draw.uniform(80, 97), account.born + draw.uniform(0.1, 20) * DAY
             purses.claim(world, account, agent, value, ts, paid=0.5)
         purses.live(world, account, 2)
-    for agent in agents:
-        purses.served(world, agent, 3)
+    purses.served(world, agents, 3)
 
 
 def client_blacklist(world: World, attack: Attack) -> None:
     """Servers of normal quality and age rate the same honest clients low, and other clients fairly."""
-    draw = world.random
     owners = purses.funded(world, attack, attack.size, (START, START + 40 * DAY), purses.alone)
     at = world.time(START + 60 * DAY, world.end - 45 * DAY)
     agents = [purses.bad_agent(world, owner, (55, 85)) for owner in owners]
     good = [account for account in world.honest if account.quality >= 60 and account.born < at - DAY]  # noqa: PLR2004
     victims = world.some_of(good, 4 + attack.size // 5)
     for owner, agent in zip(owners, agents, strict=True):
-        purses.served(world, agent, 6)
+        purses.served(world, [agent], 6)
         purses.live(world, owner, 1)
         for victim in purses.some(world, victims, 0.75):
-            when = at + draw.uniform(0, 40 * DAY)
+            when = at + world.random.uniform(0, 40 * DAY)
             if world.happens(0.4):
-                world.pay(victim, agent, draw.lognormal(-1, 1.2), when - 600)
-                world.say(victim, agent, agent.quality + victim.bias + draw.normal(0, 8), when - 300)
-            value = draw.uniform(0, 18) if world.happens(0.7) else draw.uniform(30, 50)
+                world.pay(victim, agent, world.random.lognormal(-1, 1.2), when - 600)
+                world.say(victim, agent, agent.quality + victim.bias + world.random.normal(0, 8), when - 300)
+            value = world.random.uniform(0, 18) if world.happens(0.7) else world.random.uniform(30, 50)
             world.rate_client(victim, agent, value, when, attack.number)

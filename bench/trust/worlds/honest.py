@@ -65,22 +65,21 @@ def _people(world: World) -> None:
 
 def _platforms(world: World) -> None:
     """Add platforms that register many agents at once, with wallets that their treasury funds."""
-    draw = world.random
     for _ in range(world.settings.platforms):
         owner = person(world, world.time(START, START + 60 * DAY), "platform")
         world.fund(owner)
         world.honest.append(owner)
-        for _ in range(int(draw.integers(40, 150))):
+        for _ in range(int(world.random.integers(40, 150))):
             at = owner.born + DAY
             wallet = world.account(at, group="platform")
             world.transfer(owner, wallet, 5.0, at)
-            quality = float(np.clip(draw.normal(80, 8), 20, 99))
+            quality = float(np.clip(world.random.normal(80, 8), 20, 99))
             world.agent(
                 owner,
-                at + draw.uniform(0, HOUR),
+                at + world.random.uniform(0, HOUR),
                 quality,
                 community=owner.community,
-                popularity=float(draw.pareto(1.8) + 0.05),
+                popularity=float(world.random.pareto(1.8) + 0.05),
                 wallet=wallet,
             )
 
@@ -135,15 +134,14 @@ def _turn(world: World) -> None:
 
 def _team(world: World) -> None:
     """Add a company whose treasury funds its workers; they use popular agents for their work."""
-    draw = world.random
     treasury = person(world, world.time(START, START + 60 * DAY), "team")
     world.fund(treasury)
     world.honest.append(treasury)
     tools = sorted(world.servers, key=lambda agent: -agent.popularity)[:30]
     for _ in range(12):
-        account = person(world, treasury.born + draw.uniform(0, 60 * DAY), "team")
+        account = person(world, treasury.born + world.random.uniform(0, 60 * DAY), "team")
         world.fund(account, treasury)
-        for place in draw.choice(len(tools), 5, replace=False):
+        for place in world.random.choice(len(tools), 5, replace=False):
             world.meet(account, tools[place], world.time(max(account.born, tools[place].ts)))
         world.honest.append(account)
 
@@ -157,38 +155,36 @@ def _validators(world: World) -> None:
 
 def _business(world: World, clients: Sequence[Account]) -> None:
     """Let honest clients use agents, mostly of their community, the popular ones most."""
-    draw = world.random
     popularity = np.array([agent.popularity for agent in world.servers])
     community = np.array([agent.community for agent in world.servers])
     every = popularity / popularity.sum()
     places = [np.flatnonzero(community == number) for number in range(world.settings.communities)]
     inside = [popularity[place] / popularity[place].sum() for place in places]
     for client in clients:
-        count = int(min(draw.zipf(1.9), 120))
-        near = draw.choice(places[client.community], count, p=inside[client.community])
-        chosen = np.where(draw.random(count) < 0.7, near, draw.choice(len(popularity), count, p=every))  # noqa: PLR2004
+        count = int(min(world.random.zipf(1.9), 120))
+        near = world.random.choice(places[client.community], count, p=inside[client.community])
+        chosen = np.where(world.random.random(count) < 0.7, near, world.random.choice(len(popularity), count, p=every))  # noqa: PLR2004
         for place in chosen:
             agent = world.servers[place]
             if agent.owner is not client:
                 world.meet(client, agent, world.time(max(client.born, agent.ts) + 600))
         if world.happens(0.15):
             other = world.one_of(world.honest)
-            world.transfer(client, other, draw.lognormal(2, 1), world.time(client.born))
+            world.transfer(client, other, world.random.lognormal(2, 1), world.time(client.born))
 
 
 def _clubs(world: World) -> None:
     """Add clubs: owners who really trade with each other, and so look like rings."""
-    draw = world.random
     for _ in range(6):
         members: dict[str, Agent] = {}
-        for agent in world.some_of(world.servers, int(draw.integers(5, 12))):
+        for agent in world.some_of(world.servers, int(world.random.integers(5, 12))):
             if agent.wallet is agent.owner:
                 members[agent.owner.address] = agent
         for first in members.values():
             first.owner.group = "club"
             for second in members.values():
                 if first is not second and world.happens(0.7):
-                    for _ in range(int(draw.integers(1, 4))):
+                    for _ in range(int(world.random.integers(1, 4))):
                         world.meet(first.owner, second, world.time(max(second.ts, START + 20 * DAY)))
 
 
@@ -201,12 +197,11 @@ def _vouchers(world: World) -> None:
 
 
 def _validations(world: World) -> None:
-    draw = world.random
     for agent in world.servers:
         if world.happens(world.settings.validated):
             validator = world.one_of(world.validators)
             if validator.owner is agent.owner:
                 continue
-            world.validate(validator, agent, agent.quality + draw.normal(0, 5), world.time(agent.ts))
+            world.validate(validator, agent, agent.quality + world.random.normal(0, 5), world.time(agent.ts))
             if world.happens(0.4):
-                world.rate_validator(validator, agent, 85 + draw.normal(0, 8), world.time(agent.ts))
+                world.rate_validator(validator, agent, 85 + world.random.normal(0, 8), world.time(agent.ts))

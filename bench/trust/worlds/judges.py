@@ -34,8 +34,7 @@ def lone_validator(world: World, attack: Attack) -> None:
 def judge_ring(world: World, attack: Attack) -> None:
     """Validators pass each other's agents, rate each other as servers, and judge honest agents rightly besides."""
     at = world.some_time()
-    accounts = world.sybils(attack, at, 20 * DAY)
-    world.camouflage(accounts, 2.0, at)
+    accounts = world.sybils(attack, at, 20 * DAY, cover=2.0)
     judges, agents = [], []
     for account in accounts:
         judges.append(world.validator(attack, account, account.born + HOUR, 60.0))
@@ -62,8 +61,7 @@ def judge_shopping(world: World, attack: Attack) -> None:
         for agent in world.some_of(world.servers, 8):
             world.validate(judge, agent, agent.quality + world.random.normal(0, 5), world.time(max(judge.ts, agent.ts)))
         judges.append(judge)
-    accounts = world.sybils(attack, at, 40 * DAY)
-    world.camouflage(accounts, 4.0, at)
+    accounts = world.sybils(attack, at, 40 * DAY, cover=4.0)
     for account in accounts:
         agent, judge = world.target(attack, account, account.born + HOUR), judges[world.random.integers(3)]
         when = world.time(max(agent.ts, at + 15 * DAY), at + 58 * DAY)
@@ -147,8 +145,7 @@ def client_laundering(world: World, attack: Attack) -> None:
                 if world.happens(0.85):
                     ts = personas.when(world, account, agent, ts) + draw.exponential(18 * HOUR)
                     world.rate_client(account, agent, draw.normal(94, 3), ts, attack.number)
-    for agent in agents:
-        personas.public(world, agent, draw.poisson(6))
+    personas.publics(world, agents, 6)
 
 
 def captured_validator(world: World, attack: Attack) -> None:
@@ -184,17 +181,16 @@ def captured_validator(world: World, attack: Attack) -> None:
 
 def _judge(world: World, attack: Attack, born: float) -> Agent:
     """Return a new validator of an attack that judged some honest agents rightly."""
-    draw = world.random
     owner = personas.newcomer(world, "sybil", attack.number, born)
     judge = world.agent(
         owner, owner.born + DAY, 90.0, popularity=0.01, is_validator=True, role="colluder", attack=attack.number
     )
-    for agent in world.some_of(world.servers, int(draw.integers(10, 18))):
+    for agent in world.some_of(world.servers, int(world.random.integers(10, 18))):
         ts = world.time(max(agent.ts, judge.ts) + 60)
         quality = agent.turns[1] if agent.turns and ts > agent.turns[0] else agent.quality
-        world.validate(judge, agent, quality + draw.normal(0, 5), ts)
+        world.validate(judge, agent, quality + world.random.normal(0, 5), ts)
         if world.happens(0.4):
-            world.rate_validator(judge, agent, 85 + draw.normal(0, 8), ts + draw.exponential(DAY))
+            world.rate_validator(judge, agent, 85 + world.random.normal(0, 8), ts + world.random.exponential(DAY))
     return judge
 
 
@@ -271,8 +267,7 @@ def laundry_hub(world: World, attack: Attack) -> None:
         purses.live(world, account, 5)
         for agent in purses.some(world, agents, 0.7):
             _launder(world, account, agent, at)
-    for agent in agents:
-        purses.served(world, agent, 2)
+    purses.served(world, agents, 2)
 
 
 def failing_validators(world: World, attack: Attack) -> None:
@@ -293,7 +288,7 @@ def failing_validators(world: World, attack: Attack) -> None:
             if world.happens(0.7):
                 later = when + draw.uniform(1, 72) * HOUR
                 world.rate_validator(validator, agent, draw.uniform(86, 100), later, attack.number)
-        purses.served(world, agent, 4)
+        purses.served(world, [agent], 4)
     for place, account in enumerate(owners):
         purses.live(world, account, 2)
         if world.happens(0.5):
@@ -320,10 +315,9 @@ def _launder(world: World, client: Account, agent: Agent, at: float) -> None:
 
 def _judge_others(world: World, attack: Attack, validator: Agent, at: float) -> None:
     """Let a validator judge honest agents, four fifths of them rightly."""
-    draw = world.random
-    for agent in world.some_of(world.servers, int(draw.integers(4, 10))):
+    for agent in world.some_of(world.servers, int(world.random.integers(4, 10))):
         lies = world.happens(0.2)
         when = world.time(max(agent.ts, at + 14 * DAY))
         quality = agent.turns[1] if agent.turns and when > agent.turns[0] else agent.quality
-        value = draw.uniform(8, 30) if lies else quality + draw.normal(0, 5)
+        value = world.random.uniform(8, 30) if lies else quality + world.random.normal(0, 5)
         world.validate(validator, agent, value, when, attack.number if lies else -1)

@@ -182,14 +182,13 @@ def _free_service(world: World) -> None:
 
 def _reviewers(world: World) -> None:
     """Accounts review many agents in a short time, without buying, and say the truth."""
-    draw = world.random
-    for _ in range(int(draw.integers(1, 8))):
+    for _ in range(int(world.random.integers(1, 8))):
         account = _newcomer(world, _some_time(world, 30 * DAY), "reviewer")
-        at, span = account.born + draw.exponential(10 * DAY), draw.uniform(HOUR, 20 * DAY)
-        for _ in range(int(draw.integers(8, 50))):
+        at, span = account.born + world.random.exponential(10 * DAY), world.random.uniform(HOUR, 20 * DAY)
+        for _ in range(int(world.random.integers(8, 50))):
             agent = world.server(popular=False)
-            value = agent.quality + account.bias + draw.normal(0, 8)
-            world.say(account, agent, value, max(at + draw.uniform(0, span), agent.ts))
+            value = agent.quality + account.bias + world.random.normal(0, 8)
+            world.say(account, agent, value, max(at + world.random.uniform(0, span), agent.ts))
         world.honest.append(account)
 
 
@@ -222,23 +221,21 @@ def _niche(world: World) -> None:
 
 def _regulars(world: World) -> None:
     """Clients buy from one agent again and again, and say so each time."""
-    draw = world.random
-    for account in world.some_of(world.honest, int(draw.integers(10, 60))):
+    for account in world.some_of(world.honest, int(world.random.integers(10, 60))):
         agent = world.server(popular=True)
         if agent.owner is not account:
-            for _ in range(int(draw.integers(3, 9))):
+            for _ in range(int(world.random.integers(3, 9))):
                 world.meet(account, agent, world.time(max(account.born, agent.ts)))
 
 
 def _strict(world: World) -> None:
     """Servers expect much of their clients, and rate nearly all of them low."""
-    draw = world.random
-    for _ in range(int(draw.integers(1, 6))):
-        agent, level = world.server(popular=True), draw.uniform(30, 65)
-        for client in world.some_of(world.honest, int(draw.integers(4, 20))):
+    for _ in range(int(world.random.integers(1, 6))):
+        agent, level = world.server(popular=True), world.random.uniform(30, 65)
+        for client in world.some_of(world.honest, int(world.random.integers(4, 20))):
             at = world.time(max(client.born, agent.ts))
             world.meet(client, agent, at)
-            world.rate_client(client, agent, level * client.quality / 80 + draw.normal(0, 8), at + DAY)
+            world.rate_client(client, agent, level * client.quality / 80 + world.random.normal(0, 8), at + DAY)
 
 
 _LOW = 40

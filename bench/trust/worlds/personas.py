@@ -110,21 +110,20 @@ def target(
         quality: The lowest and highest quality.
         turning: The probability that it is good first.
     """
-    draw = world.random
     agent = register(
         world,
         owner,
         ts,
-        draw.uniform(*quality),
+        world.random.uniform(*quality),
         community=owner.community,
         popularity=0.5,
         role="beneficiary",
         attack=owner.attack,
     )
     if world.happens(turning):
-        agent.quality = float(draw.uniform(65, 88))
-        later = agent.ts + draw.uniform(0.25, 0.6) * (world.end - agent.ts)
-        agent.turns = (float(later), float(draw.uniform(10, 40)))
+        agent.quality = float(world.random.uniform(65, 88))
+        later = agent.ts + world.random.uniform(0.25, 0.6) * (world.end - agent.ts)
+        agent.turns = (float(later), float(world.random.uniform(10, 40)))
     return agent
 
 
@@ -186,6 +185,12 @@ def public(world: World, agent: Agent, count: int, start: float = 0.0, stop: flo
         if client.role == "honest" and client is not agent.owner:
             latest = max(stop or world.end, earliest(world, client, agent) + DAY)
             meet(world, client, agent, world.time(max(start, agent.ts, client.born) + 600, latest))
+
+
+def publics(world: World, agents: Sequence[Agent], mean: float) -> None:
+    """Let a drawn number of ordinary people use each agent."""
+    for agent in agents:
+        public(world, agent, world.random.poisson(mean))
 
 
 def lie(world: World, client: Account, agent: Agent, value: float, ts: float, **habits: float) -> tuple[float, float]:

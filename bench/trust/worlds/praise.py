@@ -194,8 +194,7 @@ def peel_chain(world: World, attack: Attack) -> None:
         for agent in world.some_of(agents, 1 + world.happens(0.6)):
             value, when = draw.normal(93, 4), account.born + draw.uniform(2, 40) * DAY
             personas.lie(world, account, agent, value, when, answered=0.2)
-    for agent in agents:
-        personas.public(world, agent, draw.poisson(5))
+    personas.publics(world, agents, 5)
 
 
 def cell_rotation(world: World, attack: Attack) -> None:
@@ -270,8 +269,7 @@ def bipartite_farm(world: World, attack: Attack) -> None:
     owners = purses.funded(world, attack, count, (at - 10 * DAY, at), purses.alone, role="beneficiary")
     raters = purses.funded(world, attack, attack.size - count, (at, at + 25 * DAY), purses.by_mules)
     agents = [purses.bad_agent(world, owner) for owner in owners for _ in range(4 if count == 1 else 2)]
-    for agent in agents:
-        purses.served(world, agent, 3)
+    purses.served(world, agents, 3)
     for account in raters:
         for agent in purses.some(world, agents, 0.8 if len(agents) < 6 else 0.5):  # noqa: PLR2004
             value, when = draw.uniform(78, 94), account.born + draw.exponential(8 * DAY)
@@ -291,8 +289,7 @@ def pyramid(world: World, attack: Attack) -> None:
                 value = draw.uniform(94, 100) if world.happens(0.7) else draw.uniform(62, 74)
                 purses.claim(world, account, agents[spot], value, account.born + draw.exponential(10 * DAY), paid=0.2)
         purses.live(world, account, 2)
-    for agent in agents:
-        purses.served(world, agent, 3)
+    purses.served(world, agents, 3)
 
 
 def relay_waves(world: World, attack: Attack) -> None:
@@ -319,5 +316,4 @@ def relay_waves(world: World, attack: Attack) -> None:
                 purses.claim(world, account, agent, value, account.born + draw.uniform(0.1 * gap, 7 * DAY), paid=0.3)
             purses.live(world, account, 1.5, min(account.born + 9 * DAY, world.end))
         before = wave
-    for agent in agents:
-        purses.served(world, agent, 4)
+    purses.served(world, agents, 4)

@@ -174,25 +174,25 @@ def live(world: World, account: Account, mean: float, stop: float | None = None)
         world.transfer(account, other, draw.lognormal(2, 1), world.time(account.born, stop))
 
 
-def served(world: World, agent: Agent, mean: float, start: float | None = None, stop: float | None = None) -> None:
-    """Let honest clients use an agent of an attacker, and say what they found.
+def served(
+    world: World, agents: Sequence[Agent], mean: float, start: float | None = None, stop: float | None = None
+) -> None:
+    """Let honest clients use agents of an attacker, and say what they found.
 
     Args:
         world: The world.
-        agent: The agent.
+        agents: The agents.
         mean: The mean number of interactions.
         start: The earliest time; the agent's registration if None.
         stop: The latest time; the world's end if None.
     """
-    start = (agent.ts if start is None else max(start, agent.ts)) + 600
-    stop = world.end if stop is None else stop
-    if start >= stop:
-        return
-    for _ in range(world.random.poisson(mean)):
-        when = world.time(start, stop)
-        clients = [account for account in world.honest if account.born < when - 600]
-        if clients:
-            world.meet(world.one_of(clients), agent, when)
+    latest = world.end if stop is None else stop
+    for agent in agents:
+        earliest = (agent.ts if start is None else max(start, agent.ts)) + 600
+        for _ in range(world.random.poisson(mean) if earliest < latest else 0):
+            when = world.time(earliest, latest)
+            if clients := [account for account in world.honest if account.born < when - 600]:
+                world.meet(world.one_of(clients), agent, when)
 
 
 def claim(world: World, account: Account, agent: Agent, value: float, at: float, **share: float) -> None:
@@ -206,12 +206,11 @@ def claim(world: World, account: Account, agent: Agent, value: float, at: float,
         at: The time, if it is late enough.
         share: `paid` is the share of payments (0), `proven` that of proofs of payments (0.5).
     """
-    draw = world.random
-    at = max(at, max(account.born, agent.ts) + draw.uniform(600, 2 * DAY))
-    at = min(at, world.end - draw.uniform(0, DAY))
+    at = max(at, max(account.born, agent.ts) + world.random.uniform(600, 2 * DAY))
+    at = min(at, world.end - world.random.uniform(0, DAY))
     proof = None
     if world.happens(share.get("paid", 0.0)):
-        proof = world.pay(account, agent, draw.lognormal(-1.5, 1), at - draw.uniform(30, 500))
+        proof = world.pay(account, agent, world.random.lognormal(-1.5, 1), at - world.random.uniform(30, 500))
     proof = proof if world.happens(share.get("proven", 0.5)) else None
     world.say(account, agent, value, at, proof=proof, attack=account.attack)
 

@@ -153,7 +153,7 @@ def cycle_ring(world: World, attack: Attack) -> None:
             when = world.time(at + 16 * DAY, at + 55 * DAY)
             world.rate_client(members[place - 1], agents[place], draw.uniform(85, 98), when, attack.number)
         purses.live(world, account, 2)
-        purses.served(world, agents[place], 1)
+        purses.served(world, [agents[place]], 1)
 
 
 def _cliques(world: World, size: int) -> list[range]:
@@ -188,4 +188,4 @@ def overlapping_cliques(world: World, attack: Attack) -> None:
             world.rate_client(members[first], agents[second], draw.uniform(80, 100), when, attack.number)
     for account, agent in zip(members, agents, strict=True):
         purses.live(world, account, 5)
-        purses.served(world, agent, 1.5)
+        purses.served(world, [agent], 1.5)

@@ -39,8 +39,7 @@ def shill_pool(world: World, attack: Attack) -> None:
         owner = world.funded_owner(attack, at + world.random.uniform(0, 20 * DAY))
         agents.append(world.target(attack, owner, owner.born + HOUR))
         world.transfer(owner, keeper, world.random.uniform(1, 3), owner.born + world.random.uniform(DAY, 10 * DAY))
-    shills = world.sybils(attack, at, 40 * DAY)
-    world.camouflage(shills, 3.0, at)
+    shills = world.sybils(attack, at, 40 * DAY, cover=3.0)
     for shill in shills:
         for agent in agents:
             if world.happens(0.6):
@@ -107,8 +106,7 @@ def thin_spread(world: World, attack: Attack) -> None:
     for _ in range(size):
         owner = world.funded_owner(attack, at + world.random.uniform(0, 25 * DAY))
         agents.append(world.target(attack, owner, owner.born + HOUR))
-    accounts = world.sybils(attack, at, 40 * DAY)
-    world.camouflage(accounts, 3.0, at)
+    accounts = world.sybils(attack, at, 40 * DAY, cover=3.0)
     for place, account in enumerate(accounts):
         for step in (0, 1, 3):
             agent = agents[(place + step) % size]
@@ -178,8 +176,7 @@ def bought_accounts(world: World, attack: Attack) -> None:
             for _ in range(1 + world.happens(0.3)):
                 ts = sold + HOUR + draw.exponential(7 * DAY)
                 personas.lie(world, account, agent, draw.normal(94, 3), ts, answered=0.2)
-    for agent in agents:
-        personas.public(world, agent, draw.poisson(5))
+    personas.publics(world, agents, 5)
 
 
 def kickback(world: World, attack: Attack) -> None:
@@ -263,7 +260,7 @@ def broker_hub(world: World, attack: Attack) -> None:
         world.transfer(buyer, broker, draw.lognormal(2, 0.5), when)
         purses.live(world, buyer, 3)
         for agent in agents:
-            purses.served(world, agent, 3)
+            purses.served(world, [agent], 3)
             for account in purses.some(world, raters, 0.7):
                 purses.claim(world, account, agent, draw.uniform(80, 98), when + draw.uniform(0.1, 5) * DAY, paid=0.25)
     for account in raters:

@@ -317,11 +317,10 @@ def _paid_owner(world: World, plan: Plan, source: Account) -> Account:
 
 def _anew(world: World, plan: Plan, members: list[Account]) -> None:
     """Let owners of agents that clients found bad register others, which two or three members praise."""
-    draw = world.random
     for start in range(0, len(members), 3):
         owner = new_owner(world, plan)
         old = world.target(plan.attack, owner, owner.born + HOUR)
-        world.visited(old, int(draw.integers(2, 7)))
+        world.visited(old, int(world.random.integers(2, 7)))
         new = new_agent(world, plan, owner)
         for account in members[start : start + 3]:
             praise(world, plan, account, new)
@@ -342,17 +341,16 @@ def _copied(world: World, plan: Plan, members: list[Account]) -> None:
 
 def _extorted(world: World, plan: Plan, members: list[Account]) -> None:
     """Rate honest agents low, each its own or all the same, and higher if their owners pay."""
-    draw = world.random
     same = [world.server(popular=plan.popular) for _ in range(3)] if world.happens(0.3) else []
-    pays = float(draw.choice([0, 0.3, 0.7]))
+    pays = float(world.random.choice([0, 0.3, 0.7]))
     for account in members:
-        for _ in range(int(draw.integers(1, 5))):
-            victim = same[draw.integers(3)] if same else world.server(popular=plan.popular)
-            when = max(account.born, victim.ts) + draw.exponential(plan.pause)
-            world.say(account, victim, draw.uniform(0, plan.blame), when, attack=plan.number)
+        for _ in range(int(world.random.integers(1, 5))):
+            victim = same[world.random.integers(3)] if same else world.server(popular=plan.popular)
+            when = max(account.born, victim.ts) + world.random.exponential(plan.pause)
+            world.say(account, victim, world.random.uniform(0, plan.blame), when, attack=plan.number)
             if world.happens(pays):
-                world.transfer(victim.owner, account, draw.uniform(1, 6), when + DAY)
-                world.say(account, victim, draw.uniform(75, 100), when + 2 * DAY, attack=plan.number)
+                world.transfer(victim.owner, account, world.random.uniform(1, 6), when + DAY)
+                world.say(account, victim, world.random.uniform(75, 100), when + 2 * DAY, attack=plan.number)
 
 
 def _judged(world: World, plan: Plan, members: list[Account]) -> None:
@@ -404,24 +402,22 @@ STRUCTURES: Final[tuple[Callable[[World, Plan, list[Account]], None], ...]] = (
 
 def _layered(world: World, plan: Plan, members: list[Account]) -> None:
     """Praise middling agents, whose owners praise the agents that gain: their opinions then come from agents in use."""
-    draw = world.random
     count = max(1, len(members) // 3)
     middle = [(account, new_agent(world, plan, account)) for account in members[:count]]
     for _, agent in middle:
-        agent.quality = float(draw.uniform(50, 80))
-        world.visited(agent, int(draw.poisson(3)))
+        agent.quality = float(world.random.uniform(50, 80))
+        world.visited(agent, int(world.random.poisson(3)))
     for account in members[count:]:
-        for place in draw.choice(count, min(count, int(draw.integers(1, 3))), replace=False):
+        for place in world.random.choice(count, min(count, int(world.random.integers(1, 3))), replace=False):
             praise(world, plan, account, middle[place][1])
-    gains = [new_agent(world, plan, new_owner(world, plan)) for _ in range(int(draw.integers(1, 3)))]
+    gains = [new_agent(world, plan, new_owner(world, plan)) for _ in range(int(world.random.integers(1, 3)))]
     for account, _ in middle:
         for agent in gains:
-            praise(world, plan, account, agent, at=moment(world, plan, account) + draw.exponential(5 * DAY))
+            praise(world, plan, account, agent, at=moment(world, plan, account) + world.random.exponential(5 * DAY))
 
 
 def _crossed(world: World, plan: Plan, members: list[Account]) -> None:
     """Lift each other through different registries: feedback, ratings of clients and validators, and validations."""
-    draw = world.random
     agents = [new_agent(world, plan, account) for account in members]
     judges = [
         world.validator(plan.attack, account, account.born + HOUR) if world.happens(0.5) else None
@@ -429,9 +425,9 @@ def _crossed(world: World, plan: Plan, members: list[Account]) -> None:
     ]
     for place, account in enumerate(members):
         others = np.setdiff1d(np.arange(len(members)), [place])
-        for other in draw.choice(others, min(len(others), int(draw.integers(1, 4))), replace=False):
-            at, value, judge = moment(world, plan, account), draw.uniform(*plan.praise), judges[place]
-            way = draw.integers(4)
+        for other in world.random.choice(others, min(len(others), int(world.random.integers(1, 4))), replace=False):
+            at, value, judge = moment(world, plan, account), world.random.uniform(*plan.praise), judges[place]
+            way = world.random.integers(4)
             if way == 0:
                 praise(world, plan, account, agents[other])
             elif way == 1:
@@ -444,23 +440,22 @@ def _crossed(world: World, plan: Plan, members: list[Account]) -> None:
 
 def _slept(world: World, plan: Plan, members: list[Account]) -> None:
     """Use honest agents for a long time, and then praise one agent, or slander some, within days."""
-    draw = world.random
     strike = world.time(min(plan.at + 20 * DAY, world.end - 12 * DAY), world.end - 10 * DAY)
-    span = draw.uniform(HOUR, 10 * DAY)
+    span = world.random.uniform(HOUR, 10 * DAY)
     slanders = world.happens(0.3)
-    victims = [world.server(popular=plan.popular) for _ in range(int(draw.integers(1, 3)))]
+    victims = [world.server(popular=plan.popular) for _ in range(int(world.random.integers(1, 3)))]
     agent = None if slanders else new_agent(world, plan, new_owner(world, plan))
     for account in members:
-        for _ in range(draw.poisson(4)):
+        for _ in range(world.random.poisson(4)):
             world.meet(
                 account, world.server(popular=plan.popular), world.time(account.born, max(strike, account.born + 1))
             )
-        at = strike + draw.uniform(0, span)
+        at = strike + world.random.uniform(0, span)
         if agent is not None:
             praise(world, plan, account, agent, at=at)
         else:
             for victim in victims:
-                world.say(account, victim, draw.uniform(0, plan.blame), at, attack=plan.number)
+                world.say(account, victim, world.random.uniform(0, plan.blame), at, attack=plan.number)
 
 
 def _farmed(world: World, plan: Plan, members: list[Account]) -> None:
@@ -496,17 +491,16 @@ def _betrayed(world: World, plan: Plan, members: list[Account]) -> None:
 
 def _belittled(world: World, plan: Plan, members: list[Account]) -> None:
     """Buy from honest agents of some kind, and call them worse than they are, though not bad."""
-    draw = world.random
-    fall, pays = draw.uniform(20, 55), world.happens(0.6)
+    fall, pays = world.random.uniform(20, 55), world.happens(0.6)
     some = [world.server(popular=plan.popular) for _ in range(40)]
     some.sort(key=lambda agent: agent.ts if world.happens(0.5) else -agent.quality)
-    victims = some[-int(draw.integers(1, 5)) :]
+    victims = some[-int(world.random.integers(1, 5)) :]
     for account in members:
         for victim in victims:
             if world.happens(plan.share):
-                at = max(moment(world, plan, account), victim.ts + draw.exponential(3 * DAY))
-                proof = world.pay(account, victim, draw.lognormal(-1, 1), at) if pays else None
-                value = max(victim.quality - fall + draw.normal(0, 8), 0)
+                at = max(moment(world, plan, account), victim.ts + world.random.exponential(3 * DAY))
+                proof = world.pay(account, victim, world.random.lognormal(-1, 1), at) if pays else None
+                value = max(victim.quality - fall + world.random.normal(0, 8), 0)
                 world.say(account, victim, value, at + HOUR, proof=proof, attack=plan.number)
 
 
@@ -530,21 +524,20 @@ def _way(world: World, plan: Plan) -> str:
 
 def _traded(world: World, plan: Plan, members: list[Account]) -> None:
     """Run middling agents with honest clients, buy from each other, and add some points to the truth."""
-    draw = world.random
-    lift, chance = float(draw.uniform(10, 30)), float(draw.uniform(0.2, 0.8))
+    lift, chance = float(world.random.uniform(10, 30)), float(world.random.uniform(0.2, 0.8))
     agents = [new_agent(world, plan, account) for account in members]
     for agent in agents:
-        agent.quality = float(draw.uniform(40, 78))
-        world.visited(agent, int(draw.poisson(5)))
+        agent.quality = float(world.random.uniform(40, 78))
+        world.visited(agent, int(world.random.poisson(5)))
     for account in members:
         for agent in agents:
-            if agent.owner is not account and draw.random() < chance * min(1.0, 6 / len(members)):
+            if agent.owner is not account and world.random.random() < chance * min(1.0, 6 / len(members)):
                 at = moment(world, plan, account)
-                proof = world.pay(account, agent, draw.lognormal(-1, 1), at)
-                value = min(agent.quality + lift + draw.normal(0, 6), 100)
+                proof = world.pay(account, agent, world.random.lognormal(-1, 1), at)
+                value = min(agent.quality + lift + world.random.normal(0, 6), 100)
                 world.say(account, agent, value, at + HOUR, proof=proof, attack=plan.number)
                 if world.happens(0.4):
-                    world.rate_client(account, agent, draw.uniform(80, 100), at + 2 * HOUR, plan.number)
+                    world.rate_client(account, agent, world.random.uniform(80, 100), at + 2 * HOUR, plan.number)
 
 
 def _groomed(world: World, plan: Plan, members: list[Account]) -> None:
@@ -561,19 +554,18 @@ def _groomed(world: World, plan: Plan, members: list[Account]) -> None:
 
 def _puppets(world: World, plan: Plan, members: list[Account]) -> None:
     """Let owners, new or honest until now, fund one to three fresh accounts each, which praise their agents."""
-    draw = world.random
     for _ in range(max(2, len(members) // 2)):
         if world.happens(0.7):
             agent = world.server(popular=False)
             agent.role, agent.attack = "beneficiary", plan.number
         else:
             agent = new_agent(world, plan, new_owner(world, plan))
-        for _ in range(int(draw.choice([1, 1, 2, 3]))):
+        for _ in range(int(world.random.choice([1, 1, 2, 3]))):
             born = world.time(agent.ts)
-            account = world.funded(born, agent.owner, draw.lognormal(1, 0.5), role="sybil", attack=plan.number)
-            for _ in range(draw.poisson(plan.cover / 2)):
+            account = world.funded(born, agent.owner, world.random.lognormal(1, 0.5), role="sybil", attack=plan.number)
+            for _ in range(world.random.poisson(plan.cover / 2)):
                 world.meet(account, world.server(popular=plan.popular), world.time(born))
-            praise(world, plan, account, agent, at=born + draw.exponential(2 * DAY))
+            praise(world, plan, account, agent, at=born + world.random.exponential(2 * DAY))
 
 
 def _tipped(world: World, plan: Plan, members: list[Account]) -> None:
@@ -611,14 +603,13 @@ def _leaned(world: World, plan: Plan, members: list[Account]) -> None:
 
 def _patient(world: World, plan: Plan, members: list[Account]) -> None:
     """Praise one agent now and then over the whole world's time, each member born shortly before its opinion."""
-    draw = world.random
     owner = new_owner(world, plan)
     agent = new_agent(world, plan, owner)
     step = (world.end - agent.ts) / (len(members) + 1)
     for place, account in enumerate(members):
-        at = agent.ts + (place + draw.uniform(0.2, 1)) * step
+        at = agent.ts + (place + world.random.uniform(0.2, 1)) * step
         praise(world, plan, account, agent, at=max(at, account.born + HOUR))
-        for _ in range(draw.poisson(1)):
+        for _ in range(world.random.poisson(1)):
             world.meet(account, world.server(popular=True), world.time(max(account.born, START)))
 
 

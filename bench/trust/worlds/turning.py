@@ -131,8 +131,7 @@ def aged_sleepers(world: World, attack: Attack) -> None:
     at = world.time(START + 95 * DAY, world.end - 10 * DAY)
     owner = purses.funded(world, attack, 1, (at - 25 * DAY, at - 5 * DAY), purses.alone, role="beneficiary")[0]
     agents = [purses.bad_agent(world, owner) for _ in range(3 + attack.size // 15)]
-    for agent in agents:
-        purses.served(world, agent, 3)
+    purses.served(world, agents, 3)
     for account in sleepers:
         purses.live(world, account, 4, START + 75 * DAY)
         for agent in purses.some(world, agents, 0.8):
@@ -141,20 +140,19 @@ def aged_sleepers(world: World, attack: Attack) -> None:
 
 def exit_traitor(world: World, attack: Attack) -> None:
     """Agents serve well for months, then fail. Raters on mules hide the fall by high values in the weeks after it."""
-    draw = world.random
     owner = purses.funded(world, attack, 1, (START + 5 * DAY, START + 35 * DAY), purses.alone, role="beneficiary")[0]
     fall = world.time(START + 80 * DAY, world.end - 40 * DAY)
     count = 1 + attack.size // 12 + (attack.size < 8)  # noqa: PLR2004
     agents = [purses.bad_agent(world, owner, (82, 95)) for _ in range(count)]
     raters = purses.funded(world, attack, attack.size - 1, (fall - 12 * DAY, fall + 8 * DAY), purses.by_mules)
     for agent in agents:
-        agent.turns = (fall + draw.uniform(0, 3 * DAY), float(draw.uniform(5, 22)))
-        purses.served(world, agent, 35, stop=fall)
-        purses.served(world, agent, 18, start=fall)
+        agent.turns = (fall + world.random.uniform(0, 3 * DAY), float(world.random.uniform(5, 22)))
+        purses.served(world, [agent], 35, stop=fall)
+        purses.served(world, [agent], 18, start=fall)
     for account in raters:
         purses.live(world, account, 2)
         for agent in purses.some(world, agents, 0.8):
-            for _ in range(int(draw.integers(1, 3))):
-                value = draw.uniform(92, 100) if world.happens(0.6) else draw.uniform(76, 92)
-                when = max(fall, account.born) + draw.uniform(0.2, 25) * DAY
+            for _ in range(int(world.random.integers(1, 3))):
+                value = world.random.uniform(92, 100) if world.happens(0.6) else world.random.uniform(76, 92)
+                when = max(fall, account.born) + world.random.uniform(0.2, 25) * DAY
                 purses.claim(world, account, agent, value, when, paid=0.5)

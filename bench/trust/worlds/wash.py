@@ -67,8 +67,7 @@ def own_money(world: World, attack: Attack) -> None:
     at = world.some_time()
     owner = world.funded_owner(attack, at)
     agent = world.target(attack, owner, at)
-    accounts = world.sybils(attack, at, 40 * DAY)
-    world.camouflage(accounts, 2.0, at)
+    accounts = world.sybils(attack, at, 40 * DAY, cover=2.0)
     for account in accounts:
         when = account.born + world.random.exponential(8 * DAY)
         proof = world.pay(account, agent, world.random.lognormal(-1, 1.2), when)
@@ -122,8 +121,7 @@ def wash_circuit(world: World, attack: Attack) -> None:
                 personas.send(world, agent.wallet, mixer, amount * 0.995, later)
                 to = world.one_of(members) if world.happens(0.5) else account
                 personas.send(world, mixer, to, amount * draw.uniform(0.96, 0.99), later + draw.uniform(HOUR, 2 * DAY))
-    for agent in agents:
-        personas.public(world, agent, draw.poisson(5))
+    personas.publics(world, agents, 5)
 
 
 def wash_trading(world: World, attack: Attack) -> None:
@@ -175,5 +173,4 @@ def wash_payers(world: World, attack: Attack) -> None:
             world.transfer(back, account, draw.uniform(0.3, 1.5), when)
     for account in payers:
         purses.live(world, account, 1)
-    for agent in agents:
-        purses.served(world, agent, 3)
+    purses.served(world, agents, 3)

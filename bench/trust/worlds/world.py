@@ -285,8 +285,13 @@ class World:
         """Return a time at which an attack may begin."""
         return self.time(START + 20 * DAY, self.end - 60 * DAY)
 
-    def sybils(self, attack: Attack, at: float, spread: float, source: Account | None = None) -> list[Account]:
-        """Return new accounts of an attacker, born within a time after another, funded by exchanges or a source."""
+    def sybils(
+        self, attack: Attack, at: float, spread: float, source: Account | None = None, cover: float | None = None
+    ) -> list[Account]:
+        """Return new accounts of an attacker, born within a time after another, funded by exchanges or a source.
+
+        They cover themselves by a mean number of ordinary uses, if one is named.
+        """
         out = []
         for _ in range(attack.size):
             account = self.account(
@@ -294,6 +299,8 @@ class World:
             )
             self.fund(account, source, self.random.uniform(4.9, 5.1) if source else None)
             out.append(account)
+        if cover is not None:
+            self.camouflage(out, cover, at)
         return out
 
     def mastermind(self, attack: Attack, at: float) -> Account:
