@@ -1,7 +1,7 @@
 """Gas cases of the buyer reputation registry and of private tiers. Proofs are test vectors."""
 
 import json
-from functools import cached_property, partial
+from functools import cached_property
 from pathlib import Path
 from typing import Any, Final
 
@@ -166,22 +166,22 @@ def _verify(_: World) -> Any:
 
 BUYERS_CASES = [
     GasCase("the payment alone, by the token itself", 66_000, _transfer),
-    GasCase("settle, a buyer's first", 110_000, partial(_settle, earlier=0)),
-    GasCase("settle, later", 92_500, partial(_settle, earlier=1)),
-    GasCase("settle with (v, r, s), a buyer's first", 110_000, partial(_settle, earlier=0, in_parts=True)),
-    GasCase("settle with (v, r, s), later", 92_500, partial(_settle, earlier=1, in_parts=True)),
-    GasCase("settle to a wallet that is not the owner, first", 112_300, partial(_settle, earlier=0, own_wallet=True)),
-    GasCase("settle to a wallet that is not the owner, later", 94_800, partial(_settle, earlier=1, own_wallet=True)),
-    GasCase("recordPayment, a buyer's first", 70_000, partial(_record_payment, earlier=0)),
-    GasCase("recordPayment, later", 53_000, partial(_record_payment, earlier=1)),
-    GasCase("recordManyPayments, 32 new buyers, each", 47_500, partial(_record_payments, same_buyer=False)),
-    GasCase("recordManyPayments, 32 of one buyer, each", 25_500, partial(_record_payments, same_buyer=True)),
-    GasCase("recordFeedback, a seller's first", 55_000, partial(_record_feedback, earlier=0)),
-    GasCase("recordFeedback, a changed vote", 32_000, partial(_record_feedback, earlier=1)),
-    GasCase("anchor, the first", 69_000, partial(_anchor, earlier=0)),
-    GasCase("anchor, later", 52_000, partial(_anchor, earlier=1)),
-    GasCase("getBuyerScore, execution", 6_000, partial(_score, method="getBuyerScore")),
-    GasCase("getBuyerTier, execution", 6_500, partial(_score, method="getBuyerTier")),
+    GasCase.of("settle, a buyer's first", 110_000, _settle, earlier=0),
+    GasCase.of("settle, later", 92_500, _settle, earlier=1),
+    GasCase.of("settle with (v, r, s), a buyer's first", 110_000, _settle, earlier=0, in_parts=True),
+    GasCase.of("settle with (v, r, s), later", 92_500, _settle, earlier=1, in_parts=True),
+    GasCase.of("settle to a wallet that is not the owner, first", 112_300, _settle, earlier=0, own_wallet=True),
+    GasCase.of("settle to a wallet that is not the owner, later", 94_800, _settle, earlier=1, own_wallet=True),
+    GasCase.of("recordPayment, a buyer's first", 70_000, _record_payment, earlier=0),
+    GasCase.of("recordPayment, later", 53_000, _record_payment, earlier=1),
+    GasCase.of("recordManyPayments, 32 new buyers, each", 47_500, _record_payments, same_buyer=False),
+    GasCase.of("recordManyPayments, 32 of one buyer, each", 25_500, _record_payments, same_buyer=True),
+    GasCase.of("recordFeedback, a seller's first", 55_000, _record_feedback, earlier=0),
+    GasCase.of("recordFeedback, a changed vote", 32_000, _record_feedback, earlier=1),
+    GasCase.of("anchor, the first", 69_000, _anchor, earlier=0),
+    GasCase.of("anchor, later", 52_000, _anchor, earlier=1),
+    GasCase.of("getBuyerScore, execution", 6_000, _score, method="getBuyerScore"),
+    GasCase.of("getBuyerTier, execution", 6_500, _score, method="getBuyerTier"),
     GasCase("verifyBuyer, depth 20, execution", 21_000, _verify),
 ]
 """The calls of the registry, and the payment that it submits."""

@@ -2,7 +2,7 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, partial
 from typing import Any
 
 import ape
@@ -70,6 +70,14 @@ class GasCase:
     measure: Callable[[World], Any]
     official: int | None = None
     other: int | None = None
+
+    @classmethod
+    def of(  # a row of a table
+        cls, call: str, at_most: int, measure: Callable[..., Any], official: int | None = None,
+        other: int | None = None, **arguments: Any,
+    ) -> "GasCase":  # fmt: skip
+        """Return a case whose measure has further arguments."""
+        return cls(call, at_most, partial(measure, **arguments), official, other)
 
 
 def execution_gas(method: Any, *arguments: Any) -> int:

@@ -1,7 +1,7 @@
 """Gas cases of identity, authorised feedback and validation, and of the companion directory."""
 
 from collections.abc import Sequence
-from functools import cached_property, partial
+from functools import cached_property
 from typing import Any
 
 import ape
@@ -150,14 +150,14 @@ def _get_client_feedback_page(world: World) -> Any:
 
 AUTHORIZED_CASES = [
     GasCase("giveFeedback, a client's first", 100_000, _give_feedback, None, 252_006),
-    GasCase("giveFeedback, its second", 84_000, partial(_give_feedback, nth=2), None, 187_214),
-    GasCase("giveFeedback, its fifth: a new page", 106_000, partial(_give_feedback, nth=5)),
-    GasCase("giveFeedback, first, no tags", 97_500, partial(_give_feedback, tags=NO_TAGS)),
-    GasCase("giveFeedback, first, new tags", 172_000, partial(_give_feedback, tags=TAGS[::-1])),
-    GasCase("giveFeedback, an agent's first", 118_000, partial(_give_feedback, agent_id=UNRATED_AGENT_ID)),
-    GasCase("getSummary of 1, execution", 3_000, partial(_get_summary, count=1)),
-    GasCase("getSummary of 100, execution", 3_000, partial(_get_summary, count=100)),
-    GasCase("getSummary of 1,000, execution", 3_000, partial(_get_summary, count=1_000)),
+    GasCase.of("giveFeedback, its second", 84_000, _give_feedback, None, 187_214, nth=2),
+    GasCase.of("giveFeedback, its fifth: a new page", 106_000, _give_feedback, nth=5),
+    GasCase.of("giveFeedback, first, no tags", 97_500, _give_feedback, tags=NO_TAGS),
+    GasCase.of("giveFeedback, first, new tags", 172_000, _give_feedback, tags=TAGS[::-1]),
+    GasCase.of("giveFeedback, an agent's first", 118_000, _give_feedback, agent_id=UNRATED_AGENT_ID),
+    GasCase.of("getSummary of 1, execution", 3_000, _get_summary, count=1),
+    GasCase.of("getSummary of 100, execution", 3_000, _get_summary, count=100),
+    GasCase.of("getSummary of 1,000, execution", 3_000, _get_summary, count=1_000),
     GasCase("getFeedback, execution", 9_000, _get_feedback),
     GasCase("getClientFeedbackPage of 10, execution", 60_000, _get_client_feedback_page),
 ]
@@ -248,33 +248,30 @@ def _get_validator_requests(world: World, count: int) -> Any:
 
 
 VALIDATION_CASES = [
-    GasCase("validationRequest, first of agent and validator", 145_000, lambda w: _request_some(w, 1)),
-    GasCase("validationRequest, after others", 125_000, lambda w: _request_some(w, 2), 175_967, 267_073),
-    GasCase(
-        "validationResponse, first, new tag", 90_000, lambda w: _first_response(w, tag_is_known=False), 132_294, 167_369
-    ),
-    GasCase(
-        "validationResponse, first, known tag",
-        70_000,
-        lambda w: _first_response(w, tag_is_known=True),
-        132_294,
-        167_369,
-    ),
+    GasCase.of("validationRequest, first of agent and validator", 145_000, _request_some, count=1),
+    GasCase.of("validationRequest, after others", 125_000, _request_some, 175_967, 267_073, count=2),
+    GasCase.of("validationResponse, first, new tag", 90_000, _first_response, 132_294, 167_369, tag_is_known=False),
+    GasCase.of("validationResponse, first, known tag", 70_000, _first_response, 132_294, 167_369, tag_is_known=True),
     GasCase("validationResponse, second, new tag", 75_000, _second_response),
-    GasCase(
+    GasCase.of(
         "getSummary of 100 answered, no filter, execution",
         480_000,
-        lambda w: _get_summary_validation(w, 100, answered=100),
+        _get_summary_validation,
         705_488,
+        count=100,
+        answered=100,
     ),
-    GasCase(
+    GasCase.of(
         "getSummary of 100 answered, one validator and tag, execution",
         480_000,
-        lambda w: _get_summary_validation(w, 100, answered=100, filtered=True),
+        _get_summary_validation,
+        count=100,
+        answered=100,
+        filtered=True,
     ),
-    GasCase("getSummary of 100 unanswered, execution", 250_000, lambda w: _get_summary_validation(w, 100, answered=0)),
-    GasCase("getAgentValidations of 100, execution", 250_000, lambda w: _get_agent_validations(w, 100)),
-    GasCase("getValidatorRequests of 100, execution", 500_000, lambda w: _get_validator_requests(w, 100)),
+    GasCase.of("getSummary of 100 unanswered, execution", 250_000, _get_summary_validation, count=100, answered=0),
+    GasCase.of("getAgentValidations of 100, execution", 250_000, _get_agent_validations, count=100),
+    GasCase.of("getValidatorRequests of 100, execution", 500_000, _get_validator_requests, count=100),
 ]
 """The validation registry's calls."""
 
@@ -365,15 +362,15 @@ def _agent_of_companion(_: World) -> Any:
 
 COMPANION_CASES = [
     GasCase("setPrimaryAgent, a first choice", 60_000, _set_primary_agent),
-    GasCase("proveAgent, the first", 60_000, partial(_prove_agent, earlier=0)),
-    GasCase("proveAgent, a later one", 42_000, partial(_prove_agent, earlier=1)),
+    GasCase.of("proveAgent, the first", 60_000, _prove_agent, earlier=0),
+    GasCase.of("proveAgent, a later one", 42_000, _prove_agent, earlier=1),
     GasCase("agentOf an owner, execution", 14_000, _agent_of_companion),
-    GasCase("rateClient by a companion, first in a word", 66_000, partial(_rate, kind="Client", earlier=0)),
-    GasCase("rateClient by a companion, a neighbour", 49_000, partial(_rate, kind="Client", earlier=1)),
-    GasCase("rateValidator by a companion, first in a word", 66_000, partial(_rate, kind="Validator", earlier=0)),
+    GasCase.of("rateClient by a companion, first in a word", 66_000, _rate, kind="Client", earlier=0),
+    GasCase.of("rateClient by a companion, a neighbour", 49_000, _rate, kind="Client", earlier=1),
+    GasCase.of("rateValidator by a companion, first in a word", 66_000, _rate, kind="Validator", earlier=0),
     GasCase("rateClients by a companion, 3 new neighbours, each", 26_000, _rate_clients),
     GasCase("giveFeedback by a companion, value and tag", 130_000, _give_feedback_companion),
-    GasCase("authorised giveFeedback by a companion, first", 111_000, partial(_give_authorized_feedback, nth=1)),
-    GasCase("authorised giveFeedback by a companion, second", 94_000, partial(_give_authorized_feedback, nth=2)),
+    GasCase.of("authorised giveFeedback by a companion, first", 111_000, _give_authorized_feedback, nth=1),
+    GasCase.of("authorised giveFeedback by a companion, second", 94_000, _give_authorized_feedback, nth=2),
 ]
 """The calls of the companion, and those of the other registries on top of it."""

@@ -1,7 +1,6 @@
 """Gas cases of the bidirectional reputation registry: feedback, ratings and blind ratings."""
 
 from dataclasses import dataclass
-from functools import partial
 from typing import Any
 
 import ape
@@ -148,32 +147,24 @@ def _count_responses(world: World) -> Any:
 
 
 REPUTATION_CASES = [
-    GasCase("giveFeedback, full, first", 123_000, partial(_give_feedback, feedback=FULL, earlier=0), 196_248, 181_567),
-    GasCase("giveFeedback, full, second", 79_000, partial(_give_feedback, feedback=FULL, earlier=1), 131_504, 116_892),
-    GasCase(
-        "giveFeedback, value alone, first",
-        114_000,
-        partial(_give_feedback, feedback=MINIMAL, earlier=0),
-        152_805,
-        138_155,
+    GasCase.of("giveFeedback, full, first", 123_000, _give_feedback, 196_248, 181_567, feedback=FULL, earlier=0),
+    GasCase.of("giveFeedback, full, second", 79_000, _give_feedback, 131_504, 116_892, feedback=FULL, earlier=1),
+    GasCase.of(
+        "giveFeedback, value alone, first", 114_000, _give_feedback, 152_805, 138_155, feedback=MINIMAL, earlier=0
     ),
-    GasCase(
-        "giveFeedback, value alone, second",
-        69_500,
-        partial(_give_feedback, feedback=MINIMAL, earlier=1),
-        88_061,
-        73_480,
+    GasCase.of(
+        "giveFeedback, value alone, second", 69_500, _give_feedback, 88_061, 73_480, feedback=MINIMAL, earlier=1
     ),
     GasCase("giveFeedback, full, an agent's first", 140_000, _give_agents_first),
     GasCase("giveFeedback, full, first, two new tags", 215_000, _give_with_new_tags),
     GasCase("giveFeedbackBySig, full, second", 90_000, _give_by_signature),
-    GasCase("voidSignaturesThrough, a client's first", 46_000, partial(_void_signatures, earlier=0)),
-    GasCase("voidSignaturesThrough, its second", 29_000, partial(_void_signatures, earlier=1)),
+    GasCase.of("voidSignaturesThrough, a client's first", 46_000, _void_signatures, earlier=0),
+    GasCase.of("voidSignaturesThrough, its second", 29_000, _void_signatures, earlier=1),
     GasCase("revokeFeedback", 36_000, _revoke, 36_244, 48_484),
-    GasCase("appendResponse, a responder's first", 57_500, partial(_respond, earlier=0), 107_767, 52_611),
-    GasCase("appendResponse, its second", 41_000, partial(_respond, earlier=1), 42_817, 35_511),
-    GasCase("getSummary, 1 client with 1,000, execution", 9_000, partial(_summarize_one_client, tag1=""), 3_533_706),
-    GasCase("the same with tag1 starred", 2_600_000, partial(_summarize_one_client, tag1="starred"), 6_150_787),
+    GasCase.of("appendResponse, a responder's first", 57_500, _respond, 107_767, 52_611, earlier=0),
+    GasCase.of("appendResponse, its second", 41_000, _respond, 42_817, 35_511, earlier=1),
+    GasCase.of("getSummary, 1 client with 1,000, execution", 9_000, _summarize_one_client, 3_533_706, tag1=""),
+    GasCase.of("the same with tag1 starred", 2_600_000, _summarize_one_client, 6_150_787, tag1="starred"),
     GasCase("getSummary, 100 clients with 1, execution", 300_000, _summarize_many_clients, 625_545),
     GasCase("readAllFeedback, 1 client with 100, execution", 600_000, _read_all, 1_142_884),
     GasCase("readFeedback, execution", 9_000, _read_one),
@@ -253,21 +244,21 @@ def _accept_feedback(world: World, earlier: int) -> Any:
 
 
 RATINGS_CASES = [
-    GasCase("rateClient, first in a word", 55_000, partial(_rate, kind="Client", earlier=0), None, 84_314),
-    GasCase("rateClient, a neighbour", 38_000, partial(_rate, kind="Client", earlier=1)),
-    GasCase("rateValidator, first in a word", 55_000, partial(_rate, kind="Validator", earlier=0)),
-    GasCase("rateValidator, a neighbour", 38_000, partial(_rate, kind="Validator", earlier=1)),
-    GasCase("rateClients, 3 new neighbours, each", EIP_8004A_GAS, partial(_rate_clients, count=3)),
-    GasCase("rateClients, 32 new neighbours, each", 6_500, partial(_rate_clients, count=WORD)),
-    GasCase("rateClientAs, first in a word", 58_500, partial(_rate_as, kind="Client", earlier=0)),
-    GasCase("rateClientAs, a neighbour", 41_500, partial(_rate_as, kind="Client", earlier=1)),
-    GasCase("rateValidatorAs, first in a word", 58_500, partial(_rate_as, kind="Validator", earlier=0)),
-    GasCase("rateClientsAs, 32 new neighbours, each", 9_000, partial(_rate_clients_as, count=WORD)),
-    GasCase("getClientRating, execution", 3_000, partial(_get_rating, kind="Client"), None, 4_831),
-    GasCase("getValidatorRating, execution", 3_000, partial(_get_rating, kind="Validator")),
+    GasCase.of("rateClient, first in a word", 55_000, _rate, None, 84_314, kind="Client", earlier=0),
+    GasCase.of("rateClient, a neighbour", 38_000, _rate, kind="Client", earlier=1),
+    GasCase.of("rateValidator, first in a word", 55_000, _rate, kind="Validator", earlier=0),
+    GasCase.of("rateValidator, a neighbour", 38_000, _rate, kind="Validator", earlier=1),
+    GasCase.of("rateClients, 3 new neighbours, each", EIP_8004A_GAS, _rate_clients, count=3),
+    GasCase.of("rateClients, 32 new neighbours, each", 6_500, _rate_clients, count=WORD),
+    GasCase.of("rateClientAs, first in a word", 58_500, _rate_as, kind="Client", earlier=0),
+    GasCase.of("rateClientAs, a neighbour", 41_500, _rate_as, kind="Client", earlier=1),
+    GasCase.of("rateValidatorAs, first in a word", 58_500, _rate_as, kind="Validator", earlier=0),
+    GasCase.of("rateClientsAs, 32 new neighbours, each", 9_000, _rate_clients_as, count=WORD),
+    GasCase.of("getClientRating, execution", 3_000, _get_rating, None, 4_831, kind="Client"),
+    GasCase.of("getValidatorRating, execution", 3_000, _get_rating, kind="Validator"),
     GasCase("getClientRatings, 32 neighbours, execution", 29_000, _get_client_ratings),
-    GasCase("acceptFeedback, first in a word", 56_000, partial(_accept_feedback, earlier=0), None, 83_428),
-    GasCase("acceptFeedback, next", 39_000, partial(_accept_feedback, earlier=1)),
+    GasCase.of("acceptFeedback, first in a word", 56_000, _accept_feedback, None, 83_428, earlier=0),
+    GasCase.of("acceptFeedback, next", 39_000, _accept_feedback, earlier=1),
 ]
 """The calls about ratings and the August 2025 authorisations."""
 
@@ -387,18 +378,16 @@ def _textbook(world: World) -> Any:
 
 
 BLIND_CASES = [
-    GasCase("exchange, a second feedback and a neighbour", 113_000, partial(_exchange, is_neighbour=True)),
-    GasCase("exchange, all new", 175_000, partial(_exchange, is_neighbour=False)),
-    GasCase("seal, a neighbour", 76_500, partial(_seal, is_neighbour=True)),
-    GasCase("seal, first in a word", 93_500, partial(_seal, is_neighbour=False)),
-    GasCase("open, a second feedback", 95_000, partial(_open, is_neighbour=True)),
-    GasCase("open, a client's first feedback", 140_000, partial(_open, is_neighbour=False)),
+    GasCase.of("exchange, a second feedback and a neighbour", 113_000, _exchange, is_neighbour=True),
+    GasCase.of("exchange, all new", 175_000, _exchange, is_neighbour=False),
+    GasCase.of("seal, a neighbour", 76_500, _seal, is_neighbour=True),
+    GasCase.of("seal, first in a word", 93_500, _seal, is_neighbour=False),
+    GasCase.of("open, a second feedback", 95_000, _open, is_neighbour=True),
+    GasCase.of("open, a client's first feedback", 140_000, _open, is_neighbour=False),
     GasCase("openRating", 39_500, _open_rating),
     GasCase("openFeedback, a client's first", 137_500, _open_feedback),
-    GasCase(
-        "the same openly, two transactions, a neighbour", 115_000, partial(_two_open_transactions, is_neighbour=True)
-    ),
-    GasCase("the same openly, two transactions, all new", 176_500, partial(_two_open_transactions, is_neighbour=False)),
+    GasCase.of("the same openly, two transactions, a neighbour", 115_000, _two_open_transactions, is_neighbour=True),
+    GasCase.of("the same openly, two transactions, all new", 176_500, _two_open_transactions, is_neighbour=False),
     GasCase("textbook commit and reveal of one byte each, four transactions", 230_000, _textbook),
 ]
 """The calls of blind ratings, and the alternatives beside them."""

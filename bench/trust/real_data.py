@@ -69,18 +69,23 @@ class Otc:
         source, target, value = table[:, 0].astype(int), table[:, 1].astype(int), table[:, 2]
         core = np.append(target[(source == 1) & (value >= 5)], 1)  # noqa: PLR2004
         leaking = np.isin(source, core) & np.isin(target, truth[:, 0])
+        return cls.without(leaking, table, truth[:, 0], (truth[:, 1] < 0).astype(np.int64))
+
+    @classmethod
+    def without(cls, leaking: Flags, table: Floats, nodes: Ints, label: Ints) -> "Otc":
+        """Return the data without the edges that the labels follow from.
+
+        Args:
+            leaking: Marks these edges.
+            table: The ratings: source, target, value and time.
+            nodes: The labelled traders.
+            label: 1 for fraud.
+        """
+        source, target, kept = table[:, 0].astype(int), table[:, 1].astype(int), ~leaking
         names = np.unique(np.concatenate([source, target]))
-        kept = ~leaking
-        return cls(
-            np.searchsorted(names, source[kept]),
-            np.searchsorted(names, target[kept]),
-            value[kept] / 10,
-            table[kept, 3],
-            int(leaking.sum()),
-            np.searchsorted(names, truth[:, 0]),
-            (truth[:, 1] < 0).astype(np.int64),
-            len(names),
-        )
+        ends = (np.searchsorted(names, source[kept]), np.searchsorted(names, target[kept]))
+        removed, places = int(leaking.sum()), np.searchsorted(names, nodes)
+        return cls(*ends, table[kept, 2] / 10, table[kept, 3], removed, places, label, len(names))
 
 
 def fairness(otc: Otc, rounds: int = 20) -> tuple[Floats, Floats]:
@@ -305,18 +310,8 @@ def alpha(folder: Path) -> Otc:
     good = np.unique(target[by_trusted & (value >= _ALPHA_GOOD)])
     bad = np.setdiff1d(target[by_trusted & (value <= _ALPHA_BAD)], trusted)
     nodes = np.setxor1d(good, bad)
-    names = np.unique(np.concatenate([source, target]))
-    kept = ~(by_trusted & np.isin(target, nodes))
-    return Otc(
-        np.searchsorted(names, source[kept]),
-        np.searchsorted(names, target[kept]),
-        value[kept] / 10,
-        table[kept, 3],
-        int((~kept).sum()),
-        np.searchsorted(names, nodes),
-        np.isin(nodes, bad).astype(np.int64),
-        len(names),
-    )
+    leaking = by_trusted & np.isin(target, nodes)
+    return Otc.without(leaking, table, nodes, np.isin(nodes, bad).astype(np.int64))
 
 
 def formulas(otc: Otc, *, received: bool) -> dict[str, Floats]:
