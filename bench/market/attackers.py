@@ -48,35 +48,20 @@ STRATEGIES: Final[dict[str, dict[str, tuple[float, float]]]] = {
     "unpaid praise": {"agents": (1, 5), "raters": (3, 40), "hides": _HIDES, "spread": (1, 8)},
     "paid praise": {"agents": (1, 5), "raters": (3, 30), "paid": (0.2, 6), "hides": _HIDES, "spread": (1, 10)},
     "aged praise": {
-        "agents": (1, 4),
-        "raters": (3, 20),
-        "paid": (0.2, 6),
-        "hides": _HIDES,
-        "age": (3, 15),
-        "spread": (1, 10),
+        "agents": (1, 4), "raters": (3, 20), "paid": (0.2, 6), "hides": _HIDES, "age": (3, 15), "spread": (1, 10),
         "cover": (1, 6),
     },
     "ring": {
-        "agents": (3, 9),
-        "paid": (0, 4),
-        "hides": _HIDES,
-        "mutual": (1, 1),
-        "age": (0, 8),
-        "spread": (1, 10),
+        "agents": (3, 9), "paid": (0, 4), "hides": _HIDES, "mutual": (1, 1), "age": (0, 8), "spread": (1, 10),
         "cover": (0, 4),
     },
     "bought praise": {"bribes": (4, 30), "spread": (1, 8)},
     "exit scam": {"agents": (1, 6), "service": (4, 20)},
     "exit scam with praise": {
-        "agents": (1, 4),
-        "service": (4, 15),
-        "raters": (3, 15),
-        "paid": (0, 4),
-        "hides": _HIDES,
-        "spread": (1, 10),
+        "agents": (1, 4), "service": (4, 15), "raters": (3, 15), "paid": (0, 4), "hides": _HIDES, "spread": (1, 10),
     },
     "cheats on large amounts": {"agents": (1, 6), "service": (0, 8), "above": (2, 20)},
-}
+}  # fmt: skip
 """The strategies, and the range of each number that one may choose."""
 
 
