@@ -99,7 +99,7 @@ def shell_suppliers(world: World, attack: Attack) -> None:
     for shell in world.sybils(attack, at, 25 * DAY):
         agent = world.target(attack, shell, shell.born + HOUR)
         agent.quality = float(world.random.uniform(60, 85))
-        world.visited(agent, world.random.integers(1, 5))
+        world.visited(agent, int(world.random.integers(1, 5)))
         for buyer in buyers:
             if world.happens(0.6):
                 when = max(agent.ts, buyer.born) + world.random.exponential(12 * DAY)
