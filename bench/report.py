@@ -1,4 +1,4 @@
-"""What the drivers of benchmarks share: their options, Markdown tables, pages with figures, and quiet chains."""
+"""The shared parts of drivers: options, Markdown tables, pages with figures, intervals, pictures and local chains."""
 
 import argparse
 from collections.abc import Iterable, Iterator, Sequence

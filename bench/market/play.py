@@ -135,7 +135,12 @@ class Log:
         further = [pa.array(operators, pa.list_(pa.string()))] if self.operators else []
         uris = [f"ipfs://{self.seed}-{number}" for number in range(count)]
         registered = (np.arange(ids, ids + count), accounts(owner), accounts(owner), uris, self.agents["ts"])
-        said = (feedback["value"], pa.array(["starred"] * opinions, pa.string()), feedback["ts"], tx.take(proof))
+        opinion_columns = (
+            feedback["value"],
+            pa.array(["starred"] * opinions, pa.string()),
+            feedback["ts"],
+            tx.take(proof),
+        )
         rated = (self.ratings["agent"] + ids, self.ratings["value"], self.ratings["ts"])
         clients = (pa.array(["client"] * judged, pa.string()), accounts(self.ratings["client"]))
         payee = accounts(owner[self.payments["agent"]])
@@ -143,7 +148,7 @@ class Log:
         sent = (accounts(self.transfers["src"]), accounts(self.transfers["dst"]))
         return tables_of(
             agents=(*registered, np.zeros(count, bool), *further),
-            feedback=(np.arange(opinions), accounts(feedback["client"]), feedback["agent"] + ids, *said),
+            feedback=(np.arange(opinions), accounts(feedback["client"]), feedback["agent"] + ids, *opinion_columns),
             ratings=(np.arange(judged), *clients, pa.nulls(judged, pa.int64()), *rated),
             payments=(tx, accounts(self.payments["payer"]), payee, *paid),
             transfers=(*sent, self.transfers["amount"], self.transfers["ts"]),
