@@ -20,7 +20,8 @@ from sqlalchemy import Connection, select
 from bench.report import table_head, table_row, write_part
 from bench.search import COLUMNS, Times
 from bench.world.build import WorldParser, open_world
-from bench.world.questions import KINDS, PARAPHRASES, Question, known_of, questions
+from bench.world.people import PARAPHRASES
+from bench.world.questions import KINDS, Question, known_of, questions
 from bilateral.core.errors import InvalidArgumentError
 from bilateral.index.files import tables as files
 from bilateral.index.files.tables import agent_file
