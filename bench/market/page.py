@@ -92,15 +92,8 @@ def text(figures: dict[str, Any]) -> str:
     """Return the page with recorded figures."""
     policies = figures["policies"]
     names = {name for rows in policies.values() for row in rows for name in row["strategies"]}
-    functions = {
-        "cell": cell,
-        "of": of,
-        "shares": shares,
-        "strategy": _strategy,
-        "why_not": _why_not,
-        "bar": bar,
-        "paying": paying,
-    }
+    functions: dict[str, Any] = {"cell": cell, "of": of, "shares": shares, "bar": bar, "paying": paying}
+    functions |= {"strategy": _strategy, "why_not": _why_not}
     functions |= {"mean": np.mean, "max": max, "vars": vars, "zip": zip}
     values = {"policies": policies, "best": policies[ORACLE], "strategies": sorted(names)}
     values |= {"study": STUDY, "small": check.SMALL, "until": check.UNTIL, "warm": WARM, "cheap": CHEAP}
