@@ -300,8 +300,8 @@ def _figures(
     run = sorted(runs, key=lambda run: run.rate)[_RUNS // 2]
     least, multiple, times = _LEAST_RATES[engine], _LEAST_MULTIPLES[engine], run.rate / plain.rate
     work = f"{run.events:,} events, {run.cpu_seconds:.1f} s of CPU"
-    yield _row(work, f"{run.rate:,.0f}/s", f"at least {least:,}/s", holds=run.rate >= least)
-    yield _row("times the plain loop", f"{times:.1f}", f"at least {multiple}", holds=times >= multiple)
+    yield _judged(work, f"{run.rate:,.0f}/s", f"at least {least:,}/s", holds=run.rate >= least)
+    yield _judged("times the plain loop", f"{times:.1f}", f"at least {multiple}", holds=times >= multiple)
     yield _memory("most memory of the worker", run)
     database = fresh(names[-1])
     rows = fill(database, arguments.blocks)
@@ -309,23 +309,23 @@ def _figures(
     more = measured(index_all, database, chain.url, 0)
     work = f"{more.events:,} events more, {rows:,} rows there, {more.cpu_seconds:.1f} s of CPU"
     figure = f"{more.rate:,.0f}/s, {more.rate / run.rate:.0%} of the rate above"
-    yield _row(work, figure, f"at least {_LEAST_SHARE * least:,.0f}/s", holds=more.rate >= _LEAST_SHARE * least)
+    yield _judged(work, figure, f"at least {_LEAST_SHARE * least:,.0f}/s", holds=more.rate >= _LEAST_SHARE * least)
     yield _memory("most memory of that run", more)
     removed, seconds = rolled_back(database)
     work, bound = f"rollback of {_ROLLED_BACK} blocks, {removed:,} rows", 1000 * _MOST_ROLLBACK_SECONDS
-    yield _row(work, f"{1000 * seconds:.0f} ms", f"at most {bound:.0f} ms", holds=1000 * seconds <= bound)
+    yield _judged(work, f"{1000 * seconds:.0f} ms", f"at most {bound:.0f} ms", holds=1000 * seconds <= bound)
     index_all(database, chain.url, 0)
     delays = latencies(database, chain, generator, arguments.latencies)
     middle, last = delays[len(delays) // 2], delays[int(0.99 * (len(delays) - 1))]
     work, bound = f"event mined to row visible, 99th percentile (median {middle:.2f} s)", _MOST_SECONDS_TO_VISIBLE
-    yield _row(work, f"{last:.2f} s", f"at most {bound} s", holds=last <= bound)
+    yield _judged(work, f"{last:.2f} s", f"at most {bound} s", holds=last <= bound)
 
 
-def _row(work: str, figure: str, bound: str, *, holds: bool) -> Row:
+def _judged(work: str, figure: str, bound: str, *, holds: bool) -> Row:
     return work, figure, bound, "holds" if holds else "MISSED"
 
 
 def _memory(work: str, run: Run) -> Row:
     """Return the row of the memory of a run."""
     limit = f"at most {_MOST_MEBIBYTES} MiB"
-    return _row(work, f"{run.mebibytes:.0f} MiB", limit, holds=run.mebibytes <= _MOST_MEBIBYTES)
+    return _judged(work, f"{run.mebibytes:.0f} MiB", limit, holds=run.mebibytes <= _MOST_MEBIBYTES)

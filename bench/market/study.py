@@ -41,11 +41,7 @@ _TRIES: Final = 3
 
 def policies() -> list[Policy]:
     """Return all policies of the study, anew."""
-    return [
-        *simple(),
-        Standings(OURS, every=_EVERY),
-        Standings(WEIGHED, weighs=True, every=_EVERY),
-    ]
+    return [*simple(), Standings(OURS, every=_EVERY), Standings(WEIGHED, weighs=True, every=_EVERY)]
 
 
 def recorded() -> dict[str, Any]:
