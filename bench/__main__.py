@@ -1,18 +1,10 @@
 """`make bench`: measures every gas case, prints the table, and records the figures, also in docs/gas.md."""
 
-from __future__ import annotations
-
 import json
 import sys
 
-import ape
-from ape.logging import LogLevel, logger
-from rich.console import Console
-from rich.progress import track
-from rich.table import Table
-
-from bench.gas import CASES, FIGURES, measure
-from bench.page import PAGE, shown, written_page
+from bench.gas import CASES, FIGURES, PAGE, measure, shown, written_page
+from bench.report import local_chain, print_table
 
 
 def main() -> int:
@@ -21,26 +13,23 @@ def main() -> int:
     Returns:
         The exit code: 1 if a call takes more than the project promises.
     """
-    logger.set_level(LogLevel.WARNING)
-    console = Console(width=100)
     figures: dict[str, dict[str, int]] = {}
     dearer = []
-    with ape.networks.ethereum.local.use_provider("foundry"):
+    with local_chain():
         for registry, cases in CASES.items():
-            table = Table("call", "gas", "at most", "official", "other reference", title=registry)
-            for column in table.columns[1:]:
-                column.justify = "right"
-            figures[registry] = {}
-            for case in track(cases, description=registry, console=console, transient=True):
-                gas = figures[registry][case.call] = measure(case)
-                table.add_row(case.call, *map(shown, (gas, case.at_most, case.official, case.other)))
-                if gas > case.at_most:
-                    dearer.append(f"{registry}: {case.call} takes {gas:,} gas, {case.at_most:,} are promised")
-            console.print(table)
+            figures[registry] = {case.call: measure(case) for case in cases}
+            gas = figures[registry]
+            limits = {case.call: (case.at_most, case.official, case.other) for case in cases}
+            rows = [(call, *map(shown, (spent, *limits[call]))) for call, spent in gas.items()]
+            print_table(registry, "call", "gas", "at most", "official", "other reference", rows=rows)
+            dearer += [
+                f"{registry}: {call} takes {spent:,} gas, {limits[call][0]:,} are promised"
+                for call, spent in gas.items()
+                if spent > limits[call][0]
+            ]
     FIGURES.write_text(json.dumps(figures, indent=2) + "\n")
     PAGE.write_text(written_page())
-    for line in dearer:
-        console.print(line, style="red")
+    print("\n".join(dearer))
     return 1 if dearer else 0
 
 

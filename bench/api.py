@@ -7,23 +7,16 @@ requests a second, latencies, and the processor time of both for a request, whic
 first row is an application that does nothing: the least that the HTTP server and the client take.
 """
 
-from __future__ import annotations
-
-import argparse
 import random
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 from sqlalchemy import select
 
 from bench.load import CONNECTIONS, Load, floor, measure, served
+from bench.report import options, print_head, print_row, within
 from bilateral.index.agents import tables as agent_tables
 from bilateral.index.reading.readers import Reader
 
-if TYPE_CHECKING:
-    from collections.abc import Callable
-
-_P50: Final = 0.5
-_P95: Final = 0.95
 _RATE: Final = 1_000
 _MILLISECONDS: Final = 15.0
 
@@ -43,42 +36,24 @@ def agents(database: str, count: int) -> list[str]:
     return [f"{chain_id}:{agent_id}" for chain_id, agent_id in random.Random(1).choices(rows, k=count)]  # noqa: S311
 
 
-def row(name: str, load: Load, limit: str = "", is_kept: Callable[[Load], bool] | None = None) -> str:
-    """Return the row of a table.
-
-    Args:
-        name: The request.
-        load: The answers.
-        limit: The limit in words.
-        is_kept: Checks it; None without a limit.
-    """
-    times = f"{load.rate:,.0f} | {load.at(_P50):.1f} | {load.at(_P95):.1f}"
-    processor = f"{load.service * 1000:.2f} | {load.client * 1000:.2f}"
-    verdict = "" if is_kept is None else "yes" if is_kept(load) else "no"
-    return f"| {name} | {times} | {processor} | {limit} | {verdict} |"
-
-
 def main() -> None:
     """Measure, and print a table."""
-    parser = argparse.ArgumentParser(description="Measure the service over HTTP, on an index of a made-up world.")
-    parser.add_argument("--database", required=True, metavar="URL")
-    parser.add_argument("--requests", type=int, default=5_000)
-    options = parser.parse_args()
-    ids = agents(options.database, options.requests)
-    alone = [f"/v1/agents/{agent}" for agent in ids]
-    newest = [f"/v1/agents/{agent}?newest=20" for agent in ids]
-    print("| request | requests/s | p50 ms | p95 ms | processor ms of the service | of the client | limit | within |")
-    print("| --- | ---: | ---: | ---: | ---: | ---: | --- | --- |")
-    print(row("nothing", floor(options.requests)), flush=True)
-    with served(options.database) as service:
-        many = f"{CONNECTIONS} connections"
-        load = measure(*service, alone)
-        print(row(f"one agent, {many}", load, f"{_RATE:,}/s", lambda load: load.rate >= _RATE), flush=True)
-        for name, connections in (("one connection", 1), (many, CONNECTIONS)):
-            load = measure(*service, newest, connections)
-            limit = f"p95 {_MILLISECONDS:g} ms"
-            asked = f"one agent with its 20 newest feedback, {name}"
-            print(row(asked, load, limit, lambda load: load.at(_P95) <= _MILLISECONDS), flush=True)
+    arguments = options(__doc__, database=..., requests=5_000)
+    ids = agents(arguments.database, arguments.requests)
+    columns = ("request", "requests/s", "p50 ms", "p95 ms", "processor ms of the service", "of the client")
+    print_head(*columns, "limit", "within")
+
+    def show(name: str, load: Load, *verdict: str) -> None:
+        figures = (f"{load.rate:,.0f}", f"{load.at(0.5):.1f}", f"{load.at(0.95):.1f}")
+        print_row(name, *figures, f"{load.service * 1000:.2f}", f"{load.client * 1000:.2f}", *(verdict or ("", "")))
+
+    show("nothing", floor(arguments.requests))
+    with served(arguments.database) as service:
+        load = measure(*service, [f"/v1/agents/{agent}" for agent in ids])
+        show(f"one agent, {CONNECTIONS} connections", load, f"{_RATE:,}/s", "yes" if load.rate >= _RATE else "no")
+        for name, connections in (("one connection", 1), (f"{CONNECTIONS} connections", CONNECTIONS)):
+            load = measure(*service, [f"/v1/agents/{agent}?newest=20" for agent in ids], connections)
+            show(f"one agent with its 20 newest feedback, {name}", load, *within(load.at(0.95), _MILLISECONDS, " ms"))
 
 
 if __name__ == "__main__":

@@ -3,9 +3,6 @@
 Each engine gets a database of its own. A proof is read by a connection as the service has it, with its root checked.
 """
 
-from __future__ import annotations
-
-import argparse
 import random
 import resource
 import statistics
@@ -17,6 +14,7 @@ from typing import Final
 from eth_utils.crypto import keccak
 
 from bench.index.measurement import databases
+from bench.report import options
 from bilateral.buyers.anchors import verify_state
 from bilateral.buyers.stored_trees import read_proof, store_tree
 from bilateral.core.contracts.buyer_terms import BuyerState, BuyerTier, policy_hash
@@ -89,14 +87,10 @@ def main() -> int:
     Returns:
         The exit code: 1 if a proof took longer than its bound.
     """
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--states", type=int, default=STATES)
-    options = parser.parse_args()
-    all_met = True
+    states = options(__doc__, states=STATES).states
     with tempfile.TemporaryDirectory() as folder:
-        for engine, fresh in databases(folder):
-            all_met &= measure(engine, fresh("anchors"), options.states)
-    return 0 if all_met else 1
+        met = [measure(engine, fresh("anchors"), states) for engine, fresh in databases(folder)]
+    return 0 if all(met) else 1
 
 
 if __name__ == "__main__":

@@ -1,11 +1,9 @@
 """`python -m bench.buyers_service`: the time to learn 100,000 payments, and to answer for a buyer.
 
-A chain holds payments of many buyers to agents. The index learns them; `--requests` then asks the service for profiles.
+A chain holds payments of many buyers to agents. The index learns them; `--requests` then asks the service for
+profiles, with 0 for none.
 """
 
-from __future__ import annotations
-
-import argparse
 import random
 import sys
 import tempfile
@@ -20,14 +18,16 @@ from sqlalchemy import func, select
 from bench.index.measurement import databases
 from bench.index.runs import measured
 from bench.load import measure, served
+from bench.report import options
 from bilateral.core.contracts import Deployment, Registry
 from bilateral.core.identifiers import checksummed
 from bilateral.index.chain.endpoint import Endpoint
 from bilateral.index.chain.pool import Pool
 from bilateral.index.chain.source import Source
+from bilateral.index.files.worker import FileSettings
 from bilateral.index.log.database import open_database
 from bilateral.index.operating.process import follow_chains
-from bilateral.index.operating.settings import ChainSettings, FileSettings, IndexSettings
+from bilateral.index.operating.settings import ChainSettings, IndexSettings
 from bilateral.index.payments.tables import payment
 from bilateral.index.payments.terms import PaymentTerms
 from bilateral.index.payments.worker import PaymentFollower, PaymentStore
@@ -133,18 +133,14 @@ def verdict(bound: str, *, is_met: bool) -> str:
 
 def main() -> int:
     """Measure, and print the figures with their bounds. Return 1 if one is missed on SQLite."""
-    parser = argparse.ArgumentParser(prog="python -m bench.buyers_service", description=__doc__)
-    parser.add_argument("--payments", type=int, default=100_000)
-    parser.add_argument("--blocks", type=int, default=500)
-    parser.add_argument("--requests", type=int, default=5_000, help="0 to ask for none")
-    options = parser.parse_args()
+    arguments = options(__doc__, payments=100_000, blocks=500, requests=5_000)
     logger.set_level(LogLevel.WARNING)
     all_met = True
     code = ape.project.MockLogEmitter.contract_type.runtime_bytecode.bytecode
     with tempfile.TemporaryDirectory() as folder, running_anvil(*OPTIONS) as url:
         chain = EventChain(url, code)
         chain.rpc("anvil_setCode", TOKEN, code)
-        grow(chain, options.payments, options.blocks)
+        grow(chain, arguments.payments, arguments.blocks)
         for engine, fresh in databases(folder):
             index(fresh("world"), url)
             run = measured(learn, fresh("world"), url, 0)
@@ -155,8 +151,8 @@ def main() -> int:
             bound = verdict(f"{allowed:g} s", is_met=is_met) if is_sqlite else "; no bound"
             print(f"{engine}: {run.events:,} payments in {took}{bound}")
             all_met &= is_met or not is_sqlite
-            if options.requests:
-                all_met &= ask(engine, fresh("world"), options.requests) or not is_sqlite
+            if arguments.requests:
+                all_met &= ask(engine, fresh("world"), arguments.requests) or not is_sqlite
     return 0 if all_met else 1
 
 

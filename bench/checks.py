@@ -6,30 +6,24 @@ python -m bench.checks --database postgresql://… --agents 100000 --ratings 100
 An empty database is filled first, which takes minutes. Files are in data URIs, so they are read already.
 """
 
-from __future__ import annotations
-
 import random
-from typing import TYPE_CHECKING, Final
+from collections.abc import Sequence
+from typing import Final
 from urllib.parse import urlencode
 
-from sqlalchemy import func, select
+from sqlalchemy import Engine, func, select
 
 from bench.load import measure, served
-from bench.world.opening import WorldParser, open_world
+from bench.report import print_head, print_row, within
+from bench.world.build import WorldParser, open_world
 from bench.world.people import World
 from bilateral.core.events import NewFeedback
 from bilateral.index.agents import tables as agent_tables
 from bilateral.index.log import tables as schema
 from bilateral.index.log.database import open_database
 
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from sqlalchemy import Engine
-
 _LISTED: Final = 20
 _BACK: Final = 50
-_P95: Final = 0.95
 _MILLISECONDS: Final = 25.0
 
 
@@ -43,15 +37,13 @@ def main() -> None:
     engine = open_database(arguments.database)
     questions = _questions(engine, world, arguments.questions)
     engine.dispose()
-    print("| question | p50 ms | p95 ms | worst ms | processor ms of the service | limit ms | within |")
-    print("| --- | ---: | ---: | ---: | ---: | ---: | --- |")
+    columns = ("question", "p50 ms", "p95 ms", "worst ms", "processor ms of the service", "limit ms", "within")
+    print_head(*columns)
     with served(arguments.database) as service:
         for name, paths in questions.items():
             load = measure(*service, paths, connections=1)
-            times = " | ".join(f"{load.at(share):.1f}" for share in (0.5, _P95))
-            verdict = "yes" if load.at(_P95) <= _MILLISECONDS else "no"
-            worst, processor = load.seconds[-1] * 1000, load.service * 1000
-            print(f"| {name} | {times} | {worst:.1f} | {processor:.1f} | {_MILLISECONDS:g} | {verdict} |", flush=True)
+            times = (load.at(0.5), load.at(0.95), load.seconds[-1] * 1000, load.service * 1000)
+            print_row(name, *(f"{milliseconds:.1f}" for milliseconds in times), *within(times[1], _MILLISECONDS))
 
 
 def _questions(engine: Engine, world: World, count: int) -> dict[str, Sequence[str]]:

@@ -11,29 +11,25 @@ disturb least. It opens pages in the browser of the lock file, and compares all 
 database holds an agent with a million ratings, and a dense network.
 """
 
-from __future__ import annotations
-
 import argparse
 import re
 import tempfile
 import time
-from dataclasses import dataclass
 from itertools import pairwise
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
 import httpx
+from playwright.sync_api import Browser
 
 from bench.api import agents
 from bench.load import served
 from bench.popular import RATINGS, popular_world
+from bench.report import print_head, print_row, within
 from bench.world.build import build
 from bench.world.people import World
 from bilateral.index.log.database import open_database
 from scripts._browser import running_browser
-
-if TYPE_CHECKING:
-    from playwright.sync_api import Browser
 
 _PAINT: Final = "performance.getEntriesByName('first-contentful-paint')[0]?.startTime"
 _SIZES: Final = """() => [...performance.getEntriesByType("navigation"), ...performance.getEntriesByType("resource")]
@@ -47,63 +43,45 @@ _PAINTED: Final = 600
 _DRAWN: Final = 1_000
 
 
-@dataclass(frozen=True)
-class Service:
-    """A running service.
-
-    Attributes:
-        url: Its address.
-        pid: Its process.
-    """
-
-    url: str
-    pid: int
-
-    def processor_milliseconds(self) -> float:
-        """Return the processor time that all of its threads have used."""
-        tasks = Path(f"/proc/{self.pid}/task").glob("*/schedstat")
-        return sum(int(task.read_text(encoding="ascii").split()[0]) for task in tasks) / 1e6
+def processor_milliseconds(pid: int) -> float:
+    """Return the processor time that all threads of the service have used."""
+    tasks = Path(f"/proc/{pid}/task").glob("*/schedstat")
+    return sum(int(task.read_text(encoding="ascii").split()[0]) for task in tasks) / 1e6
 
 
-def verdict(measured: float, bound: float) -> str:
-    """Return the cells of a bound and of its verdict."""
-    return f"{bound:,} | {'holds' if measured <= bound else 'fails'}"
-
-
-def server_times(service: Service, paths: dict[str, list[str]]) -> None:
+def server_times(url: str, pid: int, paths: dict[str, list[str]]) -> None:
     """Print how long the service takes for each kind of page.
 
     Args:
-        service: The service.
+        url: The service.
+        pid: Its process.
         paths: The paths of each kind.
     """
-    print("| page | requests | p50 ms | p95 ms | processor p50 ms | processor p95 ms | bound of it | verdict |")
-    print("| --- | --- | --- | --- | --- | --- | --- | --- |")
-    with httpx.Client(base_url=service.url, timeout=60, headers={"accept": "text/html"}) as client:
-        for name, wanted in paths.items():
-            took, used = [], []
-            warm = wanted[:5]
-            for path in (*warm, *wanted):
-                before, began = service.processor_milliseconds(), time.perf_counter()
+    columns = ("p50 ms", "p95 ms", "processor p50 ms", "processor p95 ms")
+    print_head("page", "requests", *columns, "bound of it", "within")
+    with httpx.Client(base_url=url, timeout=60, headers={"accept": "text/html"}) as client:
+        for name, requests in paths.items():
+            wall, work = [], []
+            for path in (*requests[:5], *requests):
+                before, began = processor_milliseconds(pid), time.perf_counter()
                 client.get(path).raise_for_status()
-                took.append((time.perf_counter() - began) * 1000)
-                used.append(service.processor_milliseconds() - before)
-            wall, work = sorted(took[len(warm) :]), sorted(used[len(warm) :])
-            shown = [values[int(len(values) * share)] for values in (wall, work) for share in (0.5, 0.95)]
-            cells = " | ".join(f"{figure:.1f}" for figure in shown)
-            print(f"| {name} | {len(wanted)} | {cells} | {verdict(shown[-1], _MILLISECONDS)} |", flush=True)
+                wall.append((time.perf_counter() - began) * 1000)
+                work.append(processor_milliseconds(pid) - before)
+            warm = [sorted(values[len(requests[:5]) :]) for values in (wall, work)]
+            times = [values[int(len(values) * share)] for values in warm for share in (0.5, 0.95)]
+            print_row(name, len(requests), *(f"{figure:.1f}" for figure in times), *within(times[-1], _MILLISECONDS))
 
 
-def paths_of(service: Service, ids: list[str]) -> dict[str, list[str]]:
+def paths_of(url: str, ids: list[str]) -> dict[str, list[str]]:
     """Return the paths of each kind of page: agents, and their accounts and records.
 
     Args:
-        service: The service.
+        url: The service.
         ids: The agents, such as `31337/247`.
     """
     network = ids[0].partition("/")[0]
     accounts, ratings, validations = [], [], []
-    with httpx.Client(base_url=service.url, timeout=60) as client:
+    with httpx.Client(base_url=url, timeout=60) as client:
         for agent in ids[:100]:
             content = client.get(f"/{agent}.json").raise_for_status().json()
             accounts.append(f"/accounts/{content['agent']['owner']}")
@@ -151,42 +129,36 @@ def first_view(browser: Browser, url: str, path: str) -> tuple[float, int, int]:
     return sorted(times)[_ROUNDS // 2]
 
 
-def first_views(browser: Browser, service: Service, paths: dict[str, list[str]]) -> None:
+def first_views(browser: Browser, url: str, paths: dict[str, list[str]]) -> None:
     """Print the weight of first views, and how soon something is seen."""
-    bound = "bound | verdict"
-    print(f"\n| page | first contentful paint ms | {bound} | bytes | {bound} | of it scripts | {bound} |")
-    print(f"{'| --- ' * 10}|")
-    for name, wanted in paths.items():
+    print()
+    bound = ("bound", "within")
+    print_head("page", "first contentful paint ms", *bound, "bytes", *bound, "of it scripts", *bound)
+    for name, requests in paths.items():
         if "network" not in name and name != "neighbourhood":
-            paint, size, scripts = first_view(browser, service.url, wanted[0])
-            cells = f"{paint:.0f} | {verdict(paint, _PAINTED)} | {size:,} | {verdict(size, _BYTES)}"
-            print(f"| {name} | {cells} | {scripts:,} | {verdict(scripts, _SCRIPT_BYTES)} |", flush=True)
+            paint, size, scripts = first_view(browser, url, requests[0])
+            weights = (f"{size:,}", *within(size, _BYTES), f"{scripts:,}", *within(scripts, _SCRIPT_BYTES))
+            print_row(name, f"{paint:.0f}", *within(paint, _PAINTED), *weights)
 
 
-def drawn(browser: Browser, service: Service, path: str) -> None:
-    """Print how long it takes until a network is drawn first: when it is made for this page, and a moment later.
-
-    Args:
-        browser: The browser.
-        service: The service.
-        path: The page of the network.
-    """
-    page = browser.new_page(base_url=service.url)
+def drawn(browser: Browser, url: str, pid: int, path: str) -> None:
+    """Print how long it takes until a network is drawn first: when it is made for this page, and a moment later."""
+    page = browser.new_page(base_url=url)
     page.goto("/method")  # the browser of a person shows pages already
     page.close()
-    print("\n| network | nodes | links | first drawn ms | of it processor of the service ms | bound | verdict |")
-    print(f"{'| --- ' * 7}|")
+    print()
+    columns = ("network", "nodes", "links", "first drawn ms", "of it processor of the service ms", "bound", "within")
+    print_head(*columns)
     for name in ("made anew", "made a moment ago"):
-        context = browser.new_context(base_url=service.url)
+        context = browser.new_context(base_url=url)
         page = context.new_page()
-        before = service.processor_milliseconds()
+        before = processor_milliseconds(pid)
         page.goto(path)
         page.wait_for_selector("#graph[data-drawn]", timeout=60_000)
         milliseconds = int(page.locator("#graph").get_attribute("data-drawn") or 0)
         numbers: list[Any] = re.findall(r"[\d,]+(?= agents| links)", page.locator("p.lede").inner_text())
-        used = service.processor_milliseconds() - before
-        cells = f"{' | '.join(numbers)} | {milliseconds:,} | {used:.0f} | {verdict(milliseconds, _DRAWN)}"
-        print(f"| {name} | {cells} |", flush=True)
+        used = processor_milliseconds(pid) - before
+        print_row(name, *numbers, f"{milliseconds:,}", f"{used:.0f}", *within(milliseconds, _DRAWN))
         context.close()
 
 
@@ -204,19 +176,17 @@ def main() -> None:
             database, requests, ratings = f"sqlite:///{Path(folder) / 'small.sqlite'}", 10, 10_000
             build(open_database(database), World(agents=400, ratings=12_000))
         ids = [agent.replace(":", "/") for agent in agents(database, requests)]
-        with served(database) as running, running_browser() as browser:
-            service = Service(*running)
-            paths = paths_of(service, ids)
-            server_times(service, paths)
-            first_views(browser, service, paths)
+        with served(database) as (url, pid), running_browser() as browser:
+            paths = paths_of(url, ids)
+            server_times(url, pid, paths)
+            first_views(browser, url, paths)
         database = f"sqlite:///{Path(folder) / 'popular.sqlite'}"
         agent = popular_world(database, ratings)
         print(f"\nAn agent with {ratings:,} ratings by as many clients:\n")
-        with served(database) as running, running_browser() as browser:
-            service = Service(*running)
-            around = {name: [f"/{agent}{end}"] * 20 for name, end in (("agent", ""), ("neighbourhood", "/network"))}
-            server_times(service, around)
-            drawn(browser, service, f"/{agent.partition('/')[0]}/network")
+        with served(database) as (url, pid), running_browser() as browser:
+            ends = {"agent": "", "neighbourhood": "/network"}
+            server_times(url, pid, {name: [f"/{agent}{end}"] * 20 for name, end in ends.items()})
+            drawn(browser, url, pid, f"/{agent.partition('/')[0]}/network")
 
 
 if __name__ == "__main__":

@@ -6,18 +6,16 @@ It asks without HTTP, so on SQLite the processor time is that of the whole answe
 its JSON. Other programs disturb it least. The queries are those that published SDKs send. `make bench-search` runs it.
 """
 
-from __future__ import annotations
-
-import argparse
-import time
 from typing import Final
 
 from sqlalchemy import func, select
 
+from bench.report import options, print_head, print_row, within
+from bench.search import Times
 from bilateral.api.graphql.execution import Checked, GraphqlRequest
 from bilateral.index.files.tables import registration_card
 from bilateral.index.reading.readers import Reader
-from bilateral.index.reading.registries import Registries, read_registries
+from bilateral.index.reading.registries import read_registries
 
 LIMITS: Final = {"1,000 agents with registration files": 80.0}
 """The most milliseconds at the median, by the names of queries."""
@@ -43,48 +41,26 @@ QUERIES: Final = {
 """The queries, by their names."""
 
 
-def measured(reader: Reader, registries: Registries, text: str, repeats: int) -> tuple[int, float, float]:
-    """Answer a query several times.
-
-    Args:
-        reader: The database.
-        registries: Its registries.
-        text: The query.
-        repeats: The number of times.
-
-    Returns:
-        The bytes of the answer, the median of the milliseconds, and the least processor time in milliseconds.
-    """
-    chain_id = min(registries.by_chain)
-    request = GraphqlRequest(text.replace("CHAIN", str(chain_id)), {})
-    size, times, used = 0, [], []
-    for _ in range(repeats):
-        began, processor = time.perf_counter(), time.process_time()
-        size = len(reader.read(Checked(request).answer, registries, chain_id))
-        times.append((time.perf_counter() - began) * 1000)
-        used.append((time.process_time() - processor) * 1000)
-    return size, sorted(times)[repeats // 2], min(used)
-
-
 def main() -> None:
     """Measure, and print a table."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--database", required=True, metavar="URL")
-    parser.add_argument("--repeats", type=int, default=7)
-    options = parser.parse_args()
-    reader = Reader(options.database, seconds=60.0)
+    arguments = options(__doc__, database=..., repeats=7)
+    reader = Reader(arguments.database, seconds=60.0)
     registries = reader.read(read_registries)
     files = reader.read(lambda value: value.execute(select(func.count()).select_from(registration_card)).scalar_one())
     if not files:
-        parser.error("the database has no registration files: make it anew by `python -m bench.world`")
+        raise SystemExit("the database has no registration files: make it anew by `python -m bench.world`")
     print(f"{reader.dialect}, {files:,} registration files\n")
-    print("| query | kB | p50 ms | processor ms | limit ms | within |")
-    print("| --- | ---: | ---: | ---: | ---: | --- |")
+    print_head("query", "kB", "p50 ms", "processor ms", "limit ms", "within")
+    chain_id = min(registries.by_chain)
     for name, text in QUERIES.items():
-        size, median, used = measured(reader, registries, text, options.repeats)
-        limit = LIMITS.get(name)
-        verdict = "| |" if limit is None else f"{limit:.0f} | {'yes' if median <= limit else 'no'} |"
-        print(f"| {name} | {size / 1000:,.0f} | {median:.0f} | {used:.0f} | {verdict}", flush=True)
+        request = GraphqlRequest(text.replace("CHAIN", str(chain_id)), {})
+
+        def ask(request: GraphqlRequest = request) -> int:
+            return len(reader.read(Checked(request).answer, registries, chain_id))
+
+        size, times = ask(), Times.of(ask, arguments.repeats)
+        verdict = within(times.at(0.5), LIMITS[name]) if name in LIMITS else ("", "")
+        print_row(name, f"{size / 1000:,.0f}", f"{times.at(0.5):.0f}", f"{times.processor[0]:.0f}", *verdict)
     reader.close()
 
 

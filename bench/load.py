@@ -5,25 +5,20 @@ sends a path and reads the status and the length of the answer, no more. `floor`
 against an application that does nothing.
 """
 
-from __future__ import annotations
-
 import asyncio
 import os
 import re
 import subprocess
 import sys
 import time
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
 import uvicorn
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
-
-    from starlette.types import Receive, Scope, Send
+from starlette.types import Receive, Scope, Send
 
 CONNECTIONS: Final = 8
 _LENGTH: Final = re.compile(rb"\r\ncontent-length: *([0-9]+)", re.IGNORECASE)

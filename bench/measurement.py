@@ -1,15 +1,11 @@
 """The description and the measurement of a gas benchmark."""
 
-from __future__ import annotations
-
+from collections.abc import Callable
 from dataclasses import dataclass
-from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from functools import cached_property, partial
+from typing import Any
 
 import ape
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
 
 INTRINSIC_GAS = 21_000
 """The gas of a transaction before it runs code."""
@@ -64,17 +60,24 @@ class GasCase:
     Attributes:
         call: The call, as the table shows it; unique.
         at_most: The most gas that the project promises.
-        measure: Does the call in a fresh world and returns its gas: of the whole transaction, or, for a view, of its
-            execution alone.
+        measure: Does the call in a fresh world and returns its receipt, or its gas: of a view, that of its execution.
         official: The gas in the ERC authors' registry, behind its proxy; None if it lacks the call.
         other: The gas in the other public reference; None if it lacks the call.
     """
 
     call: str
     at_most: int
-    measure: Callable[[World], int]
+    measure: Callable[[World], Any]
     official: int | None = None
     other: int | None = None
+
+    @classmethod
+    def of(  # a row of a table
+        cls, call: str, at_most: int, measure: Callable[..., Any], official: int | None = None,
+        other: int | None = None, **arguments: Any,
+    ) -> "GasCase":  # fmt: skip
+        """Return a case whose measure has further arguments."""
+        return cls(call, at_most, partial(measure, **arguments), official, other)
 
 
 def execution_gas(method: Any, *arguments: Any) -> int:

@@ -1,7 +1,5 @@
 """A made-up world with an agent that a million clients rated, and 5,000 agents that rate each other as clients."""
 
-from __future__ import annotations
-
 from typing import Final
 
 from eth_utils.crypto import keccak

@@ -3,21 +3,19 @@
 The table goes into docs/private-tiers.md. The exit code is 1 if a proof takes more than the project promises.
 """
 
-from __future__ import annotations
-
 import resource
 import statistics
 import sys
-from pathlib import Path
 from typing import Final
 
 from eth_utils.crypto import keccak
 
+from bench.report import DOCS, write_part
 from bilateral.buyers.private.prover import Prover
 from bilateral.buyers.private.terms import SCALAR_ORDER, signal_of
 from scripts._build import ROOT
 
-PAGE: Final = Path(__file__).parents[1] / "docs/private-tiers.md"
+PAGE: Final = DOCS / "private-tiers.md"
 BEGIN: Final = "<!-- prover: written by `make bench-prover` -->\n"
 END: Final = "<!-- end of prover -->\n"
 
@@ -62,20 +60,16 @@ def measure(prover: Prover, size: int) -> float:
 def main() -> int:
     """Measure, write the table, and print it."""
     prover = Prover(ROOT / ".cache" / "prover")
-    rows, slowest = [], 0.0
-    for size in GROUPS:
-        seconds = measure(prover, size)
-        slowest = max(slowest, seconds if size <= GROUPS[1] else 0.0)
-        rows.append(f"| {size:,} | {seconds:.1f} |")
+    seconds = {size: measure(prover, size) for size in GROUPS}
     # Linux counts kilobytes. It is the largest of all processes above.
     megabytes = resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss * 1_024 / 1_000_000
+    rows = [f"| {size:,} | {spent:.1f} |" for size, spent in seconds.items()]
     table = "\n".join(["| members | processor seconds |", "| ---: | ---: |", *rows, ""])
     promised = f"Promised are {SECONDS:.0f} s up to {GROUPS[1]:,} members, and {MEGABYTES} MB."
     section = f"{table}\nThe largest process had {megabytes:.0f} MB. {promised}\n"
-    before, _, rest = PAGE.read_text(encoding="utf-8").partition(BEGIN)
-    PAGE.write_text(before + BEGIN + section + END + rest.partition(END)[2], encoding="utf-8")
+    write_part(PAGE, BEGIN, END, section)
     sys.stdout.write(section)
-    return 1 if slowest > SECONDS or megabytes > MEGABYTES else 0
+    return 1 if max(seconds[size] for size in GROUPS[:2]) > SECONDS or megabytes > MEGABYTES else 0
 
 
 if __name__ == "__main__":

@@ -1,21 +1,14 @@
 """`python -m bench.reads [COUNT]`: times reads of an agent that one client rated many times, on a local chain."""
 
-from __future__ import annotations
-
-import sys
 import time
-from typing import TYPE_CHECKING, Any, Final
+from collections.abc import Callable
+from typing import Any, Final
 
 import ape
-from ape.logging import LogLevel, logger
-from rich.console import Console
-from rich.table import Table
 
+from bench.report import local_chain, options, print_table
 from bilateral.client import Client
 from bilateral.core.contracts import Deployment
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
 
 COUNT: Final = 10_000
 _AT_ONCE: Final = 200
@@ -37,9 +30,8 @@ def _deploy(count: int) -> tuple[str, str, str]:
 
 def main() -> None:
     """Measure and print."""
-    count = int(sys.argv[1]) if len(sys.argv) > 1 else COUNT
-    logger.set_level(LogLevel.WARNING)
-    with ape.networks.ethereum.local.use_provider("foundry") as provider:
+    count = options(__doc__, "count", count=COUNT).count
+    with local_chain() as provider:
         identity, reputation, reviewer = _deploy(count)
         deployment = Deployment(provider.web3.eth.chain_id, identity=identity, reputation=reputation)
         client = Client(str(provider.web3.provider.endpoint_uri), deployment=deployment)
@@ -51,12 +43,12 @@ def main() -> None:
             "the agent": lambda: client.load_agent(1),
         }
         client.load_agent(1)  # the connection and the chain id are not measured
-        table = Table("read", "seconds", title="One agent, rated by one client")
+        rows = []
         for name, read in reads.items():
-            begun = time.perf_counter()
+            began = time.perf_counter()
             read()
-            table.add_row(name, f"{time.perf_counter() - begun:.2f}")
-    Console().print(table)
+            rows.append((name, f"{time.perf_counter() - began:.2f}"))
+    print_table("One agent, rated by one client", "read", "seconds", rows=rows)
 
 
 if __name__ == "__main__":

@@ -1,17 +1,15 @@
-"""Gas cases of feedback in the bidirectional reputation registry, which contains the reputation registry."""
+"""Gas cases of the bidirectional reputation registry: feedback, ratings and blind ratings."""
 
-from __future__ import annotations
-
-from functools import partial
-from typing import TYPE_CHECKING, Any
+from dataclasses import dataclass
+from typing import Any
 
 import ape
+from ape.api import AccountAPI
+from eth_utils.crypto import keccak
 
 from bench.measurement import GasCase, World, execution_gas
 from bilateral.core.signatures import Domain, Feedback
-
-if TYPE_CHECKING:
-    from ape.api import AccountAPI
+from bilateral.core.signatures.blind_ratings import BlindFeedback, Envelope, Pair, rating_seal
 
 AGENT_ID = 1
 
@@ -50,57 +48,55 @@ def _prepare(world: World) -> None:
     world.reputation.giveFeedback(AGENT_ID, *FULL, sender=world.other_client)
 
 
-def _give(world: World, feedback: tuple[object, ...], client: AccountAPI | None = None) -> int:
-    receipt = world.reputation.giveFeedback(AGENT_ID, *feedback, sender=client or world.client)
-    return int(receipt.gas_used)
+def _give(world: World, feedback: tuple[object, ...], client: AccountAPI | None = None) -> Any:
+    return world.reputation.giveFeedback(AGENT_ID, *feedback, sender=client or world.client)
 
 
-def _give_feedback(world: World, feedback: tuple[object, ...], earlier: int) -> int:
+def _give_feedback(world: World, feedback: tuple[object, ...], earlier: int) -> Any:
     _prepare(world)
     for _ in range(earlier):
         _give(world, feedback)
     return _give(world, feedback)
 
 
-def _give_agents_first(world: World) -> int:
+def _give_agents_first(world: World) -> Any:
     _prepare(world)
     world.identity.register(sender=world.owner)
-    return int(world.reputation.giveFeedback(AGENT_ID + 1, *FULL, sender=world.client).gas_used)
+    return world.reputation.giveFeedback(AGENT_ID + 1, *FULL, sender=world.client)
 
 
-def _give_with_new_tags(world: World) -> int:
+def _give_with_new_tags(world: World) -> Any:
     _prepare(world)
     return _give(world, (9977, 2, "uptime", "month", *FULL[4:]))
 
 
-def _give_by_signature(world: World) -> int:
+def _give_by_signature(world: World) -> Any:
     _prepare(world)
     _give(world, FULL)
     message = Feedback(AGENT_ID, world.client.address, 2, *FULL, DEADLINE)
     domain = Domain(ape.chain.chain_id, world.reputation.address)
     signature = world.client.sign_message(message.signable(domain)).encode_rsv()
     params = (AGENT_ID, 2, *FULL)
-    receipt = world.reputation.giveFeedbackBySig(world.client, params, DEADLINE, signature, sender=world.validator)
-    return int(receipt.gas_used)
+    return world.reputation.giveFeedbackBySig(world.client, params, DEADLINE, signature, sender=world.validator)
 
 
-def _void_signatures(world: World, earlier: int) -> int:
+def _void_signatures(world: World, earlier: int) -> Any:
     void = world.reputation.voidSignaturesThrough
-    return [int(void(DEADLINE + i, sender=world.client).gas_used) for i in range(earlier + 1)][-1]
+    return [void(DEADLINE + i, sender=world.client) for i in range(earlier + 1)][-1]
 
 
-def _revoke(world: World) -> int:
+def _revoke(world: World) -> Any:
     _prepare(world)
     _give(world, FULL)
-    return int(world.reputation.revokeFeedback(AGENT_ID, 1, sender=world.client).gas_used)
+    return world.reputation.revokeFeedback(AGENT_ID, 1, sender=world.client)
 
 
-def _respond(world: World, earlier: int) -> int:
+def _respond(world: World, earlier: int) -> Any:
     _prepare(world)
     _give(world, FULL)
     for _ in range(earlier):
         world.reputation.appendResponse(AGENT_ID, world.client, 1, *RESPONSE, sender=world.owner)
-    return int(world.reputation.appendResponse(AGENT_ID, world.client, 1, *RESPONSE, sender=world.owner).gas_used)
+    return world.reputation.appendResponse(AGENT_ID, world.client, 1, *RESPONSE, sender=world.owner)
 
 
 def _give_much(world: World, count: int) -> Any:
@@ -123,63 +119,278 @@ def _gather(world: World, count: int) -> Any:
     return crowd.clients()
 
 
-def _summarize_one_client(world: World, tag1: str) -> int:
+def _summarize_one_client(world: World, tag1: str) -> Any:
     client = _give_much(world, 1_000)
     return execution_gas(world.reputation.getSummary, AGENT_ID, [client], tag1, "")
 
 
-def _summarize_many_clients(world: World) -> int:
+def _summarize_many_clients(world: World) -> Any:
     clients = _gather(world, 100)
     return execution_gas(world.reputation.getSummary, AGENT_ID, clients, "", "")
 
 
-def _read_all(world: World) -> int:
+def _read_all(world: World) -> Any:
     client = _give_much(world, 100)
     return execution_gas(world.reputation.readAllFeedback, AGENT_ID, [client], "", "", False)
 
 
-def _read_one(world: World) -> int:
+def _read_one(world: World) -> Any:
     _prepare(world)
     return execution_gas(world.reputation.readFeedback, AGENT_ID, world.other_client, 1)
 
 
-def _count_responses(world: World) -> int:
+def _count_responses(world: World) -> Any:
     _prepare(world)
     for responder in (world.owner, world.client, world.validator):
         world.reputation.appendResponse(AGENT_ID, world.other_client, 1, *RESPONSE, sender=responder)
     return execution_gas(world.reputation.getResponseCount, AGENT_ID, world.other_client, 1, [])
 
 
-CASES = [
-    GasCase("giveFeedback, full, first", 123_000, partial(_give_feedback, feedback=FULL, earlier=0), 196_248, 181_567),
-    GasCase("giveFeedback, full, second", 79_000, partial(_give_feedback, feedback=FULL, earlier=1), 131_504, 116_892),
-    GasCase(
-        "giveFeedback, value alone, first",
-        114_000,
-        partial(_give_feedback, feedback=MINIMAL, earlier=0),
-        152_805,
-        138_155,
+REPUTATION_CASES = [
+    GasCase.of("giveFeedback, full, first", 123_000, _give_feedback, 196_248, 181_567, feedback=FULL, earlier=0),
+    GasCase.of("giveFeedback, full, second", 79_000, _give_feedback, 131_504, 116_892, feedback=FULL, earlier=1),
+    GasCase.of(
+        "giveFeedback, value alone, first", 114_000, _give_feedback, 152_805, 138_155, feedback=MINIMAL, earlier=0
     ),
-    GasCase(
-        "giveFeedback, value alone, second",
-        69_500,
-        partial(_give_feedback, feedback=MINIMAL, earlier=1),
-        88_061,
-        73_480,
+    GasCase.of(
+        "giveFeedback, value alone, second", 69_500, _give_feedback, 88_061, 73_480, feedback=MINIMAL, earlier=1
     ),
     GasCase("giveFeedback, full, an agent's first", 140_000, _give_agents_first),
     GasCase("giveFeedback, full, first, two new tags", 215_000, _give_with_new_tags),
     GasCase("giveFeedbackBySig, full, second", 90_000, _give_by_signature),
-    GasCase("voidSignaturesThrough, a client's first", 46_000, partial(_void_signatures, earlier=0)),
-    GasCase("voidSignaturesThrough, its second", 29_000, partial(_void_signatures, earlier=1)),
+    GasCase.of("voidSignaturesThrough, a client's first", 46_000, _void_signatures, earlier=0),
+    GasCase.of("voidSignaturesThrough, its second", 29_000, _void_signatures, earlier=1),
     GasCase("revokeFeedback", 36_000, _revoke, 36_244, 48_484),
-    GasCase("appendResponse, a responder's first", 57_500, partial(_respond, earlier=0), 107_767, 52_611),
-    GasCase("appendResponse, its second", 41_000, partial(_respond, earlier=1), 42_817, 35_511),
-    GasCase("getSummary, 1 client with 1,000, execution", 9_000, partial(_summarize_one_client, tag1=""), 3_533_706),
-    GasCase("the same with tag1 starred", 2_600_000, partial(_summarize_one_client, tag1="starred"), 6_150_787),
+    GasCase.of("appendResponse, a responder's first", 57_500, _respond, 107_767, 52_611, earlier=0),
+    GasCase.of("appendResponse, its second", 41_000, _respond, 42_817, 35_511, earlier=1),
+    GasCase.of("getSummary, 1 client with 1,000, execution", 9_000, _summarize_one_client, 3_533_706, tag1=""),
+    GasCase.of("the same with tag1 starred", 2_600_000, _summarize_one_client, 6_150_787, tag1="starred"),
     GasCase("getSummary, 100 clients with 1, execution", 300_000, _summarize_many_clients, 625_545),
     GasCase("readAllFeedback, 1 client with 100, execution", 600_000, _read_all, 1_142_884),
     GasCase("readFeedback, execution", 9_000, _read_one),
     GasCase("getResponseCount, 3 responders, execution", 4_000, _count_responses),
 ]
 """The reputation registry's calls."""
+
+
+SERVER_ID = 1
+
+FIRST_SUBJECT = 32
+"""The first agent of a word of ratings."""
+
+WORD = 32
+"""Agents that share a word of ratings."""
+
+EIP_8004A_GAS = 21_557
+"""The gas that EIP-8004a quotes for a rating. docs/gas.md explains the figure."""
+
+
+def _register_ratings(world: World, count: int = 2 * WORD) -> AccountAPI:
+    """Register agents 1 to `count`, and return the owner of the first, which is the server that rates."""
+    agents = world.deployer.deploy(ape.project.MockFeedbackGiver)
+    world.identity.register(sender=world.owner)
+    agents.repeat(world.identity, world.identity.register.encode_input(), count - 1, sender=world.deployer)
+    return world.owner
+
+
+def _rate(world: World, kind: str, earlier: int) -> Any:
+    server, rate = _register_ratings(world), getattr(world.reputation, f"rate{kind}")
+    for i in range(earlier):
+        rate(FIRST_SUBJECT + i, 95, sender=server)
+    return rate(FIRST_SUBJECT + earlier, 95, sender=server)
+
+
+def _rate_clients(world: World, count: int) -> Any:
+    """Rate new clients that share a word, and return the gas for each."""
+    server = _register_ratings(world)
+    clients = list(range(FIRST_SUBJECT, FIRST_SUBJECT + count))
+    receipt = world.reputation.rateClients(clients, [95] * count, sender=server)
+    return int(receipt.gas_used) // count
+
+
+def _rate_as(world: World, kind: str, earlier: int) -> Any:
+    """Rate agents of the deployer with the expected rater and owner, and return the gas for the last one."""
+    server, rate = _register_ratings(world), getattr(world.reputation, f"rate{kind}As")
+    subjects = range(FIRST_SUBJECT, FIRST_SUBJECT + earlier + 1)
+    owner = world.identity.ownerOf(FIRST_SUBJECT)
+    return [rate(subject, 95, SERVER_ID, owner, sender=server) for subject in subjects][-1]
+
+
+def _rate_clients_as(world: World, count: int) -> Any:
+    """Rate new clients that share a word with the expected rater and owners, and return the gas for each."""
+    server = _register_ratings(world)
+    clients = list(range(FIRST_SUBJECT, FIRST_SUBJECT + count))
+    owners = [world.identity.ownerOf(FIRST_SUBJECT)] * count
+    receipt = world.reputation.rateClientsAs(clients, [95] * count, SERVER_ID, owners, sender=server)
+    return int(receipt.gas_used) // count
+
+
+def _get_rating(world: World, kind: str) -> Any:
+    getattr(world.reputation, f"rate{kind}")(FIRST_SUBJECT, 95, sender=_register_ratings(world))
+    return execution_gas(getattr(world.reputation, f"get{kind}Rating"), FIRST_SUBJECT, SERVER_ID)
+
+
+def _get_client_ratings(world: World) -> Any:
+    clients = list(range(FIRST_SUBJECT, FIRST_SUBJECT + WORD))
+    world.reputation.rateClients(clients, [95] * WORD, sender=_register_ratings(world))
+    return execution_gas(world.reputation.getClientRatings, clients, SERVER_ID)
+
+
+def _accept_feedback(world: World, earlier: int) -> Any:
+    server = _register_ratings(world)
+    for i in range(earlier):
+        world.reputation.acceptFeedback(FIRST_SUBJECT + i, SERVER_ID, sender=server)
+    return world.reputation.acceptFeedback(FIRST_SUBJECT + earlier, SERVER_ID, sender=server)
+
+
+RATINGS_CASES = [
+    GasCase.of("rateClient, first in a word", 55_000, _rate, None, 84_314, kind="Client", earlier=0),
+    GasCase.of("rateClient, a neighbour", 38_000, _rate, kind="Client", earlier=1),
+    GasCase.of("rateValidator, first in a word", 55_000, _rate, kind="Validator", earlier=0),
+    GasCase.of("rateValidator, a neighbour", 38_000, _rate, kind="Validator", earlier=1),
+    GasCase.of("rateClients, 3 new neighbours, each", EIP_8004A_GAS, _rate_clients, count=3),
+    GasCase.of("rateClients, 32 new neighbours, each", 6_500, _rate_clients, count=WORD),
+    GasCase.of("rateClientAs, first in a word", 58_500, _rate_as, kind="Client", earlier=0),
+    GasCase.of("rateClientAs, a neighbour", 41_500, _rate_as, kind="Client", earlier=1),
+    GasCase.of("rateValidatorAs, first in a word", 58_500, _rate_as, kind="Validator", earlier=0),
+    GasCase.of("rateClientsAs, 32 new neighbours, each", 9_000, _rate_clients_as, count=WORD),
+    GasCase.of("getClientRating, execution", 3_000, _get_rating, None, 4_831, kind="Client"),
+    GasCase.of("getValidatorRating, execution", 3_000, _get_rating, kind="Validator"),
+    GasCase("getClientRatings, 32 neighbours, execution", 29_000, _get_client_ratings),
+    GasCase.of("acceptFeedback, first in a word", 56_000, _accept_feedback, None, 83_428, earlier=0),
+    GasCase.of("acceptFeedback, next", 39_000, _accept_feedback, earlier=1),
+]
+"""The calls about ratings and the August 2025 authorisations."""
+
+
+CLIENT_ID = 32
+"""The first agent of a word of ratings."""
+
+
+RATING = 95
+
+FEEDBACK = BlindFeedback(
+    value=87,
+    tag1="starred",
+    tag2="finance",
+    feedback_uri="ipfs://QmYwAPJzv5CZsnA625s3Xf2nemtYgPpHdWEz79ojWKPbdG",
+    feedback_hash=bytes(range(200, 232)),
+)
+"""A feedback with a file and two tags that somebody used before."""
+
+INTERACTION, CLIENT_SALT, SERVER_SALT = (keccak(text=name) for name in ("interaction", "client", "server"))
+"""Fixed values, because a zero byte of calldata is cheaper."""
+
+OPENINGS = (FEEDBACK.arguments, CLIENT_SALT, RATING, SERVER_SALT)
+"""The arguments that open both ratings."""
+
+
+@dataclass(frozen=True)
+class Agreement:
+    """A pair with both signatures.
+
+    Attributes:
+        pair: The pair as the registry takes it.
+        signatures: The client's signature, and the server's.
+    """
+
+    pair: tuple[Any, ...]
+    signatures: tuple[bytes, bytes]
+
+
+def _agree(world: World, is_neighbour: bool) -> Agreement:
+    """Register the server and its client, and let both sign. Another client rated the server with the usual tags.
+
+    Args:
+        world: The registries and accounts.
+        is_neighbour: True if the server rated a neighbour of the client, and the client rated the server.
+    """
+    identity, reputation = world.identity, world.reputation
+    identity.register(sender=world.owner)
+    others = world.deployer.deploy(ape.project.MockFeedbackGiver)
+    others.repeat(identity, identity.register.encode_input(), CLIENT_ID - 2, sender=world.deployer)
+    for client in (world.client, world.other_client):
+        identity.register(sender=client)
+    reputation.giveFeedback(SERVER_ID, *FEEDBACK.arguments, sender=world.other_client)
+    if is_neighbour:
+        reputation.rateClient(CLIENT_ID + 1, RATING, sender=world.owner)
+        reputation.giveFeedback(SERVER_ID, *FEEDBACK.arguments, sender=world.client)
+    sides = (INTERACTION, CLIENT_ID, world.client.address, SERVER_ID, world.owner.address)
+    feedback_seal = FEEDBACK.seal(CLIENT_SALT, world.client.address, SERVER_ID)
+    pair = Pair(*sides, feedback_seal, DEADLINE, rating_seal(RATING, SERVER_SALT, CLIENT_ID, SERVER_ID), DEADLINE)
+    signatures = (_sign(world, pair.feedback_envelope, world.client), _sign(world, pair.rating_envelope, world.owner))
+    return Agreement(pair.arguments, signatures)
+
+
+def _sign(world: World, envelope: Envelope, account: Any) -> bytes:
+    signable = envelope.signable(Domain(ape.chain.chain_id, world.reputation.address))
+    return bytes(account.sign_message(signable).encode_rsv())
+
+
+def _seal(world: World, is_neighbour: bool) -> Any:
+    agreement = _agree(world, is_neighbour)
+    return world.reputation.seal(agreement.pair, *agreement.signatures, sender=world.validator)
+
+
+def _sealed(world: World, is_neighbour: bool) -> tuple[Any, ...]:
+    agreement = _agree(world, is_neighbour)
+    world.reputation.seal(agreement.pair, *agreement.signatures, sender=world.validator)
+    return agreement.pair
+
+
+def _open(world: World, is_neighbour: bool) -> Any:
+    pair = _sealed(world, is_neighbour)
+    return world.reputation.open(pair, *OPENINGS, sender=world.validator)
+
+
+def _open_rating(world: World) -> Any:
+    pair = _sealed(world, is_neighbour=True)
+    return world.reputation.openRating(pair, RATING, SERVER_SALT, sender=world.validator)
+
+
+def _open_feedback(world: World) -> Any:
+    pair = _sealed(world, is_neighbour=False)
+    return world.reputation.openFeedback(pair, FEEDBACK.arguments, CLIENT_SALT, sender=world.validator)
+
+
+def _exchange(world: World, is_neighbour: bool) -> Any:
+    agreement = _agree(world, is_neighbour)
+    return world.reputation.exchange(agreement.pair, *agreement.signatures, *OPENINGS, sender=world.validator)
+
+
+def _two_open_transactions(world: World, is_neighbour: bool) -> Any:
+    """Let both sides rate openly, in a transaction each."""
+    _agree(world, is_neighbour)
+    rating = world.reputation.rateClient(CLIENT_ID, RATING, sender=world.owner)
+    feedback = world.reputation.giveFeedback(SERVER_ID, *FEEDBACK.arguments, sender=world.client)
+    return rating.gas_used + feedback.gas_used
+
+
+def _textbook(world: World) -> Any:
+    """Let both sides commit and reveal one byte each, by the textbook: four transactions."""
+    textbook = world.deployer.deploy(ape.project.MockCommitReveal)
+    sides = ((world.client, world.owner, CLIENT_SALT), (world.owner, world.client, SERVER_SALT))
+    receipts = [
+        textbook.commit(other, keccak(bytes([RATING]) + salt), sender=account) for account, other, salt in sides
+    ]
+    receipts += [textbook.reveal(other, RATING, salt, sender=account) for account, other, salt in sides]
+    return sum(int(receipt.gas_used) for receipt in receipts)
+
+
+BLIND_CASES = [
+    GasCase.of("exchange, a second feedback and a neighbour", 113_000, _exchange, is_neighbour=True),
+    GasCase.of("exchange, all new", 175_000, _exchange, is_neighbour=False),
+    GasCase.of("seal, a neighbour", 76_500, _seal, is_neighbour=True),
+    GasCase.of("seal, first in a word", 93_500, _seal, is_neighbour=False),
+    GasCase.of("open, a second feedback", 95_000, _open, is_neighbour=True),
+    GasCase.of("open, a client's first feedback", 140_000, _open, is_neighbour=False),
+    GasCase("openRating", 39_500, _open_rating),
+    GasCase("openFeedback, a client's first", 137_500, _open_feedback),
+    GasCase.of("the same openly, two transactions, a neighbour", 115_000, _two_open_transactions, is_neighbour=True),
+    GasCase.of("the same openly, two transactions, all new", 176_500, _two_open_transactions, is_neighbour=False),
+    GasCase("textbook commit and reveal of one byte each, four transactions", 230_000, _textbook),
+]
+"""The calls of blind ratings, and the alternatives beside them."""
+
+
+CASES = [*REPUTATION_CASES, *RATINGS_CASES, *BLIND_CASES]

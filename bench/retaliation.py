@@ -5,27 +5,22 @@ It measures one claim alone: the share of bad experiences that clients report. T
 lower ratings, and no better matches. The market makes no claim about matches or money.
 """
 
-from __future__ import annotations
-
 import sys
 from dataclasses import dataclass, replace
-from pathlib import Path
 from typing import Final
 
 import numpy as np
 from rich.console import Console
 from rich.progress import track
-from rich.table import Table
 
-PAGE: Final = Path(__file__).parents[1] / "docs/blind-ratings.md"
+from bench.report import DOCS, interval, print_table, table_row, write_part
+
+PAGE: Final = DOCS / "blind-ratings.md"
 BEGIN: Final = "<!-- retaliation: written by `make bench-retaliation` -->\n"
 END: Final = "<!-- end of retaliation -->\n"
 
 SEEDS: Final = 40
 """Markets for each row. With 40, the intervals of the shares are a few percentage points wide."""
-
-RESAMPLES: Final = 2_000
-"""Draws of a bootstrap. More change the limits of an interval in the third digit only."""
 
 _ADOPTIONS: Final = (0.0, 0.5, 1.0)
 _LOSSES: Final = (1.0, 3.0, 9.0)
@@ -118,18 +113,6 @@ def market(assumptions: Assumptions, seed: int) -> Outcome:
     )
 
 
-def interval(values: list[float]) -> tuple[float, float, float]:
-    """Return the mean of values, and the limits that hold in 95 of 100 cases, by a seeded bootstrap.
-
-    Args:
-        values: A value for each market.
-    """
-    chance = np.random.default_rng(0)
-    means = np.mean(chance.choice(values, (RESAMPLES, len(values))), axis=1)
-    low, high = np.quantile(means, (0.025, 0.975))
-    return float(np.mean(values)), float(low), float(high)
-
-
 def _cell(values: list[float], scale: float, unit: str) -> str:
     # Adding 0.0 turns -0.0, which rounding may leave, into 0.0.
     mean, low, high = (round(scale * value, 1) + 0.0 for value in interval(values))
@@ -173,26 +156,12 @@ COLUMNS: Final = (
 )
 
 
-def table(written: list[tuple[str, ...]]) -> str:
-    """Return the table as Markdown.
-
-    Args:
-        written: The rows, from `rows`.
-    """
-    lines = [f"| {' | '.join(COLUMNS)} |", f"|{'---:|' * len(COLUMNS)}"]
-    return "\n".join([*lines, *(f"| {' | '.join(row)} |" for row in written)]) + "\n"
-
-
 def main() -> int:
     """Play the markets, print the table, and write it into the page."""
     written = rows()
-    shown = Table(*COLUMNS)
-    for row in written:
-        shown.add_row(*row)
-    Console(width=160).print(shown)
-    before, _, rest = PAGE.read_text(encoding="utf-8").partition(BEGIN)
-    _, _, after = rest.partition(END)
-    PAGE.write_text(before + BEGIN + table(written) + END + after, encoding="utf-8")
+    print_table("", *COLUMNS, rows=written)
+    lines = [table_row(*COLUMNS), f"|{'---:|' * len(COLUMNS)}", *(table_row(*row) for row in written)]
+    write_part(PAGE, BEGIN, END, "\n".join(lines) + "\n")
     return 0
 
 

@@ -5,20 +5,19 @@
 
 It stores synthetic feedback in a PostgreSQL of its own, by the worker's own store. At each named size it tells the
 processor time of worker and server for a row since the size before, and the bytes of a row. The analysis runs on tables
-of the same sizes (`bench.trust.speed`). The exponent says how a cost grows: 0 is a cost that stays.
+of the same sizes, each in a process of its own. The exponent says how a cost grows: 0 is a cost that stays.
 A size for which the disk or the memory is too small is left out, and the output says so.
 """
-
-from __future__ import annotations
 
 import argparse
 import math
 import shutil
 import tempfile
 import time
+from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 import numpy as np
 import psutil  # type: ignore[import-untyped]  # pgserver needs it
@@ -34,15 +33,10 @@ from bilateral.core.identifiers import checksummed
 from bilateral.index.log import tables as schema
 from bilateral.index.log.batches import Batch, Block
 from bilateral.index.log.database import open_database
-from bilateral.index.log.rows import rows_of
+from bilateral.index.log.rows import Row, rows_of
 from bilateral.index.log.store import ChainStore
 from bilateral.index.projections import PROJECTIONS
 from simulation.events import ADDRESSES
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    from bilateral.index.log.rows import Row
 
 _CHAIN: Final = 1
 _BATCH: Final = 50_000
@@ -125,7 +119,7 @@ def fill(url: str, sizes: list[int], server: psutil.Process) -> Iterator[Cost]:
     cursor, stored, random = Block(0, bytes(32), 0), 0, np.random.default_rng(1)
     agents = max(10, sizes[-1] // _RATINGS_OF_AGENT)
     for size in sizes:
-        before, worker, served = stored, 0.0, processor(server)
+        before, worker, served = stored, 0.0, _processor(server)
         while stored < size:
             rows = ratings(min(_BATCH, size - stored), stored, random, agents)
             number = stored // _BATCH + 1
@@ -134,7 +128,7 @@ def fill(url: str, sizes: list[int], server: psutil.Process) -> Iterator[Cost]:
             store.append(cursor, Batch(end, {schema.EVENT_TABLES[NewFeedback]: rows}, [end], number + 1_000))
             worker += time.process_time() - began
             cursor, stored = end, stored + len(rows)
-        spent = processor(server) - served
+        spent = _processor(server) - served
         with engine.connect() as connection:
             taken: int = connection.execute(text("SELECT pg_database_size(current_database())")).scalar_one()
         made = stored - before
@@ -173,13 +167,19 @@ def _hash(number: int) -> bytes:
     return number.to_bytes(32, "big")
 
 
+def _processor(server: psutil.Process) -> float:
+    """Return the processor seconds of a server: those of its processes that ended, too."""
+    spent = sum(server.cpu_times()[:4])
+    return float(spent + sum(sum(process.cpu_times()[:2]) for process in server.children(recursive=True)))
+
+
 def _table(costs: list[Cost], analyses: dict[str, dict[str, float]]) -> Table:
     """Return the table of all costs, with the exponents."""
     table = Table("ratings", "worker µs/row", "server µs/row", "disk B/row", "analysis µs/row", "analysis B/row")
     cells_of: dict[int, list[float | None]] = {cost.rows: [cost.worker, cost.server, cost.size] for cost in costs}
-    for rows, analysis in ((int(size), analysis) for size, analysis in analyses.items()):
-        figures = (analysis["processor"] / rows * 1e6, analysis["gigabytes"] * 2**30 / rows)
-        cells_of.setdefault(rows, [None] * 3).extend(figures)
+    for size, spent in analyses.items():
+        figures = (spent["processor"] / int(size) * 1e6, spent["gigabytes"] / int(size) * 2**30)
+        cells_of.setdefault(int(size), [None] * 3).extend(figures)
     for rows, values in sorted(cells_of.items()):
         cells = [*values, *[None] * (5 - len(values))]
         table.add_row(f"{rows:,}", *("not measured" if cell is None else f"{cell:,.1f}" for cell in cells))
@@ -197,21 +197,19 @@ def main() -> None:
     parser.add_argument("sizes", type=int, nargs="+", help="The numbers of ratings.")
     parser.add_argument("--no-analysis", action="store_true", help="Measure the index alone.")
     options = parser.parse_args()
-    console = Console(width=110)
-    sizes = sorted(options.sizes)
+    sizes, costs = sorted(options.sizes), []
     with tempfile.TemporaryDirectory() as folder:
         free = shutil.disk_usage(folder).free
         fitting = [size for size in sizes if size * _BYTES_OF_ROW < free]
         for size in sizes[len(fitting) :]:
-            console.print(f"the index of {size:,} ratings needs {size * _BYTES_OF_ROW / 1e9:,.0f} GB of disk: left out")
-        costs = []
+            print(f"the index of {size:,} ratings needs {size * _BYTES_OF_ROW / 1e9:,.0f} GB of disk: left out")
         with tuned_server(Path(folder) / "data") as server:
             for cost in fill(server.get_uri(), fitting, server.get_postmaster_info().process):
                 costs.append(cost)
-                console.print(f"index: {cost}")
+                print(f"index: {cost}", flush=True)
     memory = psutil.virtual_memory().available
     possible = [size for size in sizes if size / 1e6 * _GB_OF_MILLION * 1e9 < memory]
-    console.print(_table(costs, speed([] if options.no_analysis else possible)))
+    Console(width=110).print(_table(costs, {} if options.no_analysis else speed(possible)))
 
 
 if __name__ == "__main__":

@@ -8,27 +8,24 @@ as agents use them, some cut short, and one gate each. The limits are those of a
 processor time of this process says more on one that does. It leaves out that of PostgreSQL.
 """
 
-from __future__ import annotations
-
 import random
 import time
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from decimal import Decimal
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
 from sqlalchemy import select
 
-from bench.world.opening import WorldParser, open_world
+from bench.report import print_head, print_row, within
+from bench.world.build import WorldParser, open_world
 from bilateral.index.files import tables as files
 from bilateral.index.reading.readers import Reader
 from bilateral.index.search.filters import AgentSearch, Gate
 from bilateral.index.search.leaders import leaderboard
 from bilateral.index.search.queries import search_agents
 
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
-
-_P95: Final = 0.95
+COLUMNS: Final = ("p50 ms", "p95 ms", "worst ms", "p95 of processor ms", "limit ms", "within")
 _SHORTEST: Final = 5
 """Letters of a word from which on it may be cut short."""
 
@@ -54,7 +51,7 @@ class Times:
     processor: list[float]
 
     @classmethod
-    def of(cls, ask: Callable[[], object], count: int) -> Times:
+    def of(cls, ask: Callable[[], object], count: int) -> "Times":
         """Ask a question many times.
 
         Args:
@@ -69,18 +66,15 @@ class Times:
             processor.append((time.process_time() - began_processor) * 1000)
         return cls(sorted(wall), sorted(processor))
 
-    def row(self, name: str, limit: float) -> str:
-        """Return the row of a table.
+    def at(self, share: float) -> float:
+        """Return the time below which a share of the questions was answered."""
+        return self.wall[int(len(self.wall) * share)]
 
-        Args:
-            name: The question.
-            limit: The limit of its time.
-        """
-        at = int(len(self.wall) * _P95)
-        middle, late, worst = self.wall[len(self.wall) // 2], self.wall[at], self.wall[-1]
-        kept = "yes" if late <= limit else "no"
-        figures = f"{middle:.1f} | {late:.1f} | {worst:.1f} | {self.processor[at]:.1f} | {limit:g}"
-        return f"| {name} | {figures} | {kept} |"
+    def row(self, limit: float) -> list[str]:
+        """Return the cells of a table, with the verdict on a limit of the 95th percentile."""
+        late = int(len(self.wall) * 0.95)
+        times = (self.at(0.5), self.wall[late], self.wall[-1], self.processor[late])
+        return [*(f"{milliseconds:.1f}" for milliseconds in times), *within(self.wall[late], limit)]
 
 
 def searches(reader: Reader, seed: int) -> Iterator[AgentSearch]:
@@ -124,11 +118,10 @@ def main() -> None:
         "leaders by lower bound": (lambda: reader.read(leaderboard, tags.choice(_TAGS)), 10.0),
     }
     print(f"{reader.dialect}, {agents:,} agents\n")
-    print("| question | p50 ms | p95 ms | worst ms | p95 of processor ms | limit ms | within |")
-    print("| --- | ---: | ---: | ---: | ---: | ---: | --- |")
+    print_head("question", *COLUMNS)
     for name, (ask, limit) in asked.items():
         Times.of(ask, 10)  # warm
-        print(Times.of(ask, arguments.questions).row(name, limit), flush=True)
+        print_row(name, *Times.of(ask, arguments.questions).row(limit))
     reader.close()
 
 

@@ -7,20 +7,21 @@ An empty database is filled first, as by `python -m bench.search`. The questions
 names one of them.
 """
 
-from __future__ import annotations
-
 import time
 from collections import defaultdict
+from collections.abc import Callable, Mapping, Sequence
 from itertools import cycle
 from math import log2
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
-from sqlalchemy import select
+from sqlalchemy import Connection, select
 
-from bench.search import Times
-from bench.world.opening import WorldParser, open_world
-from bench.world.questions import KINDS, PARAPHRASES, known_of, questions
+from bench.report import table_head, table_row, write_part
+from bench.search import COLUMNS, Times
+from bench.world.build import WorldParser, open_world
+from bench.world.people import PARAPHRASES
+from bench.world.questions import KINDS, Question, known_of, questions
 from bilateral.core.errors import InvalidArgumentError
 from bilateral.index.files import tables as files
 from bilateral.index.files.tables import agent_file
@@ -33,13 +34,6 @@ from bilateral.index.search.nearest import meanings_of
 from bilateral.index.search.queries import search_agents
 from bilateral.index.search.reader import fill_vectors
 from bilateral.index.search.tables import registration_vector
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
-
-    from sqlalchemy import Connection
-
-    from bench.world.questions import Question
 
 _JUDGED: Final = 10
 
@@ -143,24 +137,6 @@ def stuffed(connection: Connection, asked: Sequence[Question]) -> dict[str, int]
     return counts
 
 
-def write_part(page: Path, part: str, lines: Sequence[str]) -> None:
-    """Write lines into a page, between a comment with the name of the part and the next comment.
-
-    Args:
-        page: The page.
-        part: The name of the part.
-        lines: The lines.
-
-    Raises:
-        ValueError: The page has no such part.
-    """
-    before, begin, rest = page.read_text(encoding="utf-8").partition(f"<!-- make bench-semantic: {part} -->\n")
-    _, end, after = rest.partition("\n<!-- end -->")
-    if not end:
-        raise ValueError(f"{page} has no part {part}")
-    page.write_text(before + begin + "\n" + "\n".join(lines) + "\n" + end + after, encoding="utf-8")
-
-
 def main() -> None:
     """Measure, print the tables, and write them into a page."""
     parser = WorldParser("Measure searches by meaning on an index of a made-up world.")
@@ -182,20 +158,14 @@ def main() -> None:
     loaded = time.perf_counter() - began
     scores = judged(reader, judge, asked)
     counts = reader.read(stuffed, asked)
-    figures = [
-        f"| nDCG@10, {len(judge.every):,} files | all | {' | '.join(KINDS)} |",
-        f"| --- | {' | '.join(['---:'] * (len(KINDS) + 1))} |",
-    ]
+    figures = table_head(f"nDCG@10, {len(judge.every):,} files", "all", *KINDS)
     for way, values in scores.items():
         of_kinds = [values, *(values[kind :: len(KINDS)] for kind in range(len(KINDS)))]
-        figures.append(f"| {way} | " + " | ".join(f"{sum(listed) / len(listed):.3f}" for listed in of_kinds) + " |")
+        figures.append(table_row(way, *(f"{sum(listed) / len(listed):.3f}" for listed in of_kinds)))
     first, *others = (f"{number} questions with them {shape}" for shape, number in counts.items())
     figures += ["", f"A file that lists all themes would be among the ten that come closest to {first},"]
     figures.append(f"{', '.join(others)}.")
-    times = [
-        f"| question, on {reader.dialect} | p50 ms | p95 ms | worst ms | p95 of processor ms | limit ms | within |",
-        "| --- | ---: | ---: | ---: | ---: | ---: | --- |",
-    ]
+    times = table_head(f"question, on {reader.dialect}", *COLUMNS)
     gate = Gate(tag="starred", minimum=50, count=3)  # type: ignore[arg-type]  # a whole number
     for name, gates in (("by meaning", ()), ("by meaning, gated", (gate,))):
         texts = cycle(question.text for question in asked)
@@ -205,11 +175,12 @@ def main() -> None:
             return reader.read(search_agents, search)
 
         Times.of(ask, 10)  # warm
-        times.append(Times.of(ask, 2 * len(asked)).row(name, arguments.limit))
+        times.append(table_row(name, *Times.of(ask, 2 * len(asked)).row(arguments.limit)))
     print("\n".join((*figures, "", f"first search, which loads the vectors: {loaded:.1f} s", "", *times)))
     if arguments.page is not None:
         for part, lines in (("figures", figures), (f"times of {reader.dialect}", times)):
-            write_part(arguments.page, part, lines)
+            text = "\n" + "\n".join(lines) + "\n"
+            write_part(arguments.page, f"<!-- make bench-semantic: {part} -->\n", "\n<!-- end -->", text)
     reader.close()
 
 

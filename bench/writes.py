@@ -1,24 +1,16 @@
 """`python -m bench.writes [COUNT]`: times writes of the SDK against bare web3.py, on a local chain."""
 
-from __future__ import annotations
-
-import sys
 import time
-from typing import TYPE_CHECKING, Any, Final
+from collections.abc import Callable
+from typing import Any, Final
 
 import ape
-from ape.logging import LogLevel, logger
 from eth_account import Account
-from rich.console import Console
-from rich.table import Table
+from web3 import Web3
 
+from bench.report import local_chain, options, print_table
 from bilateral.client import Client
 from bilateral.core.contracts import Deployment, Registry, abi
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    from web3 import Web3
 
 COUNT: Final = 1000
 ROUNDS: Final = 5
@@ -55,9 +47,13 @@ def _by_web3(web3: Web3, reputation: str) -> Callable[[int], None]:
     return run
 
 
+def _client(web3: Web3, url: str, deployment: Deployment) -> Client:
+    return Client(url, signer=_funded(web3), deployment=deployment, poll_interval=_POLL_SECONDS)
+
+
 def _by_client(web3: Web3, url: str, deployment: Deployment) -> Callable[[int], None]:
     """Return what gives feedback one after the other by the SDK."""
-    client = Client(url, signer=_funded(web3), deployment=deployment, poll_interval=_POLL_SECONDS)
+    client = _client(web3, url, deployment)
 
     def run(count: int) -> None:
         for value in range(count):
@@ -68,7 +64,7 @@ def _by_client(web3: Web3, url: str, deployment: Deployment) -> Callable[[int], 
 
 def _by_batch(web3: Web3, url: str, deployment: Deployment) -> Callable[[int], None]:
     """Return what gives feedback at once by the SDK."""
-    client = Client(url, signer=_funded(web3), deployment=deployment, poll_interval=_POLL_SECONDS)
+    client = _client(web3, url, deployment)
 
     def run(count: int) -> None:
         with client.batch() as batch:
@@ -87,9 +83,8 @@ def _funded(web3: Web3) -> Any:
 
 def main() -> None:
     """Measure and print."""
-    count = int(sys.argv[1]) if len(sys.argv) > 1 else COUNT
-    logger.set_level(LogLevel.WARNING)
-    with ape.networks.ethereum.local.use_provider("foundry") as provider:
+    count = options(__doc__, "count", count=COUNT).count
+    with local_chain() as provider:
         web3 = provider.web3
         identity, reputation = _deploy()
         deployment = Deployment(web3.eth.chain_id, identity=identity, reputation=reputation)
@@ -102,13 +97,12 @@ def main() -> None:
         seconds = dict.fromkeys(ways, 0.0)
         for _ in range(ROUNDS):
             for name, run in ways.items():
-                begun = time.perf_counter()
+                began = time.perf_counter()
                 run(count // ROUNDS)
-                seconds[name] += time.perf_counter() - begun
-    table = Table("way", "seconds", "times web3.py", title=f"{count // ROUNDS * ROUNDS:,} writes")
-    for name, taken in seconds.items():
-        table.add_row(name, f"{taken:.1f}", f"{taken / seconds['web3.py, one by one']:.2f}")
-    Console().print(table)
+                seconds[name] += time.perf_counter() - began
+    plain = seconds["web3.py, one by one"]
+    rows = [(name, f"{spent:.1f}", f"{spent / plain:.2f}") for name, spent in seconds.items()]
+    print_table(f"{count // ROUNDS * ROUNDS:,} writes", "way", "seconds", "times web3.py", rows=rows)
 
 
 if __name__ == "__main__":

@@ -3,25 +3,25 @@
 The same seed gives the same chain. Figures are the machine's own.
 """
 
-from __future__ import annotations
-
 import argparse
 import tempfile
 import threading
 import time
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
 import ape
 from ape.logging import LogLevel, logger
 from pgserver.postgres_server import get_server
-from rich.console import Console
-from rich.table import Table
-from sqlalchemy import create_engine, func, select, text
+from sqlalchemy import JSON, BigInteger, Integer, LargeBinary, String, create_engine, func, select, text
+from sqlalchemy.orm import DeclarativeBase, Mapped, Session, mapped_column
+from web3 import HTTPProvider, Web3
 
-from bench.index.plain import index_plainly
 from bench.index.runs import CHAIN_ID, Run, follower, index_all, measured
+from bench.report import options, print_table
+from bilateral.core.contracts import abi
 from bilateral.index.agents import tables as agent_tables
 from bilateral.index.log import tables as schema
 from bilateral.index.log.batches import Block
@@ -30,10 +30,85 @@ from bilateral.index.log.store import ChainStore
 from bilateral.index.projections import DERIVED_TABLES, PROJECTIONS
 from scripts._anvil import running_anvil
 from simulation.event_chain import OPTIONS, EventChain
-from simulation.events import Generator
+from simulation.events import ADDRESSES, Generator
 
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+
+class _Base(DeclarativeBase):
+    """The tables of the loop."""
+
+
+class _EventRow(_Base):
+    """A row of an event."""
+
+    __tablename__ = "plain_event"
+
+    block_number: Mapped[int] = mapped_column(BigInteger, primary_key=True)
+    log_index: Mapped[int] = mapped_column(Integer, primary_key=True)
+    block_hash: Mapped[bytes] = mapped_column(LargeBinary)
+    transaction_hash: Mapped[bytes] = mapped_column(LargeBinary)
+    address: Mapped[str] = mapped_column(String(42))
+    event: Mapped[str] = mapped_column(String(40))
+    arguments: Mapped[Any] = mapped_column(JSON)
+
+
+def index_plainly(database: str, url: str, first_block: int) -> int:
+    """Index a chain's events by the plain loop, from a block to the head.
+
+    Args:
+        database: The SQLAlchemy URL of an empty database.
+        url: The URL of the chain's JSON-RPC.
+        first_block: The first block.
+
+    Returns:
+        The number of stored events. It leaves out those that web3.py cannot decode.
+    """
+    engine = create_engine(database)
+    _Base.metadata.create_all(engine)
+    web3 = Web3(HTTPProvider(url))
+    decoders = {}
+    for registry, address in ADDRESSES.items():
+        contract = web3.eth.contract(address=Web3.to_checksum_address(address), abi=abi(registry))
+        events: Any = contract.events  # web3.py's annotation lacks its iterator
+        for event in events:
+            decoders[address, bytes(event.build_filter().topics[0], "ascii")] = event
+    stored, last_block = 0, web3.eth.block_number
+    for first in range(first_block, last_block + 1, 50):
+        query: Any = {"address": list(ADDRESSES.values()), "fromBlock": first, "toBlock": min(first + 49, last_block)}
+        with Session(engine) as session:
+            for log in web3.eth.get_logs(query):
+                row = _row(decoders, log)
+                if row is not None:
+                    session.add(row)
+                    stored += 1
+            session.commit()
+    engine.dispose()
+    return stored
+
+
+def _row(decoders: Mapping[Any, Any], log: Any) -> _EventRow | None:
+    """Decode a log to a row; None for one that web3.py cannot decode."""
+    topic = log["topics"][0].to_0x_hex().encode() if log["topics"] else b""
+    event = decoders.get((log["address"], topic))
+    if event is None:
+        return None
+    try:
+        decoded = event().process_log(log)
+    except Exception:  # noqa: BLE001  # text that is not UTF-8, and data that are not the event's
+        return None
+    arguments = {
+        name: value.hex() if isinstance(value, bytes) else str(value).replace("\0", "")
+        for name, value in decoded["args"].items()
+    }
+    return _EventRow(
+        block_number=decoded["blockNumber"],
+        log_index=decoded["logIndex"],
+        block_hash=bytes(decoded["blockHash"]),
+        transaction_hash=bytes(decoded["transactionHash"]),
+        address=decoded["address"],
+        event=decoded["event"],
+        arguments=arguments,
+    )
+
 
 COPIES: Final = 19
 """Earlier blocks with rows like those of the chain, so that the tables hold about a million of it."""
@@ -194,84 +269,63 @@ def databases(folder: str) -> Iterator[tuple[str, Callable[[str], str]]]:
 
 def main() -> None:
     """Measure, and print the table."""
-    parser = argparse.ArgumentParser(prog="python -m bench.index", description=__doc__)
-    parser.add_argument("--events", type=int, default=50_000)
-    parser.add_argument("--blocks", type=int, default=500)
-    parser.add_argument("--latencies", type=int, default=100, help="blocks whose way into the tables is timed")
-    options = parser.parse_args()
+    arguments = options(__doc__, events=50_000, blocks=500, latencies=100)
     logger.set_level(LogLevel.WARNING)
-    console = Console(width=150)
-    code = ape.project.MockLogEmitter.contract_type.runtime_bytecode.bytecode
-    table = Table("engine", "what", "figure", "bound", "verdict", title="Index, on this machine")
+    code, rows = ape.project.MockLogEmitter.contract_type.runtime_bytecode.bytecode, []
     with tempfile.TemporaryDirectory() as folder:
         for engine, fresh in databases(folder):
             with running_anvil(*OPTIONS) as url:  # a chain for each: anvil cannot go back as far as they grow it
                 chain, generator = EventChain(url, code), Generator(seed=1)
-                chain.rpc("anvil_mine", hex(COPIES * options.blocks))  # room for earlier rows
-                grow(chain, generator, options.blocks, options.events // options.blocks)
-                _Bench(chain, generator, options, table).measure(engine, fresh)
-    console.print(table)
+                chain.rpc("anvil_mine", hex(COPIES * arguments.blocks))  # room for earlier rows
+                grow(chain, generator, arguments.blocks, arguments.events // arguments.blocks)
+                rows += [(engine, *row) for row in _figures(engine, fresh, chain, generator, arguments)]
+    print_table("Index, on this machine", "engine", "what", "figure", "bound", "verdict", rows=rows)
 
 
-class _Bench:
-    """The measurements of one engine on a chain of its own.
+Row = tuple[str, str, str, str]
 
-    Args:
-        chain: The chain.
-        generator: The generator of its events.
-        options: The options of the command.
-        table: The table that gets a row for each figure.
-    """
 
-    def __init__(self, chain: EventChain, generator: Generator, options: argparse.Namespace, table: Table) -> None:
-        self._chain = chain
-        self._generator = generator
-        self._options = options
-        self._table = table
+def _figures(
+    engine: str, fresh: Callable[[str], str], chain: EventChain, generator: Generator, arguments: argparse.Namespace
+) -> Iterator[Row]:
+    """Yield the figures of one engine on a chain of its own, with their bounds and verdicts."""
+    first_block = COPIES * arguments.blocks + 1
+    plain = measured(index_plainly, fresh("plain"), chain.url, first_block)
+    work = f"{plain.events:,} events by the plain loop, {plain.cpu_seconds:.1f} s of CPU"
+    yield work, f"{plain.rate:,.0f}/s", "", ""
+    names = [f"index_{number}" for number in range(_RUNS)]
+    for name in names:
+        open_database(fresh(name)).dispose()  # as `bilateral index schema` does
+    runs = [measured(index_all, fresh(name), chain.url, first_block) for name in names]
+    run = sorted(runs, key=lambda run: run.rate)[_RUNS // 2]
+    least, multiple, times = _LEAST_RATES[engine], _LEAST_MULTIPLES[engine], run.rate / plain.rate
+    work = f"{run.events:,} events, {run.cpu_seconds:.1f} s of CPU"
+    yield _judged(work, f"{run.rate:,.0f}/s", f"at least {least:,}/s", holds=run.rate >= least)
+    yield _judged("times the plain loop", f"{times:.1f}", f"at least {multiple}", holds=times >= multiple)
+    yield _memory("most memory of the worker", run)
+    database = fresh(names[-1])
+    rows = fill(database, arguments.blocks)
+    grow(chain, generator, arguments.blocks, arguments.events // arguments.blocks)
+    more = measured(index_all, database, chain.url, 0)
+    work = f"{more.events:,} events more, {rows:,} rows there, {more.cpu_seconds:.1f} s of CPU"
+    figure = f"{more.rate:,.0f}/s, {more.rate / run.rate:.0%} of the rate above"
+    yield _judged(work, figure, f"at least {_LEAST_SHARE * least:,.0f}/s", holds=more.rate >= _LEAST_SHARE * least)
+    yield _memory("most memory of that run", more)
+    removed, seconds = rolled_back(database)
+    work, bound = f"rollback of {_ROLLED_BACK} blocks, {removed:,} rows", 1000 * _MOST_ROLLBACK_SECONDS
+    yield _judged(work, f"{1000 * seconds:.0f} ms", f"at most {bound:.0f} ms", holds=1000 * seconds <= bound)
+    index_all(database, chain.url, 0)
+    delays = latencies(database, chain, generator, arguments.latencies)
+    middle, last = delays[len(delays) // 2], delays[int(0.99 * (len(delays) - 1))]
+    work, bound = f"event mined to row visible, 99th percentile (median {middle:.2f} s)", _MOST_SECONDS_TO_VISIBLE
+    yield _judged(work, f"{last:.2f} s", f"at most {bound} s", holds=last <= bound)
 
-    def measure(self, engine: str, fresh: Callable[[str], str]) -> None:
-        first_block = COPIES * self._options.blocks + 1
-        plain = measured(index_plainly, fresh("plain"), self._chain.url, first_block)
-        work = f"{plain.events:,} events by the plain loop, {plain.cpu_seconds:.1f} s of CPU"
-        self._table.add_row(engine, work, f"{plain.rate:,.0f}/s", "", "")
-        names = [f"index_{number}" for number in range(_RUNS)]
-        for name in names:
-            open_database(fresh(name)).dispose()  # as `bilateral index schema` does
-        runs = [measured(index_all, fresh(name), self._chain.url, first_block) for name in names]
-        run = sorted(runs, key=lambda run: run.rate)[_RUNS // 2]
-        work = f"{run.events:,} events, {run.cpu_seconds:.1f} s of CPU"
-        least, multiple, times = _LEAST_RATES[engine], _LEAST_MULTIPLES[engine], run.rate / plain.rate
-        self._add(engine, work, f"{run.rate:,.0f}/s", (f"at least {least:,}/s", run.rate >= least))
-        self._add(engine, "times the plain loop", f"{times:.1f}", (f"at least {multiple}", times >= multiple))
-        self._add_memory(engine, "most memory of the worker", run)
-        self._measure_large(engine, fresh(names[-1]), run.rate)
 
-    def _add(self, engine: str, work: str, figure: str, bound: tuple[str, bool]) -> None:
-        """Add a figure to the table, with its bound and the verdict."""
-        self._table.add_row(engine, work, figure, bound[0], "holds" if bound[1] else "MISSED")
+def _judged(work: str, figure: str, bound: str, *, holds: bool) -> Row:
+    return work, figure, bound, "holds" if holds else "MISSED"
 
-    def _add_memory(self, engine: str, work: str, run: Run) -> None:
-        """Add the memory of a run to the table."""
-        bound = f"at most {_MOST_MEBIBYTES} MiB", run.mebibytes <= _MOST_MEBIBYTES
-        self._add(engine, work, f"{run.mebibytes:.0f} MiB", bound)
 
-    def _measure_large(self, engine: str, database: str, rate: float) -> None:
-        """Measure with a million rows in the tables."""
-        chain, options = self._chain, self._options
-        rows = fill(database, options.blocks)
-        grow(chain, self._generator, options.blocks, options.events // options.blocks)
-        more = measured(index_all, database, chain.url, 0)
-        work = f"{more.events:,} events more, {rows:,} rows there, {more.cpu_seconds:.1f} s of CPU"
-        least = _LEAST_SHARE * _LEAST_RATES[engine]
-        figure = f"{more.rate:,.0f}/s, {more.rate / rate:.0%} of the rate above"
-        self._add(engine, work, figure, (f"at least {least:,.0f}/s", more.rate >= least))
-        self._add_memory(engine, "most memory of that run", more)
-        removed, seconds = rolled_back(database)
-        bound = f"at most {1000 * _MOST_ROLLBACK_SECONDS:.0f} ms", seconds <= _MOST_ROLLBACK_SECONDS
-        self._add(engine, f"rollback of {_ROLLED_BACK} blocks, {removed:,} rows", f"{1000 * seconds:.0f} ms", bound)
-        index_all(database, chain.url, 0)
-        delays = latencies(database, chain, self._generator, options.latencies)
-        middle, last = delays[len(delays) // 2], delays[int(0.99 * (len(delays) - 1))]
-        bound = f"at most {_MOST_SECONDS_TO_VISIBLE} s", last <= _MOST_SECONDS_TO_VISIBLE
-        work = f"event mined to row visible, 99th percentile (median {middle:.2f} s)"
-        self._add(engine, work, f"{last:.2f} s", bound)
+def _memory(work: str, run: Run) -> Row:
+    """Return the row of the memory of a run."""
+    limit = f"at most {_MOST_MEBIBYTES} MiB"
+    return _judged(work, f"{run.mebibytes:.0f} MiB", limit, holds=run.mebibytes <= _MOST_MEBIBYTES)

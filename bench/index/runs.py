@@ -3,14 +3,13 @@
 The memory of a process counts all that it imports, so the tools of the benchmark stay out of this module.
 """
 
-from __future__ import annotations
-
 import multiprocessing
 import resource
 import time
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
 from bilateral.index.chain.endpoint import Endpoint
 from bilateral.index.chain.follow import Follower, Outcome
@@ -20,9 +19,6 @@ from bilateral.index.log.database import open_database
 from bilateral.index.log.store import ChainStore
 from bilateral.index.projections import PROJECTIONS
 from simulation.events import ADDRESSES
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
 
 CHAIN_ID: Final = 31337
 

@@ -3,8 +3,6 @@
 It prints the table of docs/decisions.md, and writes the page, its pictures and the figures. All parts take hours.
 """
 
-from __future__ import annotations
-
 import argparse
 from typing import Final
 
@@ -12,10 +10,8 @@ from rich.console import Console
 from rich.markdown import Markdown
 
 from bench.market import page, study
-from bench.market.free import SIZES
-from bench.market.policies import Truth
 
-PARTS: Final = ("attacked", "framed", "peaceful", "sizes", "ablated", "checked")
+PARTS: Final = tuple(study.STEPS)
 
 
 def main() -> None:
@@ -33,18 +29,9 @@ def main() -> None:
     chosen = [policy for policy in study.policies() if arguments.policy in (None, policy.name)]
     if not chosen:
         parser.error(f"unknown policy: expected one of {', '.join(policy.name for policy in study.policies())}")
-    if "attacked" in parts:
-        study.attacked(figures, chosen, study.SEEDS, console.print)
-    if "framed" in parts:
-        study.framed(figures, [policy for policy in chosen if not isinstance(policy, Truth)], console.print)
-    if "peaceful" in parts:
-        study.peaceful(figures, study.PEACEFUL, console.print)
-    if "sizes" in parts:
-        study.sizes(figures, SIZES, console.print)
-    if "ablated" in parts:
-        study.ablated(figures, study.SEEDS[-1] + 1, console.print)
-    if "checked" in parts:
-        study.checked(figures, console.print)
+    for part in PARTS:
+        if part in parts:
+            study.measure(part, figures, chosen, console.print)
     page.write(figures)
     console.print(Markdown(page.text(figures)))
     console.print(f"written: {page.PAGE.name}")

@@ -1,24 +1,17 @@
 """The measures of a market that was played: in money, and by the truth that no policy saw."""
 
-from __future__ import annotations
-
-from dataclasses import asdict, dataclass
-from typing import TYPE_CHECKING, Final
+import time
+from collections.abc import Iterator
+from copy import deepcopy
+from dataclasses import dataclass, replace
+from typing import Final
 
 import numpy as np
 
-from bench.market.attackers import Attackers
-from bench.market.people import GOOD
-from bench.market.plans import Memory
-from bench.market.play import Market
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    from bench.market.attackers import Campaign
-    from bench.market.people import Array
-    from bench.market.play import Policy
-    from bench.market.settings import Settings
+from bench.market.attackers import Attackers, Campaign, Memory
+from bench.market.play import GOOD, Array, Market, Policy
+from bench.market.policies import Ranking, by_counts, fitted, held
+from bench.market.settings import Settings
 
 WARM: Final = 10
 """The days that are not measured, in which nobody knows anybody."""
@@ -139,10 +132,203 @@ def _strategies(market: Market, campaigns: list[Campaign]) -> dict[str, tuple[in
     return out
 
 
-def as_record(measured: Outcome) -> dict[str, object]:
-    """Return the measures as they are recorded.
+SIZES: Final = (3_000, 10_000, 40_000, 150_000)
+"""The numbers of honest accounts."""
+
+MOST_PAID: Final = 100
+"""The number of agents that count as the most paid."""
+
+
+def free_market(settings: Settings, accounts: int, seed: int) -> Market:
+    """Play a market without attackers, whose buyers follow the mean by counts.
 
     Args:
-        measured: The measures.
+        settings: The assumptions.
+        accounts: The number of honest accounts.
+        seed: Decides all draws.
     """
-    return asdict(measured)
+    return Market(replace(settings, accounts=accounts), Ranking("mean by counts", by_counts), seed).run()
+
+
+def held_back(market: Market) -> dict[str, float]:
+    """Return who is held back in a market without attackers, and the time of the analysis.
+
+    Args:
+        market: The market, which was played.
+    """
+    started = time.perf_counter()
+    engine = fitted(market.log)
+    marked = held(engine)
+    seconds = time.perf_counter() - started
+    payments = market.log.payments
+    paid = np.bincount(payments["agent"], payments["amount"], len(marked))
+    good = market.agents.honest & (market.agents.quality >= GOOD)
+    return {
+        "accounts": market.settings.accounts,
+        "opinions": len(market.log.feedback) + len(market.log.ratings),
+        "held": float(marked.mean()),
+        "held of the most paid": int(marked[np.argsort(-paid)[:MOST_PAID]].sum()),
+        "held of payments": float(paid[marked].sum() / paid.sum()),
+        "held of good": float(marked[good].mean()),
+        "flagged accounts": float(engine.suspicion_.flagged[engine.judged()].mean()),
+        "seconds": seconds,
+    }
+
+
+VICTIMS: Final = 12
+"""The good sellers that are attacked at once, each by accounts of its own. They are among the best paid quarter."""
+
+BUDGET: Final = 60.0
+"""The dollars for each victim."""
+
+_NEEDS: Final = 60_000
+"""The needs that are drawn to measure the revenue; the victims' share is then exact to about a percent of it."""
+
+
+@dataclass(frozen=True)
+class Kind:
+    """A kind of attack on a rival's name.
+
+    Attributes:
+        value: The value of the feedback about the victim; None for none.
+        paid: The payment of each account to the victim; 0 for none.
+        refunds: True if each of them asks for its money back, and gets it.
+        funds: True if the attacker's wallet sends money to the victim.
+        approves: True if the attackers' agents approve the victim as their operator.
+        ring: True if the accounts praise each other's agents, too.
+    """
+
+    value: float | None = None
+    paid: float = 0.0
+    refunds: bool = False
+    funds: bool = False
+    approves: bool = False
+    ring: bool = False
+
+
+KINDS: Final = {
+    "slander": Kind(value=0.0),
+    "slander by buyers": Kind(value=0.0, paid=1.0),
+    "buys, and asks for refunds": Kind(value=100.0, paid=1.0, refunds=True),
+    "praises": Kind(value=100.0),
+    "praises within a ring": Kind(value=100.0, ring=True),
+    "funds and praises": Kind(value=100.0, funds=True),
+    "approves, within a ring": Kind(value=100.0, approves=True, ring=True),
+    "all at once": Kind(value=100.0, paid=1.0, refunds=True, funds=True, approves=True, ring=True),
+}
+"""The kinds of attack. A search chooses the numbers, see `framed`."""
+
+
+def victims(market: Market) -> Array:
+    """Choose good sellers among the best paid.
+
+    Args:
+        market: The market, which was played.
+    """
+    paid = np.bincount(market.sales["agent"], market.sales["paid"], len(market.agents.quality))
+    good = np.flatnonzero(market.agents.good & ~market.agents.free & (paid > 0))
+    best = good[np.argsort(-paid[good])][: max(len(good) // 4, VICTIMS)]
+    return np.sort(np.random.default_rng(5).choice(best, min(VICTIMS, len(best)), replace=False))
+
+
+def demand(market: Market, policy: Policy) -> Array:
+    """Return the money that each agent gets if many needs follow the policy's answers.
+
+    Args:
+        market: The market.
+        policy: The policy.
+    """
+    score, limit = policy.answer(market).of(len(market.log.agents))
+    market.random = np.random.default_rng(17)
+    people = market.people
+    place = market.random.choice(len(people.buyers), _NEEDS, p=people.needs / people.needs.sum())
+    slot = market.random.integers(3, size=_NEEDS)
+    amount = np.clip(market.settings.price * market.random.lognormal(0, 1.2, _NEEDS), 0.01, 200.0)
+    offers = market.offers(place, slot, np.where(limit > 0, score, -np.inf))
+    chosen = market.choices(offers, amount, score, limit)
+    served = chosen >= 0
+    return np.bincount(chosen[served], amount[served], len(score))
+
+
+def worst(market: Market, policy: Policy, tries: int, seed: int = 0) -> dict[str, float]:
+    """Search for the numbers with which each kind of attack costs the victims most.
+
+    Args:
+        market: The market, which was played.
+        policy: The policy under attack.
+        tries: The numbers that are tried for each kind.
+        seed: Decides what is tried.
+
+    Returns:
+        For each kind, the share of their revenue that the victims lose; 0 if all attacks help them.
+    """
+    targets = victims(market)
+    before = demand(deepcopy(market), policy)[targets].sum()
+    lost = {}
+    for name, kind in KINDS.items():
+        random = np.random.default_rng([seed, len(name)])
+        losses = []
+        for _ in range(tries):
+            copy = deepcopy(market)
+            framed(copy, kind, targets, random)
+            losses.append(1 - demand(copy, policy)[targets].sum() / before)
+        lost[name] = float(max(0.0, *losses))
+    return lost
+
+
+def framed(market: Market, kind: Kind, targets: Array, random: np.random.Generator) -> None:
+    """Add the acts of one kind to a market, with numbers that are drawn within the budget.
+
+    Args:
+        market: The market, which is changed.
+        kind: The kind of attack.
+        targets: The victims.
+        random: Decides the numbers.
+    """
+    settings, log = market.settings, market.log
+    hides, spread = random.random() < 0.5, random.choice([0.05, 1.0, 6.0])  # noqa: PLR2004
+    price = (settings.withdrawal if hides else settings.gas) + 4 * settings.gas
+    price += settings.registration if kind.ring else 0.0
+    price += kind.paid * (settings.fee if kind.refunds else 1.0)
+    count = min(int(random.integers(8, 60)), int(BUDGET / price))
+    start = settings.time(market.today - spread - 0.2)
+    for target in targets:
+        wallet = log.open(1)
+        log.transfers.add(src=market.people.funded_by(1, random), dst=wallet, amount=BUDGET, ts=start - 9000)
+        accounts = log.open(count)
+        source = market.people.funded_by(count, random) if hides else np.repeat(wallet, count)
+        ts = start + np.sort(random.uniform(0, spread * 86_400, count))
+        log.transfers.add(src=source, dst=accounts, amount=kind.paid + 1.0, ts=ts - 3600)
+        owner = log.agents["owner"][target]
+        if kind.funds:
+            log.transfers.add(src=wallet, dst=owner, amount=5.0, ts=start - 1800)
+        if kind.ring:
+            _ring(market, accounts, ts, owner if kind.approves else None, random)
+        _about(market, kind, target, accounts, ts)
+
+
+def _about(market: Market, kind: Kind, target: int, accounts: Array, ts: Array) -> None:
+    """Let accounts buy from a victim, ask for their money back, and rate it."""
+    row = np.full(len(accounts), -1)
+    if kind.paid:
+        row = market.log.pay(accounts, target, kind.paid, ts + 60)
+    if kind.refunds:
+        agents = np.full(len(accounts), target)
+        market.give_back(accounts, agents, np.full(len(accounts), kind.paid), ts + 4000)
+    if kind.value is not None:
+        market.log.feedback.add(client=accounts, agent=target, value=kind.value, ts=ts + 5000, payment=row)
+
+
+def _ring(market: Market, accounts: Array, ts: Array, operator: int | None, random: np.random.Generator) -> None:
+    """Let accounts register agents and praise each other, as a ring does that wants to be found."""
+    log, count = market.log, len(accounts)
+    numbers = log.agents.add(owner=accounts, kind=random.integers(market.settings.categories, size=count), ts=ts + 30)
+    market.agents.add(count, quality=0.0, campaign=1 << 30, cheats=0.0, alive=False)
+    rater, agent = np.divmod(np.arange(count * count), count)
+    apart = (rater != agent) & (random.random(count * count) < 0.4)  # noqa: PLR2004
+    log.feedback.add(
+        client=accounts[rater[apart]], agent=numbers[agent[apart]], value=100.0, payment=-1,
+        ts=np.maximum(ts[rater[apart]], ts[agent[apart]]) + 4500,
+    )  # fmt: skip
+    if operator is not None:
+        log.operators |= {int(number): [operator] for number in numbers}

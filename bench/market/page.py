@@ -1,28 +1,53 @@
 """The page docs/decisions.md and its pictures, from the recorded figures."""
 
-from __future__ import annotations
-
 from collections import Counter
+from collections.abc import Sequence
 from pathlib import Path
-from textwrap import wrap
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
 import numpy as np
 
 from bench.market import checked as check
-from bench.market.bars import bars
 from bench.market.measures import CHEAP, WARM
-from bench.market.ours import state
-from bench.market.study import BEFORE, ORACLE, STUDY
-from bench.retaliation import interval
+from bench.market.policies import state
+from bench.market.study import BEFORE, ORACLE, OURS, STUDY, WEIGHED
+from bench.report import DOCS, draw_intervals, interval, pyplot, rendered, save_picture, table_row
 
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-DOCS: Final = Path(__file__).parents[2] / "docs"
+TEMPLATE: Final = Path(__file__).with_name("page.md.jinja")
 PAGE: Final = DOCS / "decisions.md"
 
-_HEADING: Final = "# Decisions, measured in money\n"
+
+def bar(  # noqa: PLR0913
+    measure: str, values: Sequence[float], must: float, aim: float, *, is_least: bool = False, unit: str = " %"
+) -> str:
+    """Return the row of a measure with the values that it must and should reach; the worse end of its interval counts.
+
+    Args:
+        measure: The measure.
+        values: Its values; shares if the unit is per cent.
+        must: The value that it must reach.
+        aim: The value that it should reach.
+        is_least: True if more is better.
+        unit: The unit, behind figures.
+    """
+    mean, low, high = interval([100 * value if unit == " %" else value for value in values])
+    worst, sign = (low, "≥") if is_least else (high, "≤")
+    figure = f"{mean:.2f}" + (f" (at worst {worst:.2f})" if abs(worst - mean) > 0.005 else "")  # noqa: PLR2004
+    cells = [measure, figure + unit]
+    for limit in (must, aim):
+        cells += [f"{sign} {limit:g}{unit}", "pass" if (worst >= limit if is_least else worst <= limit) else "miss"]
+    return table_row(*cells)
+
+
+def paying(outcomes: list[dict[str, Any]]) -> float:
+    """Return the number of strategies that pay although a campaign is not cheap."""
+    names = {name for outcome in outcomes for name in outcome["strategies"]}
+    count = 0
+    for name in names:
+        sums = np.sum([outcome["strategies"].get(name, (0, 0, 0, 0)) for outcome in outcomes], axis=0)
+        runs, cost, revenue, _ = sums
+        count += bool(revenue > cost and cost / max(runs, 1) > CHEAP)
+    return float(count)
 
 
 def cell(values: Sequence[float], scale: float = 100.0, digits: int = 1) -> str:
@@ -58,287 +83,54 @@ def shares(outcomes: list[dict[str, Any]], oracle: list[dict[str, Any]]) -> list
 
 
 def write(figures: dict[str, Any]) -> None:
-    """Write the page and its pictures.
-
-    Args:
-        figures: The recorded figures.
-    """
+    """Write the page and its pictures."""
     PAGE.write_text(text(figures), encoding="utf-8")
     pictures(figures)
 
 
 def text(figures: dict[str, Any]) -> str:
-    """Return the page.
-
-    Args:
-        figures: The recorded figures.
-    """
-    parts = [_introduction(), _stale(figures), _table(figures), bars(figures), _strategies(figures), _framing(figures)]
-    parts += [_checked(figures), _sizes(figures), _ablation(figures), _profit(figures), _limits(), _assumptions()]
-    return _HEADING + "\n" + "\n".join(part for part in parts if part)
-
-
-def paragraph(*sentences: str) -> str:
-    """Return sentences as a paragraph of lines.
-
-    Args:
-        *sentences: The sentences.
-    """
-    return "\n".join(wrap(" ".join(sentences), 120)) + "\n"
-
-
-def _introduction() -> str:
-    return paragraph(
-        "`make market` writes this page. In each market, buyers follow the answers of one policy, buy, and rate.",
-        "The policy sees the rows alone: agents, feedback, ratings, payments, transfers.",
-        f"{STUDY.accounts:,} honest accounts buy and sell for {STUDY.days} days.",
-        f"{STUDY.attackers} attackers cheat buyers. They choose among strategies, pay for gas, fees and accounts,",
-        "keep to plans that paid, and change them at random.",
-        "They learn in a whole market under the same policy before the market that is measured.",
-        f"The first {WARM} days are not measured. Brackets hold in 95 of 100 cases, by resampling of seeds.",
-        "Few seeds make them rough.",
-    )
-
-
-def _stale(figures: dict[str, Any]) -> str:
-    """Return a warning if the analysis changed since it was measured."""
-    if figures.get("analysis") == state():
-        return ""
-    return paragraph(
-        "**The analysis changed since these figures were recorded: those of our policies are of another state of it.**",
-        "Run `make market` to measure it.",
-    )
-
-
-def _table(figures: dict[str, Any]) -> str:
-    """Return the table of policies."""
+    """Return the page with recorded figures."""
     policies = figures["policies"]
-    count = len(policies[ORACLE])
-    lines = [
-        f"## Policies, {count} markets each\n",
-        paragraph(
-            "Money lost is the share of payments that went to cheats. Value received is in per cent of the oracle's.",
-            "Declined is the share of good sellers that the policy refuses at a usual price.",
-            "A newcomer is a good seller that came later.",
-        ),
-        "| buyers follow | money lost, % | value, % | good sellers declined, % | "
-        "attackers' profit per $, first market | second market | needs served, % | "
-        "newcomers without a sale, % | Gini of revenue |",
-        "|---|---:|---:|---:|---:|---:|---:|---:|---:|",
-    ]
-    for name, outcomes in policies.items():
-        cells = [
-            cell(of(outcomes, "lost")), cell(shares(outcomes, policies[ORACLE])),
-            cell(of(outcomes, "declined"), digits=2), cell(of(outcomes, BEFORE), 1, 2),
-            cell(of(outcomes, "profit"), 1, 2), cell(of(outcomes, "served")),
-            cell(of(outcomes, "newcomers")), cell(of(outcomes, "gini"), 1, 2),
-        ]  # fmt: skip
-        lines.append(f"| {name} | {' | '.join(cells)} |")
-    return "\n".join(lines) + "\n\n![Money lost to fraud, by policy](decisions-lost.svg)\n"
+    names = {name for rows in policies.values() for row in rows for name in row["strategies"]}
+    functions: dict[str, Any] = {"cell": cell, "of": of, "shares": shares, "bar": bar, "paying": paying}
+    functions |= {"strategy": _strategy, "why_not": _why_not}
+    functions |= {"mean": np.mean, "max": max, "vars": vars, "zip": zip}
+    values = {"policies": policies, "best": policies[ORACLE], "strategies": sorted(names)}
+    values |= {"study": STUDY, "small": check.SMALL, "until": check.UNTIL, "warm": WARM, "cheap": CHEAP}
+    values |= {"oracle": ORACLE, "ours": OURS, "weighed": WEIGHED, "before": BEFORE}
+    values |= {name: figures.get(name) for name in ("framing", "checked", "sizes", "ablation")}
+    values |= {"free": figures.get("peaceful"), "is_stale": figures.get("analysis") != state()}
+    return rendered(TEMPLATE, **functions, **values)
 
 
-def _strategies(figures: dict[str, Any]) -> str:
-    """Return the share of money lost to each strategy, and whether it pays."""
-    policies = {name: outcomes for name, outcomes in figures["policies"].items() if name != ORACLE}
-    names = sorted({name for outcomes in policies.values() for outcome in outcomes for name in outcome["strategies"]})
-    lines = [
-        "\n## Loss by strategy\n",
-        paragraph(
-            "Each cell is the money lost in dollars a market, and the profit per dollar. Bold is a strategy that pays.",
-            f"A star marks those whose campaigns cost more than ${CHEAP:.0f} on average.",
-        ),
-        f"| buyers follow | {' | '.join(names)} |",
-        f"|---|{'---:|' * len(names)}",
-    ]
-    for policy, outcomes in policies.items():
-        row = [_strategy([outcome["strategies"].get(name, (0, 0, 0, 0)) for outcome in outcomes]) for name in names]
-        lines.append(f"| {policy} | {' | '.join(row)} |")
-    return "\n".join(lines) + "\n"
-
-
-def _strategy(entries: list[Sequence[float]]) -> str:
-    runs, cost, revenue, lost = np.sum(entries, axis=0)
+def _strategy(rows: list[dict[str, Any]], name: str) -> str:
+    """Return the money lost to a strategy a market, and its profit per dollar, under one policy."""
+    runs, cost, revenue, lost = np.sum([row["strategies"].get(name, (0, 0, 0, 0)) for row in rows], axis=0)
     if not cost:
         return ""
     profit = (revenue - cost) / cost
-    told = f"{lost / len(entries):.0f}; {profit:+.2f}" + ("*" if profit > 0 and cost / runs > CHEAP else "")
-    return f"**{told}**" if profit > 0 else told
+    figures = f"{lost / len(rows):.0f}; {profit:+.2f}" + ("*" if profit > 0 and cost / runs > CHEAP else "")
+    return f"**{figures}**" if profit > 0 else figures
 
 
-def _framing(figures: dict[str, Any]) -> str:
-    """Return the revenue that slandered and framed sellers lose."""
-    if not (framing := figures.get("framing")):
-        return ""
-    kinds = list(next(iter(framing.values())))
-    lines = [
-        "\n## Slander and framing\n",
-        paragraph(
-            "Twelve of the best paid good sellers are attacked at once, each with at most $60. For each kind of act, a",
-            "search draws its numbers: accounts, their funding, the time. A cell is the share of revenue, in %, that",
-            "the sellers lose by the worst draw. The same needs are drawn before and after.",
-        ),
-        f"| buyers follow | {' | '.join(kinds)} |",
-        f"|---|{'---:|' * len(kinds)}",
-    ]
-    lines += [
-        f"| {name} | {' | '.join(f'{100 * lost[kind]:.1f}' for kind in kinds)} |" for name, lost in framing.items()
-    ]
-    return "\n".join(lines) + "\n"
-
-
-def _checked(figures: dict[str, Any]) -> str:
-    """Return the answers of the real check under each named policy."""
-    if not (markets := figures.get("checked")):
-        return ""
-    asks = sum(rows[0]["asks"] for rows in markets)
-    cheats = sum(rows[0]["cheats"] for rows in markets)
-    lost = 100 * float(np.mean([rows[0]["lost without"] for rows in markets]))
-    lines = [
-        "\n## The named policies of `check_server`\n",
-        paragraph(
-            f"{len(markets)} markets of {check.SMALL.accounts:,} accounts, whose buyers follow the mean by counts, are",
-            "told to a local chain and indexed day by day: registrations, payments, feedback, sources of funds. The",
-            f"check is asked, with the amount, about the {asks:,} purchases from day {check.UNTIL} on of agents that",
-            f"the index knew at the start of the day. {cheats} of them, with {lost:.1f} % of the money, were cheated.",
-            "Money lost is the share of cheats in the money that was accepted. A good purchase is served if it is",
-            f"accepted, or above ${check.SMALL.price:.0f} not declined. Sellers declined is the mean share of good",
-            "sellers' purchases that is declined, each seller alike. The last column has the reasons that decided most",
-            "often against good purchases.",
-        ),
-        "| policy | good purchases accepted, % | caution, % | declined, % | served, % | sellers declined, % | "
-        "cheated purchases accepted, % | money lost, % | worst market, % | why not |",
-        "|---|---:|---:|---:|---:|---:|---:|---:|---:|---|",
-    ]
-    names = [f"good {answer}" for answer in ("accept", "caution", "decline")]
-    names += ["served", "sellers declined", "cheated accept", "lost"]
-    for place, row in enumerate(markets[0]):
-        of_policy = [rows[place] for rows in markets]
-        means = [100 * float(np.mean(of(of_policy, name))) for name in names]
-        why = sum((Counter(row["why not"]) for row in of_policy), Counter[str]())
-        cells = [f"{value:.1f}" for value in (*means, 100 * max(of(of_policy, "lost")))]
-        told = ", ".join(f"`{code}` {count}" for code, count in why.most_common(3))
-        lines.append(f"| {row['policy']} | {' | '.join(cells)} | {told} |")
-    return "\n".join(lines) + "\n"
-
-
-def _profit(figures: dict[str, Any]) -> str:
-    """Return what holds the profit of attackers up, and what was tried against it."""
-    oracle = cell(of(figures["policies"][ORACLE], "profit"), 1, 2)
-    return "\n## The profit of attackers\n\n" + paragraph(
-        f"Under the oracle, which lets no cheat take anything, attackers still make {oracle} per dollar in the second",
-        "market: exit scams and cheats on large amounts first serve well, and are paid for that. The rest is small and",
-        "cheap: see *Loss by strategy*. New agents with one source of funds take turns. Policies that refuse every",
-        "newcomer were not tried.",
-    )
-
-
-def _sizes(figures: dict[str, Any]) -> str:
-    """Return who is held back without any attack, by size."""
-    if not (sizes := figures.get("sizes")):
-        return ""
-    lines = [
-        "\n## Markets without any attack\n",
-        paragraph(
-            "Nobody deserves to be held back here. Sellers refund, give cashback and gifts, drift and turn bad.",
-            "Seconds are those of one analysis, on a machine that did other work as well.",
-        ),
-        "| accounts | opinions | agents held back, % | of the 100 most paid | of payments, % | "
-        "good sellers held back, % | accounts flagged, % | seconds |",
-        "|---:|---:|---:|---:|---:|---:|---:|---:|",
-    ]
-    lines += [
-        f"| {row['accounts']:,} | {row['opinions']:,} | {100 * row['held']:.2f} | {row['held of the most paid']} | "
-        f"{100 * row['held of payments']:.2f} | {100 * row['held of good']:.2f} | "
-        f"{100 * row['flagged accounts']:.2f} | {row['seconds']:.1f} |"
-        for row in sizes
-    ]
-    if free := figures.get("peaceful"):
-        lines += [
-            "\n| without attackers, buyers follow | value, % of the oracle's | good sellers declined, % | served, % |"
-        ]
-        lines += ["|---|---:|---:|---:|"]
-        lines += [
-            f"| {name} | {cell(shares(outcomes, free[ORACLE]))} | {cell(of(outcomes, 'declined'), digits=2)} | "
-            f"{cell(of(outcomes, 'served'))} |"
-            for name, outcomes in free.items()
-            if name != ORACLE
-        ]
-    return "\n".join(lines) + "\n\n![Held back without any attack, by size](decisions-sizes.svg)\n"
-
-
-def _ablation(figures: dict[str, Any]) -> str:
-    """Return one market with each part of the engine left out."""
-    if not (ablation := figures.get("ablation")):
-        return ""
-    lines = [
-        "\n## Our standing without a part\n",
-        paragraph(
-            "One market each, with rarer analyses and attackers who did not learn before. Differences of a percentage",
-            "point are noise. Nobody in these markets punishes critics or sends values that say nothing, so",
-            "`Retaliation` and `Values` find nothing here: families of [trust-figures.md](trust-figures.md) and",
-            "tests do both.",
-        ),
-        "| without | money lost, % | value, $ | good sellers declined, % | attackers' profit per $ |",
-        "|---|---:|---:|---:|---:|",
-    ]
-    lines += [
-        f"| {name} | {100 * row['lost']:.1f} | {row['value']:,.0f} | {100 * row['declined']:.2f} | "
-        f"{row['profit']:+.2f} |"
-        for name, row in ablation.items()
-    ]
-    return "\n".join(lines) + "\n"
-
-
-def _limits() -> str:
-    """Return the limits of the measurement."""
-    return "\n## Limits\n\n" + paragraph(
-        "The attackers' search is random changes of plans that paid, for two markets; a longer search may find more.",
-        "Framing is searched in one market without other attackers, with three draws for each kind.",
-        "Sizes are one market each. `bilateral trust decide` treats caution as a refusal. The named policies of",
-        "`check_server` answer about markets whose buyers do not follow them.",
-    )
-
-
-def _assumptions() -> str:
-    """Return the numbers of the market."""
-    rows = [f"| `{name}` | {value:,} |" for name, value in vars(STUDY).items()]
-    told = "`bench/market/settings.py` explains each. They are chosen, not measured."
-    return "\n".join(["\n## Assumptions\n", told, "", "| setting | value |", "|---|---:|", *rows]) + "\n"
+def _why_not(rows: list[dict[str, Any]]) -> str:
+    """Return the commonest reasons against good purchases."""
+    reasons = sum((Counter(row["why not"]) for row in rows), Counter[str]())
+    return ", ".join(f"`{code}` {count}" for code, count in reasons.most_common(3))
 
 
 def pictures(figures: dict[str, Any]) -> None:
-    """Draw the money lost by policy, and who is held back by size.
-
-    Args:
-        figures: The recorded figures.
-    """
-    import matplotlib as mpl  # noqa: PLC0415  # heavy, and for this only
-
-    mpl.use("Agg")
-    mpl.rcParams["svg.hashsalt"] = "bilateral"
-    from matplotlib import pyplot  # noqa: PLC0415
-
-    names = list(figures["policies"])[::-1]
-    triples = [interval([100 * value for value in of(figures["policies"][name], "lost")]) for name in names]
-    figure, axes = pyplot.subplots(figsize=(8, 1.5 + 0.3 * len(names)))
-    means = [triple[0] for triple in triples]
-    reach = [[max(mean - low, 0) for mean, low, _ in triples], [max(high - mean, 0) for mean, _, high in triples]]
-    axes.barh(names, means, xerr=reach, color="#4477aa", ecolor="#333333", capsize=2)
-    axes.set_xlabel("money lost to fraud, %")
-    _save(figure, "decisions-lost")
+    """Draw the money lost by policy, and who is held back by size."""
+    rows = [
+        (name, interval([100 * value for value in of(outcomes, "lost")]), "#4477aa")
+        for name, outcomes in figures["policies"].items()
+    ]
+    draw_intervals("decisions-lost", "money lost to fraud, %", rows, 0.3)
     if sizes := figures.get("sizes"):
-        figure, axes = pyplot.subplots(figsize=(6, 3))
+        figure, axes = pyplot().subplots(figsize=(6, 3))
         accounts = [row["accounts"] for row in sizes]
         for name, label in (("held", "agents held back"), ("flagged accounts", "accounts flagged")):
             axes.plot(accounts, [100 * row[name] for row in sizes], marker="o", label=label)
-        axes.set_xscale("log")
-        axes.set_ylim(bottom=0)
-        axes.set_xlabel("accounts")
-        axes.set_ylabel("%")
+        axes.set(xscale="log", ylim=(0, None), xlabel="accounts", ylabel="%")
         axes.legend()
-        _save(figure, "decisions-sizes")
-
-
-def _save(figure: Any, name: str) -> None:
-    figure.tight_layout()
-    figure.savefig(DOCS / f"{name}.svg", metadata={"Date": None})
+        save_picture(figure, "decisions-sizes")

@@ -1,18 +1,322 @@
-"""The closed loop: buyers follow the answers of one policy, buy, and rate; the policy answers from these rows."""
+"""The closed loop of a market: its rows, its honest people, and buyers who follow one policy, buy and rate."""
 
-from __future__ import annotations
-
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Protocol
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from functools import cache
+from hashlib import sha256
+from typing import Any, Final, Protocol
 
 import numpy as np
+import pyarrow as pa
 
-from bench.market.people import settle
-from bench.market.rows import Log, Rows
+from bench.market.settings import Settings
+from bench.trust.worlds.world import tables_of
+from bilateral.trust.tables.schema import Tables
 
-if TYPE_CHECKING:
-    from bench.market.people import Array
-    from bench.market.settings import Settings
+_COLUMNS: Final[dict[str, dict[str, type]]] = {
+    "agents": {"owner": np.int64, "kind": np.int64, "ts": np.float64},
+    "feedback": {"client": np.int64, "agent": np.int64, "value": np.float64, "ts": np.float64, "payment": np.int64},
+    "ratings": {"client": np.int64, "agent": np.int64, "value": np.float64, "ts": np.float64},
+    "payments": {"payer": np.int64, "agent": np.int64, "amount": np.float64, "ts": np.float64},
+    "transfers": {"src": np.int64, "dst": np.int64, "amount": np.float64, "ts": np.float64},
+}
+"""The columns by table. Accounts and agents are numbers; `payment` is the row of a payment, -1 without a proof."""
+
+
+class Rows:
+    """A table that grows, as arrays with room at their end."""
+
+    def __init__(self, columns: dict[str, type]) -> None:
+        """Make an empty table.
+
+        Args:
+            columns: The type of each column.
+        """
+        self._arrays: dict[str, np.ndarray[Any, Any]] = {name: np.empty(64, kind) for name, kind in columns.items()}
+        self.size = 0
+
+    def __len__(self) -> int:
+        """Return the number of rows."""
+        return self.size
+
+    def __getitem__(self, name: str) -> np.ndarray[Any, Any]:
+        """Return a column."""
+        return self._arrays[name][: self.size]
+
+    def add(self, **columns: Any) -> np.ndarray[Any, Any]:
+        """Add rows, and return their numbers.
+
+        Args:
+            **columns: All columns; a scalar is for all rows.
+        """
+        parts = np.broadcast_arrays(*(np.atleast_1d(columns[name]) for name in self._arrays))
+        count = len(parts[0])
+        room = len(next(iter(self._arrays.values())))
+        if self.size + count > room:
+            size = max(2 * room, self.size + count)
+            self._arrays = {name: np.resize(array, size) for name, array in self._arrays.items()}
+        for array, part in zip(self._arrays.values(), parts, strict=True):
+            array[self.size : self.size + count] = part
+        numbers = np.arange(self.size, self.size + count)
+        self.size += count
+        return numbers
+
+
+@cache
+def address(seed: int, number: int) -> str:
+    """Return the address of an account. It tells nothing about who holds it.
+
+    Args:
+        seed: The seed of the market.
+        number: The account's number.
+    """
+    return "0x" + sha256(f"{seed}/{number}".encode()).hexdigest()[:40]
+
+
+class Log:
+    """All rows of a market.
+
+    Attributes:
+        seed: The seed of the market.
+        accounts: The number of accounts so far.
+        agents, feedback, ratings, payments, transfers: The tables. The wallet of an agent is its owner.
+        operators: The accounts that the owners of some agents approved, by agent.
+    """
+
+    def __init__(self, seed: int) -> None:
+        """Make a log without rows.
+
+        Args:
+            seed: The seed of the market.
+        """
+        self.seed = seed
+        self.accounts = 0
+        self.agents, self.feedback, self.ratings, self.payments, self.transfers = (
+            Rows(columns) for columns in _COLUMNS.values()
+        )
+        self.operators: dict[int, list[int]] = {}
+
+    def open(self, count: int) -> np.ndarray[Any, Any]:
+        """Open accounts, and return their numbers.
+
+        Args:
+            count: The number of accounts.
+        """
+        self.accounts += count
+        return np.arange(self.accounts - count, self.accounts)
+
+    def pay(self, payer: Any, agent: Any, amount: Any, ts: Any) -> np.ndarray[Any, Any]:
+        """Write payments, and return their rows.
+
+        Args:
+            payer: The accounts that pay.
+            agent: The agents that are paid.
+            amount: The amounts in dollars.
+            ts: The times.
+        """
+        return self.payments.add(payer=payer, agent=agent, amount=amount, ts=ts)
+
+    def tables(self, ids: int = 1) -> Tables:
+        """Return the tables of an analysis.
+
+        Args:
+            ids: The id of the first agent.
+        """
+        names = pa.array([address(self.seed, number) for number in range(self.accounts)])
+
+        def accounts(numbers: Iterable[int]) -> pa.DictionaryArray:
+            return pa.DictionaryArray.from_arrays(pa.array(numbers, pa.int32()), names)
+
+        feedback, owner = self.feedback, self.agents["owner"]
+        count, opinions, judged = len(owner), len(feedback), len(self.ratings)
+        tx = pa.array([f"0x{number:064x}" for number in range(len(self.payments))], pa.string())
+        proof = pa.array(np.maximum(feedback["payment"], 0), mask=feedback["payment"] < 0)
+        operators = [[address(self.seed, number) for number in self.operators.get(row, ())] for row in range(count)]
+        further = [pa.array(operators, pa.list_(pa.string()))] if self.operators else []
+        uris = [f"ipfs://{self.seed}-{number}" for number in range(count)]
+        registered = (np.arange(ids, ids + count), accounts(owner), accounts(owner), uris, self.agents["ts"])
+        opinion_columns = (
+            feedback["value"],
+            pa.array(["starred"] * opinions, pa.string()),
+            feedback["ts"],
+            tx.take(proof),
+        )
+        rated = (self.ratings["agent"] + ids, self.ratings["value"], self.ratings["ts"])
+        clients = (pa.array(["client"] * judged, pa.string()), accounts(self.ratings["client"]))
+        payee = accounts(owner[self.payments["agent"]])
+        paid = (self.payments["agent"] + ids, self.payments["amount"], self.payments["ts"])
+        sent = (accounts(self.transfers["src"]), accounts(self.transfers["dst"]))
+        return tables_of(
+            agents=(*registered, np.zeros(count, bool), *further),
+            feedback=(np.arange(opinions), accounts(feedback["client"]), feedback["agent"] + ids, *opinion_columns),
+            ratings=(np.arange(judged), *clients, pa.nulls(judged, pa.int64()), *rated),
+            payments=(tx, accounts(self.payments["payer"]), payee, *paid),
+            transfers=(*sent, self.transfers["amount"], self.transfers["ts"]),
+        )
+
+
+Array = np.ndarray[Any, Any]
+
+EXCHANGES: Final = 6
+_SELLERS: Final = 6
+"""One honest account in six sells."""
+
+GOOD: Final = 0.6
+"""The quality from which a seller is good: on average a buyer gets 60 % of the price or more."""
+
+
+@dataclass
+class Agents:
+    """The truth about agents, by number. No policy but an oracle sees it.
+
+    Attributes:
+        quality: The mean share of its price that a service is worth.
+        campaign: The campaign of an attacker; -1 for an honest seller.
+        cheats: The amounts from which an agent delivers nothing; infinite for one that serves.
+        alive: Marks agents that can be bought from.
+        free: Marks services that take no money.
+        refunds: The share of failures that the seller refunds.
+        cashback: The share of each price that the seller returns.
+        turns: The day on which an honest seller turns bad; infinite for most.
+    """
+
+    quality: Array = field(default_factory=lambda: np.zeros(0))
+    campaign: Array = field(default_factory=lambda: np.zeros(0, np.int64))
+    cheats: Array = field(default_factory=lambda: np.zeros(0))
+    alive: Array = field(default_factory=lambda: np.zeros(0, bool))
+    free: Array = field(default_factory=lambda: np.zeros(0, bool))
+    refunds: Array = field(default_factory=lambda: np.zeros(0))
+    cashback: Array = field(default_factory=lambda: np.zeros(0))
+    turns: Array = field(default_factory=lambda: np.zeros(0))
+
+    def add(self, count: int, **columns: Any) -> None:
+        """Add agents that serve well, but for the columns that are named.
+
+        Args:
+            count: The number of agents.
+            **columns: Columns, as for the attributes.
+        """
+        usual = {"quality": 0.85, "campaign": -1, "cheats": np.inf, "alive": True, "free": False} | {
+            "refunds": 0.0, "cashback": 0.0, "turns": np.inf,
+        }  # fmt: skip
+        for name, value in (usual | columns).items():
+            array = getattr(self, name)
+            setattr(self, name, np.concatenate([array, np.full(count, value, array.dtype)]))
+
+    @property
+    def honest(self) -> Array:
+        """Mark the agents of honest sellers."""
+        return self.campaign < 0
+
+    @property
+    def good(self) -> Array:
+        """Mark honest sellers that are good now."""
+        good: Array = self.honest & (self.quality >= GOOD)
+        return good
+
+
+@dataclass
+class People:
+    """The honest accounts, by number; exchanges come first, treasuries of teams last.
+
+    Attributes:
+        exchanges: The accounts of exchanges.
+        buyers: The accounts that buy; sellers do so, too.
+        needs: The mean number of needs of each of them in a day.
+        born: The day on which each of them begins.
+        bias: The points by which each of them rates above its experience.
+        flatters: Marks those who always give 100.
+        taste: Three kinds of service that each of them buys.
+    """
+
+    exchanges: Array
+    buyers: Array
+    needs: Array
+    born: Array
+    bias: Array
+    flatters: Array
+    taste: Array
+
+    def funded_by(self, count: int, random: np.random.Generator) -> Array:
+        """Draw the exchanges that fund some accounts. Few exchanges fund most.
+
+        Args:
+            count: The number of accounts.
+            random: Decides the draw.
+        """
+        share = 1 / np.arange(1, len(self.exchanges) + 1)
+        drawn: Array = self.exchanges[random.choice(len(self.exchanges), count, p=share / share.sum())]
+        return drawn
+
+
+def settle(settings: Settings, log: Log, random: np.random.Generator) -> tuple[People, Agents]:
+    """Draw the honest accounts and agents, and write their registrations and funding.
+
+    Args:
+        settings: The assumptions.
+        log: The rows, which are added to.
+        random: Decides all draws.
+    """
+    count, days = settings.accounts, settings.days
+    exchanges, accounts = log.open(EXCHANGES), log.open(count)
+    # Six in ten are there from the start; the others come while the market runs.
+    born = np.where(random.random(count) < 0.6, 0.0, random.uniform(0, 0.85 * days, count))  # noqa: PLR2004
+    share = 1 / np.arange(1, settings.categories + 1)
+    kinds = random.choice(settings.categories, (count, 3), p=share / share.sum())
+    people = People(
+        exchanges,
+        accounts,
+        settings.needs * random.gamma(0.5, 2.0, count),
+        born,
+        np.where(random.random(count) < 0.05, -25.0, random.normal(0, 6, count)),  # noqa: PLR2004
+        random.random(count) < 0.1,  # noqa: PLR2004
+        kinds,
+    )
+    agents = Agents()
+    owners = random.choice(count, count // _SELLERS, replace=False)
+    number = np.where(random.random(len(owners)) < 0.9, 1, random.integers(2, 6, len(owners)))  # noqa: PLR2004
+    _team(settings, log, people, random)
+    rows = np.repeat(owners, number)
+    sizes = len(rows)
+    turns = np.where(random.random(sizes) < 0.05, random.uniform(0.3, 1.0, sizes) * days, np.inf)  # noqa: PLR2004
+    agents.add(
+        sizes,
+        quality=random.beta(6, 1.7, sizes),
+        free=random.random(sizes) < 0.08,  # noqa: PLR2004
+        refunds=np.where(random.random(sizes) < 0.4, random.uniform(0.3, 1, sizes), 0.0),  # noqa: PLR2004
+        cashback=np.where(random.random(sizes) < 0.12, random.uniform(0.03, 0.12, sizes), 0.0),  # noqa: PLR2004
+        turns=turns,
+    )
+    log.agents.add(
+        owner=accounts[rows],
+        kind=random.choice(settings.categories, sizes, p=share / share.sum()),
+        ts=settings.time(born[rows] + random.uniform(0, 0.9, sizes)),
+    )
+    return people, agents
+
+
+def _team(settings: Settings, log: Log, people: People, random: np.random.Generator) -> None:
+    """Fund all accounts: most by exchanges, a tenth by friends, a twentieth by treasuries of teams of five to ten."""
+    count = len(people.buyers)
+    funder = people.funded_by(count, random)
+    friend = random.integers(count, size=count)
+    by_friend = (random.random(count) < 0.1) & (people.born[friend] <= people.born)  # noqa: PLR2004
+    funder[by_friend] = people.buyers[friend[by_friend]]
+    members = random.permutation(count)[: count // 20]
+    size = int(random.integers(5, 11))
+    treasuries = log.open(len(members) // size + 1)
+    funder[members] = treasuries[np.arange(len(members)) // size]
+    people.taste[members] = people.taste[members[np.arange(len(members)) // size * size]]  # a team has one trade
+    log.transfers.add(
+        src=people.funded_by(len(treasuries), random), dst=treasuries, amount=500.0, ts=settings.time(-2.0)
+    )
+    log.transfers.add(
+        src=funder,
+        dst=people.buyers,
+        amount=random.lognormal(3, 1, count),
+        ts=settings.time(people.born - random.uniform(0.01, 1.5, count)),
+    )
+
 
 _SALE = {
     "day": np.int64, "buyer": np.int64, "agent": np.int64, "amount": np.float64, "paid": np.float64,
@@ -60,7 +364,7 @@ class Policy(Protocol):
     every: int
     """The number of days between its answers."""
 
-    def answer(self, market: Market) -> Answers:
+    def answer(self, market: "Market") -> Answers:
         """Answer about all agents.
 
         Args:
@@ -71,7 +375,7 @@ class Policy(Protocol):
 class Crowd(Protocol):
     """Those who act besides honest people."""
 
-    def act(self, market: Market) -> None:
+    def act(self, market: "Market") -> None:
         """Act on a day, before the buyers do.
 
         Args:
@@ -115,7 +419,7 @@ class Market:
         self._avoided = np.zeros(0, np.int64)
         self._gifts = self._launches()
 
-    def run(self) -> Market:
+    def run(self) -> "Market":
         """Play all days."""
         answers = Answers(np.zeros(0), np.zeros(0))
         for day in range(self.settings.days):

@@ -1,7 +1,5 @@
 """The assumptions about a market. They are chosen, not measured; docs/decisions.md lists them."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from typing import Any, Final
 

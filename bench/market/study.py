@@ -1,25 +1,16 @@
 """The study: each policy in the same markets, with intervals over seeds, and the figures that are recorded."""
 
-from __future__ import annotations
-
 import json
-import time
-from dataclasses import replace
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import asdict, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
 from bench.market import checked as check
-from bench.market import framing, free
-from bench.market.measures import as_record, outcome, play
-from bench.market.ours import PARTS, Standings, state
-from bench.market.play import Market
-from bench.market.policies import Ranking, Truth, by_counts, simple
+from bench.market.measures import SIZES, free_market, held_back, outcome, play, worst
+from bench.market.play import Market, Policy
+from bench.market.policies import PARTS, Ranking, Standings, Truth, by_counts, simple, state
 from bench.market.settings import Settings
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
-
-    from bench.market.play import Policy
 
 FIGURES: Final = Path(__file__).parent / "figures.json"
 SEEDS: Final = (301, 302, 303)
@@ -50,11 +41,7 @@ _TRIES: Final = 3
 
 def policies() -> list[Policy]:
     """Return all policies of the study, anew."""
-    return [
-        *simple(),
-        Standings(OURS, every=_EVERY),
-        Standings(WEIGHED, weighs=True, every=_EVERY),
-    ]
+    return [*simple(), Standings(OURS, every=_EVERY), Standings(WEIGHED, weighs=True, every=_EVERY)]
 
 
 def recorded() -> dict[str, Any]:
@@ -72,102 +59,80 @@ def record(figures: dict[str, Any]) -> None:
     FIGURES.write_text(json.dumps(figures, indent=1) + "\n")
 
 
-def attacked(
-    figures: dict[str, Any], chosen: Sequence[Policy], seeds: Sequence[int], tell: Callable[[str], None]
-) -> None:
-    """Play attacked markets under some policies. The attackers learn in one market before.
+Figures = Iterator[tuple[str, Any]]
+"""Figures of a part by their names, one after the other."""
 
-    Args:
-        figures: The figures, which are added to after each policy.
-        chosen: The policies.
-        seeds: The seeds.
-        tell: Shows the progress.
-    """
-    figures.setdefault("policies", {})
+
+def attacked(chosen: Sequence[Policy]) -> Figures:
+    """Play attacked markets under some policies. The attackers learn in one market before."""
     for policy in chosen:
-        started = time.perf_counter()
-        figures["policies"][policy.name] = [_attacked(policy, seed) for seed in seeds]
-        tell(f"{policy.name}: {time.perf_counter() - started:.0f} s")
-        record(figures)
+        yield policy.name, [_attacked(policy, seed) for seed in SEEDS]
 
 
 def _attacked(policy: Policy, seed: int) -> dict[str, object]:
     """Return the measures of an attacked market, and the profit of the same attackers in the market before it."""
     before, measured = (outcome(*played) for played in play(STUDY, policy, seed, rehearsals=1))
-    return as_record(measured) | {BEFORE: before.profit}
+    return asdict(measured) | {BEFORE: before.profit}
 
 
-def peaceful(figures: dict[str, Any], seeds: Sequence[int], tell: Callable[[str], None]) -> None:
-    """Play markets without attackers under our policies, and an oracle's beside them.
-
-    Args:
-        figures: The figures, which are added to.
-        seeds: The seeds.
-        tell: Shows the progress.
-    """
-    figures["peaceful"] = {}
-    for policy in (Truth(0, ORACLE), Standings(OURS, every=_EVERY), Standings(WEIGHED, weighs=True, every=_EVERY)):
-        outcomes = [as_record(outcome(Market(STUDY, policy, seed).run())) for seed in seeds]
-        figures["peaceful"][policy.name] = outcomes
-        tell(f"without attackers, {policy.name}")
-        record(figures)
-
-
-def checked(figures: dict[str, Any], tell: Callable[[str], None]) -> None:
-    """Ask the real check, under each named policy, about purchases of indexed markets.
-
-    Args:
-        figures: The figures, which are added to.
-        tell: Shows the progress.
-    """
-    figures["checked"] = [check.measured(seed) for seed in CHECKED]
-    tell("the named policies of check_server")
-    record(figures)
-
-
-def sizes(figures: dict[str, Any], chosen: Sequence[int], tell: Callable[[str], None]) -> None:
-    """Measure who is held back in markets without attackers, by size.
-
-    Args:
-        figures: The figures, which are added to.
-        chosen: The numbers of accounts.
-        tell: Shows the progress.
-    """
-    figures["sizes"] = []
-    for accounts in chosen:
-        figures["sizes"].append(free.measured(free.free_market(STUDY, accounts, 7)))
-        tell(f"without attackers, {accounts:,} accounts: {figures['sizes'][-1]['seconds']:.0f} s")
-        record(figures)
-
-
-def framed(figures: dict[str, Any], chosen: Sequence[Policy], tell: Callable[[str], None]) -> None:
-    """Search for slander and framing that costs good sellers most.
-
-    Args:
-        figures: The figures, which are added to.
-        chosen: The policies.
-        tell: Shows the progress.
-    """
-    settings = replace(STUDY, days=45)
-    market = Market(settings, Ranking("mean by counts", by_counts), 11).run()
-    figures.setdefault("framing", {})
+def framed(chosen: Sequence[Policy]) -> Figures:
+    """Search for slander and framing that costs good sellers most, under policies that do not know the truth."""
+    market = Market(replace(STUDY, days=45), Ranking("mean by counts", by_counts), 11).run()
     for policy in chosen:
-        figures["framing"][policy.name] = framing.worst(market, policy, _TRIES)
-        tell(f"framing under {policy.name}")
-        record(figures)
+        if not isinstance(policy, Truth):
+            yield policy.name, worst(market, policy, _TRIES)
 
 
-def ablated(figures: dict[str, Any], seed: int, tell: Callable[[str], None]) -> None:
-    """Play one attacked market with each part of the engine left out.
+def peaceful(_: Sequence[Policy]) -> Figures:
+    """Play markets without attackers under our policies, and an oracle's beside them."""
+    for policy in (Truth(0, ORACLE), Standings(OURS, every=_EVERY), Standings(WEIGHED, weighs=True, every=_EVERY)):
+        yield policy.name, [asdict(outcome(Market(STUDY, policy, seed).run())) for seed in PEACEFUL]
+
+
+def sizes(_: Sequence[Policy]) -> Figures:
+    """Measure who is held back in markets without attackers, by size."""
+    for accounts in SIZES:
+        yield f"{accounts:,} accounts", held_back(free_market(STUDY, accounts, 7))
+
+
+def ablated(_: Sequence[Policy]) -> Figures:
+    """Play one attacked market with each part of the engine left out."""
+    for part in ("", *PARTS):
+        (played,) = play(STUDY, Standings(OURS, without=part, every=2 * _EVERY), SEEDS[-1] + 1)
+        yield part or "nothing", asdict(outcome(*played))
+
+
+def checked(_: Sequence[Policy]) -> Figures:
+    """Ask the real check, under each named policy, about purchases of indexed markets."""
+    for seed in CHECKED:
+        yield f"seed {seed}", check.measured(seed)
+
+
+STEPS: Final[dict[str, tuple[str, Callable[[Sequence[Policy]], Figures]]]] = {
+    "attacked": ("policies", attacked),
+    "framed": ("framing", framed),
+    "peaceful": ("peaceful", peaceful),
+    "sizes": ("sizes", sizes),
+    "ablated": ("ablation", ablated),
+    "checked": ("checked", checked),
+}
+"""The parts of the study: the key of their figures, and what measures them."""
+
+
+def measure(part: str, figures: dict[str, Any], chosen: Sequence[Policy], tell: Callable[[str], None]) -> None:
+    """Measure a part, and record each of its figures. Those of other policies stay.
 
     Args:
+        part: One of `STEPS`.
         figures: The figures, which are added to.
-        seed: The seed.
+        chosen: The policies of the parts that play under each of them.
         tell: Shows the progress.
     """
-    figures["ablation"] = {}
-    for part in ("", *PARTS):
-        (played,) = play(STUDY, Standings(OURS, without=part, every=2 * _EVERY), seed)
-        figures["ablation"][part or "nothing"] = as_record(outcome(*played))
-        tell(f"without {part or 'nothing'}")
+    key, steps = STEPS[part]
+    before = figures.get(key, {}) if part in {"attacked", "framed"} else {}
+    measured = dict(before)
+    for name, value in steps(chosen):
+        measured[name] = value
+        figures[key] = list(measured.values()) if part in {"sizes", "checked"} else measured
+        tell(f"{part}: {name}")
         record(figures)

@@ -8,28 +8,20 @@ Without DATA, the figures of real data stay as they were recorded. The data are 
   the transfers as `transfers.parquet` with the columns from, to, kind, chain.
 """
 
-from __future__ import annotations
-
 import argparse
 import json
-from datetime import UTC, datetime
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any
 
 import numpy as np
 from rich.console import Console
 
-from bench.trust import formulas, hop, otc, page, study
+from bench.trust import page, real_data, study
 from bench.trust.claims import price, sybil_networks
-from bench.trust.resampling import measured
+from bench.trust.measures import measured
 from bench.trust.speed import speed
 from bench.trust.worlds.kinds import KINDS
-
-if TYPE_CHECKING:
-    from bilateral.trust.tables.arrays import Floats, Ints
-
-_UNSEEN: Final = ("first author", "second author", "third author")
-"""The kinds of worlds of the first run."""
+from bilateral.trust.tables.arrays import Floats, Ints
 
 
 def worlds(console: Console, before: dict[str, Any]) -> dict[str, Any]:
@@ -51,22 +43,6 @@ def worlds(console: Console, before: dict[str, Any]) -> dict[str, Any]:
     return out
 
 
-def first_run(figures: dict[str, Any]) -> None:
-    """Record the figures of families that the engine has never been run on.
-
-    Args:
-        figures: The recorded figures, which are added to.
-    """
-    for kind in _UNSEEN:
-        if f"{kind} run" in figures["worlds"]:
-            raise SystemExit(f"the first run was on {figures['worlds'][f'{kind} run']['date']}: it cannot be repeated")
-    for kind in _UNSEEN:
-        outcome = study.study(kind)
-        figures["worlds"][f"{kind} run"] = {"date": datetime.now(UTC).date().isoformat(), "set": outcome}
-        figures["worlds"]["sets"][kind] = outcome
-        _record(figures)
-
-
 def real(folder: Path, console: Console) -> dict[str, Any]:
     """Return the figures of real data.
 
@@ -75,31 +51,31 @@ def real(folder: Path, console: Console) -> dict[str, Any]:
         console: Shows what is measured.
     """
     console.print("Bitcoin-OTC")
-    data = otc.Otc.read(folder / "bitcoin")
+    data = real_data.Otc.read(folder / "bitcoin")
     active = np.bincount(data.rater, minlength=data.size)[data.nodes] > 0
-    other = formulas.alpha(folder / "bitcoin")
-    (name, own), (side_name, side) = (formulas.chosen(other, data, received=received) for received in (True, False))
+    other = real_data.alpha(folder / "bitcoin")
+    (name, own), (side_name, side) = (real_data.chosen(other, data, received=received) for received in (True, False))
     out: dict[str, Any] = {
         "otc": {
             "label edges removed": data.removed,
             "chosen on Alpha": [name, side_name, len(other.nodes), int(other.label.sum())],
             "unsupervised": measured(data.label, [own[data.nodes]]),
             "baselines": {
-                name: measured(data.label, [score[data.nodes]]) for name, score in otc.baselines(data).items()
+                name: measured(data.label, [score[data.nodes]]) for name, score in real_data.baselines(data).items()
             },
-            "supervised": _divided(otc.supervised(data, received=True)),
+            "supervised": _divided(real_data.supervised(data, received=True)),
             "rater side": measured(data.label[active], [side[data.nodes][active]]),
-            "rater side, supervised": _divided(otc.supervised(data, received=False)),
+            "rater side, supervised": _divided(real_data.supervised(data, received=False)),
         }
     }
     console.print("Bitcoin-Alpha")
-    out["alpha"] = {"supervised": _divided(otc.supervised(other, received=True))}
+    out["alpha"] = {"supervised": _divided(real_data.supervised(other, received=True))}
     console.print("Hop")
-    transfers = hop.Hop.read(folder / "hop")
-    score, label = hop.by_component(transfers)
+    transfers = real_data.Hop.read(folder / "hop")
+    score, label = real_data.by_component(transfers)
     out["hop"] = {
         "by component": measured(label, [score]),
-        "by seeds": _divided(hop.by_seeds(transfers, 20), draws=200),  # 20 divisions of 32,000 accounts take time
+        "by seeds": _divided(real_data.by_seeds(transfers, 20), draws=200),  # 20 divisions of 32,000 accounts take time
     }
     return out
 
@@ -119,16 +95,13 @@ def main() -> None:
     only.add_argument("--worlds", action="store_true", help="measure the worlds alone")
     only.add_argument("--speed", action="store_true", help="measure the speed alone")
     only.add_argument("--real", action="store_true", help="measure the real data alone")
-    only.add_argument("--first-run", action="store_true", help="run the newest families once, for the first time")
     only.add_argument("--page", action="store_true", help="write the page from the recorded figures")
     arguments = parser.parse_args()
     console = Console()
     figures = page.recorded()
-    chosen = {name for name in ("worlds", "speed", "real", "first_run", "page") if getattr(arguments, name)}
+    chosen = {name for name in ("worlds", "speed", "real", "page") if getattr(arguments, name)}
     if "real" in chosen and arguments.data is None:
         parser.error("--real needs the folder of the data")
-    if "first_run" in chosen:
-        first_run(figures)
     if chosen <= {"worlds"}:
         figures["worlds"] = worlds(console, figures["worlds"])
         _record(figures)

@@ -1,7 +1,5 @@
 """The two claims of EIP-8004a, tested where they hold and where they fail, and the price of a fake reputation."""
 
-from __future__ import annotations
-
 import json
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -12,8 +10,8 @@ import numpy as np
 from bench.trust.baselines import baselines
 from bench.trust.measures import Truth
 from bench.trust.study import known_honest
-from bench.trust.worlds.attacks import FAMILIES
 from bench.trust.worlds.honest import honest_world
+from bench.trust.worlds.kinds import FAMILIES
 from bilateral.trust.engine import Engine
 
 GAS: Final = Path(__file__).parents[1] / "gas.json"

@@ -1,7 +1,5 @@
 """The time and the memory of a whole analysis, in a process of its own."""
 
-from __future__ import annotations
-
 import resource
 import subprocess
 import sys
@@ -12,6 +10,7 @@ from tempfile import TemporaryDirectory
 import numpy as np
 import pyarrow as pa
 
+from bench.trust.worlds.world import tables_of
 from bilateral.trust.engine import Engine
 from bilateral.trust.tables.schema import Tables
 
@@ -54,41 +53,22 @@ def tables(size: int, seed: int = 1) -> Tables:
     people = clients + agents
     from_exchange = clients + agents + random.integers(0, 20, people)
     source = np.where(random.random(people) < 0.75, from_exchange, random.integers(0, people, people))  # noqa: PLR2004
-    return Tables.of(
-        agents=pa.table(
-            {
-                "agent_id": np.arange(agents) + 1,
-                "owner": addresses(clients + np.arange(agents)),
-                "wallet": addresses(clients + np.arange(agents)),
-                "uri": pa.array([f"u{number}" for number in range(agents)]),
-                "ts": 1.77e9 + random.uniform(0, 1e6, agents),
-                "is_validator": np.zeros(agents, bool),
-            }
-        ),
-        feedback=feedback(
-            np.arange(size),
-            addresses(client),
-            agent + 1,
-            np.clip(np.round(quality[agent] + random.normal(0, 9, size)), 0, 100),
-            ts,
-        ),
-        payments=pa.table(
-            {
-                "tx": pa.array([f"{number:x}" for number in range(len(paid))]),
-                "payer": addresses(client[paid]),
-                "payee": addresses(clients + agent[paid]),
-                "agent_id": agent[paid] + 1,
-                "amount": random.lognormal(-1, 1, len(paid)),
-                "ts": ts[paid] - 100,
-            }
-        ),
-        transfers=pa.table(
-            {
-                "src": addresses(source),
-                "dst": addresses(np.arange(people)),
-                "amount": random.lognormal(3, 1, people),
-                "ts": 1.77e9 - random.uniform(0, 9e6, people),
-            }
+    owners = addresses(clients + np.arange(agents))
+    uris = pa.array([f"u{number}" for number in range(agents)])
+    registered = 1.77e9 + random.uniform(0, 1e6, agents)
+    values = np.clip(np.round(quality[agent] + random.normal(0, 9, size)), 0, 100)
+    tx = pa.array([f"{number:x}" for number in range(len(paid))])
+    payments = (tx, addresses(client[paid]), addresses(clients + agent[paid]), agent[paid] + 1)
+    opinions = feedback(np.arange(size), addresses(client), agent + 1, values, ts)
+    return tables_of(
+        agents=(np.arange(agents) + 1, owners, owners, uris, registered, np.zeros(agents, bool)),
+        feedback=opinions.columns,
+        payments=(*payments, random.lognormal(-1, 1, len(paid)), ts[paid] - 100),
+        transfers=(
+            addresses(source),
+            addresses(np.arange(people)),
+            random.lognormal(3, 1, people),
+            1.77e9 - random.uniform(0, 9e6, people),
         ),
     )
 

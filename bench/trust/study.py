@@ -1,7 +1,5 @@
 """The study of worlds: families seen while the engine was built, families watched or written later, honest worlds."""
 
-from __future__ import annotations
-
 import numpy as np
 
 from bench.trust.baselines import baselines
@@ -98,20 +96,6 @@ def honest_only(seeds: range) -> float:
         engine = Engine().fit(honest_world(seed).tables()[0])
         shares.append(float(engine.suspicion_.flagged[engine.judged()].mean()))
     return float(np.mean(shares))
-
-
-def interval(values: list[float]) -> tuple[float, float, float]:
-    """Return the mean and an interval that holds in 95 of 100 cases, by resampling.
-
-    Args:
-        values: The values.
-    """
-    known = np.array([value for value in values if np.isfinite(value)])
-    if not len(known):
-        return (float("nan"),) * 3
-    draws = np.random.default_rng(0).choice(known, (2000, len(known))).mean(axis=1)
-    low, high = np.quantile(draws, [0.025, 0.975])
-    return float(known.mean()), float(low), float(high)
 
 
 def _balanced(flagged: np.ndarray, guilty: np.ndarray, honest: np.ndarray) -> float:

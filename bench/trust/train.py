@@ -4,13 +4,12 @@ No family with a name takes part, so no figure is about attacks that were learne
 half of the worlds to score the other half, in turn, so that the second learns from scores such as it will see.
 """
 
-from __future__ import annotations
-
 import json
+from collections.abc import Sequence
 from concurrent.futures import ProcessPoolExecutor
 from dataclasses import dataclass
 from multiprocessing import get_context
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
 import numpy as np
 from rich.console import Console
@@ -19,16 +18,12 @@ from sklearn.ensemble import HistGradientBoostingClassifier
 from bench.trust.measures import Truth
 from bench.trust.worlds.drawn import drawn_world
 from bilateral.trust.engine import Engine
+from bilateral.trust.features.context import Context
 from bilateral.trust.features.features import features
 from bilateral.trust.features.judgements import Judgements
 from bilateral.trust.features.neighbours import around
 from bilateral.trust.features.signs import LARGEST, MODEL, Model, known
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from bilateral.trust.features.context import Context
-    from bilateral.trust.tables.arrays import Flags, Floats
+from bilateral.trust.tables.arrays import Flags, Floats
 
 SEEDS: Final = range(5101, 5201)
 _DEPTH: Final = 4
@@ -56,7 +51,7 @@ class Sample:
     guilty: Flags
 
     @classmethod
-    def of(cls, context: Context, judged: Flags, guilty: Flags) -> Sample:
+    def of(cls, context: Context, judged: Flags, guilty: Flags) -> "Sample":
         """Work out the features of a world.
 
         Args:

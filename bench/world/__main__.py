@@ -6,11 +6,9 @@ python -m bench.world --database postgresql://… --copies 10
 The second makes ten worlds of 100,000 agents, for they take minutes where one of 1,000,000 agents takes hours.
 """
 
-from __future__ import annotations
-
 import time
 
-from bench.world.opening import WorldParser, fill_world
+from bench.world.build import WorldParser, fill_world
 from bilateral.index.log.database import open_database
 
 

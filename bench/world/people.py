@@ -1,36 +1,29 @@
 """The agents and accounts of a made-up world, and what they say. The same seed makes the same world."""
 
-from __future__ import annotations
-
 import json
-import random
+import tomllib
 from base64 import b64encode
 from dataclasses import dataclass, field
 from hashlib import sha256
 from itertools import accumulate
 from math import sqrt
+from pathlib import Path
+from random import Random
 from typing import Any, Final
 
 from bilateral.core.identifiers import checksummed
 
-_THEME_TEXT: Final = (
-    "weather market price oracle trading portfolio risk travel flight hotel legal contract audit security code review "
-    "translation language document summary research science medicine health fitness recipe food music image video "
-    "design game chess puzzle sport news social email calendar meeting support sales invoice payment wallet bridge "
-    "swap lending yield insurance energy solar battery car delivery logistics shipping map satellite ocean forest "
-    "farm water soil crop animal school tutor exam history art poetry museum law tax budget salary hiring resume "
-    "interview chat voice speech sound sensor robot drone factory machine network cloud database search index "
-    "graph vector model training inference agent planner memory test monitor alert incident backup storage"
-)
+PARAPHRASES: Final[dict[str, list[str]]] = tomllib.loads(Path(__file__).with_name("themes.toml").read_text("utf-8"))
+"""Two tasks for each theme, which do not name it."""
+
+_THEMES: Final = list(PARAPHRASES)
 _MANNER_TEXT: Final = "quick exact friendly open private global local daily live smart simple deep verified honest"
 _COMMON_TEXT: Final = (
     "the and of for with your from data service answers requests every day fast reliable provides analysis on any "
     "chain uses trusted sources to help teams build better reports in seconds without keys"
 )
 _SYLLABLE_TEXT: Final = "ba be bi bo da de di do ka ke ki ko la le li lo ma me mi mo na ne ni no ra re ri ro"
-_THEMES, _MANNERS, _COMMON, _SYLLABLES = (
-    text.split() for text in (_THEME_TEXT, _MANNER_TEXT, _COMMON_TEXT, _SYLLABLE_TEXT)
-)
+_MANNERS, _COMMON, _SYLLABLES = (text.split() for text in (_MANNER_TEXT, _COMMON_TEXT, _SYLLABLE_TEXT))
 _TAGS: Final = ("starred", "uptime", "successRate", "responseTime", "reachable", "quality")
 _TAG_WEIGHTS: Final = tuple(accumulate((55, 15, 10, 5, 5, 10)))
 _TRUST: Final = ("reputation", "crypto-economic", "tee-attestation")
@@ -68,13 +61,13 @@ class People:
     """
 
     world: World
-    random: random.Random = field(init=False)
+    random: Random = field(init=False)
     clients: list[str] = field(init=False)
     watchtower: str = field(init=False)
 
     def __post_init__(self) -> None:
         """Make the accounts and the words."""
-        self.random = random.Random(self.world.seed)  # noqa: S311  # reproducible, not secret
+        self.random = Random(self.world.seed)  # noqa: S311  # reproducible, not secret
         self.clients = [_account(f"client {number}") for number in range(max(20, self.world.agents // 2))]
         self.watchtower = _account("watchtower")
         self._rare = ["".join(self.random.choices(_SYLLABLES, k=3)) for _ in range(5_000)]

@@ -1,29 +1,20 @@
 """`python -m bench.x402`: the overhead of the extension on paid requests, and the time of a verification."""
 
-from __future__ import annotations
-
 import statistics
 import sys
 import time
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
 from ape.logging import LogLevel, logger
-from rich.console import Console
-from rich.table import Table
 from web3 import HTTPProvider
 
-from bench.x402.overhead import LARGE, SMALL, measure
-from bench.x402.shop import open_market, open_shop
-from bilateral.x402 import Verifier, interaction_hash, protect_client
+from bench.report import print_table
+from bench.x402.shop import LARGE, SMALL, Overhead, measure, open_market, open_shop
+from bilateral.x402 import PaidRequest, Verifier, interaction_hash, protect_client
 from bilateral.x402.clients.requests import verification_of, verifying_session
 from scripts._anvil import running_anvil
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from bench.x402.overhead import Overhead
-    from bilateral.x402 import PaidRequest
 
 MAX_ADDED: Final = 0.003
 MAX_RATIO: Final = 1.5
@@ -65,7 +56,7 @@ def verification_seconds(rpc: str, count: int) -> float:
         count: The number of verifications.
     """
     with open_shop(rpc, 1) as shop, _Recording({RememberingNode(shop.rpc): shop.deployment}) as verifier:
-        client = protect_client(shop.payer(0), verifier)
+        client = protect_client(shop.market.client(), verifier)
         with verifying_session(client, verifier) as session:
             first = verification_of(session.post(shop.url + "/echo", data=_BODY))
         assert first is not None  # noqa: S101  # a measurement of failures would be none
@@ -108,8 +99,13 @@ class Verdict:
         missed = f"missed: hashing alone makes it {self.floor}" if self.floor else "missed"
         return "holds" if self.holds else missed
 
+    @property
+    def cells(self) -> tuple[str, str, str]:
+        """The cells of a table."""
+        return self.figure, self.limit, self.text
+
     @classmethod
-    def of_large(cls, overhead: Overhead, hashing: float) -> Verdict:
+    def of_large(cls, overhead: Overhead, hashing: float) -> "Verdict":
         """Judge requests with large bodies, whose hash nothing can overlap.
 
         Args:
@@ -145,29 +141,22 @@ def main() -> int:
         with open_market(url) as market:
             large = measure(LARGE, 7, market)
     hashing = hashing_seconds(LARGE)
-    table = Table(
-        "what", "bare SDK", "with the extension", "figure", "at most", "verdict", title="Paid requests, medians"
-    )
     added = Verdict(f"+{small.added * 1000:.2f} ms", f"+{MAX_ADDED * 1000:.0f} ms", small.added <= MAX_ADDED)
-    rows = (
-        ("1 kB", small, added),
-        ("30 MB, settled on a chain", large, Verdict.of_large(large, hashing)),
-        ("30 MB, settled at once", ready, Verdict.of_large(ready, hashing)),
-    )
-    for kind, overhead, verdict in rows:
-        table.add_row(
-            kind,
-            f"{overhead.bare * 1000:.2f} ms",
-            f"{overhead.signed * 1000:.2f} ms",
-            verdict.figure,
-            verdict.limit,
-            verdict.text,
-        )
+    verdicts = {
+        ("1 kB", small): added,
+        ("30 MB, settled on a chain", large): Verdict.of_large(large, hashing),
+        ("30 MB, settled at once", ready): Verdict.of_large(ready, hashing),
+    }
     checked = Verdict(f"{seconds * 1000:.2f} ms", f"{MAX_VERIFICATION * 1000:.0f} ms", seconds <= MAX_VERIFICATION)
-    table.add_row("verification", "", "", checked.figure, checked.limit, checked.text)
-    table.add_row("keccak-256 of two bodies of 30 MB", "", "", f"{hashing * 1000:.0f} ms", "", "")
-    Console(width=140).print(table)
-    return 0 if checked.holds and all(verdict.is_accepted for *_, verdict in rows) else 1
+    rows = [
+        (kind, f"{overhead.bare * 1000:.2f} ms", f"{overhead.signed * 1000:.2f} ms", *verdict.cells)
+        for (kind, overhead), verdict in verdicts.items()
+    ]
+    rows.append(("verification", "", "", *checked.cells))
+    rows.append(("keccak-256 of two bodies of 30 MB", "", "", f"{hashing * 1000:.0f} ms", "", ""))
+    columns = ("what", "bare SDK", "with the extension", "figure", "at most", "verdict")
+    print_table("Paid requests, medians", *columns, rows=rows)
+    return 0 if checked.holds and all(verdict.is_accepted for verdict in verdicts.values()) else 1
 
 
 if __name__ == "__main__":

@@ -3,29 +3,22 @@
 Each request has a body of its own. Each answer must have a proof of exactly its bodies and of a transaction of its own.
 """
 
-from __future__ import annotations
-
 import argparse
 import sys
 import time
+from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 import httpx
 from ape.logging import LogLevel, logger
 from x402.http import decode_payment_required_header, encode_payment_signature_header
 
-from bench.x402.overhead import KEY
-from bench.x402.shop import open_shop
+from bench.x402.shop import KEY, Shop, open_shop
 from bilateral.x402 import InteractionData, SettlementReceipt, interaction_hash
 from bilateral.x402.proof.headers import decode_header
 from bilateral.x402.proof.keys import is_signature_of
 from scripts._anvil import running_anvil
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    from bench.x402.shop import Shop
 
 AT_ONCE: Final = 20
 
@@ -47,7 +40,7 @@ def play(shop: Shop, count: int, show: Callable[[int], None] = lambda _: None) -
         AssertionError: A proof is missing, or is of other bodies.
     """
     seen: set[str] = set()
-    payers = [shop.payer(number) for number in range(len(shop.buyers))]
+    payers = [shop.market.client(number) for number in range(len(shop.market.payers))]
     limits = httpx.Limits(max_connections=2 * AT_ONCE)
     with httpx.Client(base_url=shop.url, timeout=600, limits=limits) as http, ThreadPoolExecutor(AT_ONCE) as pool:
         required = decode_payment_required_header(http.post("/echo").headers["payment-required"])

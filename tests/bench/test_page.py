@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from bench.gas import CASES, recorded_figures
-from bench.page import PAGE, columns, floors, written_page
+from bench.gas import CASES, PAGE, columns, floors, recorded_figures, written_page
 from scripts._build import build
 
 FIGURES = {call: gas for figures in recorded_figures().values() for call, gas in figures.items()}

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from bench.trust.resampling import measured, recall_at
+from bench.trust.measures import measured, recall_at
 
 
 def _scored(accounts, seed=0):

@@ -6,7 +6,8 @@ from dataclasses import replace
 
 import pytest
 
-from bench.retaliation import Assumptions, interval, market
+from bench.report import interval
+from bench.retaliation import Assumptions, market
 
 SMALL = Assumptions(servers=40, clients=400, days=20)
 

@@ -11,8 +11,8 @@ import numpy as np
 import pytest
 
 from bench.trust import page
-from bench.trust.acceptance import acceptance, of_flagged, precise
 from bench.trust.measures import Truth, scoring, threshold
+from bench.trust.page import acceptance, of_flagged, precise
 from bench.trust.worlds.honest import honest_world
 from bench.trust.worlds.world import Settings
 from bilateral.trust.engine import Engine

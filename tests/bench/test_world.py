@@ -6,8 +6,7 @@ import pytest
 from sqlalchemy import func, select
 
 from bench.world.__main__ import main
-from bench.world.build import build
-from bench.world.copies import repeat
+from bench.world.build import build, repeat
 from bench.world.people import World
 from bilateral.index.agents import tables as agent_tables
 from bilateral.index.files import tables as files

@@ -9,17 +9,16 @@ from functools import cache
 import numpy as np
 import pytest
 
+from bench.report import interval
 from bench.trust import page
 from bench.trust.baselines import baselines
 from bench.trust.claims import evasion, price
-from bench.trust.formulas import alpha, chosen, formulas
 from bench.trust.measures import Truth, ranking, scoring, threshold
-from bench.trust.otc import Otc, balance, fairness, forecast
-from bench.trust.study import interval, known_honest
-from bench.trust.worlds.attacks import FAMILIES
+from bench.trust.real_data import Otc, alpha, balance, chosen, fairness, forecast, formulas
+from bench.trust.study import known_honest
 from bench.trust.worlds.honest import honest_world
-from bench.trust.worlds.independent.bystanders import add_bystanders
-from bench.trust.worlds.kinds import KINDS
+from bench.trust.worlds.kinds import FAMILIES, KINDS
+from bench.trust.worlds.lookalikes import add_bystanders
 from bench.trust.worlds.world import Settings
 from bilateral.trust.engine import Engine
 

@@ -9,8 +9,8 @@ import numpy as np
 import pyarrow.compute as pc
 import pytest
 
-from bench.trust.worlds.attacks import add
 from bench.trust.worlds.honest import honest_world
+from bench.trust.worlds.kinds import add
 from bench.trust.worlds.world import Settings
 from bilateral.core.errors import InvalidArgumentError
 from bilateral.trust.engine import Engine

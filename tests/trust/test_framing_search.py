@@ -6,9 +6,9 @@ from collections import Counter
 
 import pytest
 
-from bench.trust.framing import Plan, search
 from bench.trust.worlds.honest import honest_world
 from bench.trust.worlds.world import DAY, START, Settings
+from tests.trust.framing_search import Plan, search
 
 WORLD = Settings(clients=400, owners=200, platforms=1, communities=2, refunding=0.3, cashback=0.1)
 

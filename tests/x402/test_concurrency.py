@@ -5,9 +5,8 @@ from __future__ import annotations
 import pytest
 
 from bench.x402.__main__ import Verdict, hashing_seconds, verification_seconds
-from bench.x402.overhead import LARGE, SMALL, Overhead, measure
 from bench.x402.proofs import AT_ONCE, play
-from bench.x402.shop import open_market, open_shop
+from bench.x402.shop import LARGE, SMALL, Overhead, measure, open_market, open_shop
 
 
 @pytest.fixture(scope="module")

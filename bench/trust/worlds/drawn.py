@@ -4,28 +4,26 @@ Named families are few, and what is learned on them does not hold for others. Th
 ranking by weak signs (`bench.trust.train`), and no figure is reported on them.
 """
 
-from __future__ import annotations
-
 from typing import Final
 
 import numpy as np
 
-from bench.trust.worlds.attacks import mastermind
 from bench.trust.worlds.honest import honest_world
 from bench.trust.worlds.lookalikes import add_look_alikes
-from bench.trust.worlds.parts import Plan, new_owner, some_people, some_server
-from bench.trust.worlds.schemes import SCHEMES
-from bench.trust.worlds.structures import STRUCTURES
+from bench.trust.worlds.structures import SCHEMES, STRUCTURES, Plan, new_owner
 from bench.trust.worlds.world import DAY, HOUR, START, Account, Attack, Settings, World
 
 _FUNDERS: Final = {"one": 1, "chain": 1, "mules": 1, "mixed": 1, "several": 3}
 """The number of accounts of the attacker that funds come from, by source."""
 
+
 _CHILDREN: Final = {"mules": 3}
 """The number of members that one account funds before another does, by source."""
 
+
 FAMILY: Final = "drawn"
 """The family that drawn attacks are recorded under, with the names of their structures behind it."""
+
 
 EVERY: Final = STRUCTURES + SCHEMES
 """All structures, the usual ones several times."""
@@ -39,14 +37,14 @@ def drawn(world: World, attack: Attack) -> None:
         attack: The attack.
     """
     draw, plan = world.random, _plan(world, attack)
-    members = _bought(world, attack, plan) if draw.random() < 0.08 else _members(world, attack, plan)  # noqa: PLR2004
-    chosen = [EVERY[draw.integers(len(EVERY))] for _ in range(1 + (draw.random() < 0.3))]  # noqa: PLR2004
+    members = _bought(world, attack, plan) if world.happens(0.08) else _members(world, attack, plan)
+    chosen = [world.one_of(EVERY) for _ in range(1 + (world.happens(0.3)))]
     for structure in chosen:
         structure(world, plan, members)
     attack.family = f"{FAMILY}: {', '.join(account.__name__[1:] for account in chosen)}"
     for account in members:
         for _ in range(draw.poisson(plan.cover) if account.role != "bought" else 0):
-            world.meet(account, some_server(world, popular=plan.popular), world.time(max(account.born, plan.covered)))
+            world.meet(account, world.server(popular=plan.popular), world.time(max(account.born, plan.covered)))
     if plan.collected:
         sink = world.account(plan.at, role="mule", attack=attack.number)
         for account in members:
@@ -54,9 +52,8 @@ def drawn(world: World, attack: Attack) -> None:
 
 
 def _plan(world: World, attack: Attack) -> Plan:
-    draw = world.random
     at = world.time(START + 10 * DAY, world.end - 40 * DAY)
-    low = draw.uniform(65, 95)
+    low = world.random.uniform(65, 95)
     sources = (
         *("exchange", "exchange", "exchange", "exchange", "one", "chain", "mules", "people", "nothing", "one exchange"),
         *("several", "relay", "mixed"),
@@ -65,44 +62,44 @@ def _plan(world: World, attack: Attack) -> Plan:
         *("none", "none", "none", "real", "real", "real", "some", "dust", "returned", "by mule", "claimed"),
         *("in part", "late", "pooled"),
     )
-    payment = str(draw.choice(payments))
-    source = str(draw.choice(sources))
+    payment = str(world.random.choice(payments))
+    source = str(world.random.choice(sources))
     pool = world.account(at, role="mule", attack=attack.number) if payment == "pooled" else None
     if pool is not None:
         world.fund(pool)
-    purse = world.account(at, role="mule", attack=attack.number) if draw.random() < 0.1 else None  # noqa: PLR2004
+    purse = world.account(at, role="mule", attack=attack.number) if world.happens(0.1) else None
     return Plan(
         attack=attack,
         source=source,
         at=at,
-        spread=float(min(np.exp(draw.uniform(np.log(HOUR), np.log(60 * DAY))), world.end - at - 10 * DAY)),
-        pause=float(np.exp(draw.uniform(np.log(HOUR), np.log(30 * DAY)))),
-        together=bool(draw.random() < 0.4),  # noqa: PLR2004
-        praise=(low, float(draw.uniform(low + 3, 100))),
-        blame=float(draw.uniform(5, 40)),
+        spread=float(min(np.exp(world.random.uniform(np.log(HOUR), np.log(60 * DAY))), world.end - at - 10 * DAY)),
+        pause=float(np.exp(world.random.uniform(np.log(HOUR), np.log(30 * DAY)))),
+        together=bool(world.happens(0.4)),
+        praise=(low, float(world.random.uniform(low + 3, 100))),
+        blame=float(world.random.uniform(5, 40)),
         payment=payment,
-        cover=float(draw.choice([0, 0, 1, 2, 4, 6, 10])),
-        popular=bool(draw.random() < 0.4),  # noqa: PLR2004
-        lured=float(draw.choice([0, 0, 2, 5, 8])),
-        answered=float(draw.choice([0, 0, 0, 0.3, 0.6])),
-        repeated=int(draw.choice([1, 1, 1, 3])),
-        share=float(draw.uniform(0.4, 1)),
-        collected=bool(draw.random() < 0.15),  # noqa: PLR2004
+        cover=float(world.random.choice([0, 0, 1, 2, 4, 6, 10])),
+        popular=bool(world.happens(0.4)),
+        lured=float(world.random.choice([0, 0, 2, 5, 8])),
+        answered=float(world.random.choice([0, 0, 0, 0.3, 0.6])),
+        repeated=int(world.random.choice([1, 1, 1, 3])),
+        share=float(world.random.uniform(0.4, 1)),
+        collected=bool(world.happens(0.15)),
         purse=purse,
-        covered=START if draw.random() < 0.7 else world.time(at),  # noqa: PLR2004
-        owners=float(draw.choice([0, 0, 1, 4])),
-        served=float(draw.choice([0, 0, 0, 3, 8])),
-        turned=float(draw.choice([0, 0, 0, 0.7])),
-        tag="starred" if draw.random() < 0.93 else f"tag {attack.number}",  # noqa: PLR2004
-        funders=tuple(mastermind(world, attack, at) for _ in range(_FUNDERS.get(source, 0))),
-        known=float(draw.choice([0, 0, 0.5, 1])),
+        covered=START if world.happens(0.7) else world.time(at),
+        owners=float(world.random.choice([0, 0, 1, 4])),
+        served=float(world.random.choice([0, 0, 0, 3, 8])),
+        turned=float(world.random.choice([0, 0, 0, 0.7])),
+        tag="starred" if world.happens(0.93) else f"tag {attack.number}",
+        funders=tuple(world.mastermind(attack, at) for _ in range(_FUNDERS.get(source, 0))),
+        known=float(world.random.choice([0, 0, 0.5, 1])),
         pool=pool,
     )
 
 
 def _bought(world: World, attack: Attack, plan: Plan) -> list[Account]:
     """Return honest accounts that sell their opinions, some of them for money that shows."""
-    out, pays = some_people(world, attack.size), world.random.random() < 0.4  # noqa: PLR2004
+    out, pays = world.some_of(world.honest, attack.size), world.happens(0.4)
     payer = new_owner(world, plan)
     for account in out:
         account.role, account.attack = "bought", attack.number
@@ -115,13 +112,13 @@ def _members(world: World, attack: Attack, plan: Plan) -> list[Account]:
     """Return the new accounts of an attack, funded as planned."""
     draw, out = world.random, []
     sources = plan.funders
-    exchange = world.exchanges[draw.integers(len(world.exchanges))]
+    exchange = world.one_of(world.exchanges)
     middle, width = draw.lognormal(1.5, 0.7), draw.choice([0.01, 0.2, 0.8])
-    giver, aged = sources[0] if sources else None, not sources and draw.random() < 0.3  # noqa: PLR2004
+    giver, aged = sources[0] if sources else None, not sources and world.happens(0.3)
     for place in range(attack.size):
         earlier = draw.uniform(0, plan.at - START - DAY) if aged else 0.0
         account = world.account(plan.at - earlier + draw.uniform(0, plan.spread), role="sybil", attack=attack.number)
-        account.quality = 80.0 if draw.random() < 0.7 else float(draw.uniform(10, 60))  # noqa: PLR2004
+        account.quality = 80.0 if world.happens(0.7) else float(draw.uniform(10, 60))
         amount = middle * draw.lognormal(0, width)
         if place % _CHILDREN.get(plan.source, 1) == 0:
             giver = _giver(world, plan, account, sources, giver, 4 * amount)
@@ -150,17 +147,16 @@ def _giver(  # noqa: PLR0913, PLR0917
         before: The account that funded the member before, or was to fund the first.
         amount: The amount for an account that passes funds on.
     """
-    draw = world.random
     if plan.source == "several":
-        return sources[draw.integers(len(sources))]
+        return world.one_of(sources)
     if plan.source == "mixed":
-        return sources[0] if draw.random() < 0.5 else None  # noqa: PLR2004
+        return sources[0] if world.happens(0.5) else None
     if plan.source == "people":
-        return some_people(world, 1)[0]
+        return world.some_of(world.honest, 1)[0]
     if plan.source in {"mules", "relay"}:
-        mule = world.account(min(plan.at, account.born) - HOUR, role="mule", attack=plan.attack.number)
-        world.fund(mule, sources[0] if sources else None, amount)
-        return mule
+        return world.funded(
+            min(plan.at, account.born) - HOUR, sources[0] if sources else None, amount, role="mule", attack=plan.number
+        )
     return before
 
 

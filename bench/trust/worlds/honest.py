@@ -1,15 +1,10 @@
 """The honest part of a world, with groups that look like attackers and are not."""
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING
+from collections.abc import Sequence
 
 import numpy as np
 
 from bench.trust.worlds.world import DAY, HOUR, START, Account, Agent, Settings, World
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
 
 
 def honest_world(seed: int, settings: Settings | None = None) -> World:
@@ -41,7 +36,7 @@ def person(world: World, born: float, group: str = "") -> Account:
     """Return an honest account with a character of its own."""
     draw, habits = world.random, world.settings
     kind = draw.random()
-    bad = draw.random() < habits.bad_clients
+    bad = world.happens(habits.bad_clients)
     return world.account(
         born,
         bias=-25.0 if kind <= habits.harsh else float(draw.normal(0, 6)),
@@ -58,9 +53,8 @@ def _people(world: World) -> None:
         account = person(world, world.time(START, START + habits.newcomers * (habits.days - 1) * DAY))
         world.fund(account)
         world.honest.append(account)
-    for place in draw.choice(len(world.honest), habits.owners, replace=False):
-        owner = world.honest[place]
-        count = 1 if draw.random() < 0.85 else int(min(draw.zipf(2.2) + 1, 12))  # noqa: PLR2004
+    for owner in world.some_of(world.honest, habits.owners):
+        count = 1 if world.happens(0.85) else int(min(draw.zipf(2.2) + 1, 12))
         for _ in range(count):
             quality = float(np.clip(draw.beta(5, 1.6) * 100, 5, 99))
             popularity = float(draw.pareto(1.3) + 0.2)
@@ -71,22 +65,21 @@ def _people(world: World) -> None:
 
 def _platforms(world: World) -> None:
     """Add platforms that register many agents at once, with wallets that their treasury funds."""
-    draw = world.random
     for _ in range(world.settings.platforms):
         owner = person(world, world.time(START, START + 60 * DAY), "platform")
         world.fund(owner)
         world.honest.append(owner)
-        for _ in range(int(draw.integers(40, 150))):
+        for _ in range(int(world.random.integers(40, 150))):
             at = owner.born + DAY
             wallet = world.account(at, group="platform")
             world.transfer(owner, wallet, 5.0, at)
-            quality = float(np.clip(draw.normal(80, 8), 20, 99))
+            quality = float(np.clip(world.random.normal(80, 8), 20, 99))
             world.agent(
                 owner,
-                at + draw.uniform(0, HOUR),
+                at + world.random.uniform(0, HOUR),
                 quality,
                 community=owner.community,
-                popularity=float(draw.pareto(1.8) + 0.05),
+                popularity=float(world.random.pareto(1.8) + 0.05),
                 wallet=wallet,
             )
 
@@ -106,9 +99,9 @@ def _terms(world: World) -> None:
     if not habits.refunding and not habits.cashback:
         return
     for agent in world.servers:
-        if draw.random() < habits.refunding:
+        if world.happens(habits.refunding):
             agent.refunds, label = float(draw.choice([0.5, 0.9, 1.0])), "refunds"
-        elif draw.random() < habits.cashback:
+        elif world.happens(habits.cashback):
             agent.cashback, label = float(draw.uniform(0.02, 0.12)), "cashback"
         else:
             continue
@@ -118,7 +111,7 @@ def _terms(world: World) -> None:
 def _launch_crowd(world: World) -> None:
     """Add newcomers who come for the launch of one good agent, use it, and later use others."""
     draw, at = world.random, world.time(START + 30 * DAY, world.end - 30 * DAY)
-    agent = world.agent(world.honest[draw.integers(len(world.honest))], at, 88.0, popularity=3.0)
+    agent = world.agent(world.one_of(world.honest), at, 88.0, popularity=3.0)
     world.servers.append(agent)
     crowd = []
     for _ in range(40):
@@ -126,7 +119,7 @@ def _launch_crowd(world: World) -> None:
         world.fund(account)
         world.meet(account, agent, account.born + draw.exponential(2 * DAY))
         for _ in range(int(min(draw.zipf(1.9), 30))):
-            world.meet(account, world.servers[draw.integers(len(world.servers))], world.time(account.born))
+            world.meet(account, world.one_of(world.servers), world.time(account.born))
         crowd.append(account)
     world.honest += crowd
 
@@ -141,88 +134,74 @@ def _turn(world: World) -> None:
 
 def _team(world: World) -> None:
     """Add a company whose treasury funds its workers; they use popular agents for their work."""
-    draw = world.random
     treasury = person(world, world.time(START, START + 60 * DAY), "team")
     world.fund(treasury)
     world.honest.append(treasury)
     tools = sorted(world.servers, key=lambda agent: -agent.popularity)[:30]
     for _ in range(12):
-        account = person(world, treasury.born + draw.uniform(0, 60 * DAY), "team")
+        account = person(world, treasury.born + world.random.uniform(0, 60 * DAY), "team")
         world.fund(account, treasury)
-        for place in draw.choice(len(tools), 5, replace=False):
+        for place in world.random.choice(len(tools), 5, replace=False):
             world.meet(account, tools[place], world.time(max(account.born, tools[place].ts)))
         world.honest.append(account)
 
 
 def _validators(world: World) -> None:
     for _ in range(20):
-        owner = world.honest[world.random.integers(len(world.honest))]
+        owner = world.one_of(world.honest)
         agent = world.agent(owner, START + world.random.uniform(0, 20 * DAY), 90.0, popularity=0.01, is_validator=True)
         world.validators.append(agent)
 
 
 def _business(world: World, clients: Sequence[Account]) -> None:
     """Let honest clients use agents, mostly of their community, the popular ones most."""
-    draw = world.random
     popularity = np.array([agent.popularity for agent in world.servers])
     community = np.array([agent.community for agent in world.servers])
     every = popularity / popularity.sum()
     places = [np.flatnonzero(community == number) for number in range(world.settings.communities)]
     inside = [popularity[place] / popularity[place].sum() for place in places]
     for client in clients:
-        count = int(min(draw.zipf(1.9), 120))
-        near = draw.choice(places[client.community], count, p=inside[client.community])
-        chosen = np.where(draw.random(count) < 0.7, near, draw.choice(len(popularity), count, p=every))  # noqa: PLR2004
+        count = int(min(world.random.zipf(1.9), 120))
+        near = world.random.choice(places[client.community], count, p=inside[client.community])
+        chosen = np.where(world.random.random(count) < 0.7, near, world.random.choice(len(popularity), count, p=every))  # noqa: PLR2004
         for place in chosen:
             agent = world.servers[place]
             if agent.owner is not client:
                 world.meet(client, agent, world.time(max(client.born, agent.ts) + 600))
-        if draw.random() < 0.15:  # noqa: PLR2004
-            other = world.honest[draw.integers(len(world.honest))]
-            world.transfer(client, other, draw.lognormal(2, 1), world.time(client.born))
+        if world.happens(0.15):
+            other = world.one_of(world.honest)
+            world.transfer(client, other, world.random.lognormal(2, 1), world.time(client.born))
 
 
 def _clubs(world: World) -> None:
     """Add clubs: owners who really trade with each other, and so look like rings."""
-    draw = world.random
     for _ in range(6):
         members: dict[str, Agent] = {}
-        for place in draw.choice(len(world.servers), int(draw.integers(5, 12)), replace=False):
-            agent = world.servers[place]
+        for agent in world.some_of(world.servers, int(world.random.integers(5, 12))):
             if agent.wallet is agent.owner:
                 members[agent.owner.address] = agent
         for first in members.values():
             first.owner.group = "club"
             for second in members.values():
-                if first is not second and draw.random() < 0.7:  # noqa: PLR2004
-                    for _ in range(int(draw.integers(1, 4))):
+                if first is not second and world.happens(0.7):
+                    for _ in range(int(world.random.integers(1, 4))):
                         world.meet(first.owner, second, world.time(max(second.ts, START + 20 * DAY)))
 
 
 def _vouchers(world: World) -> None:
     """Add machines that vouch for many agents with one constant value."""
     for _ in range(30):
-        account = world.account(world.time(START, START + 30 * DAY), role="noise", group="voucher")
-        world.fund(account)
-        for place in world.random.choice(len(world.servers), min(100, len(world.servers)), replace=False):
-            agent = world.servers[place]
+        account = world.funded(world.time(START, START + 30 * DAY), role="noise", group="voucher")
+        for agent in world.some_of(world.servers, min(100, len(world.servers))):
             world.say(account, agent, 1, world.time(max(account.born, agent.ts)), tag="miner-vouch")
 
 
 def _validations(world: World) -> None:
-    draw = world.random
     for agent in world.servers:
-        if draw.random() < world.settings.validated:
-            validator = world.validators[draw.integers(len(world.validators))]
+        if world.happens(world.settings.validated):
+            validator = world.one_of(world.validators)
             if validator.owner is agent.owner:
                 continue
-            world.validate(validator, agent, agent.quality + draw.normal(0, 5), world.time(agent.ts))
-            if draw.random() < 0.4:  # noqa: PLR2004
-                world.rate_validator(validator, agent, 85 + draw.normal(0, 8), world.time(agent.ts))
-
-
-def lured(world: World, agent: Agent, count: int, at: float) -> None:
-    """Let honest clients believe the praise, use the agent, and say what they found."""
-    for place in world.random.choice(len(world.honest), count, replace=False):
-        client = world.honest[place]
-        world.meet(client, agent, world.time(max(at, client.born + HOUR)))
+            world.validate(validator, agent, agent.quality + world.random.normal(0, 5), world.time(agent.ts))
+            if world.happens(0.4):
+                world.rate_validator(validator, agent, 85 + world.random.normal(0, 8), world.time(agent.ts))

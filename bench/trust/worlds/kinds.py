@@ -1,32 +1,12 @@
 """The kinds of worlds that are measured: their families, the sizes of attacks, and the seeds."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Final
 
-from bench.trust.worlds.attacks import FAMILIES, VISIBLE
-from bench.trust.worlds.bad_judges import client_laundry, judge_ring, judge_shopping, lone_validator, shell_suppliers
-from bench.trust.worlds.bought_praise import (
-    booster,
-    bought_clients,
-    copycats,
-    own_tag,
-    payroll,
-    referral,
-    review_panel,
-    shill_pool,
-    thin_spread,
-)
-from bench.trust.worlds.extortion import coercion, extortion, judge_toll
+from bench.trust.worlds import harm, judges, praise, rings, sold, turning, wash
 from bench.trust.worlds.honest import honest_world
-from bench.trust.worlds.independent import first, second, third
-from bench.trust.worlds.independent.bystanders import add_bystanders
-from bench.trust.worlds.rings import one_purse, swap_market, two_gangs
-from bench.trust.worlds.rival_slander import poisoned_launch, rival_war, slow_slander, wolf_pack
-from bench.trust.worlds.turned_agents import exit_scam, whitewash
-from bench.trust.worlds.wash_trades import ghost_demand, layered_wash, own_money, penny_orders
+from bench.trust.worlds.lookalikes import add_bystanders
 from bench.trust.worlds.world import Attack, World
 
 Family = Callable[[World, Attack], None]
@@ -70,71 +50,121 @@ class Kind:
         return made
 
 
-def _named(*families: Family) -> dict[str, Family]:
-    return {family.__name__: family for family in families}
+def _families(names: str, **others: str) -> dict[str, Family]:
+    """Return families by name. A name that two authors gave is that of another function."""
+    schemes = (harm, judges, praise, rings, sold, turning, wash)
+    return {
+        name: next(vars(scheme)[function] for scheme in schemes if function in vars(scheme))
+        for name in names.split()
+        for function in [others.get(name, name)]
+    }
 
+
+_VISIBLE: Final = _families("star slow_drip slander ring camouflaged_ring retaliation self_rating")
+_SEEN: Final = _families(
+    "funding_chain mule_tree exchange_star exchange_drip exchange_ring cycle wash_ring dense_block sleepers bribery "
+    "collector validator_cartel punishing_gang dust_proofs modest_star framing many_slanders"
+)
+FAMILIES: Final = _VISIBLE | _SEEN
+"""The first families by name."""
+
+_FIRST_SIZES: Final = {
+    "peel_chain": (5, 12, 28), "cell_rotation": (9, 16, 32), "oneway_ring": (5, 11, 23), "wash_circuit": (4, 10, 24),
+    "kickback": (6, 12, 24), "review_farm": (8, 16, 26), "captured_validator": (5, 12, 22),
+    "bought_accounts": (4, 9, 18), "client_laundering": (4, 10, 20), "score_defence": (6, 12, 22),
+    "rival_takedown": (5, 12, 25), "blacklist_cartel": (3, 7, 14),
+}  # fmt: skip
+"""The families of a first author, who knew the visible generator alone, with their sizes. These count the main members:
+the accounts that lie, or the owners if these are the members."""
+
+_SECOND_AUTHOR: Final = _families(
+    "cex_star fund_chain mule_tree review_farm smear_campaign cycle_ring wash_trading validator_cartel whitewash "
+    "client_boost blacklist_cartel paid_sleepers",
+    mule_tree="mule_forest",
+    review_farm="covered_farm",
+    cycle_ring="hidden_circle",
+    validator_cartel="bought_validator",
+    whitewash="identity_series",
+    blacklist_cartel="revenge_cartel",
+)
+"""The families of a second author, by the author's names. Numbers, times, amounts and values are the author's."""
+
+_THIRD_AUTHOR: Final = _families(
+    "bipartite_farm cycle_ring pyramid overlapping_cliques aged_sleepers wash_payers rival_slander client_blacklist "
+    "client_laundry validator_cartel exit_traitor broker_hub relay_waves",
+    client_laundry="laundry_hub",
+    validator_cartel="failing_validators",
+)
+"""The families of a third author, by the author's names. Sizes count raters and owners, not mules and funders."""
+
+_ROTA: Final = ((5, 15, 50), (4, 8, 20, 40), (3, 10, 30))
+"""The sizes of the third author's families in turns, as the source has them for its seed 1."""
 
 KINDS: Final[dict[str, Kind]] = {
-    "visible": Kind(
-        "families that everybody knows", range(1001, 1004), "#4477aa", {name: FAMILIES[name] for name in VISIBLE}
-    ),
-    "seen": Kind(
-        "families of our own, looked at while the engine was built",
-        range(1011, 1014),
-        "#228833",
-        {name: family for name, family in FAMILIES.items() if name not in VISIBLE},
-    ),
+    "visible": Kind("families that everybody knows", range(1001, 1004), "#4477aa", _VISIBLE),
+    "seen": Kind("families of our own, looked at while the engine was built", range(1011, 1014), "#228833", _SEEN),
     "watched": Kind(
         "families written after the first engine, and watched since",
         range(1021, 1024),
         "#ccbb44",
-        _named(bought_clients, two_gangs, layered_wash, slow_slander, swap_market, own_tag, lone_validator),
+        _families("bought_clients two_gangs layered_wash slow_slander swap_market own_tag lone_validator"),
     ),
     "latest": Kind(
         "families written before the ranking was learned, measured now",
         range(1051, 1054),
         "#ee6677",
-        _named(shill_pool, payroll, rival_war, client_laundry, own_money, one_purse),
+        _families("shill_pool payroll rival_war client_laundry own_money one_purse"),
     ),
     "newest": Kind(
         "families written before honest accounts were born until the end, measured now",
         range(1061, 1064),
         "#aa3377",
-        _named(whitewash, extortion, exit_scam, referral, judge_shopping, copycats),
+        _families("whitewash extortion exit_scam referral judge_shopping copycats"),
     ),
     "fresh": Kind(
         "families written before the ranking was trained on more structures, measured now",
         range(1071, 1074),
         "#66ccee",
-        _named(ghost_demand, poisoned_launch, judge_ring, thin_spread, coercion, booster),
+        _families("ghost_demand poisoned_launch judge_ring thin_spread coercion booster"),
     ),
     "strange": Kind(
         "families of our own that were written last, measured now",
         range(1081, 1084),
         "#bbbbbb",
-        _named(shell_suppliers, review_panel, judge_toll, penny_orders, wolf_pack),
+        _families("shell_suppliers review_panel judge_toll penny_orders wolf_pack"),
     ),
     "first author": Kind(
         "families and look-alikes of a first author who does not know the engine, measured now",
         range(1091, 1094),
         "#332288",
-        first.FIRST,
-        first.SIZES,
+        _families(" ".join(_FIRST_SIZES)),
+        _FIRST_SIZES,
         add_bystanders,
     ),
     "second author": Kind(
         "families of a second author who does not know the engine, measured now",
         range(1101, 1104),
         "#44aa99",
-        second.SECOND,
-        second.SIZES,
+        _SECOND_AUTHOR,
+        {name: (5, 10, 20, 40) for name in _SECOND_AUTHOR if name != "blacklist_cartel"},
     ),
     "third author": Kind(
         "families of a third author who does not know the engine, measured now",
         range(1111, 1114),
         "#999933",
-        third.THIRD,
-        third.SIZES,
+        _THIRD_AUTHOR,
+        {name: _ROTA[place % len(_ROTA)] for place, name in enumerate(_THIRD_AUTHOR)},
     ),
 }
 """The kinds by name."""
+
+
+def add(world: World, family: str, size: int) -> None:
+    """Add one attack to a world.
+
+    Args:
+        world: The world.
+        family: One of `FAMILIES`.
+        size: The number of accounts, or of agents, that attack.
+    """
+    FAMILIES[family](world, world.begin(family, size))

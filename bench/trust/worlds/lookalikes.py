@@ -1,14 +1,13 @@
-"""Honest groups of drawn size and habits that look like attackers: the ranking learns to let them be.
+"""Honest groups that look like attackers: of drawn habits for training, and bystanders of a first author's attacks.
 
-The worlds of the figures have groups of their own, of fixed habits (`bench.trust.worlds.honest`).
+The worlds of the figures have groups of their own, of fixed habits (`bench.trust.worlds.honest`). The ordinary public
+does not include the newcomers and agents of bystanders, and attacks recruit nobody of them but `dispute`.
 """
-
-from __future__ import annotations
 
 from typing import Final
 
+from bench.trust.worlds import personas
 from bench.trust.worlds.honest import person
-from bench.trust.worlds.parts import some_people, some_server
 from bench.trust.worlds.world import DAY, HOUR, START, Account, World
 
 _CHANCE: Final = 0.35
@@ -25,7 +24,7 @@ def add_look_alikes(world: World) -> None:
         *(_launch, _wave, _guild, _refunding, _customers, _staff, _free_service, _reviewers, _hosts, _niche),
         *(_regulars, _strict, _cashback, _quarrels),
     ):
-        if world.random.random() < _CHANCE:
+        if world.happens(_CHANCE):
             add(world)
 
 
@@ -44,7 +43,7 @@ def _newcomer(
 def _use(world: World, account: Account, mean: float) -> None:
     """Let an account use some agents, the popular ones mostly."""
     for _ in range(world.random.poisson(mean)):
-        agent = some_server(world, popular=True)
+        agent = world.server(popular=True)
         if agent.owner is not account:
             world.meet(account, agent, world.time(max(account.born, agent.ts)))
 
@@ -52,7 +51,7 @@ def _use(world: World, account: Account, mean: float) -> None:
 def _launch(world: World) -> None:
     """Newcomers come for one new agent of some quality, and use others or not."""
     draw, at = world.random, _some_time(world)
-    agent = world.agent(some_people(world, 1)[0], at, draw.uniform(60, 96), popularity=2.0)
+    agent = world.agent(world.some_of(world.honest, 1)[0], at, draw.uniform(60, 96), popularity=2.0)
     stay, pause = float(draw.choice([0, 1, 3])), float(draw.uniform(0.5, 6))
     crowd = []
     for _ in range(int(draw.integers(12, 100))):
@@ -67,10 +66,9 @@ def _launch(world: World) -> None:
 def _wave(world: World) -> None:
     """A distributor or an exchange sends many newcomers one amount within hours or days."""
     draw, at = world.random, _some_time(world)
-    source = world.exchanges[draw.integers(len(world.exchanges))]
-    if draw.random() < 0.5:  # noqa: PLR2004
-        source = world.account(at - DAY, role="exchange")
-        world.fund(source, amount=5000.0)
+    source = world.one_of(world.exchanges)
+    if world.happens(0.5):
+        source = world.funded(at - DAY, role="exchange", amount=5000.0)
     amount, span = draw.lognormal(1.5, 1), draw.uniform(2 * HOUR, 5 * DAY)
     active = float(draw.uniform(0.5, 3))
     for _ in range(int(draw.integers(40, 220))):
@@ -82,7 +80,7 @@ def _wave(world: World) -> None:
 def _guild(world: World) -> None:
     """Owners who know each other buy from each other and say the truth; a treasury funds them or not."""
     draw, at = world.random, _some_time(world, 40 * DAY)
-    treasury = _newcomer(world, at, "club") if draw.random() < 0.4 else None  # noqa: PLR2004
+    treasury = _newcomer(world, at, "club") if world.happens(0.4) else None
     members = [
         _newcomer(world, at + draw.uniform(0, 30 * DAY), "club", treasury) for _ in range(int(draw.integers(4, 14)))
     ]
@@ -92,13 +90,12 @@ def _guild(world: World) -> None:
     chance = float(draw.uniform(0.15, 0.7))
     for account in members:
         for agent in agents:
-            if agent.owner is not account and draw.random() < chance:
+            if agent.owner is not account and world.happens(chance):
                 for _ in range(int(draw.integers(1, 4))):
                     world.meet(account, agent, world.time(max(account.born, agent.ts)))
         _use(world, account, 3)
     for agent in agents:
-        for client in some_people(world, int(draw.poisson(5))):
-            world.meet(client, agent, world.time(max(client.born, agent.ts)))
+        world.visited(agent, int(draw.poisson(5)))
     world.servers += agents
     world.honest += members
 
@@ -107,14 +104,14 @@ def _refunding(world: World) -> None:
     """Shops give the money back to some of their clients."""
     draw = world.random
     for _ in range(int(draw.integers(1, 5))):
-        agent, share = some_server(world, popular=True), draw.uniform(0.05, 0.4)
-        for client in some_people(world, int(draw.integers(5, 30))):
+        agent, share = world.server(popular=True), draw.uniform(0.05, 0.4)
+        for client in world.some_of(world.honest, int(draw.integers(5, 30))):
             at, amount = world.time(max(client.born, agent.ts)), draw.lognormal(-1, 1.2)
             proof = world.pay(client, agent, amount, at)
-            refunds = draw.random() < share
+            refunds = world.happens(share)
             if refunds:
                 world.transfer(agent.owner, client, amount * draw.choice([1.0, 0.5]), at + draw.uniform(HOUR, 6 * DAY))
-            if draw.random() < world.settings.spoken:
+            if world.happens(world.settings.spoken):
                 value = agent.quality + client.bias + draw.normal(-10 if refunds else 0, 10)
                 world.say(client, agent, value, at + draw.exponential(DAY), proof=proof)
 
@@ -122,7 +119,7 @@ def _refunding(world: World) -> None:
 def _customers(world: World) -> None:
     """Customers of one exchange withdraw in one hour, and use what is popular."""
     draw, at = world.random, _some_time(world)
-    exchange = world.exchanges[draw.integers(len(world.exchanges))]
+    exchange = world.one_of(world.exchanges)
     for _ in range(int(draw.integers(8, 40))):
         account = _newcomer(world, at + draw.uniform(0, 2 * HOUR), "exchange customer", exchange, draw.lognormal(3, 1))
         _use(world, account, 2)
@@ -134,8 +131,8 @@ def _staff(world: World) -> None:
     draw, at = world.random, _some_time(world, 60 * DAY)
     treasury = _newcomer(world, at, "staff")
     world.honest.append(treasury)
-    popular, span = bool(draw.random() < 0.6), draw.choice([3, 10, 40]) * DAY  # noqa: PLR2004
-    tools = [some_server(world, popular=popular) for _ in range(int(draw.integers(3, 10)))]
+    popular, span = bool(world.happens(0.6)), draw.choice([3, 10, 40]) * DAY
+    tools = [world.server(popular=popular) for _ in range(int(draw.integers(3, 10)))]
     wage, width, months = draw.lognormal(2, 0.7), draw.choice([0.0, 0.04, 0.2]), int(draw.choice([0, 2]))
     back, others = float(draw.choice([0, 0, 0.3])), float(draw.choice([0, 1, 3]))
     for _ in range(int(draw.integers(5, 36))):
@@ -143,20 +140,19 @@ def _staff(world: World) -> None:
         for month in range(1, months + 1):
             world.transfer(treasury, account, wage, account.born + 30 * month * DAY)
         for tool in tools:
-            if tool.owner is not account and draw.random() < 0.6:  # noqa: PLR2004
+            if tool.owner is not account and world.happens(0.6):
                 world.meet(account, tool, world.time(max(account.born, tool.ts)))
         _use(world, account, others)
-        if draw.random() < back:
-            world.transfer(
-                account, treasury, wage * draw.uniform(0.05, 0.4), world.time(max(account.born, world.end - 30 * DAY))
-            )
+        if world.happens(back):
+            amount, when = wage * draw.uniform(0.05, 0.4), world.time(max(account.born, world.end - 30 * DAY))
+            world.transfer(account, treasury, amount, when)
         world.honest.append(account)
 
 
 def _cashback(world: World) -> None:
     """Shops give each buyer a small part of the price back, whatever it says of them."""
     draw, accounts = world.random, {account.address: account for account in world.accounts}
-    shares = {some_server(world, popular=True).number: draw.uniform(0.02, 0.3) for _ in range(int(draw.integers(1, 5)))}
+    shares = {world.server(popular=True).number: draw.uniform(0.02, 0.3) for _ in range(int(draw.integers(1, 5)))}
     for _, payer, _, number, amount, ts in world.payments:
         if number in shares:
             back = shares[number] * amount
@@ -167,14 +163,14 @@ def _quarrels(world: World) -> None:
     """Servers rate a good client low now and then, after a quarrel."""
     share = float(world.random.choice([0.01, 0.03]))
     for place, row in enumerate(world.ratings):
-        if row[0] == "client" and world.random.random() < share:
+        if row[0] == "client" and world.happens(share):
             world.ratings[place] = (*row[:4], float(round(world.random.uniform(5, 45))), *row[5:])
 
 
 def _free_service(world: World) -> None:
     """A good agent costs nothing, and many who use it do little else."""
     draw, at = world.random, _some_time(world, 50 * DAY)
-    agent = world.agent(some_people(world, 1)[0], at, draw.uniform(65, 96), popularity=1.0)
+    agent = world.agent(world.some_of(world.honest, 1)[0], at, draw.uniform(65, 96), popularity=1.0)
     for _ in range(int(draw.integers(8, 60))):
         account = _newcomer(world, world.time(at), "free service")
         value = 100.0 if account.generous else agent.quality + account.bias + draw.normal(0, 8)
@@ -186,27 +182,26 @@ def _free_service(world: World) -> None:
 
 def _reviewers(world: World) -> None:
     """Accounts review many agents in a short time, without buying, and say the truth."""
-    draw = world.random
-    for _ in range(int(draw.integers(1, 8))):
+    for _ in range(int(world.random.integers(1, 8))):
         account = _newcomer(world, _some_time(world, 30 * DAY), "reviewer")
-        at, span = account.born + draw.exponential(10 * DAY), draw.uniform(HOUR, 20 * DAY)
-        for _ in range(int(draw.integers(8, 50))):
-            agent = some_server(world, popular=False)
-            value = agent.quality + account.bias + draw.normal(0, 8)
-            world.say(account, agent, value, max(at + draw.uniform(0, span), agent.ts))
+        at, span = account.born + world.random.exponential(10 * DAY), world.random.uniform(HOUR, 20 * DAY)
+        for _ in range(int(world.random.integers(8, 50))):
+            agent = world.server(popular=False)
+            value = agent.quality + account.bias + world.random.normal(0, 8)
+            world.say(account, agent, value, max(at + world.random.uniform(0, span), agent.ts))
         world.honest.append(account)
 
 
 def _hosts(world: World) -> None:
     """Honest people fund friends and pupils, who use agents of their own choice or some that all like."""
     draw = world.random
-    for host in some_people(world, int(draw.integers(2, 10))):
+    for host in world.some_of(world.honest, int(draw.integers(2, 10))):
         at = world.time(max(host.born, START + DAY), max(world.end - 5 * DAY, host.born + DAY))
-        liked = [some_server(world, popular=True) for _ in range(2)]
+        liked = [world.server(popular=True) for _ in range(2)]
         for _ in range(int(draw.integers(2, 12))):
             account = _newcomer(world, at + draw.uniform(0, 3 * DAY), "friends", host, draw.lognormal(1, 0.3))
             for agent in liked:
-                if agent.owner is not account and agent.owner is not host and draw.random() < 0.5:  # noqa: PLR2004
+                if agent.owner is not account and agent.owner is not host and world.happens(0.5):
                     world.meet(account, agent, world.time(max(account.born, agent.ts)))
             _use(world, account, 1.5)
             world.honest.append(account)
@@ -215,31 +210,110 @@ def _hosts(world: World) -> None:
 def _niche(world: World) -> None:
     """People of one trade use the same few agents that nobody else uses."""
     draw, at = world.random, _some_time(world, 50 * DAY)
-    owners = some_people(world, int(draw.integers(2, 5)))
+    owners = world.some_of(world.honest, int(draw.integers(2, 5)))
     agents = [world.agent(account, max(at, account.born), draw.uniform(55, 96), popularity=0.1) for account in owners]
-    for account in some_people(world, int(draw.integers(4, 16))):
+    for account in world.some_of(world.honest, int(draw.integers(4, 16))):
         for agent in agents:
-            if agent.owner is not account and draw.random() < 0.7:  # noqa: PLR2004
+            if agent.owner is not account and world.happens(0.7):
                 world.meet(account, agent, world.time(max(account.born, agent.ts)))
     world.servers += agents
 
 
 def _regulars(world: World) -> None:
     """Clients buy from one agent again and again, and say so each time."""
-    draw = world.random
-    for account in some_people(world, int(draw.integers(10, 60))):
-        agent = some_server(world, popular=True)
+    for account in world.some_of(world.honest, int(world.random.integers(10, 60))):
+        agent = world.server(popular=True)
         if agent.owner is not account:
-            for _ in range(int(draw.integers(3, 9))):
+            for _ in range(int(world.random.integers(3, 9))):
                 world.meet(account, agent, world.time(max(account.born, agent.ts)))
 
 
 def _strict(world: World) -> None:
     """Servers expect much of their clients, and rate nearly all of them low."""
-    draw = world.random
-    for _ in range(int(draw.integers(1, 6))):
-        agent, level = some_server(world, popular=True), draw.uniform(30, 65)
-        for client in some_people(world, int(draw.integers(4, 20))):
+    for _ in range(int(world.random.integers(1, 6))):
+        agent, level = world.server(popular=True), world.random.uniform(30, 65)
+        for client in world.some_of(world.honest, int(world.random.integers(4, 20))):
             at = world.time(max(client.born, agent.ts))
             world.meet(client, agent, at)
-            world.rate_client(client, agent, level * client.quality / 80 + draw.normal(0, 8), at + DAY)
+            world.rate_client(client, agent, level * client.quality / 80 + world.random.normal(0, 8), at + DAY)
+
+
+_LOW = 40
+"""The value below which a feedback tells of a failed job."""
+
+
+def add_bystanders(world: World) -> None:
+    """Add all groups to a world.
+
+    Args:
+        world: A world without attacks.
+    """
+    disputes(world)
+    for _ in range(3):
+        launch_campaign(world)
+    for _ in range(2):
+        dao_team(world)
+    refund_merchants(world)
+
+
+def disputes(world: World) -> None:
+    """Let fair servers rate a client low now and then."""
+    agents = {agent.number: agent for agent in world.agents}
+    for place, row in enumerate(world.ratings):
+        if row[0] == "client" and world.happens(0.02):
+            world.ratings[place] = (*row[:4], float(round(world.random.uniform(5, 45))), *row[5:])
+            owner = agents[row[3]].owner
+            owner.group = owner.group or "dispute"
+
+
+def launch_campaign(world: World) -> None:
+    """Let a good new agent draw a burst of real first users, a third of them fresh."""
+    draw, at = world.random, world.time(START + 30 * DAY, world.end - 40 * DAY)
+    owner = personas.newcomer(world, "honest", -1, at - 2 * DAY)
+    owner.group = "launch campaign"
+    agent = personas.register(world, owner, at, draw.uniform(80, 95), community=owner.community, popularity=3.0)
+    near = [account for account in world.honest if account.community == owner.community]
+    for _ in range(int(draw.integers(30, 60))):
+        if world.happens(0.33):
+            client = personas.newcomer(world, "honest", -1, at + draw.uniform(0, 3 * DAY))
+            client.group = "launch campaign"
+            personas.cover(world, client, 1.5)
+        else:
+            client = world.one_of(near)
+        personas.meet(world, client, agent, at + draw.exponential(1.5 * DAY))
+
+
+def dao_team(world: World) -> None:
+    """Let a treasury pay members who use the same few tools and judge them honestly. Some return the rest."""
+    draw, at = world.random, world.time(START + 15 * DAY, world.end - 80 * DAY)
+    treasury = personas.newcomer(world, "honest", -1, at - 2 * DAY)
+    treasury.group = "DAO team"
+    tools = world.some_of([agent for agent in world.servers if agent.community == treasury.community], 5)
+    for _ in range(int(draw.integers(20, 35))):
+        born, amount = at + draw.uniform(0, 10 * DAY), draw.normal(25, 1)
+        account = personas.newcomer(world, "honest", -1, born, treasury, amount=amount, community=treasury.community)
+        account.group = "DAO team"
+        personas.cover(world, account, 3)
+        for tool in tools:
+            if world.happens(0.55):
+                personas.meet(world, account, tool, world.time(account.born + 600))
+        if world.happens(0.3):
+            personas.send(world, account, treasury, draw.uniform(1, 10), world.time(world.end - 30 * DAY))
+
+
+def refund_merchants(world: World) -> None:
+    """Let three merchants refund failed jobs, and three pay all buyers cashback."""
+    draw, accounts = world.random, {account.address: account for account in world.accounts}
+    paid: dict[int, list[tuple[str, float, float]]] = {}
+    for _, payer, _, number, amount, ts in world.payments:
+        paid.setdefault(number, []).append((payer, amount, ts))
+    busy = sorted(paid, key=lambda number: -len(paid[number]))[5:60]
+    failed = {(row[0], row[1]) for row in world.feedback if row[2] < _LOW}
+    for place, number in enumerate(world.some_of(busy, 6)):
+        agent, refunds = world.agents[number], place < 3  # noqa: PLR2004
+        for payer, amount, ts in paid[number]:
+            if not refunds:
+                personas.send(world, agent.wallet, accounts[payer], amount * 0.05, ts + draw.uniform(60, DAY))
+            elif (payer, number) in failed:
+                personas.send(world, agent.wallet, accounts[payer], amount, ts + draw.uniform(8 * HOUR, 2 * DAY))
+        agent.owner.group = "refund merchant"

@@ -1,21 +1,64 @@
-"""Attack families whose owners praise each other, in pairs, gangs or by one purse."""
-
-from __future__ import annotations
+"""Attacks whose members praise each other: rings, gangs, cycles, swaps and cliques."""
 
 import numpy as np
 
-from bench.trust.worlds.attacks import camouflage, mastermind, some_time, sybils, target
-from bench.trust.worlds.honest import lured
-from bench.trust.worlds.world import DAY, Attack, World
+from bench.trust.worlds import crowds, personas, purses
+from bench.trust.worlds.world import DAY, HOUR, Account, Agent, Attack, World
+
+
+def _ring(
+    world: World, attack: Attack, source: Account | None, spread: float, density: float
+) -> tuple[list[Account], list[Agent], float]:
+    at = world.some_time()
+    accounts = world.sybils(attack, at, spread, source and world.mastermind(attack, at))
+    agents = [world.target(attack, account, account.born + 600) for account in accounts]
+    for first in accounts:
+        for second in agents:
+            if second.owner is not first and world.happens(density):
+                when = world.time(at + spread, at + spread + 40 * DAY)
+                world.say(first, second, world.random.uniform(90, 100), when, attack=attack.number)
+                if world.happens(0.5):
+                    world.rate_client(first, second, world.random.uniform(90, 100), when + HOUR, attack.number)
+    return accounts, agents, at
+
+
+def ring(world: World, attack: Attack) -> None:
+    """Owners with one funder praise each other."""
+    _ring(world, attack, world.exchanges[0], 2 * DAY, 0.8)
+
+
+def camouflaged_ring(world: World, attack: Attack) -> None:
+    """Owners with one funder praise each other, and use honest agents as well."""
+    accounts, _, at = _ring(world, attack, world.exchanges[0], 2 * DAY, 0.8)
+    world.camouflage(accounts, 6.0, at)
+
+
+def exchange_ring(world: World, attack: Attack) -> None:
+    """Owners funded by exchanges praise each other, and use honest agents as well."""
+    accounts, _, at = _ring(world, attack, None, 30 * DAY, 0.7)
+    world.camouflage(accounts, 4.0, at)
+
+
+def cycle(world: World, attack: Attack) -> None:
+    """Owners praise each other in a directed cycle, so that nobody answers a praise."""
+    at = world.some_time()
+    accounts = world.sybils(attack, at, 20 * DAY)
+    agents = [world.target(attack, account, account.born + 600) for account in accounts]
+    for step in (1, 2):
+        for place, account in enumerate(accounts):
+            agent = agents[(place + step) % len(agents)]
+            for _ in range(2):
+                value, when = world.random.uniform(92, 100), world.time(at + 20 * DAY, at + 50 * DAY)
+                world.say(account, agent, value, when, attack=attack.number)
 
 
 def two_gangs(world: World, attack: Attack) -> None:
     """Two groups with a funder each praise the agents of the other group."""
-    at = some_time(world)
-    first = sybils(world, attack, at, 20 * DAY, mastermind(world, attack, at))
-    second = sybils(world, attack, at, 20 * DAY, mastermind(world, attack, at))
+    at = world.some_time()
+    first = world.sybils(attack, at, 20 * DAY, world.mastermind(attack, at))
+    second = world.sybils(attack, at, 20 * DAY, world.mastermind(attack, at))
     for own, others in ((first, second), (second, first)):
-        agents = [target(world, attack, account, account.born + 600) for account in others]
+        agents = [world.target(attack, account, account.born + 600) for account in others]
         for account in own:
             for place in world.random.choice(len(agents), min(3, len(agents)), replace=False):
                 when = world.time(at + 20 * DAY, at + 50 * DAY)
@@ -24,9 +67,9 @@ def two_gangs(world: World, attack: Attack) -> None:
 
 def swap_market(world: World, attack: Attack) -> None:
     """Owners funded by exchanges swap praise in pairs, each with three partners, and use honest agents as well."""
-    at = some_time(world)
-    accounts = sybils(world, attack, at, 40 * DAY)
-    agents = [target(world, attack, account, account.born + 600) for account in accounts]
+    at = world.some_time()
+    accounts = world.sybils(attack, at, 40 * DAY)
+    agents = [world.target(attack, account, account.born + 600) for account in accounts]
     size = len(accounts)
     for place in range(size):
         for step in range(1, min(4, size)):
@@ -34,25 +77,115 @@ def swap_market(world: World, attack: Attack) -> None:
             for client, agent in ((place, other), (other, place)):
                 when = world.time(at + 40 * DAY, at + 58 * DAY)
                 world.say(accounts[client], agents[agent], world.random.uniform(82, 100), when, attack=attack.number)
-    camouflage(world, accounts, 5.0, at)
+    world.camouflage(accounts, 5.0, at)
 
 
 def one_purse(world: World, attack: Attack) -> None:
     """Owners funded by exchanges praise two others each. All their agents are paid into one wallet."""
-    at = some_time(world)
+    at = world.some_time()
     purse = world.account(at, role="mule", attack=attack.number)
-    accounts = sybils(world, attack, at, 40 * DAY)
+    accounts = world.sybils(attack, at, 40 * DAY)
     agents = []
     for account in accounts:
         quality = world.random.uniform(20, 50)
         agents.append(
             world.agent(account, account.born + 600, quality, wallet=purse, role="beneficiary", attack=attack.number)
         )
-    camouflage(world, accounts, 4.0, at)
+    world.camouflage(accounts, 4.0, at)
     for place, account in enumerate(accounts):
         others = np.setdiff1d(np.arange(len(agents)), [place])
         for other in world.random.choice(others, 2, replace=False):
             when = world.time(at + 40 * DAY, at + 58 * DAY)
             world.say(account, agents[other], world.random.uniform(84, 100), when, attack=attack.number)
     for agent in agents:
-        lured(world, agent, 2, at + 45 * DAY)
+        world.lured(agent, 2, at + 45 * DAY)
+
+
+def oneway_ring(world: World, attack: Attack) -> None:
+    """Owners with no common funder praise the next ones in a ring, so that nobody answers a praise."""
+    draw, at, size = world.random, personas.beginning(world), attack.size
+    owners = [personas.new_owner(world, attack, at + draw.uniform(-10, 35) * DAY) for _ in range(size)]
+    agents = [personas.target(world, account, account.born + draw.exponential(3 * DAY)) for account in owners]
+    share = attack.by_size({5: 1.0, 11: 0.75, 23: 0.5})
+    for place, account in enumerate(owners):
+        for step in range(1, (size - 1) // 2 + 1):
+            agent = agents[(place + step) % size]
+            if world.happens(share):
+                ts = max(account.born, agent.ts) + draw.exponential(14 * DAY)
+                personas.lie(world, account, agent, draw.normal(91, 5), ts, answered=0.3)
+        personas.cover(world, account, 3)
+        personas.public(world, agents[place], draw.poisson(4))
+
+
+def hidden_circle(world: World, attack: Attack) -> None:
+    """Owners praise the next two or three in a hidden circle, so that no pair praises each other."""
+    draw, at, size = world.random, crowds.start(world), attack.size
+    _, members = crowds.crowd(world, attack, at, 6 * DAY, "mix")
+    agents = [crowds.agent_of(world, attack, account, 2 * DAY, (20, 55)) for account in members]
+    order = draw.permutation(size)
+    for place in range(size):
+        for step in (1, 2) if size < 8 else (1, 2, 3):  # noqa: PLR2004
+            account, agent = members[order[place]], agents[order[(place + step) % size]]
+            if step > 1 and world.happens(0.15):
+                continue
+            for _ in range(int(draw.integers(1, 3))):
+                when = world.time(at + 8 * DAY, at + 50 * DAY)
+                world.say(account, agent, draw.uniform(90, 100), when, attack=attack.number)
+            if world.happens(0.3):
+                when = world.time(at + 8 * DAY, at + 50 * DAY)
+                world.rate_client(account, agent, draw.uniform(88, 100), when, attack.number)
+        crowds.cover(world, members[place], 2)
+        crowds.traffic(world, agents[place], 1)
+
+
+def cycle_ring(world: World, attack: Attack) -> None:
+    """Members hand money on from one to the next, and praise the next two again and again, but never back."""
+    draw, at = world.random, world.some_time()
+    members = purses.funded(world, attack, attack.size, (at, at + 15 * DAY), purses.by_chain)
+    agents = [purses.bad_agent(world, account) for account in members]
+    for place, account in enumerate(members):
+        for step in (1, 2) if attack.size > 4 else (1,):  # noqa: PLR2004
+            agent = agents[(place + step) % attack.size]
+            for _ in range(int(draw.integers(1, 4))):
+                value, ts = draw.uniform(84, 97), world.time(at + 15 * DAY, at + 55 * DAY)
+                purses.claim(world, account, agent, value, ts, paid=0.3)
+        if world.happens(0.4):
+            when = world.time(at + 16 * DAY, at + 55 * DAY)
+            world.rate_client(members[place - 1], agents[place], draw.uniform(85, 98), when, attack.number)
+        purses.live(world, account, 2)
+        purses.served(world, [agents[place]], 1)
+
+
+def _cliques(world: World, size: int) -> list[range]:
+    """Return cliques of four to six places, each of which shares two with the next."""
+    place, out = 0, []
+    while True:
+        count = int(world.random.integers(4, 7))
+        out.append(range(place, min(place + count, size)))
+        if place + count >= size:
+            return out
+        place += count - 2
+
+
+def overlapping_cliques(world: World, attack: Attack) -> None:
+    """Accounts of one exchange and half a day praise each other in cliques that share members, with much cover."""
+    draw, at = world.random, world.some_time()
+    members = purses.funded(world, attack, attack.size, (at, at + 0.5 * DAY), purses.from_one_exchange)
+    agents = [purses.bad_agent(world, account, at=account.born + draw.uniform(0.1, 15) * DAY) for account in members]
+    share = 0.9 if attack.size < 5 else 0.6  # noqa: PLR2004
+    pairs = {
+        (first, second)
+        for clique in _cliques(world, attack.size)
+        for first in clique
+        for second in clique
+        if first != second and world.happens(share)
+    }
+    for first, second in sorted(pairs):
+        value = draw.uniform(90, 100) if world.happens(0.6) else draw.uniform(70, 90)
+        purses.claim(world, members[first], agents[second], value, world.time(at + 15 * DAY, at + 58 * DAY), paid=0.35)
+        if world.happens(0.25):
+            when = world.time(at + 16 * DAY, at + 58 * DAY)
+            world.rate_client(members[first], agents[second], draw.uniform(80, 100), when, attack.number)
+    for account, agent in zip(members, agents, strict=True):
+        purses.live(world, account, 5)
+        purses.served(world, [agent], 1.5)

@@ -4,19 +4,18 @@ Everything is drawn from one seeded generator, so a world depends on its seed an
 and rows are sorted by time, so neither an id nor an order gives a label away.
 """
 
-from __future__ import annotations
-
 import hashlib
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, Final
+from pathlib import Path
+from typing import Any, Final, TypeVar
 
 import numpy as np
 import pyarrow as pa
 
 from bilateral.trust.tables.schema import COLUMNS, Tables
 
-if TYPE_CHECKING:
-    from pathlib import Path
+_T = TypeVar("_T")
 
 DAY: Final = 86400.0
 HOUR: Final = 3600.0
@@ -108,6 +107,10 @@ class Attack:
     family: str
     size: int
 
+    def by_size(self, values: dict[int, _T]) -> _T:
+        """Return the value for the listed size that is nearest to the attack's."""
+        return values[min(values, key=lambda size: abs(size - self.size))]
+
 
 @dataclass
 class World:
@@ -141,11 +144,25 @@ class World:
         """Return True in a share of the calls."""
         return bool(self.random.random() < share)
 
+    def one_of(self, items: Sequence[_T]) -> _T:
+        """Return a random item."""
+        return items[int(self.random.integers(len(items)))]
+
+    def some_of(self, items: Sequence[_T], count: int) -> list[_T]:
+        """Return some items without repetition: all if there are fewer."""
+        return [items[place] for place in self.random.choice(len(items), min(count, len(items)), replace=False)]
+
     def account(self, born: float, **truth: Any) -> Account:
         """Make an account, without funds."""
         digest = hashlib.sha256(f"{self.seed}/{len(self.accounts)}".encode()).hexdigest()
         made = Account("0x" + digest[:40], born, **truth)
         self.accounts.append(made)
+        return made
+
+    def funded(self, born: float, source: Account | None = None, amount: float | None = None, **truth: Any) -> Account:
+        """Make an account with its first money; see `fund`."""
+        made = self.account(born, **truth)
+        self.fund(made, source, amount)
         return made
 
     def fund(self, account: Account, source: Account | None = None, amount: float | None = None) -> None:
@@ -208,7 +225,7 @@ class World:
         amount = draw.lognormal(-1, 1.2) if draw.random() < habits.paid else 0.0
         proof = self.pay(client, agent, amount, ts) if amount else None
         quality = agent.turns[1] if agent.turns is not None and ts >= agent.turns[0] else agent.quality
-        if value is None and draw.random() < 0.05:  # noqa: PLR2004  # a failed job
+        if value is None and draw.random() < 0.05:  # a failed job  # noqa: PLR2004
             value = draw.uniform(0, 30)
         elif value is None:
             value = 100 if client.generous else quality + client.bias + draw.normal(0, 8)
@@ -229,7 +246,7 @@ class World:
         if draw.random() < (agent.refunds if failed else 0.05 * agent.refunds):
             part = float(draw.choice([1.0, 1.0, 0.5, 0.3]))
             self.transfer(agent.wallet, client, part * amount, ts + draw.uniform(HOUR, 6 * DAY))
-            if failed and draw.random() < 0.5:  # noqa: PLR2004  # a refund makes half of them kind
+            if failed and draw.random() < 0.5:  # a refund makes half of them kind  # noqa: PLR2004
                 return float(draw.uniform(60, 95))
         return value
 
@@ -238,6 +255,75 @@ class World:
         attack = Attack(len(self.attacks), family, size)
         self.attacks.append(attack)
         return attack
+
+    def server(self, *, popular: bool) -> Agent:
+        """Return an honest agent: any, or one by its popularity."""
+        if not popular:
+            return self.one_of(self.servers)
+        some = self.random.integers(len(self.servers), size=12)
+        return self.servers[max(some, key=lambda place: self.servers[place].popularity * self.random.random())]
+
+    def usual_servers(self, account: Account, mean: float) -> Iterator[Agent]:
+        """Yield agents as honest clients choose them: mostly of their community, the popular ones most."""
+        popularity = np.array([agent.popularity for agent in self.servers])
+        near = popularity * np.array([agent.community == account.community for agent in self.servers])
+        for _ in range(self.random.poisson(mean)):
+            weight = near if self.happens(0.7) else popularity
+            yield self.servers[self.random.choice(len(weight), p=weight / weight.sum())]
+
+    def visited(self, agent: Agent, count: int, start: float = 0.0, stop: float | None = None) -> None:
+        """Let honest clients use an agent between two times, and say what they found."""
+        for client in self.some_of(self.honest, count):
+            self.meet(client, agent, self.time(max(agent.ts, client.born, start), stop))
+
+    def lured(self, agent: Agent, count: int, at: float) -> None:
+        """Let honest clients believe the praise, use the agent, and say what they found."""
+        for client in self.some_of(self.honest, count):
+            self.meet(client, agent, self.time(max(at, client.born + HOUR)))
+
+    def some_time(self) -> float:
+        """Return a time at which an attack may begin."""
+        return self.time(START + 20 * DAY, self.end - 60 * DAY)
+
+    def sybils(
+        self, attack: Attack, at: float, spread: float, source: Account | None = None, cover: float | None = None
+    ) -> list[Account]:
+        """Return new accounts of an attacker, born within a time after another, funded by exchanges or a source.
+
+        They cover themselves by a mean number of ordinary uses, if one is named.
+        """
+        out = []
+        for _ in range(attack.size):
+            account = self.account(
+                at + self.random.uniform(0, spread), role="sybil", attack=attack.number, quality=80.0
+            )
+            self.fund(account, source, self.random.uniform(4.9, 5.1) if source else None)
+            out.append(account)
+        if cover is not None:
+            self.camouflage(out, cover, at)
+        return out
+
+    def mastermind(self, attack: Attack, at: float) -> Account:
+        """Return a new account from which an attacker funds others."""
+        return self.funded(at - DAY, amount=50.0 * attack.size, role="funder", attack=attack.number)
+
+    def funded_owner(self, attack: Attack, at: float) -> Account:
+        """Return a new owner that an exchange funds."""
+        return self.funded(at, role="owner", attack=attack.number)
+
+    def target(self, attack: Attack, owner: Account, at: float) -> Agent:
+        """Return a new bad agent that an attack praises."""
+        return self.agent(owner, at, self.random.uniform(20, 50), role="beneficiary", attack=attack.number)
+
+    def validator(self, attack: Attack, owner: Account, ts: float, quality: float = 50.0) -> Agent:
+        """Return a new validator of an attack."""
+        return self.agent(owner, ts, quality, is_validator=True, role="beneficiary", attack=attack.number)
+
+    def camouflage(self, accounts: Sequence[Account], mean: float, at: float) -> None:
+        """Let accounts use some honest agents as honest clients do."""
+        for account in accounts:
+            for _ in range(self.random.poisson(mean)):
+                self.meet(account, self.one_of(self.servers), self.time(at))
 
     def _within(self, ts: float, earliest: float) -> float:
         """Return a time after another and before the end."""
@@ -303,3 +389,11 @@ class World:
 def _table(rows: list[tuple[Any, ...]], columns: dict[str, pa.DataType]) -> pa.Table:
     values = list(zip(*rows, strict=True)) if rows else [()] * len(columns)
     return pa.table({n: pa.array(list(v), kind) for (n, kind), v in zip(columns.items(), values, strict=True)})
+
+
+def tables_of(**columns: Sequence[Any]) -> Tables:
+    """Return tables of the columns of each, in the order of `COLUMNS`; agents may have their operators as well."""
+    names = {name: [*COLUMNS[name], "operators"] for name in columns}
+    return Tables.of(
+        **{name: pa.table(dict(zip(names[name], values, strict=False))) for name, values in columns.items()}
+    )

@@ -7,7 +7,7 @@ from copy import deepcopy
 import numpy as np
 import pytest
 
-from bench.market.framing import BUDGET, KINDS, demand, framed, victims, worst
+from bench.market.measures import BUDGET, KINDS, demand, framed, victims, worst
 from bench.market.policies import Ranking, mean
 
 PLAIN = Ranking("plain mean", mean)

@@ -5,12 +5,9 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from bench.market.free import measured
-from bench.market.measures import play
-from bench.market.ours import Standings
-from bench.market.policies import by_counts, by_distinct_raters, by_payments, mean, simple
-from bench.market.rows import Log
-from bench.market.walks import trust_by_walk
+from bench.market.measures import held_back, play
+from bench.market.play import Log
+from bench.market.policies import Standings, by_counts, by_distinct_raters, by_payments, mean, simple, trust_by_walk
 from tests.bench.market.conftest import SMALL
 
 
@@ -66,4 +63,4 @@ def test_our_standing_answers_about_each_agent(peaceful):
 
 def test_the_held_back_are_those_that_our_standing_refuses(peaceful):
     refused = Standings().answer(peaceful).limit == 0
-    assert measured(peaceful)["held"] == refused.mean()
+    assert held_back(peaceful)["held"] == refused.mean()

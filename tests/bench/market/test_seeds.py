@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from bench.market.ours import fitted
-from bench.market.rows import address
+from bench.market.play import address
+from bench.market.policies import fitted
 from bilateral.core.errors import InvalidArgumentError
 from bilateral.trust.seeds import seeds
 

@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 from sqlalchemy import delete, insert, update
 
-from bench.world.questions import PARAPHRASES
+from bench.world.people import PARAPHRASES
 from bilateral.core.errors import InvalidArgumentError, MissingExtraError
 from bilateral.index.agents.tables import agent
 from bilateral.index.files import tables as files

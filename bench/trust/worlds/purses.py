@@ -1,16 +1,11 @@
-"""The parts of the third author's families: members, the ways of their first money, agents, cover and praise."""
+"""Members by the way of their first money: an exchange, mules, peeling, a chain or a tree."""
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING, Any, TypeVar
+from collections.abc import Callable, Sequence
+from typing import Any, TypeVar
 
 import numpy as np
 
-from bench.trust.worlds.parts import usual_servers
 from bench.trust.worlds.world import DAY, HOUR, Account, Agent, Attack, World
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
 
 _Item = TypeVar("_Item")
 
@@ -73,7 +68,7 @@ def alone(world: World, members: list[Account]) -> None:
 
 def from_one_exchange(world: World, members: list[Account]) -> None:
     """Fund members from one exchange, shortly before their births."""
-    exchange = world.exchanges[world.random.integers(len(world.exchanges))]
+    exchange = world.one_of(world.exchanges)
     for account in members:
         world.transfer(exchange, account, _first_amount(world), account.born - world.random.uniform(600, 7200))
 
@@ -137,7 +132,7 @@ def mule(world: World, attack: int, at: float, source: Account | None = None, am
     """
     out = world.account(at, role="mule", attack=attack)
     if source is None:
-        source = world.exchanges[world.random.integers(len(world.exchanges))]
+        source = world.one_of(world.exchanges)
     world.transfer(source, out, world.random.lognormal(4, 0.6) if amount is None else amount, at)
     return out
 
@@ -170,34 +165,34 @@ def live(world: World, account: Account, mean: float, stop: float | None = None)
         stop: The latest time; the world's end if None.
     """
     draw, stop = world.random, world.end if stop is None else stop
-    for agent in usual_servers(world, account, mean):
+    for agent in world.usual_servers(account, mean):
         start = max(account.born, agent.ts) + 600
         if start < stop:
             world.meet(account, agent, world.time(start, stop))
     if world.happens(0.15):
-        other = world.honest[draw.integers(len(world.honest))]
+        other = world.one_of(world.honest)
         world.transfer(account, other, draw.lognormal(2, 1), world.time(account.born, stop))
 
 
-def served(world: World, agent: Agent, mean: float, start: float | None = None, stop: float | None = None) -> None:
-    """Let honest clients use an agent of an attacker, and say what they found.
+def served(
+    world: World, agents: Sequence[Agent], mean: float, start: float | None = None, stop: float | None = None
+) -> None:
+    """Let honest clients use agents of an attacker, and say what they found.
 
     Args:
         world: The world.
-        agent: The agent.
+        agents: The agents.
         mean: The mean number of interactions.
         start: The earliest time; the agent's registration if None.
         stop: The latest time; the world's end if None.
     """
-    start = (agent.ts if start is None else max(start, agent.ts)) + 600
-    stop = world.end if stop is None else stop
-    if start >= stop:
-        return
-    for _ in range(world.random.poisson(mean)):
-        when = world.time(start, stop)
-        clients = [account for account in world.honest if account.born < when - 600]
-        if clients:
-            world.meet(clients[world.random.integers(len(clients))], agent, when)
+    latest = world.end if stop is None else stop
+    for agent in agents:
+        earliest = (agent.ts if start is None else max(start, agent.ts)) + 600
+        for _ in range(world.random.poisson(mean) if earliest < latest else 0):
+            when = world.time(earliest, latest)
+            if clients := [account for account in world.honest if account.born < when - 600]:
+                world.meet(world.one_of(clients), agent, when)
 
 
 def claim(world: World, account: Account, agent: Agent, value: float, at: float, **share: float) -> None:
@@ -211,12 +206,11 @@ def claim(world: World, account: Account, agent: Agent, value: float, at: float,
         at: The time, if it is late enough.
         share: `paid` is the share of payments (0), `proven` that of proofs of payments (0.5).
     """
-    draw = world.random
-    at = max(at, max(account.born, agent.ts) + draw.uniform(600, 2 * DAY))
-    at = min(at, world.end - draw.uniform(0, DAY))
+    at = max(at, max(account.born, agent.ts) + world.random.uniform(600, 2 * DAY))
+    at = min(at, world.end - world.random.uniform(0, DAY))
     proof = None
     if world.happens(share.get("paid", 0.0)):
-        proof = world.pay(account, agent, draw.lognormal(-1.5, 1), at - draw.uniform(30, 500))
+        proof = world.pay(account, agent, world.random.lognormal(-1.5, 1), at - world.random.uniform(30, 500))
     proof = proof if world.happens(share.get("proven", 0.5)) else None
     world.say(account, agent, value, at, proof=proof, attack=account.attack)
 

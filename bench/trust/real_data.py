@@ -1,27 +1,28 @@
-"""Bitcoin-OTC: ratings of traders, with labels that were made from the ratings.
+"""Real data: Bitcoin-OTC, with formulas chosen on Bitcoin-Alpha, and the airdrop of Hop."""
 
-The labels of benign and fraudulent traders follow from the ratings of user 1 and of those whom user 1 rates 5 or more.
-A score that sees these edges repeats the labels. So all edges from these raters to labelled traders are removed.
-"""
-
-from __future__ import annotations
-
+import csv
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any, Final
+from itertools import combinations
+from pathlib import Path
+from typing import Any, Final
 
 import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.parquet as pq
 from scipy import sparse
+from scipy.sparse.csgraph import connected_components
+from scipy.stats import rankdata
 from sklearn.ensemble import ExtraTreesClassifier, RandomForestClassifier
 from sklearn.linear_model import LogisticRegression
-from sklearn.model_selection import StratifiedKFold
+from sklearn.metrics import roc_auc_score
+from sklearn.model_selection import GroupKFold, StratifiedKFold
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import QuantileTransformer
 
+from bilateral.trust.detectors.cases import CaseModel, conduct
 from bilateral.trust.tables.arrays import Flags, Floats, Ints, group_sums
 from bilateral.trust.tables.propagation import EigenTrust
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 _FOUNDERS: Final = 20
 """The traders who take the place of user 1 in forecasts."""
@@ -57,7 +58,7 @@ class Otc:
     size: int
 
     @classmethod
-    def read(cls, folder: Path) -> Otc:
+    def read(cls, folder: Path) -> "Otc":
         """Read the data without the label edges.
 
         Args:
@@ -68,18 +69,23 @@ class Otc:
         source, target, value = table[:, 0].astype(int), table[:, 1].astype(int), table[:, 2]
         core = np.append(target[(source == 1) & (value >= 5)], 1)  # noqa: PLR2004
         leaking = np.isin(source, core) & np.isin(target, truth[:, 0])
+        return cls.without(leaking, table, truth[:, 0], (truth[:, 1] < 0).astype(np.int64))
+
+    @classmethod
+    def without(cls, leaking: Flags, table: Floats, nodes: Ints, label: Ints) -> "Otc":
+        """Return the data without the edges that the labels follow from.
+
+        Args:
+            leaking: Marks these edges.
+            table: The ratings: source, target, value and time.
+            nodes: The labelled traders.
+            label: 1 for fraud.
+        """
+        source, target, kept = table[:, 0].astype(int), table[:, 1].astype(int), ~leaking
         names = np.unique(np.concatenate([source, target]))
-        kept = ~leaking
-        return cls(
-            np.searchsorted(names, source[kept]),
-            np.searchsorted(names, target[kept]),
-            value[kept] / 10,
-            table[kept, 3],
-            int(leaking.sum()),
-            np.searchsorted(names, truth[:, 0]),
-            (truth[:, 1] < 0).astype(np.int64),
-            len(names),
-        )
+        ends = (np.searchsorted(names, source[kept]), np.searchsorted(names, target[kept]))
+        removed, places = int(leaking.sum()), np.searchsorted(names, nodes)
+        return cls(*ends, table[kept, 2] / 10, table[kept, 3], removed, places, label, len(names))
 
 
 def fairness(otc: Otc, rounds: int = 20) -> tuple[Floats, Floats]:
@@ -284,3 +290,163 @@ def baselines(otc: Otc) -> dict[str, Floats]:
         "degree (popularity only)": -received.astype(np.float64),
         "time only": np.where(np.isfinite(last), last, 0.0),
     }
+
+
+_ALPHA_TRUSTED: Final = 2
+_ALPHA_GOOD: Final = 5
+_ALPHA_BAD: Final = -3
+
+
+def alpha(folder: Path) -> Otc:
+    """Return the ratings of Bitcoin-Alpha without the edges that its labels follow from.
+
+    Args:
+        folder: The folder `bitcoin` of the data.
+    """
+    table = np.loadtxt(folder / "soc-sign-bitcoinalpha.csv", delimiter=",")
+    source, target, value = table[:, 0].astype(int), table[:, 1].astype(int), table[:, 2]
+    trusted = np.append(target[(source == 1) & (value >= _ALPHA_TRUSTED)], 1)
+    by_trusted = np.isin(source, trusted)
+    good = np.unique(target[by_trusted & (value >= _ALPHA_GOOD)])
+    bad = np.setdiff1d(target[by_trusted & (value <= _ALPHA_BAD)], trusted)
+    nodes = np.setxor1d(good, bad)
+    leaking = by_trusted & np.isin(target, nodes)
+    return Otc.without(leaking, table, nodes, np.isin(nodes, bad).astype(np.int64))
+
+
+def formulas(otc: Otc, *, received: bool) -> dict[str, Floats]:
+    """Return formulas without labels, higher for fraud: figures, and pairs of figures by the sum of their ranks.
+
+    Args:
+        otc: The ratings.
+        received: True to look at received ratings too; without it, only at given ones.
+    """
+    good, fair = fairness(otc)
+    trust = standing(otc)
+    maximum = np.maximum(np.bincount(otc.rater, minlength=otc.size), 1)
+    taken = np.maximum(np.bincount(otc.rated, minlength=otc.size), 1)
+
+    def mean(values: Floats | Flags, *, out: bool) -> Floats:
+        side, count = (otc.rater, maximum) if out else (otc.rated, taken)
+        return np.asarray(group_sums(np.asarray(values, np.float64), side, otc.size) / count)
+
+    single: dict[str, Floats] = {"unfairness": -fair, "short activity": -span(otc)}
+    if received:
+        single |= {
+            "goodness": -good,
+            "balance": balance(otc, trust),
+            "mean": -mean(otc.value, out=False),
+            "total": -mean(otc.value, out=False) * taken,
+            "standing": -trust,
+            "complaints by standing": group_sums(np.maximum(-otc.value, 0) * trust[otc.rater], otc.rated, otc.size),
+            "share of complaints": mean(otc.value < 0, out=False),
+        }
+    else:
+        single |= {
+            "few ratings": -maximum.astype(np.float64),
+            "share of low ratings": mean(otc.value < 0, out=True),
+            "goodness of the rated": -mean(good[otc.rated], out=True),
+            "standing of the rated": -mean(np.log(trust[otc.rated] + 1e-9), out=True),
+        }
+    both = {
+        f"{first} and {second}": np.asarray(rankdata(single[first]) + rankdata(single[second]))
+        for first, second in combinations(single, 2)
+    }
+    return single | both
+
+
+def chosen(tuned: Otc, reported: Otc, *, received: bool) -> tuple[str, Floats]:
+    """Return the formula that is best on other data, and its scores.
+
+    Args:
+        tuned: The data on which it is chosen.
+        reported: The data that it is reported on.
+        received: As for `formulas`.
+    """
+    active = np.bincount(tuned.rater, minlength=tuned.size)[tuned.nodes] > 0
+    kept = np.ones(len(tuned.nodes), bool) if received else active
+    figures = {
+        name: float(roc_auc_score(tuned.label[kept], score[tuned.nodes][kept]))
+        for name, score in formulas(tuned, received=received).items()
+    }
+    best = max(figures, key=lambda name: (figures[name], name))
+    return best, formulas(reported, received=received)[best]
+
+
+@dataclass(frozen=True)
+class Hop:
+    """The transfers and the labels.
+
+    Attributes:
+        source, target: The ends of each transfer.
+        sort: The kind and chain of each transfer.
+        label: 1 for removed, 0 for eligible, -1 for others.
+        component: The connected component of each address.
+    """
+
+    source: Ints
+    target: Ints
+    sort: Ints
+    label: Ints
+    component: Ints
+
+    @classmethod
+    def read(cls, folder: Path) -> "Hop":
+        """Read the data.
+
+        Args:
+            folder: The folder `hop` of the data.
+        """
+        table = pq.read_table(folder / "transfers.parquet")
+        source, target = pc.utf8_lower(table["from"]), pc.utf8_lower(table["to"])
+        addresses = pc.unique(pa.chunked_array([*source.chunks, *target.chunks]))
+        left = np.asarray(pc.index_in(source, addresses))
+        right = np.asarray(pc.index_in(target, addresses))
+        sort = pc.binary_join_element_wise(table["kind"].cast(pa.string()), table["chain"].cast(pa.string()), "/")
+        codes = np.asarray(pc.index_in(sort, pc.unique(sort).sort()))
+        with (folder / "eliminatedSybilAttackers.csv").open() as file:
+            removed = {row["address"].lower() for row in csv.DictReader(file)}
+        eligible = {line.strip().lower() for line in (folder / "eligibleAddresses.txt").open()}
+        label = np.array([1 if a in removed else 0 if a in eligible else -1 for a in addresses.to_pylist()])
+        graph = sparse.csr_matrix((np.ones(len(left)), (left, right)), (len(label), len(label)))
+        return cls(left, right, codes, label, connected_components(graph, directed=False)[1])
+
+
+def by_seeds(hop: Hop, draws: int) -> tuple[list[Floats], Ints]:
+    """Return scores and labels where a tenth of the labels is known, for several draws; nan for whose label is known.
+
+    Args:
+        hop: The data.
+        draws: The number of draws.
+    """
+    table = conduct(hop.source, hop.target, hop.sort, hop.label >= 0)
+    labelled = np.flatnonzero(hop.label >= 0)
+    scores = []
+    for draw in range(draws):
+        known = np.random.default_rng(draw).choice(labelled, len(labelled) // 10, replace=False)
+        probability = CaseModel(draw).fit(*_cases(hop, known), table).probability_
+        scores.append(np.where(np.isin(labelled, known), np.nan, probability[labelled]))
+    return scores, hop.label[labelled]
+
+
+def by_component(hop: Hop) -> tuple[Floats, Ints]:
+    """Return scores and labels where whole components are held out, in five parts.
+
+    Args:
+        hop: The data.
+    """
+    table = conduct(hop.source, hop.target, hop.sort, hop.label >= 0)
+    labelled = np.flatnonzero(hop.label >= 0)
+    label = hop.label[labelled]
+    score = np.zeros(len(labelled))
+    for fit, held in GroupKFold(5).split(labelled, label, hop.component[labelled]):
+        learned = CaseModel(neighbours=False).fit(*_cases(hop, labelled[fit]), table)
+        score[held] = learned.probability_[labelled[held]]
+    return score, label
+
+
+def _cases(hop: Hop, known: Ints) -> tuple[Ints, Ints, Ints, Ints, Flags]:
+    """Return what the engine's model learns from, if only some labels are known."""
+    label = np.full(len(hop.label), -1, np.int64)
+    label[known] = hop.label[known]
+    return hop.source, hop.target, hop.sort, label, hop.label >= 0

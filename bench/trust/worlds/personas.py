@@ -1,40 +1,13 @@
-"""The parts of the families in `first` and `first_judges`, and of the honest groups in `bystanders`."""
-
-from __future__ import annotations
+"""Members with an ordinary person's traits, who use agents, pay and prove as honest people do."""
 
 from collections import Counter
-from typing import TYPE_CHECKING, Final, TypeVar
+from collections.abc import Sequence
+from typing import Final
 
-from bench.trust.worlds.parts import usual_servers
 from bench.trust.worlds.world import DAY, HOUR, START, Account, Agent, Attack, World
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-T = TypeVar("T")
 
 SPARED: Final = frozenset({"launch campaign", "DAO team", "refund merchant"})
 """The honest groups whose members no attack recruits."""
-
-
-def one_of(world: World, items: Sequence[T]) -> T:
-    """Return a random item."""
-    return items[int(world.random.integers(len(items)))]
-
-
-def some_of(world: World, items: Sequence[T], count: int) -> list[T]:
-    """Return some items without repetition: all if there are fewer."""
-    return [items[place] for place in world.random.choice(len(items), min(count, len(items)), replace=False)]
-
-
-def by_size(attack: Attack, values: dict[int, T]) -> T:
-    """Return the value for the listed size that is nearest to an attack's size.
-
-    Args:
-        attack: The attack.
-        values: The values by size.
-    """
-    return values[min(values, key=lambda size: abs(size - attack.size))]
 
 
 def beginning(world: World) -> float:
@@ -84,7 +57,7 @@ def newcomer(
         amount, at = other.get("amount", draw.lognormal(3, 0.8)), other.get("at", born - draw.uniform(600, DAY))
         send(world, source, account, amount, at)
     if world.happens(0.12):
-        send(world, account, one_of(world, world.honest), draw.lognormal(1.5, 1), world.time(born))
+        send(world, account, world.one_of(world.honest), draw.lognormal(1.5, 1), world.time(born))
     return account
 
 
@@ -99,7 +72,7 @@ def mule(world: World, number: int, ts: float, amount: float, source: Account | 
         source: The account that funds it; an exchange if None.
     """
     account = world.account(ts, role="mule", attack=number)
-    send(world, source or one_of(world, world.exchanges), account, amount, ts)
+    send(world, source or world.one_of(world.exchanges), account, amount, ts)
     return account
 
 
@@ -137,21 +110,20 @@ def target(
         quality: The lowest and highest quality.
         turning: The probability that it is good first.
     """
-    draw = world.random
     agent = register(
         world,
         owner,
         ts,
-        draw.uniform(*quality),
+        world.random.uniform(*quality),
         community=owner.community,
         popularity=0.5,
         role="beneficiary",
         attack=owner.attack,
     )
     if world.happens(turning):
-        agent.quality = float(draw.uniform(65, 88))
-        later = agent.ts + draw.uniform(0.25, 0.6) * (world.end - agent.ts)
-        agent.turns = (float(later), float(draw.uniform(10, 40)))
+        agent.quality = float(world.random.uniform(65, 88))
+        later = agent.ts + world.random.uniform(0.25, 0.6) * (world.end - agent.ts)
+        agent.turns = (float(later), float(world.random.uniform(10, 40)))
     return agent
 
 
@@ -191,7 +163,7 @@ def cover(world: World, account: Account, mean: float, stop: float | None = None
         mean: The mean number of uses.
         stop: The latest time; the world's end if None.
     """
-    for agent in usual_servers(world, account, mean):
+    for agent in world.usual_servers(account, mean):
         if agent.owner is not account:
             latest = max(stop or world.end, earliest(world, account, agent) + DAY)
             meet(world, account, agent, world.time(max(account.born, agent.ts) + 600, latest))
@@ -209,10 +181,16 @@ def public(world: World, agent: Agent, count: int, start: float = 0.0, stop: flo
     """
     near = [account for account in world.honest if account.community == agent.community]
     for _ in range(count):
-        client = one_of(world, near if world.happens(0.75) else world.honest)
+        client = world.one_of(near if world.happens(0.75) else world.honest)
         if client.role == "honest" and client is not agent.owner:
             latest = max(stop or world.end, earliest(world, client, agent) + DAY)
             meet(world, client, agent, world.time(max(start, agent.ts, client.born) + 600, latest))
+
+
+def publics(world: World, agents: Sequence[Agent], mean: float) -> None:
+    """Let a drawn number of ordinary people use each agent."""
+    for agent in agents:
+        public(world, agent, world.random.poisson(mean))
 
 
 def lie(world: World, client: Account, agent: Agent, value: float, ts: float, **habits: float) -> tuple[float, float]:
@@ -254,7 +232,7 @@ def recruit(world: World, attack: Attack, pool: Sequence[Account], count: int, r
         count: The number.
         role: Their role.
     """
-    out = some_of(world, available(pool), count)
+    out = world.some_of(available(pool), count)
     for account in out:
         account.role, account.attack = role, attack.number
     return out

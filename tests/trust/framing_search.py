@@ -4,23 +4,18 @@ The attacker buys from its victim, asks for refunds, praises or slanders it, sen
 it, answers its opinions, and makes it an operator. The victim does nothing but sell, refund and buy.
 """
 
-from __future__ import annotations
-
 from copy import deepcopy
 from dataclasses import dataclass, fields, replace
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from bench.trust.worlds.world import DAY, HOUR, START
+from bench.trust.worlds.world import DAY, HOUR, START, Account, Agent, World
 from bilateral.trust.engine import Engine
 from bilateral.trust.tables.opinions import Kind
 from bilateral.trust.tables.schema import OPTIONAL, Tables
-
-if TYPE_CHECKING:
-    from bench.trust.worlds.world import Account, Agent, World
 
 BUDGET: Final = 60.0
 _ACCOUNT, _ACT, _WITHDRAWAL = 0.05, 0.01, 0.30
@@ -57,12 +52,12 @@ class Plan:
     hurry: float = 3.0
     lures: float = 1.0
 
-    def near(self, random: np.random.Generator) -> Plan:
+    def near(self, random: np.random.Generator) -> "Plan":
         """Return a plan that differs a little."""
         steps = {}
         for field in fields(self):
             value = getattr(self, field.name)
-            if random.random() < 0.4:  # noqa: PLR2004
+            if random.random() < 0.4:
                 top = {"accounts": 60.0, "hurry": 72.0}.get(field.name, 1.0)
                 steps[field.name] = float(np.clip(value + random.normal(0, 0.35) * top, 0, top))
         return replace(self, **steps)
@@ -100,7 +95,7 @@ def acted(world: World, victim: Agent, plan: Plan) -> Tables:
     wallet = world.account(at - 5 * DAY, role="sybil", attack=0)
     world.fund(wallet)
     lure = world.agent(wallet, at - 4 * DAY, 60.0)
-    if plan.lures > 0.5:  # noqa: PLR2004
+    if plan.lures > 0.5:
         world.meet(victim.owner, lure, at - 3 * DAY, 90.0)
         world.transfer(wallet, victim.owner, 2.0, at - 2 * DAY)
     liked = [row[1] for row in world.feedback if row[0] == victim.owner.address]
@@ -114,7 +109,7 @@ def acted(world: World, victim: Agent, plan: Plan) -> Tables:
         world.fund(account, None if hidden else wallet, 3.0)
         _act(world, victim, plan, account, liked)
     tables = world.tables()[0]
-    if plan.lures <= 0.5:  # noqa: PLR2004
+    if plan.lures <= 0.5:
         return tables
     own = {wallet.address: [victim.owner.address]}
     named = pa.array([own.get(owner) for owner in tables.agents["owner"].to_pylist()], OPTIONAL["agents"]["operators"])

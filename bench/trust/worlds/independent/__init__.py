@@ -1,1 +1,0 @@
-"""Families by authors who knew the visible generator and its facts alone, and not the engine."""
