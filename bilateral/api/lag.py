@@ -8,7 +8,7 @@ from zlib import crc32
 
 from bilateral.api.guard import network_of
 from bilateral.core.errors import BilateralError
-from bilateral.index.operating.status import chains
+from bilateral.index.operating.chains import chains
 from bilateral.index.reading.copies import VISIT, Visit
 
 if TYPE_CHECKING:

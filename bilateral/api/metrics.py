@@ -12,7 +12,7 @@ from prometheus_client.multiprocess import MultiProcessCollector
 from prometheus_client.registry import Collector
 
 from bilateral.api.recent import Recent
-from bilateral.index.operating.status import chains
+from bilateral.index.operating.chains import chains
 from bilateral.index.reading.missing_chains import without_missing_chains
 
 if TYPE_CHECKING:

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from fastapi import Request
 
     from bilateral.api.service import Service
-    from bilateral.index.operating.status import ChainProgress
+    from bilateral.index.operating.chains import ChainProgress
 
 _HTML: Final = "text/html; charset=utf-8"
 _MOST_DIGITS: Final = 78

@@ -13,7 +13,7 @@ from bilateral.api.node_work import NodeWork
 from bilateral.api.recent import HourlyLimit, Recent
 from bilateral.explorer.network import RecentNetworks
 from bilateral.index.errors import DatabaseUnavailableError, QueryTimeoutError
-from bilateral.index.operating.status import chains
+from bilateral.index.operating.chains import chains
 from bilateral.index.payments.queries import payment_progress
 from bilateral.index.reading.copies import ReplicatedReader
 from bilateral.index.reading.missing_chains import without_missing_chains

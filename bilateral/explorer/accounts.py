@@ -13,7 +13,7 @@ from bilateral.explorer.over_time import money_by_day
 from bilateral.index.agents.queries import Account
 from bilateral.index.agents.queries import account as read_account
 from bilateral.index.files.queries import names_of
-from bilateral.index.operating.status import ChainProgress, chains
+from bilateral.index.operating.chains import ChainProgress, chains
 from bilateral.index.payments.queries import Payment, payments_by, payments_to
 from bilateral.index.ratings.authorized import AuthorizedFeedback, authorized_feedback_by
 from bilateral.index.ratings.feedback import Feedback, FeedbackFilter, feedback_by

@@ -20,7 +20,7 @@ from bilateral.explorer.signing import indexed_deployment, signing_facts
 from bilateral.index.agents.tables import agent as agent_table
 from bilateral.index.files.queries import names_of
 from bilateral.index.files.tables import file_content
-from bilateral.index.operating.status import ChainProgress
+from bilateral.index.operating.chains import ChainProgress
 from bilateral.index.profiles.queries import agent as read_agent
 from bilateral.index.reading.registries import agent_key
 

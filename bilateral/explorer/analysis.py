@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Final
 from bilateral.explorer.named import SHOWN, NamedFinding, agents_of, moments_of, named_findings, with_parties
 from bilateral.explorer.records import progress_of
 from bilateral.index.files.queries import names_of
-from bilateral.index.operating.status import ChainProgress
+from bilateral.index.operating.chains import ChainProgress
 from bilateral.index.reading.registries import Registries, read_registries
 from bilateral.index.standing.findings import (
     AnalysisRun,

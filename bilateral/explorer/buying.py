@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
     from sqlalchemy import Connection
 
-    from bilateral.index.operating.status import ChainProgress
+    from bilateral.index.operating.chains import ChainProgress
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from bilateral.core.values.standing import Standing
 from bilateral.explorer.views import SideView, side_view
-from bilateral.index.operating.status import ChainProgress, chains
+from bilateral.index.operating.chains import ChainProgress, chains
 from bilateral.index.profiles.queries import Agent
 from bilateral.index.profiles.queries import agent as read_agent
 from bilateral.index.standing.queries import Doubt, doubts_of, standings_of

@@ -14,7 +14,7 @@ from bilateral.core.values.blind import Blind
 from bilateral.explorer.evidence import Evidence, evidence_of
 from bilateral.explorer.records import progress_of
 from bilateral.index.files.queries import names_of
-from bilateral.index.operating.status import ChainProgress
+from bilateral.index.operating.chains import ChainProgress
 from bilateral.index.profiles.queries import Agent
 from bilateral.index.profiles.queries import agent as read_agent
 from bilateral.index.ratings.authorized import AuthorizedFeedback, authorized_feedback_of

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Final
 
-from bilateral.index.operating.status import ChainProgress
+from bilateral.index.operating.chains import ChainProgress
 
 
 @dataclass(frozen=True, slots=True)

@@ -13,7 +13,7 @@ from bilateral.core.interpreter import tuned_interpreter
 from bilateral.core.values.standing import Status
 from bilateral.explorer.records import progress_of
 from bilateral.index.files.queries import names_of
-from bilateral.index.operating.status import ChainProgress
+from bilateral.index.operating.chains import ChainProgress
 from bilateral.index.ratings.neighbourhood import neighbourhood
 from bilateral.index.ratings.network import MAX_NODES, Link, newest_links
 from bilateral.index.standing.findings import flagged_accounts

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
 from bilateral.buyers.private.members import read_last_groups
-from bilateral.index.operating.status import ChainProgress, chains
+from bilateral.index.operating.chains import ChainProgress, chains
 
 if TYPE_CHECKING:
     from sqlalchemy import Connection

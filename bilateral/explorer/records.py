@@ -9,7 +9,7 @@ from bilateral.explorer.evidence import Evidence, evidence_of
 from bilateral.explorer.networks import rating_path
 from bilateral.index.errors import MissingChainError
 from bilateral.index.files.queries import names_of
-from bilateral.index.operating.status import ChainProgress, chains
+from bilateral.index.operating.chains import ChainProgress, chains
 from bilateral.index.payments.queries import proof_of
 from bilateral.index.ratings.authorized import AuthorizedFeedback
 from bilateral.index.ratings.feedback import Feedback, Response, responses_of

@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from bilateral.explorer.network import NetworkPage
     from bilateral.explorer.searching import SearchPage
     from bilateral.explorer.views import AgentPage, HomePage
-    from bilateral.index.operating.status import ChainProgress
+    from bilateral.index.operating.chains import ChainProgress
     from bilateral.index.ratings.recent import LatestRating
     from bilateral.index.standing.queries import Doubt
 

@@ -14,7 +14,7 @@ from bilateral.core.errors.invalid_fields import refusal
 from bilateral.core.text import quoted
 from bilateral.explorer.direct import ADDRESS_LENGTH, Direct, directly
 from bilateral.explorer.networks import chain_of, ratings_path, slug_of
-from bilateral.index.operating.status import ChainProgress, chains
+from bilateral.index.operating.chains import ChainProgress, chains
 from bilateral.index.search.facets import LOOKED_AT, Facet, Facets
 from bilateral.index.search.filters import MAX_GATES, OF_GATE, AgentSearch, Capability, Gate, Order, Side
 from bilateral.index.search.gate_texts import AgentFilters, GateFilters

@@ -18,7 +18,7 @@ from bilateral.explorer.raters import RaterGroup, rater_groups
 from bilateral.index.agents.queries import Change, changes_of
 from bilateral.index.files.identities import OtherIdentity, SolanaIdentity, other_identities, solana_identities
 from bilateral.index.files.queries import names_of
-from bilateral.index.operating.status import ChainProgress, chains
+from bilateral.index.operating.chains import ChainProgress, chains
 from bilateral.index.payments.queries import payment_states, payments_by, payments_to
 from bilateral.index.profiles.queries import Agent
 from bilateral.index.profiles.queries import agent as read_agent

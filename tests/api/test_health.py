@@ -9,7 +9,7 @@ from prometheus_client.parser import text_string_to_metric_families
 
 from bilateral.api.recent import Recent
 from bilateral.index.errors import DatabaseUnavailableError
-from bilateral.index.operating.status import chains
+from bilateral.index.operating.chains import chains
 from bilateral.index.reading.readers import Reader
 from tests.waiting import wait_until
 

@@ -20,7 +20,7 @@ from bilateral.index.errors import (
     StarvedError,
 )
 from bilateral.index.log.database import open_database
-from bilateral.index.operating.status import chains
+from bilateral.index.operating.chains import chains
 from bilateral.index.reading import readers
 from bilateral.index.reading.prepared import Prepared
 from bilateral.index.reading.readers import Reader

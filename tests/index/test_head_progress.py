@@ -13,8 +13,9 @@ from bilateral.index.log import tables as schema
 from bilateral.index.log.batches import Block
 from bilateral.index.log.database import open_database
 from bilateral.index.log.head import HeadNotes
+from bilateral.index.operating.chains import chains
 from bilateral.index.operating.settings import ChainSettings
-from bilateral.index.operating.status import chain_statuses, chains
+from bilateral.index.operating.status import chain_statuses
 from bilateral.index.operating.worker import Worker
 from bilateral.index.reading.readers import Reader
 from tests.index.conftest import CHAIN_ID, DEPLOYMENT

@@ -25,7 +25,7 @@ from bilateral.index.errors import DatabaseUnavailableError
 from bilateral.index.log import tables as schema
 from bilateral.index.log.batches import Batch, Block
 from bilateral.index.log.store import ChainStore
-from bilateral.index.operating.status import chains
+from bilateral.index.operating.chains import chains
 from bilateral.index.projections import DERIVED_TABLES, PROJECTIONS
 from bilateral.index.reading.copies import VISIT, ReplicatedReader, Visit
 from bilateral.index.reading.readers import Reader

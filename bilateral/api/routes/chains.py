@@ -11,7 +11,7 @@ from fastapi import APIRouter, Query, Request, Response
 from bilateral.api.answers import Format, answer_page, list_of
 from bilateral.api.parameters import ListFormat
 from bilateral.api.service import service_of
-from bilateral.index.operating.status import ChainProgress, chains
+from bilateral.index.operating.chains import ChainProgress, chains
 from bilateral.index.reading.pages import Page
 from bilateral.index.reading.registries import IndexedRegistry
 from bilateral.index.reading.statistics import DayStatistics, statistics

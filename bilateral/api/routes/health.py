@@ -11,7 +11,7 @@ from fastapi import APIRouter, Request, Response
 from bilateral.api.answers import JSON, PROBLEM, adapter
 from bilateral.api.metrics import CONTENT_TYPE
 from bilateral.api.service import service_of
-from bilateral.index.operating.status import ChainProgress
+from bilateral.index.operating.chains import ChainProgress
 
 router = APIRouter(tags=["health"], default_response_class=Response)
 

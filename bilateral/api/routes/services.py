@@ -8,7 +8,7 @@ from fastapi import APIRouter, Query, Request, Response
 
 from bilateral.api.answers import answer, one_of
 from bilateral.api.service import service_of
-from bilateral.index.files.queries import NamedHost, services_at
+from bilateral.index.files.named_hosts import NamedHost, services_at
 
 router = APIRouter(prefix="/v1/services", tags=["agents"], default_response_class=Response)
 

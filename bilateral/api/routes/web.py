@@ -24,7 +24,7 @@ from bilateral.explorer.pictures import agent_picture, site_picture
 from bilateral.explorer.private_tiers import PrivateTiersPage, private_tiers_page
 from bilateral.explorer.views import AgentPage, HomePage, agent_page, agent_standings, home_page, latest_of_all
 from bilateral.index.files.queries import names_of
-from bilateral.index.operating.status import chains
+from bilateral.index.operating.chains import chains
 from bilateral.index.standing.queries import doubts_of
 
 router = APIRouter(include_in_schema=False, default_response_class=Response)

@@ -22,7 +22,7 @@ from bilateral.core.identifiers import checksummed
 from bilateral.documents import Limits, Loader
 from bilateral.explorer.signing import indexed_deployment
 from bilateral.index.agents.queries import Account, account
-from bilateral.index.files.queries import NamedHost, services_at
+from bilateral.index.files.named_hosts import NamedHost, services_at
 from bilateral.index.reading.registries import read_registries
 
 if TYPE_CHECKING:
