@@ -6,24 +6,20 @@ import csv
 import io
 import json
 import re
+from collections.abc import Iterable, Mapping
 from dataclasses import fields
 from enum import StrEnum
 from functools import cache
 from hashlib import blake2b
 from http import HTTPStatus
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 from urllib.parse import urlencode
 
-from fastapi import Response
+from fastapi import Request, Response
 from pydantic import TypeAdapter
 
 from bilateral.api.problems import MEDIA_TYPE
 from bilateral.index.reading.pages import Page
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
-
-    from fastapi import Request
 
 JSON: Final = "application/json"
 JSON_LINES: Final = "application/jsonl"

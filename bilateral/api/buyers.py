@@ -3,30 +3,38 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Callable
+from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from http import HTTPStatus
-from typing import TYPE_CHECKING, Any, Final
+from typing import Annotated, Any, Final
 
 import msgspec
-from fastapi import Response
+from fastapi import Request, Response
+from pydantic import BaseModel, Field
+from sqlalchemy import Connection
 
 from bilateral.api.answers import JSON, PROBLEM
 from bilateral.api.guard import origin_of
 from bilateral.api.problems import ProblemError
 from bilateral.api.service import service_of
 from bilateral.buyers.errors import BuyerRefusalError
+from bilateral.buyers.moderation import MessageAbout
 from bilateral.buyers.policies import policy_of
-from bilateral.buyers.records import ALL_CHAINS, Standing, parse_buyer, read_cursors, read_everywhere, read_standing
+from bilateral.buyers.records import (
+    ALL_CHAINS,
+    BuyerProfile,
+    Number,
+    RecentTransaction,
+    Standing,
+    parse_buyer,
+    read_cursors,
+    read_everywhere,
+    read_standing,
+)
+from bilateral.buyers.registry import RegistryRecords
 from bilateral.core.contracts import Registry
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    from fastapi import Request
-    from pydantic import BaseModel
-    from sqlalchemy import Connection
-
-    from bilateral.index.reading.registries import Registries
+from bilateral.index.reading.registries import Registries
 
 _MOST_DEPTH: Final = 16  # messages have a few levels, and a recursion of Python ends at a thousand
 
@@ -216,3 +224,79 @@ def _require_depth(value: Any, depth: int = 0) -> None:
         raise RecursionError("it is nested too deeply")
     for part in value.values() if isinstance(value, dict) else value if isinstance(value, list) else ():
         _require_depth(part, depth + 1)
+
+
+# ruff: noqa: N815  # the specification's names
+
+
+_MOST_BUYERS: Final = 100
+"""Buyers of one request: each is read by statements of its own."""
+
+
+@dataclass(frozen=True)
+class Profile(BuyerProfile):
+    """A profile with what the registries of buyers on the chain say: settled and attested payments apart."""
+
+    registryRecords: tuple[RegistryRecords, ...] = ()
+
+
+@dataclass(frozen=True)
+class ExpandedProfile(Profile):
+    """A profile with the buyer's last payments (section 4.1), or with the messages about it."""
+
+    recentTransactions: tuple[RecentTransaction, ...] | None = None
+    messages: tuple[MessageAbout, ...] | None = None
+
+
+@dataclass(frozen=True)
+class DiscountTerms:
+    """The discount of one buyer (section 5.2). `code` and `warnings` are ours."""
+
+    percentage: Number
+    reason: str
+    appliesTo: tuple[str, ...]
+    validUntil: str
+    code: str
+    warnings: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class ServiceDiscount:
+    """The discount of one buyer for one service, by the policy that was published with the service."""
+
+    percentage: Number
+    reason: str
+    code: str
+
+
+@dataclass(frozen=True)
+class DiscountAnswer:
+    """The discount that a seller offers a buyer (section 5.2). `scoringPolicy` and `services` are ours.
+
+    `discount` is the largest one, and `appliesTo` names the services that have it. `services` has that of each.
+    """
+
+    buyerId: str
+    sellerGlobalId: str
+    buyerTier: str
+    buyerScore: int
+    discount: DiscountTerms
+    originalPricing: dict[str, Number]
+    discountedPricing: dict[str, Number]
+    scoringPolicy: str
+    services: dict[str, ServiceDiscount]
+
+
+@dataclass(frozen=True)
+class Profiles:
+    """The profiles of several buyers, in the order of the request."""
+
+    buyers: tuple[BuyerProfile, ...]
+
+
+class Batch(BaseModel):
+    """The buyers of a batch."""
+
+    addresses: Annotated[list[Annotated[str, Field(max_length=200)]], Field(min_length=1, max_length=_MOST_BUYERS)]
+    chainId: Annotated[int | None, Field(ge=1, lt=2**63, strict=True)] = None
+    policy: Annotated[str | None, Field(max_length=64)] = None

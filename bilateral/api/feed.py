@@ -5,17 +5,13 @@ from __future__ import annotations
 import asyncio
 import time
 from collections import Counter
+from collections.abc import Iterator
 from contextlib import contextmanager
 from http import HTTPStatus
-from typing import TYPE_CHECKING, Any, Final, Protocol
+from typing import Any, Final, Protocol
 
 from bilateral.api.problems import ProblemError
-from bilateral.index.changes.queries import last_step, read_feed
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    from bilateral.index.changes.queries import FeedFilter, FeedPage
+from bilateral.index.changes.queries import FeedFilter, FeedPage, last_step, read_feed
 
 LOOK_SECONDS: Final = 0.5
 """The seconds between two looks for a new step. All that wait in a process share one look."""

@@ -8,25 +8,20 @@ cost its owner a transaction.
 from __future__ import annotations
 
 import time
+from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from http import HTTPStatus
 from pathlib import Path
-from typing import TYPE_CHECKING, ClassVar, Final
+from typing import ClassVar, Final
 
-from sqlalchemy import select
+from sqlalchemy import Connection, select
 
 from bilateral.api.problems import ProblemError
+from bilateral.api.service import Service
 from bilateral.core.signatures.messages import Address, String, TypedMessage, Uint64
 from bilateral.documents import FolderStore, StoredDocument, document_hash
 from bilateral.index.agents.tables import agent
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from sqlalchemy import Connection
-
-    from bilateral.api.service import Service
 
 PATH: Final = "/files"
 """The path below which the service publishes the files."""

@@ -8,20 +8,17 @@ import time
 from collections import Counter
 from http import HTTPStatus
 from ipaddress import IPv4Address, IPv6Address, ip_address, ip_network
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 from limits import parse
 from limits.aio.storage import MemoryStorage
 from limits.aio.strategies import SlidingWindowCounterRateLimiter
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from bilateral.api.aggregator import FEEDBACK_PATH, MAX_FEEDBACK
 from bilateral.api.problems import ProblemError, answer_to
+from bilateral.api.settings import ApiSettings
 from bilateral.core.text.encoding import MAX_DEPTH, is_shallow
-
-if TYPE_CHECKING:
-    from starlette.types import ASGIApp, Message, Receive, Scope, Send
-
-    from bilateral.api.settings import ApiSettings
 
 _BODY_SECONDS: Final = 15.0
 """The time that a client has to send its body: 1 MiB at 70 kB a second."""

@@ -10,10 +10,12 @@ import signal
 import tempfile
 import threading
 import time
+from collections.abc import Callable
 from dataclasses import asdict, replace
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
 import uvicorn
+from starlette.types import ASGIApp
 from uvicorn.supervisors import Multiprocess
 
 from bilateral.api.metrics import MULTIPROCESS_FOLDER
@@ -21,13 +23,7 @@ from bilateral.api.settings import ApiSettings
 from bilateral.buyers.settings import BuyerSettings
 from bilateral.core.errors import BilateralError
 from bilateral.core.text.log_lines import log_safely
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    from starlette.types import ASGIApp
-
-    from bilateral.index.operating.settings import IndexSettings
+from bilateral.index.operating.settings import IndexSettings
 
 SETTINGS_VARIABLE: Final = "BILATERAL_API_SETTINGS"
 """The environment variable that carries the settings to the processes of the API, as JSON."""
@@ -49,7 +45,7 @@ _LOGGER: Final = logging.getLogger("bilateral.api")
 
 def app_from_environment() -> ASGIApp:
     """Make the application of one of several processes, by the settings of `SETTINGS_VARIABLE`."""
-    from bilateral.api.awaiting import make_app  # noqa: PLC0415  # after the folder of the figures is known
+    from bilateral.api.app import make_app  # noqa: PLC0415  # after the folder of the figures is known
 
     log_safely()
     threading.Thread(target=_end_with_parent, args=(os.getppid(),), daemon=True).start()
@@ -158,7 +154,7 @@ class _One:
     """The API in this process."""
 
     def __init__(self, settings: ApiSettings, report: Callable[[str], None]) -> None:
-        from bilateral.api.awaiting import make_app  # noqa: PLC0415  # slow to import
+        from bilateral.api.app import make_app  # noqa: PLC0415  # slow to import
 
         self._report = report
         self._server = _Announcing(server_config(make_app(settings), settings), report)

@@ -2,21 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from re import Match, Pattern
+
+from fastapi import Response
+from starlette.types import ASGIApp, Receive, Scope, Send
 
 from bilateral.api.answers import tagged_by
 from bilateral.api.problems import ProblemError, answer_to, problem_of
+from bilateral.api.service import Service
 from bilateral.core.errors import BilateralError
-
-if TYPE_CHECKING:
-    from collections.abc import Awaitable, Callable, Sequence
-    from re import Match, Pattern
-
-    from fastapi import Response
-    from starlette.types import ASGIApp, Receive, Scope, Send
-
-    from bilateral.api.service import Service
 
 
 @dataclass(frozen=True, slots=True)

@@ -3,24 +3,20 @@
 from __future__ import annotations
 
 from decimal import Decimal
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
-from sqlalchemy import func, select
+from sqlalchemy import Connection, func, select
 
 from bilateral.buyers.metrics import add_ties, read_dealings
 from bilateral.buyers.policies import INDEPENDENT, weigh
 from bilateral.buyers.records import read_cursors
 from bilateral.buyers.score import score_of
+from bilateral.checks.as_of_block import Moment
 from bilateral.checks.errors import PaymentsNotHeldError
 from bilateral.checks.providers import BuyerRecord
 from bilateral.checks.verdicts import EventEvidence
 from bilateral.index.payments.queries import payments_known_at
 from bilateral.index.payments.tables import payment, payment_return
-
-if TYPE_CHECKING:
-    from sqlalchemy import Connection
-
-    from bilateral.checks.as_of_block import Moment
 
 _SHOWN: Final = 3  # examples: whom the buyer paid last
 

@@ -4,17 +4,25 @@ from __future__ import annotations
 
 import json
 import time
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from http import HTTPStatus
-from typing import TYPE_CHECKING, Any, Final, TypeVar
+from typing import Any, Final, TypeVar
 
 from eth_utils.crypto import keccak
-from sqlalchemy import func, insert, select, update
+from sqlalchemy import Connection, Engine, Table, func, insert, select, update
 from sqlalchemy.exc import IntegrityError
 
 from bilateral.buyers.errors import BuyerRefusalError
 from bilateral.buyers.messages import content_hash
-from bilateral.buyers.proofs import accounts_of, find_payment, operators_of, paid_accounts, require_signer
+from bilateral.buyers.proofs import (
+    ProvenPayment,
+    accounts_of,
+    find_payment,
+    operators_of,
+    paid_accounts,
+    require_signer,
+)
 from bilateral.buyers.requests import (
     DisputeBody,
     EnrichmentBody,
@@ -24,18 +32,11 @@ from bilateral.buyers.requests import (
     address_of,
     parse_body,
 )
+from bilateral.buyers.settings import BuyerSettings
 from bilateral.core.identifiers import checksummed
 from bilateral.core.signatures import Domain, recover_signer
 from bilateral.index.payments.tables import agent_enrichment, agent_review, buyer_dispute, buyer_feedback, buyer_reply
 from bilateral.index.reading.registries import AgentKey, agent_key, read_registries
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
-
-    from sqlalchemy import Connection, Engine, Table
-
-    from bilateral.buyers.proofs import ProvenPayment
-    from bilateral.buyers.settings import BuyerSettings
 
 T = TypeVar("T")
 

@@ -7,16 +7,17 @@ root. The registry takes each epoch once, so that the root of an interrupted run
 from __future__ import annotations
 
 import time
+from collections.abc import Iterator, Sequence
 from fractions import Fraction
 from typing import TYPE_CHECKING, Final
 
-from sqlalchemy import insert, select
+from sqlalchemy import Connection, Engine, insert, select
 from sqlalchemy.exc import IntegrityError
 
 from bilateral.buyers.policies import policy_of
 from bilateral.buyers.records import Standing, read_cursors, read_standing
 from bilateral.buyers.score import half_up, score_of, tier_of
-from bilateral.buyers.stored_trees import forget_trees, read_root, store_tree
+from bilateral.buyers.stored_trees import Epoch, forget_trees, read_root, store_tree
 from bilateral.core.contracts import Registry
 from bilateral.core.contracts.buyer_terms import BuyerState, policy_hash
 from bilateral.core.contracts.reverts import ContractRevertError
@@ -25,11 +26,6 @@ from bilateral.index.log.database import snapshot
 from bilateral.index.payments.tables import buyer_anchor, payment
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
-
-    from sqlalchemy import Connection, Engine
-
-    from bilateral.buyers.stored_trees import Epoch
     from bilateral.client import Client
 
 _KEPT_EPOCHS: Final = 2

@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
+
+import httpx
 
 from bilateral.buyers.errors import BuyerServiceFailedError
 from bilateral.buyers.messages import CredentialRequest
@@ -16,10 +19,6 @@ from bilateral.core.identifiers import checksummed
 from bilateral.core.signatures import Domain
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
-
-    import httpx
-
     from bilateral.client.inputs import TransactionSigner
 
 _SECONDS: Final = 300

@@ -4,6 +4,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from decimal import ROUND_UP, Decimal
 from enum import StrEnum
@@ -18,8 +19,6 @@ from bilateral.buyers.score import score_of, tier_of
 from bilateral.core.contracts.buyer_terms import BuyerTier
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
-
     from bilateral.buyers.records import Standing
 
 DEFAULT_DISPUTE_RATE: Final = 10

@@ -3,11 +3,27 @@
 from __future__ import annotations
 
 from collections import defaultdict
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cache
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
-from sqlalchemy import BigInteger, String, bindparam, case, column, func, literal, null, select, text, tuple_, union_all
+from sqlalchemy import (
+    BigInteger,
+    Connection,
+    String,
+    Table,
+    bindparam,
+    case,
+    column,
+    func,
+    literal,
+    null,
+    select,
+    text,
+    tuple_,
+    union_all,
+)
 
 from bilateral.buyers.score import half_up
 from bilateral.index.log.lists import in_parts
@@ -22,11 +38,6 @@ from bilateral.index.payments.tables import (
 )
 from bilateral.index.reading.prepared import Prepared
 from bilateral.index.reading.readers import require_patience
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
-
-    from sqlalchemy import Connection, Table
 
 Seller = tuple[str, int]
 """The identity registry and the id of a paid agent."""

@@ -9,12 +9,11 @@ from eth_utils.hexadecimal import encode_hex
 
 from bilateral.core.errors import InvalidArgumentError
 from bilateral.core.identifiers import GlobalAgentId, checksummed
-from bilateral.core.signatures import Domain, signer_errors
+from bilateral.core.signatures import Domain, TypedMessage, signer_errors
 from bilateral.core.text import quoted
 
 if TYPE_CHECKING:
     from bilateral.client.inputs import TransactionSigner
-    from bilateral.core.signatures import TypedMessage
 
 _HASH_BYTES: Final = 32  # of keccak-256
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from enum import StrEnum
 from fractions import Fraction
@@ -11,8 +12,6 @@ from bilateral.buyers.score import BuyerMetrics
 from bilateral.core.errors import InvalidArgumentError
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
-
     from bilateral.buyers.metrics import Dealings, Seller
 
 DAY: Final = 86_400  # seconds; Unix time has no leap seconds

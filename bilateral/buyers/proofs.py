@@ -3,19 +3,20 @@
 from __future__ import annotations
 
 import threading
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from http import HTTPStatus
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
 from eth_abi.abi import encode
-from sqlalchemy import select
+from sqlalchemy import Connection, select
 
 from bilateral.buyers.errors import BuyerRefusalError
 from bilateral.core.errors import BilateralError
 from bilateral.core.events import ApprovalForAll
 from bilateral.core.identifiers import checksummed
-from bilateral.core.signatures import Domain, recover_signer
+from bilateral.core.signatures import Domain, TypedMessage, recover_signer
 from bilateral.index.agents import tables as agent_tables
 from bilateral.index.chain.endpoint import Endpoint
 from bilateral.index.log import tables as schema
@@ -23,14 +24,7 @@ from bilateral.index.payments.accounts import Wallets
 from bilateral.index.payments.tables import payment, payment_cursor
 from bilateral.index.payments.terms import PaymentTerms
 from bilateral.index.payments.transfers import TOPICS, TRANSFER_TOPIC, USED_TOPIC
-
-if TYPE_CHECKING:
-    from collections.abc import Collection, Iterator, Mapping, Sequence
-
-    from sqlalchemy import Connection
-
-    from bilateral.core.signatures import TypedMessage
-    from bilateral.index.reading.registries import AgentKey
+from bilateral.index.reading.registries import AgentKey
 
 _MAGIC: Final = bytes.fromhex("1626ba7e")
 _RETRY_SECONDS: Final = 5  # two blocks of most chains

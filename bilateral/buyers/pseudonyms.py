@@ -10,18 +10,15 @@ import hmac
 import secrets
 from dataclasses import dataclass
 from http import HTTPStatus
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 from eth_utils.address import to_canonical_address
-from sqlalchemy import delete, insert, select
+from sqlalchemy import Connection, Engine, delete, insert, select
 from sqlalchemy.exc import IntegrityError
 
 from bilateral.buyers.credentials import DAY_SECONDS
 from bilateral.buyers.errors import BuyerRefusalError
 from bilateral.index.payments.tables import credential_holder, credential_secret
-
-if TYPE_CHECKING:
-    from sqlalchemy import Connection, Engine
 
 MAX_HOLDERS: Final = 8
 """Holders of one buyer in one scope and day. A buyer with a new address for each of some calls needs several."""

@@ -6,9 +6,12 @@ Feedback of sellers is in `bilateral.buyers.remote`. Each function is safe to re
 from __future__ import annotations
 
 import time
+from collections.abc import Mapping
 from dataclasses import dataclass, field
+from decimal import Decimal
 from typing import TYPE_CHECKING, Any, Final
 
+import httpx
 from eth_account.messages import encode_defunct
 from eth_utils.hexadecimal import encode_hex
 
@@ -22,11 +25,6 @@ from bilateral.core.text import quoted
 from bilateral.core.values.arguments import is_whole
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
-    from decimal import Decimal
-
-    import httpx
-
     from bilateral.client.inputs import TransactionSigner
 
 _MAX_SCORE: Final = 100  # the Buyer Reputation Protocol scores from 0 to 100

@@ -8,11 +8,11 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from decimal import ROUND_HALF_UP, Decimal
 from fractions import Fraction
-from typing import TYPE_CHECKING, Annotated, Final
+from typing import Annotated, Final
 
 import msgspec
 from pydantic import WithJsonSchema
-from sqlalchemy import bindparam, select
+from sqlalchemy import Connection, bindparam, select
 
 from bilateral.buyers.decimals import plain
 from bilateral.buyers.metrics import add_ties, read_dealings
@@ -22,9 +22,6 @@ from bilateral.core.errors import MalformedIdentifierError
 from bilateral.core.identifiers import AccountId, checksummed, global_agent_id
 from bilateral.index.payments.tables import agent_review, payment, payment_cursor
 from bilateral.index.reading.prepared import Prepared
-
-if TYPE_CHECKING:
-    from sqlalchemy import Connection
 
 Number = Annotated[Decimal, WithJsonSchema({"type": "number"})]
 """An exact number that is written as a number in JSON."""

@@ -8,10 +8,11 @@ shown apart and never counted: they may repeat what the service knows already.
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
-from sqlalchemy import bindparam, select
+from sqlalchemy import Connection, Table, bindparam, select
 
 from bilateral.buyers.records import Number, dollars, iso, rounded
 from bilateral.core.contracts.buyer_terms import AttestedPayment, BuyerRole
@@ -26,11 +27,6 @@ from bilateral.core.events import (
 from bilateral.index.log import tables as schema
 from bilateral.index.payments.tables import buyer_anchor
 from bilateral.index.reading.prepared import Prepared, at_most
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
-
-    from sqlalchemy import Connection, Table
 
 MOST_EVENTS: Final = 10_000
 """The payments of one kind of one buyer that are read: the newest."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 from urllib.parse import urlsplit
@@ -18,8 +19,6 @@ from bilateral.core.text.encoding import decode_object
 from bilateral.core.values.arguments import is_whole
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
-
     from bilateral.client.inputs import TransactionSigner
 
 _SECONDS: Final = 30.0

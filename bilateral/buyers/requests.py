@@ -5,9 +5,10 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping, Sequence
 from decimal import Decimal
 from http import HTTPStatus
-from typing import TYPE_CHECKING, Annotated, Any, Final, Literal, TypeVar
+from typing import Annotated, Any, Final, Literal, TypeVar
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, WithJsonSchema
 
@@ -27,11 +28,7 @@ from bilateral.buyers.messages import (
 from bilateral.buyers.proofs import PaymentClaim
 from bilateral.buyers.records import parse_buyer
 from bilateral.core.errors import MalformedIdentifierError
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
-
-    from bilateral.index.reading.registries import AgentKey
+from bilateral.index.reading.registries import AgentKey
 
 M = TypeVar("M", bound=BaseModel)
 S = TypeVar("S", bound=ScoredPayment)

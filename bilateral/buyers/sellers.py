@@ -3,28 +3,23 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from decimal import Decimal
 from operator import attrgetter
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from pydantic import ValidationError
-from sqlalchemy import and_, select, tuple_
+from sqlalchemy import Connection, and_, select, tuple_
 
 from bilateral.buyers.discounts import NOT_OFFERED, BuyerIncentives, Discount, Verdict, discount_for
 from bilateral.buyers.proofs import operators_of
+from bilateral.buyers.records import Standing
 from bilateral.core.values.standing import Side, Status
 from bilateral.index.agents import tables as agent_tables
 from bilateral.index.payments.tables import agent_enrichment
+from bilateral.index.reading.registries import AgentKey
 from bilateral.index.standing import standing_tables as standings
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
-
-    from sqlalchemy import Connection
-
-    from bilateral.buyers.records import Standing
-    from bilateral.index.reading.registries import AgentKey
 
 
 @dataclass(frozen=True)

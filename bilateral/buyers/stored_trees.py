@@ -2,20 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
-from sqlalchemy import delete, select
+from sqlalchemy import ColumnElement, Connection, Table, delete, select
 
 from bilateral.buyers.anchors import StateTree, path_of
 from bilateral.core.contracts.buyer_terms import BuyerState, BuyerTier, policy_hash
 from bilateral.index.log.rows import rows_of
 from bilateral.index.payments.tables import buyer_anchor, buyer_state, buyer_tree
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from sqlalchemy import ColumnElement, Connection, Table
 
 NODES_IN_PART: Final = 32
 """The nodes in one row: a row of 1 KiB, which PostgreSQL does not move into another table as it does from 2 KiB on."""

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Final, TypeVar
+from typing import Final, TypeVar
+
+from sqlalchemy import Connection
 
 from bilateral.explorer.agent_figures import Activity
 from bilateral.explorer.buying import BuyerRecord, buyer_records
@@ -20,16 +23,9 @@ from bilateral.index.ratings.feedback import Feedback, FeedbackFilter, feedback_
 from bilateral.index.ratings.queries import Direction, Rating, ratings_of
 from bilateral.index.ratings.summaries import RatingSummary, summaries
 from bilateral.index.ratings.validations import Validation, validations_by
-from bilateral.index.reading.registries import agent_key
+from bilateral.index.reading.registries import AgentKey, Registries, agent_key
 from bilateral.index.standing.queries import Doubt, doubts_of
 from bilateral.index.standing.trusted import Suspect, suspect
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from sqlalchemy import Connection
-
-    from bilateral.index.reading.registries import AgentKey, Registries
 
 Row = TypeVar("Row", Feedback, AuthorizedFeedback, Rating, Payment)
 

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
-from sqlalchemy import column, literal, select, table
+from sqlalchemy import Connection, column, literal, select, table
 
-from bilateral.core.contracts import Registry
+from bilateral.core.contracts import Deployment, Registry
 from bilateral.core.errors import InvalidArgumentError, MalformedDocumentError
 from bilateral.core.events import ClientRated, NewFeedback, Registered, ValidatorRated, topic_of
 from bilateral.core.identifiers import FeedbackId
@@ -22,15 +23,7 @@ from bilateral.index.files.queries import names_of
 from bilateral.index.files.tables import file_content
 from bilateral.index.operating.chains import ChainProgress
 from bilateral.index.profiles.queries import agent as read_agent
-from bilateral.index.reading.registries import agent_key
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
-
-    from sqlalchemy import Connection
-
-    from bilateral.core.contracts import Deployment
-    from bilateral.index.reading.registries import AgentKey, Registries
+from bilateral.index.reading.registries import AgentKey, Registries, agent_key
 
 CONFIRMATIONS: Final = 3
 """The blocks after which a transaction counts as confirmed: reorganisations seldom take back more than two."""

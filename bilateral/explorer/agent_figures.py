@@ -3,19 +3,16 @@
 from __future__ import annotations
 
 from collections import Counter, defaultdict
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 from bilateral.core.values.bounds import scale_of_tag
 from bilateral.index.payments.queries import CLAIMED, PROVEN
+from bilateral.index.ratings.neighbourhood import Edge
+from bilateral.index.ratings.recent import RecentFeedback
 from bilateral.index.ratings.summaries import RatingSummary
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
-
-    from bilateral.index.ratings.neighbourhood import Edge
-    from bilateral.index.ratings.recent import RecentFeedback
-    from bilateral.index.standing.findings import TrustScore
+from bilateral.index.standing.findings import TrustScore
 
 DAYS: Final = 84
 """The days of the chart of activity: twelve weeks."""

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Final
+from typing import Final
+
+from sqlalchemy import Connection
 
 from bilateral.explorer.named import SHOWN, NamedFinding, agents_of, moments_of, named_findings, with_parties
 from bilateral.explorer.records import progress_of
@@ -24,9 +26,6 @@ from bilateral.index.standing.findings import (
 )
 from bilateral.index.standing.queries import Doubt, doubts_of
 from bilateral.index.standing.trusted import Suspect, cluster_accounts
-
-if TYPE_CHECKING:
-    from sqlalchemy import Connection
 
 
 @dataclass(frozen=True, slots=True)

@@ -2,18 +2,14 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final
+from collections.abc import Sequence
+from typing import Final
 
 from markupsafe import Markup, escape
 
-from bilateral.core.values.standing import Status
+from bilateral.core.values.standing import Standing, Status
 from bilateral.explorer.networks import agent_path
 from bilateral.explorer.text import rounded
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from bilateral.core.values.standing import Standing
 
 POLICY: Final = (
     "default-src 'none'; img-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors *; sandbox allow-popups"

@@ -3,19 +3,15 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+
+from sqlalchemy import Connection
 
 from bilateral.buyers.policies import BRP, INDEPENDENT, Reason
 from bilateral.buyers.records import profile_of, read_cursors, read_standing
+from bilateral.index.operating.chains import ChainProgress
 from bilateral.index.reading.values import Exact
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
-
-    from sqlalchemy import Connection
-
-    from bilateral.index.operating.chains import ChainProgress
 
 
 @dataclass(frozen=True, slots=True)

@@ -5,19 +5,16 @@ Blue is the agent as a server, orange as a client.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from math import sqrt
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 from markupsafe import Markup, escape
 
 from bilateral.explorer.identicon import identicon
+from bilateral.explorer.neighbours import Neighbour
+from bilateral.explorer.over_time import Moment
 from bilateral.explorer.text import day, figure, moment, plain, rounded
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from bilateral.explorer.neighbours import Neighbour
-    from bilateral.explorer.over_time import Moment
 
 _WIDTH: Final = 470  # half of a page, in pixels
 _ROW: Final = 23  # pixels: a line of text and the space below

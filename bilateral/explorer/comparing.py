@@ -2,22 +2,18 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+
+from sqlalchemy import Connection
 
 from bilateral.core.values.standing import Standing
 from bilateral.explorer.views import SideView, side_view
 from bilateral.index.operating.chains import ChainProgress, chains
 from bilateral.index.profiles.answers import Agent
 from bilateral.index.profiles.queries import agent as read_agent
+from bilateral.index.reading.registries import AgentKey, Registries
 from bilateral.index.standing.queries import Doubt, doubts_of, standings_of
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from sqlalchemy import Connection
-
-    from bilateral.index.reading.registries import AgentKey, Registries
 
 
 @dataclass(frozen=True, slots=True)

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Final
+from typing import Final
 from urllib.parse import urlencode
 
-from sqlalchemy import select
+from sqlalchemy import Connection, select
 
 from bilateral.core.errors import BilateralError, InvalidArgumentError
 from bilateral.core.identifiers import checksummed
@@ -20,14 +20,9 @@ from bilateral.index.log.text import key_text
 from bilateral.index.payments.transactions import logged_in, paid_in
 from bilateral.index.ratings import tables as rating_tables
 from bilateral.index.ratings.records import validation_records
-from bilateral.index.reading.registries import agent_key
+from bilateral.index.reading.registries import AgentKey, Registries, agent_key
 from bilateral.index.search.filters import AgentSearch, Side, storable
 from bilateral.index.search.queries import search_agents
-
-if TYPE_CHECKING:
-    from sqlalchemy import Connection
-
-    from bilateral.index.reading.registries import AgentKey, Registries
 
 ADDRESS_LENGTH: Final = 42
 """The characters of an address."""

@@ -3,24 +3,18 @@
 from __future__ import annotations
 
 from collections import defaultdict
+from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
-from sqlalchemy import select
+from sqlalchemy import Connection, select
 
 from bilateral.explorer.networks import rating_path
 from bilateral.index.agents import tables as agent_tables
 from bilateral.index.log import tables as schema
 from bilateral.index.payments.queries import PaymentProof, proofs_of
 from bilateral.index.ratings.answers import Answer, answers_to
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable
-
-    from sqlalchemy import Connection
-
-    from bilateral.index.ratings.feedback import Feedback
-    from bilateral.index.reading.registries import Registries
+from bilateral.index.ratings.feedback import Feedback
+from bilateral.index.reading.registries import Registries
 
 
 @dataclass(frozen=True, slots=True)

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 from urllib.parse import urlencode
+
+from sqlalchemy import Connection
 
 from bilateral.core.contracts import Registry
 from bilateral.core.errors import InvalidArgumentError
@@ -21,16 +24,10 @@ from bilateral.index.ratings.authorized import AuthorizedFeedback, authorized_fe
 from bilateral.index.ratings.feedback import Feedback, FeedbackFilter, feedback_of
 from bilateral.index.ratings.queries import Direction, RatedSide, Rating, ratings_of
 from bilateral.index.ratings.summaries import RatingSummary
+from bilateral.index.reading.registries import AgentKey, Registries
 from bilateral.index.search.evidence import feedback_behind, speakers
 from bilateral.index.search.filters import Payment, address, require_short, storable
 from bilateral.index.standing.queries import Doubt, doubts_of
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
-
-    from sqlalchemy import Connection
-
-    from bilateral.index.reading.registries import AgentKey, Registries
 
 FIELDS: Final = ("side", "tag", "client", "reviewer", "payment", "blind", "registry", "cursor")
 """The parameters of the path, in their order."""
@@ -244,7 +241,7 @@ def _wanted(
 
 
 def _reviewers(connection: Connection, registries: Registries, chain_id: int, side: str, text: str) -> tuple[str, ...]:
-    """Return the accounts of a list, or the ids of servers. An agent gives feedback by the accounts that speak as it."""
+    """Return the accounts of a list, or the ids of servers. An agent gives feedback by accounts that speak as it."""
     entries = tuple(text.replace(",", " ").split())
     require_short("reviewers", entries)
     if side in set(RatedSide):

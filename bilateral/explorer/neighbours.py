@@ -3,16 +3,12 @@
 from __future__ import annotations
 
 from collections import defaultdict
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 from bilateral.explorer.networks import account_path, agent_path
 from bilateral.explorer.text import short
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
-
-    from bilateral.index.ratings.neighbourhood import Edge
+from bilateral.index.ratings.neighbourhood import Edge
 
 
 @dataclass(frozen=True, slots=True)

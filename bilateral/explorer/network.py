@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 from collections import Counter, defaultdict
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from math import cos, pi, sin, sqrt
 from threading import Lock
 from time import monotonic
-from typing import TYPE_CHECKING, Final
+from typing import Final
+
+from sqlalchemy import Connection
 
 from bilateral.core.interpreter import tuned_interpreter
 from bilateral.core.values.standing import Status
@@ -16,16 +19,10 @@ from bilateral.index.files.queries import names_of
 from bilateral.index.operating.chains import ChainProgress
 from bilateral.index.ratings.neighbourhood import neighbourhood
 from bilateral.index.ratings.network import MAX_NODES, Link, newest_links
+from bilateral.index.reading.registries import AgentKey, Registries
 from bilateral.index.standing.findings import flagged_accounts
 from bilateral.index.standing.queries import Doubt, doubts_of
 from bilateral.index.standing.words import MARKS
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Sequence
-
-    from sqlalchemy import Connection
-
-    from bilateral.index.reading.registries import AgentKey, Registries
 
 ROWS: Final = 50
 """The links of one page of the table."""

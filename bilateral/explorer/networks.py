@@ -2,16 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from functools import cache
-from typing import TYPE_CHECKING, Final
+from typing import Final
 from urllib.parse import urlencode
 
 from bilateral.core.contracts.records import address_book
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from bilateral.index.ratings.summaries import RatingSummary
+from bilateral.index.ratings.summaries import RatingSummary
 
 _MAIN: Final = "mainnet"
 _TAGGED: Final = ("server", "authorized")

@@ -3,18 +3,15 @@
 from __future__ import annotations
 
 from collections import defaultdict
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 from bilateral.core.values.bounds import SHARES, lower_bound, scale_of_tag
 from bilateral.explorer.agent_figures import DAYS, Activity
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from bilateral.index.payments.queries import Payment
-    from bilateral.index.ratings.recent import RecentFeedback
-    from bilateral.index.ratings.summaries import RatingSummary
+from bilateral.index.payments.queries import Payment
+from bilateral.index.ratings.recent import RecentFeedback
+from bilateral.index.ratings.summaries import RatingSummary
 
 _POINTS: Final = 24
 """The points of the curve: more would stand closer than a reader can tell apart."""

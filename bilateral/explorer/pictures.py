@@ -2,22 +2,18 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from functools import cache, lru_cache
 from io import BytesIO
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 from PIL import Image, ImageDraw, ImageFont
 
-from bilateral.core.values.standing import Side, Status
+from bilateral.core.values.standing import Side, Standing, Status
 from bilateral.explorer.assets import asset
 from bilateral.explorer.identicon import cells
 from bilateral.explorer.text import plain, rounded
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from bilateral.core.values.standing import Standing
-    from bilateral.index.profiles.answers import Agent
+from bilateral.index.profiles.answers import Agent
 
 _SIZE: Final = (1200, 630)  # pixels of Open Graph pictures, as sites show them
 _PAPER: Final = "#faf8f4"

@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Final
+from typing import Final
+
+from sqlalchemy import Connection
 
 from bilateral.buyers.private.members import read_last_groups
 from bilateral.index.operating.chains import ChainProgress, chains
-
-if TYPE_CHECKING:
-    from sqlalchemy import Connection
 
 LEAST: Final = 20
 """The members below which the prover refuses a group."""

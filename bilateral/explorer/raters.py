@@ -3,17 +3,14 @@
 from __future__ import annotations
 
 from collections import defaultdict
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 from bilateral.core.values.bounds import scale_of_tag
 from bilateral.index.payments.queries import PROVEN
-
-if TYPE_CHECKING:
-    from collections.abc import Collection, Sequence
-
-    from bilateral.index.ratings.recent import RecentFeedback
-    from bilateral.index.ratings.summaries import RatingSummary
+from bilateral.index.ratings.recent import RecentFeedback
+from bilateral.index.ratings.summaries import RatingSummary
 
 PAID: Final = "paid it"
 UNPAID: Final = "without a proven payment"

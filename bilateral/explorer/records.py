@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+
+from sqlalchemy import Connection
 
 from bilateral.explorer.evidence import Evidence, evidence_of
 from bilateral.explorer.networks import rating_path
@@ -15,12 +16,8 @@ from bilateral.index.ratings.authorized import AuthorizedFeedback
 from bilateral.index.ratings.feedback import Feedback, Response, responses_of
 from bilateral.index.ratings.queries import Rating
 from bilateral.index.ratings.records import FileEvidence, ValidationRecord, file_evidence, rating_at, validation_records
+from bilateral.index.reading.registries import Registries
 from bilateral.index.standing.queries import Doubt, doubts_of
-
-if TYPE_CHECKING:
-    from sqlalchemy import Connection
-
-    from bilateral.index.reading.registries import Registries
 
 
 @dataclass(frozen=True, slots=True)

@@ -2,39 +2,33 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
 from importlib.metadata import version
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
 from jinja2 import Environment, PackageLoader, StrictUndefined
+from markupsafe import Markup
 
 from bilateral.core.values.bounds import scale_of_tag
 from bilateral.core.values.currency import dollars
 from bilateral.core.values.standing import Status
 from bilateral.explorer import charts, networks, text
+from bilateral.explorer.accounts import AccountPage
+from bilateral.explorer.agent_figures import Activity
 from bilateral.explorer.assets import asset
+from bilateral.explorer.comparing import Compared, ComparePage
 from bilateral.explorer.identicon import identicon
 from bilateral.explorer.look_alikes import look_alikes, readings
 from bilateral.explorer.neighbours import neighbours
-from bilateral.explorer.network import ROWS
-from bilateral.explorer.searching import ENDS, GATE, made_of, narrowed
+from bilateral.explorer.network import ROWS, NetworkPage
+from bilateral.explorer.searching import ENDS, GATE, SearchPage, made_of, narrowed
+from bilateral.explorer.views import AgentPage, HomePage
+from bilateral.index.operating.chains import ChainProgress
+from bilateral.index.ratings.latest import LatestRating
+from bilateral.index.standing.queries import Doubt
 from bilateral.index.standing.words import reasons_of, verdict_of
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
-
-    from markupsafe import Markup
-
-    from bilateral.explorer.accounts import AccountPage
-    from bilateral.explorer.agent_figures import Activity
-    from bilateral.explorer.comparing import Compared, ComparePage
-    from bilateral.explorer.network import NetworkPage
-    from bilateral.explorer.searching import SearchPage
-    from bilateral.explorer.views import AgentPage, HomePage
-    from bilateral.index.operating.chains import ChainProgress
-    from bilateral.index.ratings.latest import LatestRating
-    from bilateral.index.standing.queries import Doubt
 
 POLICY: Final = (
     "default-src 'none'; style-src 'self'; script-src 'self'; font-src 'self'; img-src 'self' data:; "

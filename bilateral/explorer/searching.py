@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 from urllib.parse import urlencode
 
 from pydantic import ValidationError
+from sqlalchemy import Connection
 
 from bilateral.core.errors import InvalidArgumentError
 from bilateral.core.errors.invalid_fields import refusal
@@ -15,6 +17,7 @@ from bilateral.core.text import quoted
 from bilateral.explorer.direct import ADDRESS_LENGTH, Direct, directly
 from bilateral.explorer.networks import chain_of, ratings_path, slug_of
 from bilateral.index.operating.chains import ChainProgress, chains
+from bilateral.index.reading.registries import Registries
 from bilateral.index.search.facets import LOOKED_AT, Facet, Facets
 from bilateral.index.search.filters import MAX_GATES, OF_GATE, AgentSearch, Capability, Gate, Order, Side
 from bilateral.index.search.gate_texts import GateFilters
@@ -22,13 +25,6 @@ from bilateral.index.search.queries import FoundAgent, by_meaning, search_with_f
 from bilateral.index.search.questions import AgentFilters
 from bilateral.index.search.row_details import RowDetails, row_details
 from bilateral.index.standing.queries import Doubt, doubts_of
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
-
-    from sqlalchemy import Connection
-
-    from bilateral.index.reading.registries import Registries
 
 GATE: Final = tuple(field.alias or name for name, field in GateFilters.model_fields.items())
 """The names of a gate's fields. Those of the second gate end with `_2`, and so on."""

@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Final
+from typing import Final
+
+from sqlalchemy import Connection
 
 from bilateral.core.values.bounds import scale_of_tag
 from bilateral.core.values.standing import Standing, Status
@@ -33,20 +36,13 @@ from bilateral.index.ratings.records import FileEvidence, registration_evidence
 from bilateral.index.ratings.sealed import SealedPair, sealed_pairs_of
 from bilateral.index.ratings.summaries import RatingSummary
 from bilateral.index.ratings.validations import Validation, validations_of
-from bilateral.index.reading.registries import read_registries
+from bilateral.index.reading.registries import AgentKey, Registries, read_registries
 from bilateral.index.search.filters import Side
 from bilateral.index.search.leaders import Board, Leader, leaderboard
 from bilateral.index.standing.findings import TrustScore, trust_scores
 from bilateral.index.standing.queries import Doubt, doubts_of, standings_of
 from bilateral.index.standing.trusted import flagged_among
 from bilateral.index.standing.words import LEAST_RATING
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable
-
-    from sqlalchemy import Connection
-
-    from bilateral.index.reading.registries import AgentKey, Registries
 
 _ROWS: Final = 12  # of each list; its link leads to the rest
 _EDGES: Final = 100  # relations; the page draws eight of each side, and sums up the others

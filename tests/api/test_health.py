@@ -98,7 +98,7 @@ def test_state_is_read_once_a_second_and_left_out_while_the_database_is_away(api
         assert "Index-State" in client.get("/nowhere").headers
         assert "Index-State" in client.get("/nowhere").headers
         assert queries == [chains]
-        monkeypatch.setattr("bilateral.api.lag._READ_AFTER", 0)
+        monkeypatch.setattr("bilateral.api.layers._READ_AFTER", 0)
         wait_until(lambda: "Index-State" not in client.get("/nowhere").headers)
 
 

@@ -4,21 +4,19 @@ from __future__ import annotations
 
 import time
 from datetime import UTC, datetime
-from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal
+from typing import Annotated, Any, ClassVar, Literal
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field
 
 from bilateral.api.actions.base import Action, Address, AgentText, Line, Prose, Signature, Uri
 from bilateral.api.file_store import KeptFile
+from bilateral.client import Client, Handle
 from bilateral.client.elsewhere import SignatureNeededError, SignerElsewhere
 from bilateral.client.operations.agents import seconds, wallet_deadline
 from bilateral.client.operations.registration import RegistrationChanges, changed_file
 from bilateral.core.errors import InvalidArgumentError
 from bilateral.core.signatures import Domain
 from bilateral.documents import RegistrationFile
-
-if TYPE_CHECKING:
-    from bilateral.client import Client, Handle
 
 _PARTS = (2, 3)
 """The words of a service as a line: name, endpoint, and perhaps a version."""

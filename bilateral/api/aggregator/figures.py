@@ -2,18 +2,14 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Final
+from collections.abc import Iterable
+from typing import Any, Final
 
-from prometheus_client import Counter
+from prometheus_client import CollectorRegistry, Counter
 from prometheus_client.core import GaugeMetricFamily
 from prometheus_client.registry import Collector
 
-if TYPE_CHECKING:
-    from collections.abc import Iterable
-
-    from prometheus_client import CollectorRegistry
-
-    from bilateral.x402.aggregator.service import Aggregator
+from bilateral.x402.aggregator.service import Aggregator
 
 _PREFIX: Final = "bilateral_aggregator_"
 _COUNTERS: Final = {

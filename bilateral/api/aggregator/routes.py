@@ -3,28 +3,28 @@
 from __future__ import annotations
 
 import time
+from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from http import HTTPStatus
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Final
+from typing import Annotated, Any, Final
 
 import anyio
 from anyio import to_thread
-from fastapi import APIRouter, Query, Request, Response
-from pydantic import BaseModel
+from fastapi import APIRouter, FastAPI, Query, Request, Response
 
 from bilateral.api.aggregator import FEEDBACK_PATH
 from bilateral.api.aggregator.figures import AggregatorCounters, AggregatorFigures
-from bilateral.api.answers import JSON, Format, adapter, answer, answer_page, list_of, one_of
+from bilateral.api.answers import JSON, adapter, answer, answer_page, list_of, one_of
 from bilateral.api.node_work import NodeWork
-from bilateral.api.parameters import Cursor, Limit, ListFormat
+from bilateral.api.parameters import ListQuery
 from bilateral.api.problems import Problem, ProblemError, known
 from bilateral.api.service import service_of
 from bilateral.core.errors import InvalidArgumentError
 from bilateral.core.identifiers import AgentId, GlobalAgentId, TransactionRef, checksummed
 from bilateral.index.log.database import open_database
-from bilateral.index.reading.pages import DEFAULT_LIMIT, Page, decode_cursor, encode_cursor
+from bilateral.index.reading.pages import Page, decode_cursor, encode_cursor
 from bilateral.x402.aggregator.blind_messages import RelayedPair
 from bilateral.x402.aggregator.configuration import read_aggregator_settings
 from bilateral.x402.aggregator.records import Filter, Sponsored, Tally, list_feedback, read_feedback, tally_feedback
@@ -32,11 +32,6 @@ from bilateral.x402.aggregator.refusals import FeedbackRefusedError
 from bilateral.x402.aggregator.service import Aggregator
 from bilateral.x402.aggregator.settings import AggregatorSettings
 from bilateral.x402.aggregator.tables import State
-
-if TYPE_CHECKING:
-    from collections.abc import AsyncIterator
-
-    from fastapi import FastAPI
 
 router = APIRouter(prefix="/v1/aggregator", tags=["aggregator"], default_response_class=Response)
 
@@ -219,16 +214,13 @@ async def submit_feedback(request: Request) -> Response:
     return Response(adapter(Receipt).dump_json(_receipt(aggregator, taken)), status, headers, JSON)
 
 
-class LogQuery(BaseModel):
+class LogQuery(ListQuery):
     """Filters of the public log, and the page and form of the list."""
 
     agent: Annotated[str | None, Query(max_length=200, description="The rated agent, as 8453:247.")] = None
     client: Annotated[str | None, Query(max_length=42, description="The reviewer's address.")] = None
     task_ref: Annotated[str | None, Query(max_length=200, description="The payment, as eip155:8453:0x….")] = None
     state: Annotated[State | None, Query(description="The state.")] = None
-    limit: Limit = DEFAULT_LIMIT
-    cursor: Cursor = None
-    shown_as: ListFormat = Format.JSON
 
 
 @router.get("/feedback", responses=list_of(LogEntry))

@@ -3,27 +3,24 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
-from graphql import (
+from graphql import GraphQLError, execute, validate
+from graphql.execution.values import get_argument_values, get_directive_values, get_variable_values
+from graphql.language import (
     DocumentNode,
     FieldNode,
     FragmentDefinitionNode,
     FragmentSpreadNode,
-    GraphQLError,
-    GraphQLIncludeDirective,
-    GraphQLObjectType,
-    GraphQLSkipDirective,
     OperationDefinitionNode,
     OperationType,
     SelectionSetNode,
-    execute,
-    get_named_type,
-    validate,
 )
-from graphql.execution.values import get_argument_values, get_directive_values, get_variable_values
+from graphql.type import GraphQLIncludeDirective, GraphQLObjectType, GraphQLSkipDirective, get_named_type
+from sqlalchemy import Connection
 
 from bilateral.api.graphql.limits import (
     MAX_CONDITIONS,
@@ -36,22 +33,15 @@ from bilateral.api.graphql.limits import (
     parsed,
     refuse_nul,
 )
-from bilateral.api.graphql.repetitions import refuse_repetitions
 from bilateral.api.graphql.roots import Known, Many, Meta, One, Root
 from bilateral.api.graphql.rows import chains_of
-from bilateral.api.graphql.rules import RULES, Deadline
+from bilateral.api.graphql.rules import RULES, Deadline, refuse_repetitions
 from bilateral.api.graphql.schema import FIRST, entity_types, graphql_schema, is_derived
 from bilateral.api.graphql.selections import Page, Selected
 from bilateral.index.reading.errors import LargeAnswerError
 from bilateral.index.reading.prepared import plan_by_values
 from bilateral.index.reading.readers import MOST_BYTES
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
-
-    from sqlalchemy import Connection
-
-    from bilateral.index.reading.registries import Registries
+from bilateral.index.reading.registries import Registries
 
 _MAX_ERRORS: Final = 5
 """Errors of one answer: enough to mend a query by, and no more work for a hostile one."""

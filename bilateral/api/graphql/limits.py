@@ -3,33 +3,29 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
-from graphql import (
+from graphql import GraphQLError
+from graphql.language import (
+    DocumentNode,
     FieldNode,
     FragmentDefinitionNode,
     FragmentSpreadNode,
-    GraphQLError,
-    GraphQLList,
-    GraphQLNonNull,
-    GraphQLObjectType,
     InlineFragmentNode,
     IntValueNode,
     ListValueNode,
     ObjectValueNode,
     OperationDefinitionNode,
+    SelectionSetNode,
+    ValueNode,
     VariableNode,
-    get_named_type,
     parse,
 )
+from graphql.type import GraphQLList, GraphQLNonNull, GraphQLObjectType, get_named_type
 
 from bilateral.api.graphql.schema import FIRST, graphql_schema, reference_names
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
-
-    from graphql import DocumentNode, SelectionSetNode, ValueNode
 
 # Queries up to these limits must end within two seconds: `make fuzz-graphql` draws 10,000 of them.
 MAX_DEPTH: Final = 8

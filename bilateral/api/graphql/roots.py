@@ -3,23 +3,18 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import msgspec
 from graphql import GraphQLError
-from sqlalchemy import select
+from sqlalchemy import Connection, Row, select
 
+from bilateral.api.graphql.rows import ChainRegistries
 from bilateral.api.graphql.selections import Page, Selected
 from bilateral.api.graphql.statements import read_list, read_one
 from bilateral.index.log import tables as schema
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
-
-    from sqlalchemy import Connection, Row
-
-    from bilateral.api.graphql.rows import ChainRegistries
 
 
 @dataclass(frozen=True)

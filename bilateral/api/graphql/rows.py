@@ -5,24 +5,17 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, ClassVar, Final
+from typing import Any, ClassVar, Final
 
-from sqlalchemy import Text, and_, case, false, func, literal, literal_column, null, or_
+from sqlalchemy import ColumnElement, FromClause, Text, and_, case, false, func, literal, literal_column, null, or_
 
+from bilateral.api.graphql.values import Condition, Value
 from bilateral.core.contracts import Registry
 from bilateral.index.agents.activity import shown_feedback
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
-
-    from sqlalchemy import ColumnElement, FromClause
-
-    from bilateral.api.graphql.values import Value
-    from bilateral.index.reading.json import EntityDialect
-    from bilateral.index.reading.registries import Registries
-
-    Condition = ColumnElement[bool]
+from bilateral.index.reading.json import EntityDialect
+from bilateral.index.reading.registries import Registries
 
 _LARGEST_CHAIN: Final = 2**63 - 1  # the greatest number of a BIGINT
 

@@ -9,32 +9,22 @@ deeply become common table expressions, which follow each other in the text. SQL
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any, Final
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any, Final
 
-from sqlalchemy import Text, and_, cast, exists, false, literal_column, or_, select, true
+from sqlalchemy import Connection, ScalarSelect, Text, and_, cast, exists, false, literal_column, or_, select, true
+from sqlalchemy.sql import ColumnElement, Select, Subquery
 from sqlalchemy.util import LRUCache
 
-from bilateral.api.graphql.entities import agents as entities_agents
-from bilateral.api.graphql.entities import feedback as entities_feedback
-from bilateral.api.graphql.entities import files as entities_files
-from bilateral.api.graphql.entities import standings as entities_standings
-from bilateral.api.graphql.entities import validations as entities_validations
-from bilateral.api.graphql.fixed import fixed, key_of
+from bilateral.api.graphql.entities import agents, feedback, files, validations
 from bilateral.api.graphql.rows import ENTITIES, ChainRegistries, Rows, Scope
-from bilateral.api.graphql.selections import Page, Selected
+from bilateral.api.graphql.selections import Page, Selected, fixed, key_of
+from bilateral.api.graphql.values import Condition
 from bilateral.index.reading.errors import LargeAnswerError
 from bilateral.index.reading.json import entity_dialect
 from bilateral.index.reading.readers import MOST_BYTES
 
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
-
-    from sqlalchemy import ColumnElement, Connection, ScalarSelect, Select, Subquery
-
-    Condition = ColumnElement[bool]
-
-MODULES: Final = (entities_agents, entities_files, entities_feedback, entities_validations, entities_standings)
+MODULES: Final = (agents, files, feedback, validations)
 """The modules whose rows are in `ENTITIES`."""
 
 _NESTED: Final = 2

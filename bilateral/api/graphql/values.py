@@ -5,23 +5,18 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from decimal import Decimal
-from typing import TYPE_CHECKING, Any, ClassVar, Final
+from typing import Any, ClassVar, Final
 
-from sqlalchemy import Text, and_, cast, false, func, literal, or_, true
+from sqlalchemy import ColumnElement, ScalarSelect, Text, and_, cast, false, func, literal, or_, true
 
 from bilateral.core.errors import MalformedIdentifierError
 from bilateral.core.identifiers import checksummed
+from bilateral.index.reading.json import EntityDialect
 
-if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
-
-    from sqlalchemy import ColumnElement, ScalarSelect
-
-    from bilateral.index.reading.json import EntityDialect
-
-    Condition = ColumnElement[bool]
+Condition = ColumnElement[bool]
 
 _LARGEST: Final = 2**63 - 1  # the greatest number of a BIGINT
 _WIDEST: Final = 2**256  # one above the greatest uint256

@@ -8,11 +8,13 @@ from __future__ import annotations
 
 import time
 from collections import defaultdict
+from collections.abc import Mapping
 from contextlib import ExitStack
 from functools import partial
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
 from anyio import to_thread
+from mcp.server.context import ServerRequestContext
 from mcp.server.subscriptions import SUBSCRIPTION_ID_META_KEY, ResourceUpdated
 from mcp.shared.exceptions import MCPError
 from mcp.shared.subscriptions import event_to_notification
@@ -22,9 +24,12 @@ from mcp.types import (
     SubscriptionFilter,
     SubscriptionsAcknowledgedNotification,
     SubscriptionsAcknowledgedNotificationParams,
+    SubscriptionsListenRequestParams,
     SubscriptionsListenResult,
 )
+from sqlalchemy import Connection
 
+from bilateral.api.feed import Feed
 from bilateral.api.guard import network_of
 from bilateral.api.problems import ProblemError, problem_of
 from bilateral.api.service import service_of
@@ -33,17 +38,8 @@ from bilateral.core.identifiers import checksummed
 from bilateral.core.text import quoted
 from bilateral.index.changes.answers import shown_agent
 from bilateral.index.changes.queries import AT_ONCE, FeedFilter, last_cursor
+from bilateral.index.reading.readers import Reader
 from bilateral.index.reading.registries import agent_key, read_registries
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
-
-    from mcp.server.context import ServerRequestContext
-    from mcp.types import SubscriptionsListenRequestParams
-    from sqlalchemy import Connection
-
-    from bilateral.api.feed import Feed
-    from bilateral.index.reading.readers import Reader
 
 AGENTS: Final = "bilateral://agents/"
 ACCOUNTS: Final = "bilateral://accounts/"

@@ -5,16 +5,14 @@ from __future__ import annotations
 from typing import Annotated
 
 from fastapi import APIRouter, Query, Request, Response
-from pydantic import BaseModel
 
-from bilateral.api.answers import Format, answer, answer_page, list_of, one_of
-from bilateral.api.parameters import AddressPath, ChainId, Cursor, Limit, ListFormat
+from bilateral.api.answers import answer, list_of, one_of
+from bilateral.api.parameters import AddressPath, ChainId, ListQuery, Revoked
 from bilateral.api.service import service_of
 from bilateral.core.identifiers import checksummed
 from bilateral.index.agents.queries import Account, account
 from bilateral.index.ratings.feedback import Feedback, FeedbackFilter, feedback_by
 from bilateral.index.ratings.validations import Validation, validations_by
-from bilateral.index.reading.pages import DEFAULT_LIMIT
 
 router = APIRouter(prefix="/v1/accounts/{address}", tags=["accounts"], default_response_class=Response)
 
@@ -27,35 +25,25 @@ def read_account(request: Request, address: AddressPath) -> Response:
     return answer(request, Account, profile)
 
 
-class GivenQuery(BaseModel):
+class GivenQuery(ListQuery):
     """Filters of the feedback that an account gave, and the page and form of the list."""
 
     chain_id: ChainId
-    revoked: Annotated[bool, Query(description="True to show revoked feedback too.")] = False
-    limit: Limit = DEFAULT_LIMIT
-    cursor: Cursor = None
-    shown_as: ListFormat = Format.JSON
+    revoked: Revoked = False
 
 
 @router.get("/feedback", responses=list_of(Feedback, 404))
 def read_given_feedback(request: Request, address: AddressPath, query: Annotated[GivenQuery, Query()]) -> Response:
     """Return the feedback that an account gave on a chain, the newest first."""
-    wanted = FeedbackFilter(include_revoked=query.revoked)
-    service = service_of(request)
-    service.require_indexed((query.chain_id,))
-    page = service.read(
-        feedback_by, query.chain_id, checksummed(address), wanted, limit=query.limit, cursor=query.cursor
-    )
-    return answer_page(request, Feedback, page, query.shown_as)
+    service_of(request).require_indexed((query.chain_id,))
+    chosen = FeedbackFilter(include_revoked=query.revoked)
+    return query.answer(request, Feedback, feedback_by, query.chain_id, checksummed(address), chosen)
 
 
-class RequestedQuery(BaseModel):
+class RequestedQuery(ListQuery):
     """The chain of validation requests, and the page and form of the list."""
 
     chain_id: ChainId
-    limit: Limit = DEFAULT_LIMIT
-    cursor: Cursor = None
-    shown_as: ListFormat = Format.JSON
 
 
 @router.get("/validations", responses=list_of(Validation, 404))
@@ -63,7 +51,5 @@ def read_requested_validations(
     request: Request, address: AddressPath, query: Annotated[RequestedQuery, Query()]
 ) -> Response:
     """Return the validation requests to an account on a chain, the newest first."""
-    service = service_of(request)
-    service.require_indexed((query.chain_id,))
-    page = service.read(validations_by, query.chain_id, checksummed(address), limit=query.limit, cursor=query.cursor)
-    return answer_page(request, Validation, page, query.shown_as)
+    service_of(request).require_indexed((query.chain_id,))
+    return query.answer(request, Validation, validations_by, query.chain_id, checksummed(address))

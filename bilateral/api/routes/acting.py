@@ -6,11 +6,10 @@ from typing import Final, get_args
 
 from fastapi import APIRouter, Request, Response
 
-from bilateral.api.actions.catalogue import AnyAction
-from bilateral.api.pages import page_answer
+from bilateral.api.actions.preparing import AnyAction
+from bilateral.api.pages import page
 from bilateral.api.problems import known
 from bilateral.api.service import service_of
-from bilateral.explorer import rendering
 from bilateral.explorer.acting import ActPage, Offers, act_page
 
 router = APIRouter(include_in_schema=False, default_response_class=Response)
@@ -21,18 +20,12 @@ _FINAL: Final = {
 """The sentence of each action that says what cannot be undone."""
 
 
-@router.get("/act/{action}")
-@router.get("/act/{action}.json")  # the lower one is looked at first
-def act(request: Request, action: str) -> Response:
+@page(router, "/act/{action}", "act")
+def act(request: Request, action: str) -> ActPage:
     """Show the form of an action."""
-    service = service_of(request)
-
-    def read() -> ActPage:
-        aggregator = getattr(request.app.state, "aggregator", None)
-        sponsors = frozenset() if aggregator is None else {chain.chain_id for chain in aggregator.settings.chains}
-        files = None if service.settings.store is None else service.settings.store_url
-        offers = Offers(frozenset(sponsors), files, _FINAL.get(action, ""))
-        page = service.read(act_page, service.registries(), action, request.query_params, offers)
-        return known(page, "action", action)
-
-    return page_answer(request, ActPage, read, rendering.template("act"))
+    service, aggregator = service_of(request), getattr(request.app.state, "aggregator", None)
+    sponsors = [] if aggregator is None else [chain.chain_id for chain in aggregator.settings.chains]
+    files = None if service.settings.store is None else service.settings.store_url
+    offers = Offers(frozenset(sponsors), files, _FINAL.get(action, ""))
+    content = service.read(act_page, service.registries(), action, request.query_params, offers)
+    return known(content, "action", action)

@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Annotated, Literal
+from typing import Annotated, Literal
 
 from fastapi import APIRouter, Path, Query, Request, Response
+from sqlalchemy import Connection
 
 from bilateral.api.answers import Format, answer, answer_page, list_of, one_of
-from bilateral.api.parameters import AddressPath, AgentPath, ChainId, ListFormat
+from bilateral.api.parameters import AddressPath, AgentPath, ChainId, ListFormat, require_storable
 from bilateral.api.problems import known
 from bilateral.api.service import service_of
-from bilateral.api.texts import require_storable
 from bilateral.core.identifiers import checksummed
 from bilateral.core.values.standing import Standing
 from bilateral.index.errors import NotIndexedError
@@ -34,9 +34,6 @@ from bilateral.index.standing.findings import (
 )
 from bilateral.index.standing.queries import stored_standing
 from bilateral.index.standing.trusted import Suspect, TrustedClients, cluster_accounts, suspect, trusted_clients
-
-if TYPE_CHECKING:
-    from sqlalchemy import Connection
 
 router = APIRouter(prefix="/v1", tags=["trust analysis"], default_response_class=Response)
 

@@ -5,11 +5,12 @@
 from __future__ import annotations
 
 import os
+from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated, Any
 
-from fastapi import APIRouter, Path, Request, Response
+from fastapi import APIRouter, FastAPI, Path, Request, Response
 from prometheus_client import Counter
 
 from bilateral.api.answers import JSON
@@ -24,11 +25,6 @@ from bilateral.buyers.requests import DisputeBody, EnrichmentBody, FeedbackBody,
 from bilateral.buyers.results import ResultSigner
 from bilateral.core.errors import InvalidArgumentError
 from bilateral.index.log.database import open_database
-
-if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Callable, Mapping
-
-    from fastapi import FastAPI
 
 router = APIRouter(tags=["buyers"])
 

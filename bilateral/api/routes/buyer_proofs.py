@@ -7,36 +7,31 @@ from __future__ import annotations
 import time
 from dataclasses import dataclass
 from http import HTTPStatus
-from typing import TYPE_CHECKING, Annotated, Any, Final
+from typing import Annotated, Any, Final
 
 import msgspec
 from fastapi import APIRouter, Path, Query, Request, Response
+from sqlalchemy import Connection
 
 from bilateral.api.answers import JSON, one_of, tagged
 from bilateral.api.buyers import answer_to_buyer, buyer_registries, described_body, locate_buyer, read_buyer
 from bilateral.api.problems import ProblemError
 from bilateral.api.routes.buyers import signer_of
-from bilateral.api.service import service_of
+from bilateral.api.service import Service, service_of
 from bilateral.buyers.anchors import leaf_of
 from bilateral.buyers.credentials import issue_credential
 from bilateral.buyers.errors import BuyerRefusalError
 from bilateral.buyers.policies import policy_of
 from bilateral.buyers.proofs import require_signer
+from bilateral.buyers.pseudonyms import Pseudonyms
 from bilateral.buyers.records import ALL_CHAINS, iso
 from bilateral.buyers.registry import PostedAnchor, read_attestor, read_last_anchor
 from bilateral.buyers.requests import CredentialBody, address_of, parse_body
 from bilateral.buyers.results import domain_of
 from bilateral.buyers.score import tier_of
 from bilateral.buyers.stored_trees import read_proof
-from bilateral.core.contracts.buyer_terms import policy_hash
+from bilateral.core.contracts.buyer_terms import BuyerState, TierCredential, policy_hash
 from bilateral.core.signatures import Domain
-
-if TYPE_CHECKING:
-    from sqlalchemy import Connection
-
-    from bilateral.api.service import Service
-    from bilateral.buyers.pseudonyms import Pseudonyms
-    from bilateral.core.contracts.buyer_terms import BuyerState, TierCredential
 
 router = APIRouter(tags=["buyers"], default_response_class=Response)
 

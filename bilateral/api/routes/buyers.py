@@ -9,15 +9,24 @@ import time
 from dataclasses import dataclass
 from email.utils import format_datetime
 from http import HTTPStatus
-from typing import TYPE_CHECKING, Annotated, Any, Final, Literal
+from re import Match
+from typing import Annotated, Any, Final, Literal
 
 from eth_account.messages import encode_defunct
 from eth_utils.crypto import keccak
 from fastapi import APIRouter, Path, Query, Request, Response
 from pydantic import BaseModel, Field
+from sqlalchemy import Connection
 
 from bilateral.api.answers import JSON, one_of, tagged
 from bilateral.api.buyers import (
+    Batch,
+    DiscountAnswer,
+    DiscountTerms,
+    ExpandedProfile,
+    Profile,
+    Profiles,
+    ServiceDiscount,
     buyer_registries,
     end_of_day,
     problem_of_refusal,
@@ -26,36 +35,18 @@ from bilateral.api.buyers import (
     read_buyer_everywhere,
 )
 from bilateral.api.problems import ProblemError
-from bilateral.api.routes.buyer_answers import (
-    Batch,
-    DiscountAnswer,
-    DiscountTerms,
-    ExpandedProfile,
-    Profile,
-    Profiles,
-    ServiceDiscount,
-)
 from bilateral.api.service import Service, service_of
 from bilateral.api.shortcuts import Shortcut
 from bilateral.buyers.discounts import BuyerIncentives, discounted
 from bilateral.buyers.errors import BuyerRefusalError
 from bilateral.buyers.moderation import messages_about
 from bilateral.buyers.proofs import find_signer
-from bilateral.buyers.records import buyer_id, encode, profile_of, recent_transactions
+from bilateral.buyers.records import Standing, buyer_id, encode, profile_of, recent_transactions
 from bilateral.buyers.registry import read_registry_records
 from bilateral.buyers.results import ResultSigner, result_of
 from bilateral.buyers.score import score_of, tier_of
 from bilateral.buyers.sellers import Offer, best_discount, is_held_back, read_offers
-from bilateral.index.reading.registries import AgentKey
-
-if TYPE_CHECKING:
-    from re import Match
-
-    from sqlalchemy import Connection
-
-    from bilateral.buyers.records import Standing
-    from bilateral.index.reading.registries import Registries
-
+from bilateral.index.reading.registries import AgentKey, Registries
 
 router = APIRouter(tags=["buyers"], default_response_class=Response)
 

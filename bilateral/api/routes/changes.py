@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import time
+from collections.abc import AsyncIterator
 from contextlib import ExitStack, aclosing, asynccontextmanager
 from dataclasses import dataclass
 from enum import StrEnum
-from typing import TYPE_CHECKING, Annotated, Any, Final
+from typing import Annotated, Any, Final
 
-from fastapi import APIRouter, Header, Query, Request, Response
+from fastapi import APIRouter, FastAPI, Header, Query, Request, Response
 from fastapi.responses import StreamingResponse
 from pydantic import BaseModel
+from starlette.types import Receive, Scope, Send
 
 from bilateral.api.answers import JSON, JSON_LINES, adapter, json_lines, one_of
 from bilateral.api.feed import Feed
@@ -20,16 +22,8 @@ from bilateral.api.service import service_of
 from bilateral.core.errors import BilateralError, InvalidArgumentError
 from bilateral.index.changes.answers import FeedChange
 from bilateral.index.changes.filters import parse_filter
-from bilateral.index.changes.queries import AT_ONCE, FeedCursorError, last_cursor
+from bilateral.index.changes.queries import AT_ONCE, FeedCursorError, FeedFilter, FeedPage, last_cursor
 from bilateral.index.changes.tables import ChangeKind
-
-if TYPE_CHECKING:
-    from collections.abc import AsyncIterator
-
-    from fastapi import FastAPI
-    from starlette.types import Receive, Scope, Send
-
-    from bilateral.index.changes.queries import FeedFilter, FeedPage
 
 EVENTS: Final = "text/event-stream"
 

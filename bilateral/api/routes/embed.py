@@ -7,7 +7,7 @@ from typing import Annotated, Final, Literal
 from fastapi import APIRouter, Query, Request, Response
 
 from bilateral.api.answers import tagged
-from bilateral.api.pages import indexed_chain
+from bilateral.api.pages import agent_of
 from bilateral.api.problems import known
 from bilateral.api.service import service_of
 from bilateral.explorer.badges import POLICY, badge, embedded_page
@@ -33,7 +33,7 @@ _SHARED: Final = {
 def agent_badge(request: Request, network: str, agent_id: int, side: _Side = "server") -> Response:
     """Return the badge of an agent: its standing, and the number of its raters."""
     service = service_of(request)
-    key = service.agent_key(f"{indexed_chain(service, network)}:{agent_id}")
+    key = agent_of(service, network, agent_id)
     standings = service.read(standings_of, key)
     if not standings:
         known(service.read(read_agent, key), "agent", key.id)
@@ -44,7 +44,7 @@ def agent_badge(request: Request, network: str, agent_id: int, side: _Side = "se
 def agent_frame(request: Request, network: str, agent_id: int, side: _Side = "server") -> Response:
     """Return a page with the badge alone, for frames on other sites."""
     service = service_of(request)
-    key = service.agent_key(f"{indexed_chain(service, network)}:{agent_id}")
+    key = agent_of(service, network, agent_id)
     known(service.read(read_agent, key), "agent", key.id)
     return _shared(request, embedded_page(key.id, side), "text/html; charset=utf-8")
 

@@ -7,11 +7,12 @@ from __future__ import annotations
 import time
 from dataclasses import dataclass
 from http import HTTPStatus
-from typing import TYPE_CHECKING, Annotated, Any, Final
+from typing import Annotated, Any, Final
 
 import msgspec
 from fastapi import APIRouter, Path, Request, Response
 from pydantic import BaseModel, Field
+from sqlalchemy import Engine
 
 from bilateral.api.answers import JSON, one_of, tagged
 from bilateral.api.buyers import answer_to_buyer, described_body, read_buyer
@@ -26,9 +27,6 @@ from bilateral.buyers.requests import parse_body
 from bilateral.buyers.score import tier_of
 from bilateral.core.contracts.buyer_terms import policy_hash
 from bilateral.core.signatures import recover_signer
-
-if TYPE_CHECKING:
-    from sqlalchemy import Engine
 
 router = APIRouter(tags=["buyers"], default_response_class=Response)
 

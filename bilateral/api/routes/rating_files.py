@@ -2,22 +2,19 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from threading import BoundedSemaphore
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 from fastapi import APIRouter, Request, Response
 from fastapi.responses import StreamingResponse
+from starlette.types import Receive, Scope, Send
 
 from bilateral.api.answers import CSV, attachment, csv_lines
-from bilateral.api.pages import indexed_chain
+from bilateral.api.pages import agent_of
 from bilateral.api.problems import ProblemError, known
 from bilateral.api.service import service_of
 from bilateral.explorer.listing import rating_rows
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    from starlette.types import Receive, Scope, Send
 
 router = APIRouter(include_in_schema=False, default_response_class=Response)
 
@@ -42,7 +39,7 @@ def ratings_file(request: Request, network: str, agent_id: int) -> Response:
     """Return all of the ratings that a list of an agent has, as CSV. They are read and sent a thousand at a time."""
     service = service_of(request)
     parameters = {name: value for name, value in request.query_params.items() if name != "cursor"}  # of all pages
-    key = service.agent_key(f"{indexed_chain(service, network)}:{agent_id}")
+    key = agent_of(service, network, agent_id)
     first = known(service.read(rating_rows, service.registries(), key, parameters), "agent", key.id)
 
     def parts() -> Iterator[bytes]:

@@ -2,23 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from http import HTTPStatus
-from typing import TYPE_CHECKING
 
 import msgspec
-from fastapi import APIRouter, Request, Response
+from fastapi import APIRouter, FastAPI, Request, Response
 
 from bilateral.api.answers import JSON, tagged
-from bilateral.api.compression import compressed
-from bilateral.api.pages import SECURITY
+from bilateral.api.pages import SECURITY, compressed
 from bilateral.api.problems import known, not_found
 from bilateral.api.site import Site
-
-if TYPE_CHECKING:
-    from collections.abc import AsyncIterator
-
-    from fastapi import FastAPI
 
 router = APIRouter(prefix="/docs", include_in_schema=False, default_response_class=Response)
 

@@ -7,9 +7,8 @@ from typing import Annotated
 from fastapi import APIRouter, Body, Request, Response
 
 from bilateral.api.actions.base import PATH, Action, Prepared
-from bilateral.api.actions.catalogue import AnyAction
-from bilateral.api.actions.preparing import prepare
-from bilateral.api.actions.reviews import PublishReview
+from bilateral.api.actions.preparing import AnyAction, prepare
+from bilateral.api.actions.sponsored import PublishReview
 from bilateral.api.answers import JSON, adapter, one_of
 from bilateral.api.buyers import problem_of_refusal
 from bilateral.api.service import service_of

@@ -4,17 +4,20 @@ from __future__ import annotations
 
 import logging
 import secrets
+import threading
 import time
 from collections import Counter
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from http import HTTPStatus
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
 import msgspec
+from sqlalchemy import Engine
 from sqlalchemy.exc import DBAPIError
 
 from bilateral.api.answers import adapter
+from bilateral.api.webhooks.signing import Signer
 from bilateral.api.webhooks.subscribing import stored_filter
 from bilateral.core.errors import BilateralError, RefusedDocumentError
 from bilateral.documents.http import HttpSession, Limits, Network
@@ -22,13 +25,6 @@ from bilateral.index.changes.answers import FeedChange
 from bilateral.index.changes.queries import FeedPrunedError, last_step, read_feed
 from bilateral.index.changes.webhooks import due_webhooks, give_lease_back, note_webhook, take_lease
 from bilateral.index.log.database import snapshot
-
-if TYPE_CHECKING:
-    import threading
-
-    from sqlalchemy import Engine
-
-    from bilateral.api.webhooks.signing import Signer
 
 _LOGGER: Final = logging.getLogger("bilateral.webhooks")
 

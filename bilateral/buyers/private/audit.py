@@ -3,21 +3,19 @@
 from __future__ import annotations
 
 import secrets
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
 from bilateral.buyers.private.errors import MemberListError
-from bilateral.buyers.private.lists import read_list
+from bilateral.buyers.private.lists import Member, MemberList, read_list
+from bilateral.buyers.private.prover import Prover
 from bilateral.buyers.private.terms import TIERS
 from bilateral.core.contracts import Registry
 from bilateral.core.contracts.buyer_terms import policy_hash
 from bilateral.core.signatures import recover_signer
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
-
-    from bilateral.buyers.private.lists import Member, MemberList
-    from bilateral.buyers.private.prover import Prover
     from bilateral.client import Client
 
 SAMPLE: Final = 100

@@ -9,16 +9,19 @@ from __future__ import annotations
 import json
 import logging
 import time
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from http import HTTPStatus
 from typing import TYPE_CHECKING, Final
 
-from sqlalchemy import delete, func, insert, select
+from sqlalchemy import Connection, Engine, delete, func, insert, select
 from sqlalchemy.exc import IntegrityError
 
 from bilateral.buyers.errors import BuyerRefusalError
+from bilateral.buyers.messages import TierMember
 from bilateral.buyers.private.errors import MemberListError
 from bilateral.buyers.private.lists import Member, MemberList, read_list
+from bilateral.buyers.private.prover import Prover
 from bilateral.buyers.private.terms import MOST_MEMBERS, TIERS, epoch_of
 from bilateral.buyers.stored_trees import read_proof
 from bilateral.core.contracts import Registry
@@ -28,12 +31,6 @@ from bilateral.core.errors import InvalidArgumentError
 from bilateral.index.payments.tables import tier_list, tier_member
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
-
-    from sqlalchemy import Connection, Engine
-
-    from bilateral.buyers.messages import TierMember
-    from bilateral.buyers.private.prover import Prover
     from bilateral.client import Client
 
 _LOG: Final = logging.getLogger(__name__)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import secrets
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any, Final
 
 import httpx
@@ -25,8 +25,6 @@ from bilateral.core.identifiers import checksummed
 from bilateral.core.signatures import signer_errors
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
-
     from bilateral.client import Client
     from bilateral.client.inputs import TransactionSigner
 

@@ -2,41 +2,22 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Mapping, Sequence
 from functools import partial
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import Any, ClassVar
 
-from sqlalchemy import Text, and_, cast, exists, false, func, or_, select, tuple_
+from sqlalchemy import ColumnElement, FromClause, Text, and_, cast, exists, false, func, or_, select, tuple_
 
+from bilateral.api.graphql import values
 from bilateral.api.graphql.entities.agents import AgentRows, agent_id_text, uri_type
 from bilateral.api.graphql.entities.files import file_cid, file_id, text_field
-from bilateral.api.graphql.rows import Rows, lowered, parsed_feedback, text_of
-from bilateral.api.graphql.values import (
-    Address,
-    Blob,
-    Entries,
-    FixedPoint,
-    Flag,
-    Id,
-    String,
-    Value,
-    Whole,
-    Wide,
-    checksum_address,
-)
+from bilateral.api.graphql.rows import Rows, Scope, lowered, parsed_feedback, text_of
+from bilateral.api.graphql.values import Condition, Entries, Value, checksum_address
 from bilateral.core.events import FeedbackRevoked, NewFeedback, ResponseAppended
 from bilateral.index.files import tables as files
 from bilateral.index.files.reading import listed
 from bilateral.index.log import tables as schema
 from bilateral.index.ratings.blind import is_blind_feedback
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
-
-    from sqlalchemy import ColumnElement, FromClause
-
-    from bilateral.api.graphql.rows import Scope
-
-    Condition = ColumnElement[bool]
 
 _GIVEN = schema.EVENT_TABLES[NewFeedback]
 _REVOKED = schema.EVENT_TABLES[FeedbackRevoked]
@@ -124,20 +105,20 @@ class FeedbackRows(Rows):
     def fields(self) -> Mapping[str, Callable[[], Value]]:
         columns = self.given.c
         return {
-            "id": lambda: Id(feedback_id_text(self.given, self.scope), feedback_finder(self.given, self.scope)),
-            "clientAddress": lambda: Address(columns.client_address),
-            "feedbackIndex": lambda: Wide(columns.feedback_index),
-            "value": lambda: FixedPoint(columns.value, columns.value_decimals),
-            "tag1": lambda: String(columns.tag1),
-            "tag2": lambda: String(columns.tag2),
-            "endpoint": lambda: String(columns.endpoint),
-            "feedbackURI": lambda: String(columns.feedback_uri),
-            "feedbackURIType": lambda: String(uri_type(columns.feedback_uri)),
-            "feedbackHash": lambda: Blob(columns.feedback_hash),
-            "isRevoked": lambda: Flag(self._is_revoked()),
-            "isBlind": lambda: Flag(self._is_blind()),
-            "createdAt": lambda: Whole(columns.block_time),
-            "revokedAt": lambda: Whole(self._revoked_at(), is_nullable=True),
+            "id": lambda: values.Id(feedback_id_text(self.given, self.scope), feedback_finder(self.given, self.scope)),
+            "clientAddress": lambda: values.Address(columns.client_address),
+            "feedbackIndex": lambda: values.Wide(columns.feedback_index),
+            "value": lambda: values.FixedPoint(columns.value, columns.value_decimals),
+            "tag1": lambda: values.String(columns.tag1),
+            "tag2": lambda: values.String(columns.tag2),
+            "endpoint": lambda: values.String(columns.endpoint),
+            "feedbackURI": lambda: values.String(columns.feedback_uri),
+            "feedbackURIType": lambda: values.String(uri_type(columns.feedback_uri)),
+            "feedbackHash": lambda: values.Blob(columns.feedback_hash),
+            "isRevoked": lambda: values.Flag(self._is_revoked()),
+            "isBlind": lambda: values.Flag(self._is_blind()),
+            "createdAt": lambda: values.Whole(columns.block_time),
+            "revokedAt": lambda: values.Whole(self._revoked_at(), is_nullable=True),
         }
 
     @property
@@ -219,11 +200,11 @@ class ResponseRows(Rows):
     def fields(self) -> Mapping[str, Callable[[], Value]]:
         columns = self.response.c
         return {
-            "id": lambda: Id(self._id()),
-            "responder": lambda: Address(columns.responder),
-            "responseUri": lambda: String(columns.response_uri),
-            "responseHash": lambda: Blob(columns.response_hash),
-            "createdAt": lambda: Whole(columns.block_time),
+            "id": lambda: values.Id(self._id()),
+            "responder": lambda: values.Address(columns.responder),
+            "responseUri": lambda: values.String(columns.response_uri),
+            "responseHash": lambda: values.Blob(columns.response_hash),
+            "createdAt": lambda: values.Whole(columns.block_time),
         }
 
     @property
@@ -293,15 +274,17 @@ class FeedbackFileRows(Rows):
         lists = {"a2aSkills": read.a2a_skills, "oasfSkills": read.oasf_skills, "oasfDomains": read.oasf_domains}
         transaction = dialect.hexadecimal(feedback.transaction_hash)
         return {
-            "id": lambda: Id(file_id(self.file.c.uri, transaction, feedback.log_index)),
-            "cid": lambda: String(file_cid(self.file.c.uri, transaction, feedback.log_index)),
-            "feedbackId": lambda: Id(feedback_id_text(self.given, self.scope), feedback_finder(self.given, self.scope)),
-            "agentId": lambda: Whole(dialect.integer_in_text(read.agent_id), is_nullable=True),
-            "valueRaw": lambda: Whole(dialect.integer_in_text(read.value), is_nullable=True),
-            "valueDecimals": lambda: Whole(
+            "id": lambda: values.Id(file_id(self.file.c.uri, transaction, feedback.log_index)),
+            "cid": lambda: values.String(file_cid(self.file.c.uri, transaction, feedback.log_index)),
+            "feedbackId": lambda: values.Id(
+                feedback_id_text(self.given, self.scope), feedback_finder(self.given, self.scope)
+            ),
+            "agentId": lambda: values.Whole(dialect.integer_in_text(read.agent_id), is_nullable=True),
+            "valueRaw": lambda: values.Whole(dialect.integer_in_text(read.value), is_nullable=True),
+            "valueDecimals": lambda: values.Whole(
                 dialect.integer_in_text(read.value_decimals), is_nullable=True, is_text=False
             ),
-            "createdAt": lambda: Whole(feedback.block_time),
+            "createdAt": lambda: values.Whole(feedback.block_time),
             **{name: text_field(column) for name, column in texts.items()},
             **{name: self._list_field(column) for name, column in lists.items()},
         }

@@ -2,28 +2,21 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, ClassVar, Final
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, ClassVar, Final
 
 from sqlalchemy import Text, and_, case, cast, exists, func, literal, literal_column, or_, select, tuple_
+from sqlalchemy.sql import ColumnElement, FromClause
 
 from bilateral.api.graphql.entities.agents import agent_finder, agent_id_text, starts_with
-from bilateral.api.graphql.rows import Rows, text_of
-from bilateral.api.graphql.values import Address, Entries, Flag, Id, String, Value, Whole
+from bilateral.api.graphql.rows import Rows, Scope, text_of
+from bilateral.api.graphql.values import Address, Condition, Entries, Flag, Id, String, Value, Whole
 from bilateral.core.events import Registered, URIUpdated
 from bilateral.index.agents import tables as agent_tables
 from bilateral.index.files import tables as files
 from bilateral.index.files.reading import listed
 from bilateral.index.log import tables as schema
 from bilateral.index.reading.lists import has_all
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
-
-    from sqlalchemy import ColumnElement, FromClause
-
-    from bilateral.api.graphql.rows import Scope
-
-    Condition = ColumnElement[bool]
 
 _CID_START: Final = 8
 """The position behind `ipfs://`."""

@@ -2,25 +2,17 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, ClassVar
+from collections.abc import Callable, Mapping, Sequence
+from typing import ClassVar
 
-from sqlalchemy import Text, case, cast, exists, func, literal, select
+from sqlalchemy import ColumnElement, FromClause, Text, case, cast, exists, func, literal, select
 
 from bilateral.api.graphql.entities.agents import AgentRows
-from bilateral.api.graphql.rows import Rows
-from bilateral.api.graphql.values import Address, Blob, Id, String, Value, Whole
+from bilateral.api.graphql.rows import Rows, Scope
+from bilateral.api.graphql.values import Address, Blob, Condition, Id, String, Value, Whole
 from bilateral.core.events import Registered
 from bilateral.index.log import tables as schema
 from bilateral.index.ratings.validations import VIEW
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
-
-    from sqlalchemy import ColumnElement, FromClause
-
-    from bilateral.api.graphql.rows import Scope
-
-    Condition = ColumnElement[bool]
 
 
 class ValidationRows(Rows):
