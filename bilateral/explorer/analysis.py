@@ -9,6 +9,7 @@ from sqlalchemy import Connection
 
 from bilateral.explorer.named import SHOWN, NamedFinding, agents_of, moments_of, named_findings, with_parties
 from bilateral.explorer.records import progress_of
+from bilateral.explorer.words import words_of
 from bilateral.index.files.queries import names_of
 from bilateral.index.operating.chains import ChainProgress
 from bilateral.index.reading.registries import Registries, read_registries
@@ -42,65 +43,6 @@ class Detector:
     evades: str
 
 
-DETECTORS: Final = tuple(
-    Detector(*figure)
-    for figure in (
-        (
-            "co-targeting",
-            "accounts with one funder, amount, collector or hour of birth that judge one subject more than popularity "
-            "explains",
-            "an exchange withdrawal for each account, days apart: a fee and an identity check each; "
-            "pay for each rating, and say what others would: the payment, or gas alone if the agent is one's own",
-        ),
-        (
-            "links",
-            "rater and rated with one owner, wallet, operator or source of funds, or given more by the rated than it "
-            "paid",
-            "money off chain; an agent left for good with an account of another source of funds; a wallet that is "
-            "changed later; gifts up to what the rater paid, or for praise up to 12 points above what five others say "
-            "who paid or judge several subjects, and are not among the youngest",
-        ),
-        (
-            "wash payments",
-            "clients most of whose money returns, at once, through one account, or as equal payments, and more of them "
-            "than other shops have",
-            "leave the money with the agent, or return it through three accounts or an exchange: a fee each, or after "
-            "thirty days; return less than half of it; a complaint for each payment",
-        ),
-        (
-            "blocks",
-            "circles of mutual praise, shared rare subjects, directed cycles",
-            "pay for each rating: the payment itself",
-        ),
-        (
-            "lockstep",
-            "many young, thin raters of one subject, bursts, praise without payment, "
-            "a gap between what thin and other raters say",
-            "age the accounts and use them: months and gas; "
-            "join a subject with hundreds of raters, of which a hundred count at most",
-        ),
-        (
-            "retaliation",
-            "a server that rates critics in good standing down",
-            "wait for other servers to rate first, or skip the rating; let a server of one's own rate the critic low "
-            "first: one account and one rating",
-        ),
-        (
-            "reviewed kin",
-            "accounts under common control with reviewed ones; from 200 cases on, "
-            "accounts that move money like the guilty (it ranks only)",
-            "another source of funds",
-        ),
-        (
-            "values",
-            "values out of range, proofs by foreign or missing payments; "
-            "tags with one value only (told, without blame)",
-            "honest values and proofs",
-        ),
-    )
-)
-
-
 @dataclass(frozen=True, slots=True)
 class Measured:
     """A measured figure of the analysis, from `docs/trust-figures.md`.
@@ -114,29 +56,9 @@ class Measured:
     measured: str
 
 
-MEASURED: Final = tuple(
-    Measured(*detector)
-    for detector in (
-        ("unseen families and look-alikes of a first author: AUC", "0.963 [0.959, 0.968]"),
-        ("unseen families and look-alikes of a first author: recall at 1 %", "0.111 [0.077, 0.157]"),
-        ("unseen families and look-alikes of a first author: recall at the own threshold", "0.254 [0.248, 0.257]"),
-        ("unseen families of a second author: AUC", "0.998 [0.998, 0.999]"),
-        ("unseen families of a second author: recall at 1 %", "0.980 [0.974, 0.985]"),
-        ("unseen families of a second author: recall at the own threshold", "0.687 [0.672, 0.710]"),
-        ("unseen families of a third author: AUC", "0.995 [0.992, 0.997]"),
-        ("unseen families of a third author: recall at 1 %", "0.944 [0.913, 0.962]"),
-        ("unseen families of a third author: recall at the own threshold", "0.752 [0.740, 0.770]"),
-        ("unseen families of our own: AUC", "0.950 [0.949, 0.951]"),
-        ("unseen families of our own: recall at 1 %", "0.607 [0.559, 0.665]"),
-        ("unseen families of our own: recall at the own threshold", "0.015 [0.000, 0.046]"),
-        (
-            "families known while the engine was built: precision at the own threshold",
-            "0.999 [0.998, 1.000] (6 of 9 worlds)",
-        ),
-        ("families known while the engine was built: precision of evidence", "0.999 [0.997, 1.000] (6 of 9 worlds)"),
-        ("families known while the engine was built: false positives, worst group", "0.000, ordinary"),
-    )
-)
+_WORDS: Final = words_of("analysis")
+DETECTORS: Final = tuple(Detector(**words) for words in _WORDS["detectors"])
+MEASURED: Final = tuple(Measured(**words) for words in _WORDS["measured"])
 
 
 @dataclass(frozen=True, slots=True)

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Final
 
 from bilateral.core.values.feedback import STANDARD_TAGS
+from bilateral.explorer.words import words_of
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,191 +68,23 @@ def _scale(name: str) -> str:
     return f"{tag.measures}: {limits}{highest}{'' if tag.unit.startswith('of') else f', in {tag.unit}'}"
 
 
-_TAG: Final = Field(
-    "tag1",
-    "Tag",
-    "The measured quantity. It decides the scale of the value.",
-    value="starred",
-    options=tuple((tag, _scale(tag)) for tag in STANDARD_TAGS),
-)
-
-_AGENT: Final = Field("agent", "Agent", kind="key", is_required=True)
-_FEEDBACK: Final = Field("feedback", "Feedback", kind="key", is_required=True)
-_CHAIN: Final = Field("chain", "Chain", kind="key", is_required=True)
-_POINTS: Final = Field("rating", "Rating", "From 0 to 100.", kind="number", is_required=True)
-_PAID: Final = "The transaction in which you paid this agent."
-
-_DESCRIPTION: Final = (
-    Field("name", "Name"),
-    Field("description", "Description", "Its work, in the words of those who look for it.", kind="area"),
-    Field("image", "Picture", "The address of a picture."),
-    Field(
-        "services",
-        "Services",
-        "One a line: its kind, its address, and perhaps a version, such as MCP https://agent.example/mcp",
-        kind="area",
-    ),
-    Field("x402", "It takes payments by x402", kind="check"),
-    Field("active", "It is in service", kind="check", value="true"),
-)
-
 KEEP: Final = "keep"
 """The field that only services with a store have."""
 
-_KEPT: Final = Field(KEEP, "Keep its file at this service, not on the chain: that costs less gas", kind="check")
+_WORDS: Final = words_of("forms")
 
-_NEEDED: Final = {"name", "description", "image"}
-"""The fields that ERC-8004 requires of a new file."""
 
-FORMS: Final = {
-    form.action: form
-    for form in (
-        Form(
-            "register_agent",
-            "Register an agent",
-            "Your account owns it. The transaction stores its file on the chain, if you do not choose otherwise.",
-            (
-                _CHAIN,
-                *(replace(field, is_required=field.name in _NEEDED) for field in _DESCRIPTION),
-                Field("trust", "Trust models", "With commas between, such as reputation.", value="reputation"),
-                _KEPT,
-            ),
-            "new agent",
-            "Register the agent {name}, which your account owns.",
-        ),
-        Form(
-            "edit_registration",
-            "Edit",
-            "Fields that you leave alone stay as they are, and so do all parts of the file that are not shown.",
-            (_AGENT, *_DESCRIPTION, _KEPT),
-            "agent",
-            "Change {changes} in the registration file of agent {agent}.",
-        ),
-        Form(
-            "set_agent_wallet",
-            "Set the wallet of",
-            "Payments go to the wallet. It signs first, to prove its consent; then the owner sends the transaction.",
-            (_AGENT, Field("wallet", "New wallet", "An account that you can sign with.", is_required=True)),
-            "agent",
-            "Make {wallet} the wallet of agent {agent}.",
-        ),
-        Form(
-            "set_primary_agent",
-            "Speak as",
-            "Your ratings of clients and validators are those of your primary agent.",
-            (_AGENT,),
-            "agent",
-            "Speak as agent {agent} from now on.",
-        ),
-        Form(
-            "give_feedback",
-            "Rate",
-            "Say how this agent served you. Everybody can read it.",
-            (
-                _AGENT,
-                _TAG,
-                Field("value", "Value", kind="number", is_required=True),
-                Field("tag2", "Second tag", "A qualifier, such as the period."),
-                Field("endpoint", "Endpoint", "The address that you used."),
-                Field("text", "Words", "They become a file, which the transaction stores.", kind="area"),
-                Field("payment", "Payment", f"{_PAID} Your word then counts more.", kind="payment"),
-            ),
-            "rating",
-            "Rate agent {agent} with {value}[ under the tag {tag1}].",
-        ),
-        Form(
-            "sponsored_feedback",
-            "Without gas, rate",
-            "You sign twice; this service sends the feedback and pays. It takes proof that you bought from the agent.",
-            (
-                _AGENT,
-                _TAG,
-                Field("value", "Value", "From 0 to 100.", kind="number", is_required=True),
-                Field(
-                    "statement",
-                    "Signed statement",
-                    "The JSON that came with the paid answer, under “8004-reputation” among its extensions.",
-                    kind="area",
-                    is_required=True,
-                ),
-                Field("endpoint", "Endpoint", "The address that you used."),
-                Field("text", "Words", "They become a file, which the transaction stores.", kind="area"),
-            ),
-            "rating",
-            "Rate agent {agent} with {value}[ under the tag {tag1}].",
-            ("First sign who, for which payment, and the value.", "Then sign the feedback itself."),
-        ),
-        Form(
-            "revoke_feedback",
-            "Revoke feedback on",
-            "Your feedback counts no more. Everybody still sees it, with a mark.",
-            (_FEEDBACK,),
-            "row",
-            "Revoke your feedback {number} on agent {about}.",
-        ),
-        Form(
-            "append_response",
-            "Respond to feedback on",
-            "Anybody may respond. The words of the agent's owner or wallet are shown first.",
-            (_FEEDBACK, Field("text", "Words", kind="area", is_required=True)),
-            "row",
-            "Respond to feedback {number} of {by} on agent {about}.",
-        ),
-        Form(
-            "rate_client",
-            "Rate as a client",
-            "Servers rate those who bought from them. You rate as your primary agent.",
-            (_AGENT, _POINTS),
-            "rating",
-            "Rate agent {agent} as a client with {rating} of 100.",
-        ),
-        Form(
-            "rate_validator",
-            "Rate as a validator",
-            "Servers rate those who validated their work. You rate as your primary agent.",
-            (_AGENT, _POINTS),
-            "rating",
-            "Rate agent {agent} as a validator with {rating} of 100.",
-        ),
-        Form(
-            "respond_to_validation",
-            "Answer a validation request",
-            "Only the validator that the request names may answer.",
-            (
-                _CHAIN,
-                Field("request", "Request", kind="key", is_required=True),
-                Field("response", "Answer", "0 for failed, 100 for passed.", kind="number", is_required=True),
-                Field("tag", "Tag", "A category of your own."),
-                Field("uri", "Evidence", "The address of a document."),
-            ),
-            "validation",
-            "Answer the request {request} with {response} of 100.",
-        ),
-        Form(
-            "authorize_feedback",
-            "Let a client rate",
-            "Some registries take feedback only from clients that the owner authorised. Hand the result to the client.",
-            (
-                _AGENT,
-                Field("client", "Client", "The account that may rate it.", is_required=True),
-                Field("count", "Times", kind="number", value="1"),
-            ),
-            "",
-            "Let {client} rate agent {agent} {times} within a day.",
-        ),
-        Form(
-            "publish_review",
-            "Review a purchase from",
-            "A review is of one payment. This service keeps it; nothing is sent to the chain.",
-            (
-                _AGENT,
-                Field("payment", "Payment", _PAID, kind="payment", is_required=True),
-                Field("score", "Score", "From 0 to 100.", kind="number", is_required=True),
-                Field("note", "Words", kind="area"),
-            ),
-            "",
-            "Review your purchase from agent {agent} with {score} of 100.",
-        ),
-    )
-}
+def _field(name: str, *, is_required: bool) -> Field:
+    """Return a field by its name among the words. The tag of feedback has the standard ones to choose from."""
+    field = Field(**{"name": name, **_WORDS["fields"][name]})
+    options = tuple((tag, _scale(tag)) for tag in STANDARD_TAGS) if name == "tag1" else ()
+    return replace(field, options=options, is_required=is_required or field.is_required)
+
+
+def _form(fields: Sequence[str], required: Sequence[str] = (), steps: Sequence[str] = (), **texts: str) -> Form:
+    filled = tuple(_field(name, is_required=name in required) for name in fields)
+    return Form(fields=filled, steps=tuple(steps), **texts)
+
+
+FORMS: Final = {words["action"]: _form(**words) for words in _WORDS["forms"]}
 """The forms by action."""
