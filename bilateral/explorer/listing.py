@@ -14,8 +14,7 @@ from bilateral.core.errors import InvalidArgumentError
 from bilateral.core.identifiers import AgentId, checksummed
 from bilateral.core.text import quoted
 from bilateral.core.values.blind import Blind
-from bilateral.explorer.evidence import Evidence, evidence_of
-from bilateral.explorer.records import progress_of
+from bilateral.explorer.records import Evidence, evidence_of, progress_of
 from bilateral.index.files.queries import names_of
 from bilateral.index.operating.chains import ChainProgress
 from bilateral.index.profiles.answers import Agent

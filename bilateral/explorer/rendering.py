@@ -16,12 +16,11 @@ from bilateral.core.values.currency import dollars
 from bilateral.core.values.standing import Status
 from bilateral.explorer import charts, networks, text
 from bilateral.explorer.accounts import AccountPage
-from bilateral.explorer.agent_figures import Activity
+from bilateral.explorer.agent_figures import Activity, neighbours
 from bilateral.explorer.assets import asset
+from bilateral.explorer.charts import identicon
 from bilateral.explorer.comparing import Compared, ComparePage
-from bilateral.explorer.identicon import identicon
 from bilateral.explorer.look_alikes import look_alikes, readings
-from bilateral.explorer.neighbours import neighbours
 from bilateral.explorer.network import ROWS, NetworkPage
 from bilateral.explorer.searching import ENDS, GATE, SearchPage, made_of, narrowed
 from bilateral.explorer.views import AgentPage, HomePage

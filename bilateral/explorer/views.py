@@ -11,13 +11,23 @@ from sqlalchemy import Connection
 
 from bilateral.core.values.bounds import scale_of_tag
 from bilateral.core.values.standing import Standing, Status
-from bilateral.explorer.agent_figures import Activity, Share, TagValues, activity, shares, values_by_tag
-from bilateral.explorer.buying import BuyerRecord, buyer_records
-from bilateral.explorer.evidence import Evidence, evidence_of
+from bilateral.explorer.accounts import BuyerRecord, buyer_records
+from bilateral.explorer.agent_figures import (
+    Activity,
+    Moment,
+    RaterGroup,
+    Share,
+    TagValues,
+    activity,
+    money_by_day,
+    rater_groups,
+    rating_over_time,
+    shares,
+    values_by_tag,
+)
 from bilateral.explorer.listing import authorizing
 from bilateral.explorer.named import NamedFinding, named_findings
-from bilateral.explorer.over_time import Moment, money_by_day, rating_over_time
-from bilateral.explorer.raters import RaterGroup, rater_groups
+from bilateral.explorer.records import Evidence, evidence_of
 from bilateral.index.agents.changes import Change, changes_of
 from bilateral.index.files.identities import OtherIdentity, SolanaIdentity, other_identities, solana_identities
 from bilateral.index.files.queries import names_of

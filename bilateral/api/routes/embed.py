@@ -10,8 +10,7 @@ from bilateral.api.answers import tagged
 from bilateral.api.pages import agent_of
 from bilateral.api.problems import known
 from bilateral.api.service import service_of
-from bilateral.explorer.badges import POLICY, badge, embedded_page
-from bilateral.explorer.pictures import favicon, touch_icon
+from bilateral.explorer.pictures import POLICY, badge, embedded_page, favicon, touch_icon
 from bilateral.index.profiles.queries import agent as read_agent
 from bilateral.index.standing.queries import standings_of
 

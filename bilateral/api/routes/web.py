@@ -18,9 +18,8 @@ from bilateral.explorer import rendering
 from bilateral.explorer.accounts import AccountPage, account_page
 from bilateral.explorer.assets import assets
 from bilateral.explorer.listing import RatingsPage, ratings_page
-from bilateral.explorer.method import MethodPage, method_page
+from bilateral.explorer.method import MethodPage, PrivateTiersPage, method_page, private_tiers_page
 from bilateral.explorer.pictures import agent_picture, site_picture
-from bilateral.explorer.private_tiers import PrivateTiersPage, private_tiers_page
 from bilateral.explorer.views import AgentPage, HomePage, agent_page, agent_standings, home_page, latest_of_all
 from bilateral.index.files.queries import names_of
 from bilateral.index.operating.chains import chains
