@@ -96,8 +96,9 @@ def page(
             return page_answer(request, signature.return_annotation, partial(read, request, **parameters), html_of)
 
         answered.__signature__ = signature.replace(return_annotation=Response)  # type: ignore[attr-defined]
-        router.get(f"{path}.json")(answered)  # before the page's own, whose last part may match `.json`, too
-        return router.get(path)(answered)
+        for place in (f"{path}.json", path):  # the last part of a page's own path may match `.json`, too
+            router.get(place, include_in_schema=False)(answered)
+        return answered
 
     return decorate
 

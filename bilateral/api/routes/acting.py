@@ -1,18 +1,23 @@
-"""Routes of the web pages on which visitors act with their own wallets."""
+"""Routes for visitors who act with their own wallets: a page for each action, and what prepares its transaction."""
 
 from __future__ import annotations
 
-from typing import Final, get_args
+from typing import Annotated, Final, get_args
 
-from fastapi import APIRouter, Request, Response
+from fastapi import APIRouter, Body, Request, Response
 
-from bilateral.api.actions.preparing import AnyAction
+from bilateral.api.actions.base import PATH, Action, Prepared
+from bilateral.api.actions.preparing import AnyAction, prepare
+from bilateral.api.actions.sponsored import PublishReview
+from bilateral.api.answers import JSON, adapter, one_of
+from bilateral.api.buyers import problem_of_refusal
 from bilateral.api.pages import page
 from bilateral.api.problems import known
 from bilateral.api.service import service_of
+from bilateral.buyers.errors import BuyerRefusalError
 from bilateral.explorer.acting import ActPage, Offers, act_page
 
-router = APIRouter(include_in_schema=False, default_response_class=Response)
+router = APIRouter(default_response_class=Response)
 
 _FINAL: Final = {
     get_args(kind.model_fields["action"].annotation)[0]: kind.final for kind in get_args(get_args(AnyAction)[0])
@@ -29,3 +34,25 @@ def act(request: Request, action: str) -> ActPage:
     offers = Offers(frozenset(sponsors), files, _FINAL.get(action, ""))
     content = service.read(act_page, service.registries(), action, request.query_params, offers)
     return known(content, "action", action)
+
+
+def _prepare(request: Request, action: Action) -> Prepared:
+    """Prepare an action, and refuse before a signature what this service would refuse after it."""
+    prepared = prepare(service_of(request), action)
+    if isinstance(action, PublishReview) and prepared.signature is not None:
+        try:
+            request.app.state.buyer_messages.check_review(prepared.signature.body)
+        except BuyerRefusalError as refusal:
+            raise problem_of_refusal(refusal) from None
+    return prepared
+
+
+@router.post(PATH, tags=["actions"], responses=one_of(Prepared, 404, 409, 422))
+async def prepare_transaction(request: Request, action: Annotated[AnyAction, Body()]) -> Response:
+    """Check and simulate an action of an account, and return what its wallet has to sign. Nothing is sent.
+
+    With `keep`, the account signs the registration file first. The service stores it when the signature comes back.
+    """
+    prepared = await service_of(request).visitor_work.run(_prepare, request, action)
+    body = adapter(Prepared).dump_json(prepared)
+    return Response(body, media_type=JSON, headers={"Cache-Control": "no-store", "X-Content-Type-Options": "nosniff"})
