@@ -18,20 +18,11 @@ from bilateral.api.answers import JSON, PROBLEM
 from bilateral.api.guard import origin_of
 from bilateral.api.problems import ProblemError
 from bilateral.api.service import service_of
+from bilateral.buyers import records
 from bilateral.buyers.errors import BuyerRefusalError
 from bilateral.buyers.moderation import MessageAbout
 from bilateral.buyers.policies import policy_of
-from bilateral.buyers.records import (
-    ALL_CHAINS,
-    BuyerProfile,
-    Number,
-    RecentTransaction,
-    Standing,
-    parse_buyer,
-    read_cursors,
-    read_everywhere,
-    read_standing,
-)
+from bilateral.buyers.records import BuyerProfile, Standing, parse_buyer
 from bilateral.buyers.registry import RegistryRecords
 from bilateral.core.contracts import Registry
 from bilateral.index.reading.registries import Registries
@@ -57,7 +48,7 @@ def read_buyer(
     """
     wanted, buyer, block = locate_buyer(connection, text, chain_id)
     moment = int(time.time()) if now is None else now
-    return read_standing(connection, wanted, buyer, policy_of(policy), moment, block)
+    return records.read_standing(connection, wanted, buyer, policy_of(policy), moment, block)
 
 
 def locate_buyer(connection: Connection, text: str, chain_id: int | None) -> tuple[int, str, int]:
@@ -78,10 +69,10 @@ def locate_buyer(connection: Connection, text: str, chain_id: int | None) -> tup
     if None not in (named, chain_id) and named != chain_id:
         detail = f"the buyer is of chain {named}, and chainId is {chain_id}"
         raise ProblemError(HTTPStatus.BAD_REQUEST, "invalid_argument", detail)
-    cursors = read_cursors(connection, chain_id or named)
+    cursors = records.read_cursors(connection, chain_id or named)
     wanted = chain_id or named or next(iter(cursors), None)
     if wanted is None or wanted not in cursors:
-        known = ", ".join(map(str, read_cursors(connection))) or "none"
+        known = ", ".join(map(str, records.read_cursors(connection))) or "none"
         detail = f"the service reads no payments of chain {wanted}: it does of {known}"
         raise ProblemError(HTTPStatus.UNPROCESSABLE_ENTITY, "unsupported_chain", detail)
     return wanted, buyer, cursors[wanted]
@@ -104,7 +95,7 @@ def read_buyer_everywhere(connection: Connection, text: str, policy: str, *, is_
     if named is not None or is_expanded:
         detail = "chainId=all takes an address alone, and no expand: payments and messages are shown chain by chain"
         raise ProblemError(HTTPStatus.BAD_REQUEST, "invalid_argument", detail)
-    return read_everywhere(connection, buyer, policy_of(policy), int(time.time()))
+    return records.read_everywhere(connection, buyer, policy_of(policy), int(time.time()))
 
 
 def provider_of(request: Request) -> str:
@@ -144,7 +135,7 @@ def buyer_registries(registries: Registries, chain_id: int) -> tuple[tuple[int, 
         chain_id: The chain, or `ALL_CHAINS`.
     """
     known = registries.by_chain
-    chains = known if chain_id == ALL_CHAINS else (chain_id,)
+    chains = known if chain_id == records.ALL_CHAINS else (chain_id,)
     return tuple(
         (chain, account.address)
         for chain in chains
@@ -244,7 +235,7 @@ class Profile(BuyerProfile):
 class ExpandedProfile(Profile):
     """A profile with the buyer's last payments (section 4.1), or with the messages about it."""
 
-    recentTransactions: tuple[RecentTransaction, ...] | None = None
+    recentTransactions: tuple[records.RecentTransaction, ...] | None = None
     messages: tuple[MessageAbout, ...] | None = None
 
 
@@ -252,7 +243,7 @@ class ExpandedProfile(Profile):
 class DiscountTerms:
     """The discount of one buyer (section 5.2). `code` and `warnings` are ours."""
 
-    percentage: Number
+    percentage: records.Number
     reason: str
     appliesTo: tuple[str, ...]
     validUntil: str
@@ -264,7 +255,7 @@ class DiscountTerms:
 class ServiceDiscount:
     """The discount of one buyer for one service, by the policy that was published with the service."""
 
-    percentage: Number
+    percentage: records.Number
     reason: str
     code: str
 
@@ -281,8 +272,8 @@ class DiscountAnswer:
     buyerTier: str
     buyerScore: int
     discount: DiscountTerms
-    originalPricing: dict[str, Number]
-    discountedPricing: dict[str, Number]
+    originalPricing: dict[str, records.Number]
+    discountedPricing: dict[str, records.Number]
     scoringPolicy: str
     services: dict[str, ServiceDiscount]
 

@@ -13,25 +13,9 @@ from eth_utils.crypto import keccak
 from sqlalchemy import Connection, Engine, Table, func, insert, select, update
 from sqlalchemy.exc import IntegrityError
 
+from bilateral.buyers import proofs, requests
 from bilateral.buyers.errors import BuyerRefusalError
 from bilateral.buyers.messages import content_hash
-from bilateral.buyers.proofs import (
-    ProvenPayment,
-    accounts_of,
-    find_payment,
-    operators_of,
-    paid_accounts,
-    require_signer,
-)
-from bilateral.buyers.requests import (
-    DisputeBody,
-    EnrichmentBody,
-    FeedbackBody,
-    ReplyBody,
-    ReviewBody,
-    address_of,
-    parse_body,
-)
 from bilateral.buyers.settings import BuyerSettings
 from bilateral.core.identifiers import checksummed
 from bilateral.core.signatures import Domain, recover_signer
@@ -87,20 +71,20 @@ class BuyerMessages:
         Raises:
             BuyerRefusalError: The feedback is refused.
         """
-        body = parse_body(FeedbackBody, value)
+        body = requests.parse_body(requests.FeedbackBody, value)
         claim = body.proofOfPayment.claim
-        if address_of(body.buyerAddress, "buyerAddress") != claim.payer:
+        if requests.address_of(body.buyerAddress, "buyerAddress") != claim.payer:
             raise _invalid("buyerAddress is not the fromAddress of proofOfPayment")
         with self._engine.connect() as connection:
             seller = self._seller(connection, body.sellerGlobalId, claim.chain_id)
-            paid = find_payment(connection, claim, seller, self._settings.nodes)
-            accepted = paid_accounts(connection, seller, paid)
+            paid = proofs.find_payment(connection, claim, seller, self._settings.nodes)
+            accepted = proofs.paid_accounts(connection, seller, paid)
         message = body.message(seller)
         content = content_hash([body.score, body.tags, body.note])
         if body.signature is None:
             return self._uncounted(seller, paid, buyer_feedback)
         signature = bytes.fromhex(body.signature[2:])
-        signer = require_signer(message, _domain(seller), signature, accepted, self._settings.nodes)
+        signer = proofs.require_signer(message, _domain(seller), signature, accepted, self._settings.nodes)
         values = {
             **_about(seller, paid, buyer_feedback),
             "score": body.score,
@@ -119,10 +103,10 @@ class BuyerMessages:
         Raises:
             BuyerRefusalError: The review would be refused.
         """
-        body = parse_body(ReviewBody, value)
+        body = requests.parse_body(requests.ReviewBody, value)
         with self._engine.connect() as connection:
             seller = self._seller(connection, body.agentId, body.proofOfPayment.chainId)
-            paid = find_payment(connection, body.proofOfPayment.claim, seller, self._settings.nodes)
+            paid = proofs.find_payment(connection, body.proofOfPayment.claim, seller, self._settings.nodes)
         row = {**_about(seller, paid, agent_review), "content_hash": _review_content(body)}
         with self._engine.connect() as connection:
             _known_message(connection, agent_review, row)
@@ -136,16 +120,18 @@ class BuyerMessages:
         Raises:
             BuyerRefusalError: The review is refused.
         """
-        body = parse_body(ReviewBody, value)
+        body = requests.parse_body(requests.ReviewBody, value)
         claim = body.proofOfPayment.claim
         with self._engine.connect() as connection:
             seller = self._seller(connection, body.agentId, claim.chain_id)
-            paid = find_payment(connection, claim, seller, self._settings.nodes)
+            paid = proofs.find_payment(connection, claim, seller, self._settings.nodes)
         content = _review_content(body)
         if body.signature is None:
             return self._uncounted(seller, paid, agent_review)
         signature = bytes.fromhex(body.signature[2:])
-        signer = require_signer(body.message(seller), _domain(seller), signature, {paid.payer}, self._settings.nodes)
+        signer = proofs.require_signer(
+            body.message(seller), _domain(seller), signature, {paid.payer}, self._settings.nodes
+        )
         values = {
             **_about(seller, paid, agent_review),
             "score": body.score,
@@ -167,16 +153,16 @@ class BuyerMessages:
         """
         if not self._settings.disputes:
             raise BuyerRefusalError(HTTPStatus.FORBIDDEN, "disputes_off", "this service takes no disputes")
-        body = parse_body(DisputeBody, value)
+        body = requests.parse_body(requests.DisputeBody, value)
         claim = body.proofOfPayment.claim
         if claim.payer != buyer:
             raise _invalid("the buyer of the path is not the fromAddress of proofOfPayment")
         with self._engine.connect() as connection:
             seller = self._seller(connection, body.sellerGlobalId, claim.chain_id)
-            paid = find_payment(connection, claim, seller, self._settings.nodes)
-            accepted = paid_accounts(connection, seller, paid)
+            paid = proofs.find_payment(connection, claim, seller, self._settings.nodes)
+            accepted = proofs.paid_accounts(connection, seller, paid)
         signature = bytes.fromhex(body.signature[2:])
-        signer = require_signer(body.message(seller), _domain(seller), signature, accepted, self._settings.nodes)
+        signer = proofs.require_signer(body.message(seller), _domain(seller), signature, accepted, self._settings.nodes)
         about = _about(seller, paid, buyer_dispute)
         values = {**about, "state": body.state, "reason": body.reason}
         if body.state == "withdrawn":
@@ -192,13 +178,13 @@ class BuyerMessages:
         Raises:
             BuyerRefusalError: The reply is refused.
         """
-        body = parse_body(ReplyBody, value)
+        body = requests.parse_body(requests.ReplyBody, value)
         with self._engine.connect() as connection:
             about = _message_row(connection, body.messageId)
             seller = AgentKey(about.chain_id, about.identity_registry, int(about.agent_id), ())
         signature = bytes.fromhex(body.signature[2:])
         message = body.message(about.buyer, about.chain_id)
-        signer = require_signer(message, _domain(seller), signature, {about.buyer}, self._settings.nodes)
+        signer = proofs.require_signer(message, _domain(seller), signature, {about.buyer}, self._settings.nodes)
         values = {"message_id": body.messageId, "chain_id": about.chain_id, "buyer": about.buyer, "reply": body.text}
         return self._store(buyer_reply, seller, values, content_hash([body.text]), signer, signature)
 
@@ -211,7 +197,7 @@ class BuyerMessages:
         Raises:
             BuyerRefusalError: The service is refused.
         """
-        body = parse_body(EnrichmentBody, value)
+        body = requests.parse_body(requests.EnrichmentBody, value)
         unsigned = {name: part for name, part in value.items() if name != "signature"}
         if body.issuedAt > time.time() + _AHEAD:
             raise _invalid("issuedAt: the time is in the future")
@@ -220,12 +206,12 @@ class BuyerMessages:
         with self._engine.connect() as connection:
             seller = self._seller(connection, body.globalId, None)
             message = body.message(seller, content)
-            accepted = accounts_of(connection, seller)
+            accepted = proofs.accounts_of(connection, seller)
             author = recover_signer(message.digest(_domain(seller)), signature)
             if author is not None:
                 key = seller.chain_id, seller.identity_registry, seller.agent_id
-                accepted |= operators_of(connection, *key, [checksummed(author)])
-        signer = require_signer(message, _domain(seller), signature, accepted, self._settings.nodes)
+                accepted |= proofs.operators_of(connection, *key, [checksummed(author)])
+        signer = proofs.require_signer(message, _domain(seller), signature, accepted, self._settings.nodes)
         is_new = self._replace(seller, body, unsigned, (content, signer, signature))
         from bilateral.buyers.discounts import warnings_of  # noqa: PLC0415  # one function of a sibling
 
@@ -233,7 +219,11 @@ class BuyerMessages:
         return Taken(content.hex(), seller, "", True, is_new, warnings)
 
     def _replace(
-        self, seller: AgentKey, body: EnrichmentBody, unsigned: Mapping[str, Any], proof: tuple[bytes, str, bytes]
+        self,
+        seller: AgentKey,
+        body: requests.EnrichmentBody,
+        unsigned: Mapping[str, Any],
+        proof: tuple[bytes, str, bytes],
     ) -> bool:
         """Store a service in place of an older one. Return False if it was stored before."""
         table, (content, signer, signature) = agent_enrichment, proof
@@ -313,7 +303,7 @@ class BuyerMessages:
             with self._engine.begin() as connection:
                 return store(connection)
 
-    def _uncounted(self, seller: AgentKey, paid: ProvenPayment, table: Table) -> Taken:
+    def _uncounted(self, seller: AgentKey, paid: proofs.ProvenPayment, table: Table) -> Taken:
         """Answer a message without a signature: it has no effect, as anybody could have sent it."""
         if self._settings.requires_signature:
             detail = "the message has no signature: sign it as docs/buyers.md says"
@@ -329,7 +319,7 @@ class BuyerMessages:
         return seller
 
 
-def _review_content(body: ReviewBody) -> bytes:
+def _review_content(body: requests.ReviewBody) -> bytes:
     return content_hash([body.score, body.tag1, body.tag2, body.feedbackNote])
 
 
@@ -356,7 +346,7 @@ def _message_row(connection: Connection, message_id: str) -> Any:
     raise BuyerRefusalError(HTTPStatus.NOT_FOUND, "message_not_found", f"there is no message {message_id}")
 
 
-def _about(seller: AgentKey, paid: ProvenPayment, table: Table) -> dict[str, Any]:
+def _about(seller: AgentKey, paid: proofs.ProvenPayment, table: Table) -> dict[str, Any]:
     """Return the columns that say which payment a message is about. One message a payment and seller is stored."""
     key = f"{table.name} {paid.chain_id} {paid.transaction.hex()} {paid.position} {seller.global_id}"
     return {

@@ -27,15 +27,9 @@ from sqlalchemy import (
 
 from bilateral.buyers.score import half_up
 from bilateral.index.log.lists import in_parts
+from bilateral.index.payments import tables
 from bilateral.index.payments.accounts import Wallets
-from bilateral.index.payments.tables import (
-    agent_account,
-    agent_review,
-    buyer_dispute,
-    buyer_feedback,
-    payment,
-    payment_return,
-)
+from bilateral.index.payments.tables import payment
 from bilateral.index.reading.prepared import Prepared
 from bilateral.index.reading.readers import require_patience
 
@@ -174,13 +168,15 @@ def _statement(*, with_messages: bool) -> Prepared:
             )
         )
 
-    counted = (buyer_dispute.c.state == "filed") | (buyer_dispute.c.state == "upheld")
+    counted = (tables.buyer_dispute.c.state == "filed") | (tables.buyer_dispute.c.state == "upheld")
     return Prepared(
         union_all(
             payments,
-            about(literal("review"), agent_review, agent_review.c.score),
-            about(literal("vote"), buyer_feedback, buyer_feedback.c.score).where(buyer_feedback.c.is_counted),
-            about(buyer_dispute.c.state, buyer_dispute, literal(0)).where(counted),
+            about(literal("review"), tables.agent_review, tables.agent_review.c.score),
+            about(literal("vote"), tables.buyer_feedback, tables.buyer_feedback.c.score).where(
+                tables.buyer_feedback.c.is_counted
+            ),
+            about(tables.buyer_dispute.c.state, tables.buyer_dispute, literal(0)).where(counted),
         )
     )
 
@@ -255,7 +251,7 @@ def _paid_agents(connection: Connection, parameters: Mapping[str, Any], agents: 
 
 def _wallets_of(connection: Connection, chain_id: int, agents: Sequence[Seller]) -> set[str]:
     """Return all accounts that ever were the wallet of one of some agents."""
-    table, wallets = agent_account.c, set[str]()
+    table, wallets = tables.agent_account.c, set[str]()
     for part in in_parts(agents):
         is_wanted = tuple_(table.identity_registry, table.agent_id).in_(part)
         query = select(table.wallet).where(table.chain_id == chain_id, is_wanted, table.wallet.is_not(None))
@@ -310,7 +306,7 @@ def add_ties(  # noqa: PLR0913, PLR0917  # two limits
         query.where(table.chain_id == chain_id, table.payer == buyer, table.block_number <= paid)
     ):
         accounts[registry, int(agent_id)].update((payee, owner))
-    back = payment_return.c
+    back = tables.payment_return.c
     returned: dict[str, int] = {
         row.payee: int(row.total)
         for row in connection.execute(

@@ -13,18 +13,8 @@ from bilateral.explorer.words import words_of
 from bilateral.index.files.queries import names_of
 from bilateral.index.operating.chains import ChainProgress
 from bilateral.index.reading.registries import Registries, read_registries
-from bilateral.index.standing.findings import (
-    AnalysisRun,
-    Cluster,
-    EvidenceRow,
-    Finding,
-    Member,
-    analysis_run,
-    clusters,
-    evidence_of,
-    findings,
-    members_of,
-)
+from bilateral.index.standing import findings as standing_findings
+from bilateral.index.standing.findings import Finding, clusters, findings
 from bilateral.index.standing.queries import Doubt, doubts_of
 from bilateral.index.standing.trusted import Suspect, cluster_accounts
 
@@ -77,12 +67,12 @@ class AnalysisPage:
     """
 
     chain_id: int
-    run: AnalysisRun | None
+    run: standing_findings.AnalysisRun | None
     findings: tuple[Finding, ...]
     parties: dict[str, NamedFinding]
     names: dict[str, str]
     doubts: dict[str, Doubt]
-    clusters: tuple[Cluster, ...]
+    clusters: tuple[standing_findings.Cluster, ...]
     detectors: tuple[Detector, ...]
     measured: tuple[Measured, ...]
     progress: ChainProgress
@@ -106,9 +96,9 @@ class FindingPage:
     chain_id: int
     finding: Finding
     detector: Detector | None
-    members: tuple[Member, ...]
+    members: tuple[standing_findings.Member, ...]
     agents: dict[str, str]
-    evidence: tuple[EvidenceRow, ...]
+    evidence: tuple[standing_findings.EvidenceRow, ...]
     moments: tuple[int, ...]
     names: dict[str, str]
     doubts: dict[str, Doubt]
@@ -143,7 +133,7 @@ def analysis_page(connection: Connection, chain_id: int, identity: str) -> Analy
     Args:
         identity: The identity registry.
     """
-    run = analysis_run(connection, chain_id, identity)
+    run = standing_findings.analysis_run(connection, chain_id, identity)
     listed = findings(connection, chain_id, identity) if run else ()
     named = with_parties(connection, chain_id, identity, [(finding, "") for finding in listed[:SHOWN]])
     about, registries = {agent for finding in named for agent in finding.agents}, read_registries(connection)
@@ -198,9 +188,9 @@ def finding_page(
     matches = findings(connection, chain_id, identity, finding_id)
     if not matches:
         return None
-    accounts = members_of(connection, chain_id, identity, [finding_id]).get(finding_id, ())
+    accounts = standing_findings.members_of(connection, chain_id, identity, [finding_id]).get(finding_id, ())
     agents = agents_of(connection, chain_id, identity, [member.account for member in accounts])
-    rows = evidence_of(connection, chain_id, identity, [finding_id]).get(finding_id, ())
+    rows = standing_findings.evidence_of(connection, chain_id, identity, [finding_id]).get(finding_id, ())
     return FindingPage(
         chain_id,
         matches[0],

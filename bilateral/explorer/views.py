@@ -11,20 +11,9 @@ from sqlalchemy import Connection
 
 from bilateral.core.values.bounds import scale_of_tag
 from bilateral.core.values.standing import Standing, Status
+from bilateral.explorer import agent_figures
 from bilateral.explorer.accounts import BuyerRecord, buyer_records
-from bilateral.explorer.agent_figures import (
-    Activity,
-    Moment,
-    RaterGroup,
-    Share,
-    TagValues,
-    activity,
-    money_by_day,
-    rater_groups,
-    rating_over_time,
-    shares,
-    values_by_tag,
-)
+from bilateral.explorer.agent_figures import activity, shares
 from bilateral.explorer.listing import authorizing
 from bilateral.explorer.named import NamedFinding, named_findings
 from bilateral.explorer.records import Evidence, evidence_of
@@ -170,13 +159,13 @@ class AgentPage:
     given: tuple[Rating, ...]
     sealed: tuple[SealedPair, ...]
     validations: tuple[Validation, ...]
-    shares: tuple[Share, ...]
+    shares: tuple[agent_figures.Share, ...]
     authorizing: tuple[str, ...]
-    tags: tuple[TagValues, ...]
-    activity: Activity
-    over_time: tuple[Moment, ...]
-    raters: tuple[RaterGroup, ...]
-    money: Activity | None
+    tags: tuple[agent_figures.TagValues, ...]
+    activity: agent_figures.Activity
+    over_time: tuple[agent_figures.Moment, ...]
+    raters: tuple[agent_figures.RaterGroup, ...]
+    money: agent_figures.Activity | None
     changes: tuple[Change, ...]
     others: tuple[OtherIdentity, ...]
     on_solana: tuple[SolanaIdentity, ...]
@@ -295,10 +284,10 @@ def agent_page(connection: Connection, registries: Registries, key: AgentKey) ->
         validations=validations_of(connection, key, limit=_ROWS).items,
         shares=shares(recent, payments, edges, agent.ratings, scores),
         authorizing=owned,
-        tags=values_by_tag(agent.ratings, recent, owned),
+        tags=agent_figures.values_by_tag(agent.ratings, recent, owned),
         activity=activity(recent, rating_times(connection, key), progress.block_time),
-        over_time=rating_over_time(recent, as_server.summary),
-        raters=rater_groups(recent, payments, flagged, as_server.summary),
+        over_time=agent_figures.rating_over_time(recent, as_server.summary),
+        raters=agent_figures.rater_groups(recent, payments, flagged, as_server.summary),
         money=_money(connection, key, accounts),
         changes=changes_of(connection, key),
         others=other_identities(connection, key, agent.owner),
@@ -313,7 +302,7 @@ def agent_page(connection: Connection, registries: Registries, key: AgentKey) ->
     )
 
 
-def _money(connection: Connection, key: AgentKey, accounts: Iterable[str]) -> Activity | None:
+def _money(connection: Connection, key: AgentKey, accounts: Iterable[str]) -> agent_figures.Activity | None:
     """Return the cents that an agent received on each day, and those that its accounts paid to agents."""
     received = [
         payment
@@ -322,7 +311,7 @@ def _money(connection: Connection, key: AgentKey, accounts: Iterable[str]) -> Ac
         if payment.agent == key.id
     ]
     paid = [payment for account in accounts for payment in payments_by(connection, key.chain_id, account, _PAYMENTS)]
-    return money_by_day(received, paid)
+    return agent_figures.money_by_day(received, paid)
 
 
 def _with_servers(edges: tuple[Edge, ...], received: tuple[Rating, ...]) -> tuple[Edge, ...]:

@@ -10,17 +10,9 @@ from typing import Annotated, Any, Final
 
 from pydantic import Field
 
+from bilateral.api.actions import feedback
 from bilateral.api.actions.agents import EditRegistration, RegisterAgent, SetAgentWallet, SetPrimaryAgent
 from bilateral.api.actions.base import Action, BlockMark, Cost, Prepared, SignatureRequest
-from bilateral.api.actions.feedback import (
-    AppendResponse,
-    AuthorizeFeedback,
-    GiveFeedback,
-    RateClient,
-    RateValidator,
-    RespondToValidation,
-    RevokeFeedback,
-)
 from bilateral.api.actions.sponsored import PublishReview, SponsoredFeedback
 from bilateral.api.file_store import OperatorStore
 from bilateral.api.problems import ProblemError
@@ -192,13 +184,13 @@ AnyAction = Annotated[
     | EditRegistration
     | SetAgentWallet
     | SetPrimaryAgent
-    | GiveFeedback
-    | RevokeFeedback
-    | AppendResponse
-    | RateClient
-    | RateValidator
-    | RespondToValidation
-    | AuthorizeFeedback
+    | feedback.GiveFeedback
+    | feedback.RevokeFeedback
+    | feedback.AppendResponse
+    | feedback.RateClient
+    | feedback.RateValidator
+    | feedback.RespondToValidation
+    | feedback.AuthorizeFeedback
     | PublishReview
     | SponsoredFeedback,
     Field(discriminator="action"),

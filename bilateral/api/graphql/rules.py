@@ -7,15 +7,7 @@ from collections.abc import Iterable, Mapping
 from typing import Any, Final
 
 from graphql import ASTValidationRule, GraphQLError, specified_rules, type_from_ast
-from graphql.language import (
-    DocumentNode,
-    FieldNode,
-    FragmentDefinitionNode,
-    FragmentSpreadNode,
-    InlineFragmentNode,
-    OperationDefinitionNode,
-    SelectionSetNode,
-)
+from graphql import language as ast
 from graphql.type import GraphQLID, GraphQLList, GraphQLNonNull, GraphQLString, GraphQLType, get_named_type
 from graphql.validation import FieldsOnCorrectTypeRule, VariablesInAllowedPositionRule
 from graphql.validation.rules.variables_in_allowed_position import allowed_variable_usage
@@ -69,7 +61,7 @@ class Deadline:
 class KnownFieldsRule(FieldsOnCorrectTypeRule):
     """Fields exist. The words are those of graph-node, which published SDKs look for."""
 
-    def enter_field(self, node: FieldNode, *_args: Any) -> None:
+    def enter_field(self, node: ast.FieldNode, *_args: Any) -> None:
         """Check one field."""
         parent = self.context.get_parent_type()
         if parent and not self.context.get_field_def():
@@ -79,7 +71,7 @@ class KnownFieldsRule(FieldsOnCorrectTypeRule):
 class VariablesAsIdsRule(VariablesInAllowedPositionRule):
     """Variables have the types of their places. A `String` may stand for an `ID`: a published SDK declares it so."""
 
-    def leave_operation_definition(self, operation: OperationDefinitionNode, *_args: Any) -> None:
+    def leave_operation_definition(self, operation: ast.OperationDefinitionNode, *_args: Any) -> None:
         """Check the variables of one operation."""
         schema = self.context.schema
         for usage in self.context.get_recursive_variable_usages(operation):
@@ -119,7 +111,7 @@ MAX_REPETITIONS: Final = 30
 """Fields of one name in the answer, in one selection. 30 make 435 pairs; published SDKs repeat none."""
 
 
-def refuse_repetitions(document: DocumentNode) -> None:
+def refuse_repetitions(document: ast.DocumentNode) -> None:
     """Refuse a query that repeats a field too often. Selections of one field that is repeated count as one selection.
 
     Args:
@@ -128,13 +120,13 @@ def refuse_repetitions(document: DocumentNode) -> None:
     Raises:
         LimitError: It repeats one.
     """
-    fragments = {node.name.value: node for node in document.definitions if isinstance(node, FragmentDefinitionNode)}
+    fragments = {node.name.value: node for node in document.definitions if isinstance(node, ast.FragmentDefinitionNode)}
     for definition in document.definitions:
-        if isinstance(definition, OperationDefinitionNode | FragmentDefinitionNode):
+        if isinstance(definition, ast.OperationDefinitionNode | ast.FragmentDefinitionNode):
             _check([definition.selection_set], fragments)
 
 
-def _check(sets: Iterable[SelectionSetNode], fragments: Mapping[str, FragmentDefinitionNode]) -> None:
+def _check(sets: Iterable[ast.SelectionSetNode], fragments: Mapping[str, ast.FragmentDefinitionNode]) -> None:
     """Check selections that are one in the answer, and those within them."""
     for key, fields in _by_key(sets, fragments).items():
         if len(fields) > MAX_REPETITIONS:
@@ -147,19 +139,19 @@ def _check(sets: Iterable[SelectionSetNode], fragments: Mapping[str, FragmentDef
 
 
 def _by_key(
-    sets: Iterable[SelectionSetNode], fragments: Mapping[str, FragmentDefinitionNode]
-) -> dict[str, list[FieldNode]]:
+    sets: Iterable[ast.SelectionSetNode], fragments: Mapping[str, ast.FragmentDefinitionNode]
+) -> dict[str, list[ast.FieldNode]]:
     """Return the fields of selections, with those of fragments, by their name in the answer."""
-    fields: dict[str, list[FieldNode]] = {}
+    fields: dict[str, list[ast.FieldNode]] = {}
     spread: set[str] = set()
     stack = list(sets)
     while stack:
         for node in stack.pop().selections:
-            if isinstance(node, FieldNode):
+            if isinstance(node, ast.FieldNode):
                 fields.setdefault((node.alias or node.name).value, []).append(node)
-            elif isinstance(node, InlineFragmentNode):
+            elif isinstance(node, ast.InlineFragmentNode):
                 stack.append(node.selection_set)
-            elif isinstance(node, FragmentSpreadNode) and node.name.value not in spread:
+            elif isinstance(node, ast.FragmentSpreadNode) and node.name.value not in spread:
                 spread.add(node.name.value)
                 if node.name.value in fragments:
                     stack.append(fragments[node.name.value].selection_set)

@@ -8,17 +8,9 @@ from typing import Annotated, Final
 
 from fastapi import APIRouter, Query, Request, Response
 
+from bilateral.api import parameters
 from bilateral.api.answers import adapter, answer, list_of, one_of
-from bilateral.api.parameters import (
-    AgentPath,
-    BlindOnly,
-    Client,
-    ListQuery,
-    RatingFilters,
-    Revoked,
-    Tag,
-    require_storable,
-)
+from bilateral.api.parameters import AgentPath, ListQuery, require_storable
 from bilateral.api.problems import known
 from bilateral.api.service import Service, service_of
 from bilateral.api.shortcuts import Shortcut
@@ -71,11 +63,11 @@ def _address(client: str | None) -> str | None:
 class ReceivedFeedbackQuery(ListQuery):
     """Filters of the feedback on an agent, and the page and form of the list."""
 
-    tag1: Tag = None
-    tag2: Tag = None
-    client: Client = None
-    revoked: Revoked = False
-    blind: BlindOnly = None
+    tag1: parameters.Tag = None
+    tag2: parameters.Tag = None
+    client: parameters.Client = None
+    revoked: parameters.Revoked = False
+    blind: parameters.BlindOnly = None
 
 
 @router.get("/feedback", responses=list_of(Feedback, 404))
@@ -89,7 +81,7 @@ def read_feedback(request: Request, agent_id: AgentPath, query: Annotated[Receiv
 class ClientQuery(ListQuery):
     """A client whose records to list, and the page and form of the list."""
 
-    client: Client = None
+    client: parameters.Client = None
 
 
 @router.get("/authorized-feedback", responses=list_of(AuthorizedFeedback, 404))
@@ -106,10 +98,10 @@ def read_responses(request: Request, agent_id: AgentPath, query: Annotated[Clien
     return query.answer(request, FeedbackResponse, responses_of, key, address)
 
 
-class RatingsQuery(ListQuery, RatingFilters):
+class RatingsQuery(ListQuery, parameters.RatingFilters):
     """Filters of the ratings by servers, and the page and form of the list."""
 
-    blind: BlindOnly = None
+    blind: parameters.BlindOnly = None
 
 
 @router.get("/ratings", responses=list_of(Rating, 404))

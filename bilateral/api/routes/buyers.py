@@ -18,22 +18,9 @@ from fastapi import APIRouter, Path, Query, Request, Response
 from pydantic import BaseModel, Field
 from sqlalchemy import Connection
 
+from bilateral.api import buyers
 from bilateral.api.answers import JSON, one_of, tagged
-from bilateral.api.buyers import (
-    Batch,
-    DiscountAnswer,
-    DiscountTerms,
-    ExpandedProfile,
-    Profile,
-    Profiles,
-    ServiceDiscount,
-    buyer_registries,
-    end_of_day,
-    problem_of_refusal,
-    provider_of,
-    read_buyer,
-    read_buyer_everywhere,
-)
+from bilateral.api.buyers import buyer_registries, provider_of, read_buyer
 from bilateral.api.problems import ProblemError
 from bilateral.api.service import Service, service_of
 from bilateral.api.shortcuts import Shortcut
@@ -70,7 +57,7 @@ _AnyChain = Annotated[
 _Policy = Annotated[str | None, Query(max_length=64, description="The scoring policy, such as brp-1.0.")]
 
 
-@router.get("/api/buyer/{address}", responses=one_of(ExpandedProfile, 401, 422))
+@router.get("/api/buyer/{address}", responses=one_of(buyers.ExpandedProfile, 401, 422))
 async def read_profile(
     request: Request,
     address: _Buyer,
@@ -86,18 +73,18 @@ async def read_profile(
         raise ProblemError(HTTPStatus.BAD_REQUEST, "invalid_argument", detail)
     registries = await service.registries_briefly()
 
-    def read(connection: Connection) -> tuple[Standing, Profile]:
+    def read(connection: Connection) -> tuple[Standing, buyers.Profile]:
         if chainId == "all":
-            standing = read_buyer_everywhere(connection, address, name, is_expanded=expand is not None)
+            standing = buyers.read_buyer_everywhere(connection, address, name, is_expanded=expand is not None)
         else:
             standing = read_buyer(connection, address, chainId, name)
         return standing, _with_records(connection, standing, registries)
 
-    def read_more(connection: Connection) -> ExpandedProfile:
+    def read_more(connection: Connection) -> buyers.ExpandedProfile:
         key = standing.chain_id, standing.buyer
         payments = recent_transactions(connection, *key) if expand == "recentTransactions" else None
         messages = messages_about(connection, *key) if expand == "messages" else None
-        return ExpandedProfile(**vars(profile), recentTransactions=payments, messages=messages)
+        return buyers.ExpandedProfile(**vars(profile), recentTransactions=payments, messages=messages)
 
     standing, profile = await service.read_aside(read)
     if expand is None:
@@ -105,15 +92,15 @@ async def read_profile(
     try:
         await service.buyer_work.run(_require_consent, request, standing)  # it may ask a node
     except BuyerRefusalError as refusal:
-        raise problem_of_refusal(refusal) from None
+        raise buyers.problem_of_refusal(refusal) from None
     return tagged(request, encode(await service.read_aside(read_more)), JSON)
 
 
-def _with_records(connection: Connection, standing: Standing, registries: Registries) -> Profile:
+def _with_records(connection: Connection, standing: Standing, registries: Registries) -> buyers.Profile:
     """Return the profile of a buyer with the records of registries."""
     places = buyer_registries(registries, standing.chain_id)
     records = read_registry_records(connection, standing.buyer, places) if places else ()
-    return Profile(**vars(profile_of(standing)), registryRecords=records)
+    return buyers.Profile(**vars(profile_of(standing)), registryRecords=records)
 
 
 async def _profile_json(service: Service, match: Match[str], query: bytes) -> bytes | None:
@@ -124,7 +111,7 @@ async def _profile_json(service: Service, match: Match[str], query: bytes) -> by
     registries = await service.registries_briefly()
     policy = (asked[1] or b"").decode() or service.settings.buyers.policy
 
-    def read(connection: Connection) -> Profile:
+    def read(connection: Connection) -> buyers.Profile:
         return _with_records(connection, read_buyer(connection, match[1], None, policy), registries)
 
     return encode(await service.read_briefly(read))
@@ -166,8 +153,8 @@ def _require_consent(request: Request, standing: Standing) -> None:
     raise ProblemError(HTTPStatus.UNAUTHORIZED, "signature_required", detail)
 
 
-@router.post("/api/buyers", responses=one_of(Profiles, 422))
-def read_profiles(request: Request, batch: Batch) -> Response:
+@router.post("/api/buyers", responses=one_of(buyers.Profiles, 422))
+def read_profiles(request: Request, batch: buyers.Batch) -> Response:
     """Return the reputation of up to 100 buyers."""
     service = service_of(request)
     name = batch.policy or service.settings.buyers.policy
@@ -175,7 +162,7 @@ def read_profiles(request: Request, batch: Batch) -> Response:
         profiles = tuple(
             profile_of(read_buyer(connection, address, batch.chainId, name)) for address in batch.addresses
         )
-    return Response(encode(Profiles(profiles)), media_type=JSON, headers={"Cache-Control": "no-store"})
+    return Response(encode(buyers.Profiles(profiles)), media_type=JSON, headers={"Cache-Control": "no-store"})
 
 
 class DiscountQuery(BaseModel):
@@ -189,7 +176,7 @@ class DiscountQuery(BaseModel):
     policy: _Policy = None
 
 
-@router.get("/api/buyer/{address}/discount", responses=one_of(DiscountAnswer, 404, 422))
+@router.get("/api/buyer/{address}/discount", responses=one_of(buyers.DiscountAnswer, 404, 422))
 def read_discount(request: Request, address: _Buyer, query: Annotated[DiscountQuery, Query()]) -> Response:
     """Return the discount that a seller offers a buyer, for all its services or for one."""
     service = service_of(request)
@@ -211,15 +198,15 @@ def read_discount(request: Request, address: _Buyer, query: Annotated[DiscountQu
     if offer is None:
         detail = f"the seller {seller.global_id} has published no service with the name {query.serviceName!r}"
         raise ProblemError(HTTPStatus.NOT_FOUND, "service_not_found", detail)
-    end = end_of_day(now)
+    end = buyers.end_of_day(now)
     discounts = offer.discounts_for(standing, is_held_back=held_back)
     discount, applies_to = best_discount(discounts)
-    answer = DiscountAnswer(
+    answer = buyers.DiscountAnswer(
         buyerId=f"eip155:{standing.chain_id}:{standing.buyer}",
         sellerGlobalId=seller.global_id,
         buyerTier=tier_of(standing.weighed.metrics).value,
         buyerScore=score_of(standing.weighed.metrics),
-        discount=DiscountTerms(
+        discount=buyers.DiscountTerms(
             discount.percentage,
             discount.reason,
             applies_to,
@@ -231,7 +218,7 @@ def read_discount(request: Request, address: _Buyer, query: Annotated[DiscountQu
         discountedPricing={name: discounted(price, discounts[name].percentage) for name, price in offer.prices.items()},
         scoringPolicy=standing.policy.name,
         services={
-            name: ServiceDiscount(discount.percentage, discount.reason, discount.verdict)
+            name: buyers.ServiceDiscount(discount.percentage, discount.reason, discount.verdict)
             for name, discount in discounts.items()
         },
     )

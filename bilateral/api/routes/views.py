@@ -13,15 +13,7 @@ from bilateral.api.parameters import require_storable
 from bilateral.api.problems import ProblemError, known
 from bilateral.api.service import Service, service_of
 from bilateral.core.errors import BilateralError
-from bilateral.explorer import rendering
-from bilateral.explorer.analysis import (
-    AnalysisPage,
-    ClusterPage,
-    FindingPage,
-    analysis_page,
-    cluster_page,
-    finding_page,
-)
+from bilateral.explorer import analysis, rendering
 from bilateral.explorer.comparing import ComparePage, compare_page
 from bilateral.explorer.network import NetworkPage, neighbourhood_page, network_page
 from bilateral.explorer.networks import slug_of
@@ -145,10 +137,10 @@ def validation(
 
 
 @page(router, "/{network}/analysis", "analysis")
-def analysis(request: Request, network: str) -> AnalysisPage:
+def chain_analysis(request: Request, network: str) -> analysis.AnalysisPage:
     """Show what the trust analysis of a chain found, and how."""
     service = service_of(request)
-    return service.read(analysis_page, *_analysed(service, network))
+    return service.read(analysis.analysis_page, *_analysed(service, network))
 
 
 def _analysed(service: Service, network: str) -> tuple[int, str]:
@@ -158,16 +150,16 @@ def _analysed(service: Service, network: str) -> tuple[int, str]:
 
 
 @page(router, "/{network}/clusters/{number:number}", "cluster")
-def cluster(request: Request, network: str, number: _Block) -> ClusterPage:
+def cluster(request: Request, network: str, number: _Block) -> analysis.ClusterPage:
     """Show the accounts of one cluster."""
     service = service_of(request)
-    content = service.read(cluster_page, service.registries(), *_analysed(service, network), number)
+    content = service.read(analysis.cluster_page, service.registries(), *_analysed(service, network), number)
     return known(content, "cluster", str(number))
 
 
 @page(router, "/{network}/findings/{finding_id}", "finding")
-def finding(request: Request, network: str, finding_id: Annotated[str, Path(max_length=60)]) -> FindingPage:
+def finding(request: Request, network: str, finding_id: Annotated[str, Path(max_length=60)]) -> analysis.FindingPage:
     """Show one finding with its accounts and events."""
     service = service_of(request)
     about = service.registries(), *_analysed(service, network)
-    return known(service.read(finding_page, *about, require_storable(finding_id)), "finding", finding_id)
+    return known(service.read(analysis.finding_page, *about, require_storable(finding_id)), "finding", finding_id)

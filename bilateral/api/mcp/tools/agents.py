@@ -8,19 +8,8 @@ from mcp.server import MCPServer
 from pydantic import Field
 from sqlalchemy import Connection
 
-from bilateral.api.mcp.lookups import (
-    READS,
-    AgentText,
-    Cursor,
-    Limit,
-    Tag,
-    Untrusted,
-    asks,
-    brief,
-    key_of,
-    read_agent_of,
-    words_of_strangers,
-)
+from bilateral.api.mcp import lookups
+from bilateral.api.mcp.lookups import READS, AgentText, Cursor, Limit, Tag, Untrusted
 from bilateral.api.parameters import RatingFilters, require_storable
 from bilateral.core.identifiers import checksummed
 from bilateral.index.profiles.answers import Agent
@@ -40,7 +29,7 @@ def add_tools(server: MCPServer[Any], reader: Reader) -> None:
 
         A lower_bound is the least value with 95 % confidence.
         """
-        return await words_of_strangers(Agent, read_agent_of, reader, agent)
+        return await lookups.words_of_strangers(Agent, lookups.read_agent_of, reader, agent)
 
     @server.tool(title="Get feedback", annotations=READS)
     async def get_feedback(
@@ -54,21 +43,21 @@ def add_tools(server: MCPServer[Any], reader: Reader) -> None:
 
         def read(connection: Connection) -> Page[Feedback]:
             chosen = FeedbackFilter(require_storable(tag1), client=None if client is None else checksummed(client))
-            return feedback_of(connection, key_of(connection, agent), chosen, limit=limit, cursor=cursor)
+            return feedback_of(connection, lookups.key_of(connection, agent), chosen, limit=limit, cursor=cursor)
 
-        return await words_of_strangers(Page[Feedback], reader.read, read)
+        return await lookups.words_of_strangers(Page[Feedback], reader.read, read)
 
     @server.tool(title="Get ratings", annotations=READS)
-    @asks(brief(RatingFilters, {}))
+    @lookups.asks(lookups.brief(RatingFilters, {}))
     async def get_ratings(
         question: Any, agent: AgentText, sealed: bool = False, limit: Limit = 20, cursor: Cursor = None
     ) -> Untrusted:
         """List ratings (0-100) of a client or validator, or by an agent; or sealed pairs."""
 
         def read(connection: Connection) -> Page[Any]:
-            key = key_of(connection, agent)
+            key = lookups.key_of(connection, agent)
             if sealed:
                 return sealed_pairs_of(connection, key, limit=limit, cursor=cursor)
             return ratings_of(connection, key, question.direction, question.side, limit=limit, cursor=cursor)
 
-        return await words_of_strangers(Page[SealedPair] if sealed else Page[Rating], reader.read, read)
+        return await lookups.words_of_strangers(Page[SealedPair] if sealed else Page[Rating], reader.read, read)

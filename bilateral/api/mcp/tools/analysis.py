@@ -8,13 +8,7 @@ from mcp.server import MCPServer
 from pydantic import Field
 from sqlalchemy import Connection
 
-from bilateral.api.mcp.lookups import (
-    READS,
-    AgentText,
-    Untrusted,
-    key_of,
-    words_of_strangers,
-)
+from bilateral.api.mcp.lookups import READS, AgentText, Untrusted, key_of, words_of_strangers
 from bilateral.api.routes.analysis import ExplainedAccount
 from bilateral.api.routes.analysis import explain_account as explanation
 from bilateral.core.identifiers import checksummed

@@ -7,15 +7,7 @@ from typing import Annotated, Any, Final
 from mcp.server import MCPServer
 from pydantic import BeforeValidator, Field, WithJsonSchema
 
-from bilateral.api.mcp.lookups import (
-    READS,
-    Cursor,
-    Limit,
-    Untrusted,
-    asks,
-    brief,
-    words_of_strangers,
-)
+from bilateral.api.mcp.lookups import READS, Cursor, Limit, Untrusted, asks, brief, words_of_strangers
 from bilateral.core.values.blind import Blind
 from bilateral.index.reading.readers import Reader
 from bilateral.index.search.filters import MAX_GATES, Order

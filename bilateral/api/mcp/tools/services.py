@@ -13,16 +13,8 @@ from pydantic import Field
 from pydantic_core import to_jsonable_python
 from sqlalchemy import Connection
 
-from bilateral.api.mcp.lookups import (
-    NOTICE_OF_CHECKS,
-    READS,
-    Judged,
-    Untrusted,
-    account_of,
-    tool_errors,
-    visible,
-    words_of_strangers,
-)
+from bilateral.api.mcp import lookups
+from bilateral.api.mcp.lookups import READS, Judged, Untrusted
 from bilateral.api.node_work import NodeWork
 from bilateral.api.problems import ProblemError
 from bilateral.checks.subjects import is_account
@@ -62,18 +54,18 @@ def add_tools(server: MCPServer[Any], reader: Reader, nodes: Mapping[str, str], 
         at: Annotated[str, Field(max_length=2_000, description="https URL, host or payTo.")],
     ) -> Untrusted:
         """Find agents by a service that they name, or by their payee."""
-        kind, read = (Account, account_of) if is_account(at) else (NamedHost, services_at)
-        return await words_of_strangers(kind, reader.read, read, at)
+        kind, read = (Account, lookups.account_of) if is_account(at) else (NamedHost, services_at)
+        return await lookups.words_of_strangers(kind, reader.read, read, at)
 
     @server.tool(name="check_service", title="Check service", annotations=READS)
     async def check_service_(url: Annotated[str, Field(max_length=2_000)]) -> Judged:
         """Ask an x402 service for its price, and answer "should I pay?"."""
         if not nodes:
             raise ToolError("no_node: this service has no node, so it checks no URL: use get_services")
-        with tool_errors():
+        with lookups.tool_errors():
             deployments = await to_thread.run_sync(reader.read, lambda reading: _deployments(reading, nodes))
         try:
-            with tool_errors():
+            with lookups.tool_errors():
                 return _judged(await work.run(_check, url, nodes, deployments, network))
         except ProblemError as problem:
             raise ToolError(f"{problem.code}: {problem.detail}") from None
@@ -116,8 +108,8 @@ def _check(url: str, nodes: Mapping[str, str], deployments: Mapping[str, Deploym
 
 def _judged(answer: ServiceCheck) -> Judged:
     """Return an answer with the words of strangers apart: the price, and what findings and agents quote."""
-    shown = visible(to_jsonable_python(answer))
+    shown = lookups.visible(to_jsonable_python(answer))
     strange = {name: shown.pop(name) for name in ("price", "findings", "unknown")}
     findings = [{"check": finding.check, "code": finding.code} for finding in answer.findings]
     strange["agents"] = [agent.pop("untrusted") for agent in shown["agents"]]
-    return Judged({**shown, "findings": findings}, NOTICE_OF_CHECKS, strange)
+    return Judged({**shown, "findings": findings}, lookups.NOTICE_OF_CHECKS, strange)
