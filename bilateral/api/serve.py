@@ -20,7 +20,7 @@ from uvicorn.supervisors import Multiprocess
 
 from bilateral.api.metrics import MULTIPROCESS_FOLDER
 from bilateral.api.settings import ApiSettings
-from bilateral.buyers.settings import BuyerSettings
+from bilateral.buyers.policies import BuyerSettings
 from bilateral.core.errors import BilateralError
 from bilateral.core.text.log_lines import log_safely
 from bilateral.index.operating.settings import IndexSettings

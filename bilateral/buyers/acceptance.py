@@ -16,7 +16,7 @@ from sqlalchemy.exc import IntegrityError
 from bilateral.buyers import proofs, requests
 from bilateral.buyers.errors import BuyerRefusalError
 from bilateral.buyers.messages import content_hash
-from bilateral.buyers.settings import BuyerSettings
+from bilateral.buyers.policies import BuyerSettings
 from bilateral.core.identifiers import checksummed
 from bilateral.core.signatures import Domain, recover_signer
 from bilateral.index.payments.tables import agent_enrichment, agent_review, buyer_dispute, buyer_feedback, buyer_reply

@@ -13,9 +13,8 @@ from typing import TYPE_CHECKING, Annotated, Any, Final
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, WithJsonSchema
 
-from bilateral.buyers.decimals import plain
 from bilateral.buyers.errors import BuyerServiceFailedError
-from bilateral.buyers.score import score_of, tier_of
+from bilateral.buyers.score import plain, score_of, tier_of
 from bilateral.core.contracts.buyer_terms import BuyerTier
 
 if TYPE_CHECKING:

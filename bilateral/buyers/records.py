@@ -14,10 +14,9 @@ import msgspec
 from pydantic import WithJsonSchema
 from sqlalchemy import Connection, bindparam, select
 
-from bilateral.buyers.decimals import plain
 from bilateral.buyers.metrics import add_ties, read_dealings
 from bilateral.buyers.policies import Reason, ScoringPolicy, Weighed, weigh
-from bilateral.buyers.score import DOLLAR, break_down, tier_of
+from bilateral.buyers.score import DOLLAR, break_down, plain, tier_of
 from bilateral.core.errors import MalformedIdentifierError
 from bilateral.core.identifiers import AccountId, checksummed, global_agent_id
 from bilateral.index.payments.tables import agent_review, payment, payment_cursor

@@ -20,7 +20,7 @@ from sqlalchemy.schema import CreateIndex, CreateTable
 from bilateral.api.graphql.schema import graphql_schema
 from bilateral.api.metrics import AggregatorCounters, AggregatorFigures, Metrics
 from bilateral.api.settings import ApiSettings
-from bilateral.buyers.settings import BuyerSettings
+from bilateral.buyers.policies import BuyerSettings
 from bilateral.cli.app import load
 from bilateral.index.log.database import connect_engine
 from bilateral.index.operating import settings as index_settings

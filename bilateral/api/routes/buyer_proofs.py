@@ -18,6 +18,7 @@ from bilateral.api.buyers import answer_to_buyer, buyer_registries, described_bo
 from bilateral.api.problems import ProblemError
 from bilateral.api.routes.buyers import signer_of
 from bilateral.api.service import Service, service_of
+from bilateral.buyers.anchoring import read_proof
 from bilateral.buyers.anchors import leaf_of
 from bilateral.buyers.credentials import issue_credential
 from bilateral.buyers.errors import BuyerRefusalError
@@ -29,7 +30,6 @@ from bilateral.buyers.registry import PostedAnchor, read_attestor, read_last_anc
 from bilateral.buyers.requests import CredentialBody, address_of, parse_body
 from bilateral.buyers.results import domain_of
 from bilateral.buyers.score import tier_of
-from bilateral.buyers.stored_trees import read_proof
 from bilateral.core.contracts.buyer_terms import BuyerState, TierCredential, policy_hash
 from bilateral.core.signatures import Domain
 

@@ -17,13 +17,13 @@ from typing import TYPE_CHECKING, Final
 from sqlalchemy import Connection, Engine, delete, func, insert, select
 from sqlalchemy.exc import IntegrityError
 
+from bilateral.buyers.anchoring import read_proof
 from bilateral.buyers.errors import BuyerRefusalError
 from bilateral.buyers.messages import TierMember
 from bilateral.buyers.private.errors import MemberListError
 from bilateral.buyers.private.lists import Member, MemberList, read_list
 from bilateral.buyers.private.prover import Prover
 from bilateral.buyers.private.terms import MOST_MEMBERS, TIERS, epoch_of
-from bilateral.buyers.stored_trees import read_proof
 from bilateral.core.contracts import Registry
 from bilateral.core.contracts.buyer_terms import policy_hash
 from bilateral.core.contracts.reverts import ContractRevertError

@@ -12,13 +12,11 @@ from eth_utils.crypto import keccak
 
 from bilateral.buyers.errors import BuyerServiceFailedError
 from bilateral.buyers.messages import TierMember
-from bilateral.buyers.payment_proofs import signature_of
-from bilateral.buyers.private.audit import SAMPLE, audit_list
 from bilateral.buyers.private.errors import NotAMemberError, TooFewMembersError
-from bilateral.buyers.private.lists import MOST_BYTES
+from bilateral.buyers.private.lists import MOST_BYTES, SAMPLE, audit_list
 from bilateral.buyers.private.prover import Prover
 from bilateral.buyers.private.terms import TierProof, epoch_of, member_domain, signal_of, use_message
-from bilateral.buyers.remote import PROVIDER, answer_of, base_of
+from bilateral.buyers.remote import PROVIDER, answer_of, base_of, signature_of
 from bilateral.core.contracts.buyer_terms import BuyerTier, policy_hash
 from bilateral.core.errors import InvalidArgumentError
 from bilateral.core.identifiers import checksummed
