@@ -82,7 +82,7 @@ def serve(
     if index is not None:
         _create_tables(settings)
         settings = replace(settings, nodes={**_nodes(index), **settings.nodes})
-    runner: _One | _Several = _One(settings, report) if settings.workers == 1 else _Several(settings, report)
+    runner: _One | _Several = (_One if settings.workers == 1 else _Several)(settings, report)
     follower = None if index is None else _Follower(replace(index, database=settings.database), runner.stop)
     if follower is not None:
         follower.start()
@@ -150,29 +150,13 @@ def server_config(app: Any, settings: ApiSettings, **options: Any) -> uvicorn.Co
     )
 
 
-class _One:
-    """The API in this process."""
+class _One(uvicorn.Server):
+    """The API in this process. It says when it answers."""
 
     def __init__(self, settings: ApiSettings, report: Callable[[str], None]) -> None:
         from bilateral.api.app import make_app  # noqa: PLC0415  # slow to import
 
-        self._report = report
-        self._server = _Announcing(server_config(make_app(settings), settings), report)
-
-    def run(self) -> None:
-        """Serve until a signal, or `stop`."""
-        self._server.run()
-
-    def stop(self) -> None:
-        """End the service."""
-        self._server.should_exit = True
-
-
-class _Announcing(uvicorn.Server):
-    """A server that says when it answers."""
-
-    def __init__(self, config: uvicorn.Config, report: Callable[[str], None]) -> None:
-        super().__init__(config)
+        super().__init__(server_config(make_app(settings), settings))
         self._report = report
 
     async def startup(self, sockets: Any = None) -> None:
@@ -181,6 +165,10 @@ class _Announcing(uvicorn.Server):
         if self.started:
             address = self.servers[0].sockets[0].getsockname()
             self._report(_url(str(address[0]), int(address[1])))
+
+    def stop(self) -> None:
+        """End the service."""
+        self.should_exit = True
 
 
 class _Several:

@@ -4,12 +4,26 @@
 
 from __future__ import annotations
 
+import re
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, ClassVar, Final
+from typing import Any, ClassVar, Final, Self
 
-from sqlalchemy import ColumnElement, FromClause, Text, and_, case, false, func, literal, literal_column, null, or_
+from sqlalchemy import (
+    ColumnElement,
+    FromClause,
+    Text,
+    and_,
+    case,
+    exists,
+    false,
+    func,
+    literal,
+    literal_column,
+    null,
+    or_,
+)
 
 from bilateral.api.graphql.values import Condition, Value
 from bilateral.core.contracts import Registry
@@ -138,6 +152,18 @@ class Rows(ABC):
         """Make the rows known by the name of their entity."""
         ENTITIES[cls.entity] = cls
 
+    def _with_parent(self, kind: str, table: FromClause, parent: Rows, registry: str = "registry") -> list[Condition]:
+        """Return the conditions of rows of a table in registries of a kind, whose parent is a row of its entity."""
+        of_kind = self.scope.of(kind, table.c.chain_id, table.c[registry])
+        return [of_kind, exists().where(*parent.conditions).correlate(table)]
+
+    def _about_agent(self, kind: str, table: FromClause, rows: FromClause, registry: str = "registry") -> Self:
+        """Keep the rows of a table that are about the agent of a row, in a registry of a kind."""
+        address = self.scope.registry(kind, rows.c.chain_id)
+        self.conditions += [table.c.chain_id == rows.c.chain_id, table.c[registry] == address]
+        self.conditions += [table.c.agent_id == rows.c.agent_id]
+        return self
+
     @abstractmethod
     def of(self, rows: FromClause) -> Rows:
         """Keep the rows that are linked to a row of another entity, and return them."""
@@ -205,6 +231,11 @@ def parsed_feedback(text: str) -> tuple[int, int, str, int] | None:
         return None
     agent, index = parsed_agent(f"{parts[0]}:{parts[1]}"), _number(parts[3])
     return None if agent is None or index is None else (*agent, parts[2], index)
+
+
+def snake_case(name: str) -> str:
+    """Return the name of the column that holds a field."""
+    return re.sub("[A-Z]", lambda capital: f"_{capital[0].lower()}", name)
 
 
 def _number(digits: str, largest: int = 2**256 - 1) -> int | None:

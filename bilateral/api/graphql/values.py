@@ -8,6 +8,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from decimal import Decimal
+from operator import ge, gt, le, lt
 from typing import Any, ClassVar, Final
 
 from sqlalchemy import ColumnElement, ScalarSelect, Text, and_, cast, false, func, literal, or_, true
@@ -115,12 +116,7 @@ class _Place:
         return cls(name, operator.startswith("not_"), operator.endswith("_nocase"))
 
 
-_ORDERS: Final[dict[str, Callable[[Any, Any], Condition]]] = {
-    "gt": lambda value, operand: value > operand,
-    "lt": lambda value, operand: value < operand,
-    "gte": lambda value, operand: value >= operand,
-    "lte": lambda value, operand: value <= operand,
-}
+_ORDERS: Final[dict[str, Callable[[Any, Any], Condition]]] = {"gt": gt, "lt": lt, "gte": ge, "lte": le}
 
 
 class Whole(Value):

@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from typing import Any, ClassVar, Final
 
-from sqlalchemy import BigInteger, Text, and_, case, cast, exists, false, func, literal_column, or_, select
+from sqlalchemy import BigInteger, Text, and_, case, cast, false, func, literal_column, or_, select
 from sqlalchemy.sql import ColumnElement, FromClause
 from sqlalchemy.sql.base import ReadOnlyColumnCollection
 
@@ -118,10 +118,7 @@ class AgentRows(Rows):
 
     def of(self, rows: FromClause) -> AgentRows:
         """Keep the agent that rows of a table are about."""
-        registry = self.scope.registry("identity", rows.c.chain_id)
-        self.conditions += [self.agent.c.chain_id == rows.c.chain_id, self.agent.c.identity_registry == registry]
-        self.conditions += [self.agent.c.agent_id == rows.c.agent_id]
-        return self
+        return self._about_agent("identity", self.agent, rows, "identity_registry")
 
     def order(self, name: str) -> list[ColumnElement[Any]] | None:
         if not self.scope.is_one_chain:
@@ -196,21 +193,13 @@ class MetadataRows(Rows):
     def __init__(self, scope: Scope) -> None:
         super().__init__(scope)
         self.source = self.metadata = metadata = agent_tables.agent_metadata.alias()
-        agents = AgentRows(scope).of(metadata)
-        self.conditions = [
-            scope.of("identity", metadata.c.chain_id, metadata.c.identity_registry),
-            exists().where(*agents.conditions).correlate(metadata),
-        ]
+        self.conditions = self._with_parent("identity", metadata, AgentRows(scope).of(metadata), "identity_registry")
         self.key = tuple(metadata.c[column.name] for column in agent_tables.agent_metadata.primary_key)
 
     def of(self, rows: FromClause) -> MetadataRows:
         """Keep the metadata of the agent of a row."""
         self.parents["agent"] = lambda: AgentRows(self.scope).of(rows)
-        table = self.metadata.c
-        registry = self.scope.registry("identity", rows.c.chain_id)
-        self.conditions += [table.chain_id == rows.c.chain_id, table.identity_registry == registry]
-        self.conditions += [table.agent_id == rows.c.agent_id]
-        return self
+        return self._about_agent("identity", self.metadata, rows, "identity_registry")
 
     @property
     def fields(self) -> Mapping[str, Callable[[], Value]]:
@@ -250,11 +239,7 @@ class StandingRows(Rows):
     def __init__(self, scope: Scope) -> None:
         super().__init__(scope)
         self.source = self.standing = table = standing.alias()
-        agents = AgentRows(scope).of(table)
-        self.conditions = [
-            scope.of("identity", table.c.chain_id, table.c.identity_registry),
-            exists().where(*agents.conditions).correlate(table),
-        ]
+        self.conditions = self._with_parent("identity", table, AgentRows(scope).of(table), "identity_registry")
         self.key = tuple(table.c[column.name] for column in standing.primary_key)
 
     def of(self, rows: FromClause) -> StandingRows:
@@ -263,9 +248,8 @@ class StandingRows(Rows):
 
     def on(self, rows: FromClause, side: Side) -> StandingRows:
         """Keep the standing of the agent of a row on one side."""
-        table, registry = self.standing.c, self.scope.registry("identity", rows.c.chain_id)
-        self.conditions += [table.chain_id == rows.c.chain_id, table.identity_registry == registry]
-        self.conditions += [table.agent_id == rows.c.agent_id, table.side == literal_column(f"'{side}'")]
+        self._about_agent("identity", self.standing, rows, "identity_registry")
+        self.conditions += [self.standing.c.side == literal_column(f"'{side}'")]
         return self
 
     @property

@@ -11,7 +11,7 @@ from sqlalchemy import ColumnElement, FromClause, Text, and_, cast, exists, fals
 from bilateral.api.graphql import values
 from bilateral.api.graphql.entities.agents import AgentRows, agent_id_text, uri_type
 from bilateral.api.graphql.entities.files import file_cid, file_id, text_field
-from bilateral.api.graphql.rows import Rows, Scope, lowered, parsed_feedback, text_of
+from bilateral.api.graphql.rows import Rows, Scope, lowered, parsed_feedback, snake_case, text_of
 from bilateral.api.graphql.values import Condition, Entries, Value, checksum_address
 from bilateral.core.events import FeedbackRevoked, NewFeedback, ResponseAppended
 from bilateral.index.files import tables as files
@@ -22,6 +22,10 @@ from bilateral.index.ratings.blind import is_blind_feedback
 _GIVEN = schema.EVENT_TABLES[NewFeedback]
 _REVOKED = schema.EVENT_TABLES[FeedbackRevoked]
 _RESPONSE = schema.EVENT_TABLES[ResponseAppended]
+_TEXTS = (
+    *("agentRegistry", "clientAddress", "text", "tag1", "tag2"),
+    *("mcpTool", "mcpPrompt", "mcpResource", "a2aContextId", "a2aTaskId"),
+)
 _KEY = ("registry", "agent_id", "client_address", "feedback_index")
 
 
@@ -78,11 +82,7 @@ class FeedbackRows(Rows):
         super().__init__(scope)
         self.source = self.given = feedback = _GIVEN.alias()
         self._is_of_agent = False
-        agents = AgentRows(scope).of(feedback)
-        self.conditions = [
-            scope.of("reputation", feedback.c.chain_id, feedback.c.registry),
-            exists().where(*agents.conditions).correlate(feedback),
-        ]
+        self.conditions = self._with_parent("reputation", feedback, AgentRows(scope).of(feedback))
         self.key = tuple(feedback.c[column.name] for column in _GIVEN.primary_key)
         self.block = feedback.c.block_number
 
@@ -91,10 +91,7 @@ class FeedbackRows(Rows):
         self._is_of_agent = True
         self.parents["agent"] = lambda: AgentRows(self.scope).of(rows)
         del self.conditions[1]  # the agent is registered
-        registry = self.scope.registry("reputation", rows.c.chain_id)
-        self.conditions += [self.given.c.chain_id == rows.c.chain_id, self.given.c.registry == registry]
-        self.conditions += [self.given.c.agent_id == rows.c.agent_id]
-        return self
+        return self._about_agent("reputation", self.given, rows)
 
     def of_response(self, rows: FromClause) -> FeedbackRows:
         """Keep the feedback that a response is about."""
@@ -178,11 +175,7 @@ class ResponseRows(Rows):
     def __init__(self, scope: Scope) -> None:
         super().__init__(scope)
         self.source = self.response = response = _RESPONSE.alias()
-        feedback = FeedbackRows(scope).of_response(response)
-        self.conditions = [
-            scope.of("reputation", response.c.chain_id, response.c.registry),
-            exists().where(*feedback.conditions).correlate(response),
-        ]
+        self.conditions = self._with_parent("reputation", response, FeedbackRows(scope).of_response(response))
         self.key = tuple(response.c[column.name] for column in _RESPONSE.primary_key)
         self.block = response.c.block_number
 
@@ -231,18 +224,14 @@ class FeedbackFileRows(Rows):
         self.given = feedback = _GIVEN.alias()
         self.file, self.read = file, read = files.file.alias(), files.feedback_file.alias()
         named = files.file_reference.alias()
-        agents = AgentRows(scope).of(feedback)
         place = ("chain_id", "block_number", "log_index")
         self.source = (
             feedback.join(named, and_(*(named.c[name] == feedback.c[name] for name in place)))
             .join(file, file.c.file_id == named.c.file_id)
             .join(read, read.c.content_hash == file.c.content_hash)
         )
-        self.conditions = [
-            scope.of("reputation", feedback.c.chain_id, feedback.c.registry),
-            exists().where(*agents.conditions).correlate(feedback),
-            file.c.state == "loaded",
-        ]
+        self.conditions = self._with_parent("reputation", feedback, AgentRows(scope).of(feedback))
+        self.conditions += [file.c.state == "loaded"]
         self.key = tuple(feedback.c[column.name] for column in _GIVEN.primary_key)
         self.block = feedback.c.block_number
 
@@ -255,23 +244,14 @@ class FeedbackFileRows(Rows):
     def fields(self) -> Mapping[str, Callable[[], Value]]:
         read, feedback, dialect = self.read.c, self.given.c, self.scope.dialect
         texts = {
-            "agentRegistry": read.agent_registry,
-            "clientAddress": read.client_address,
+            **{name: read[snake_case(name)] for name in _TEXTS},
             "createdAtIso": read.created_at,
-            "text": read.text,
-            "mcpTool": read.mcp_tool,
-            "mcpPrompt": read.mcp_prompt,
-            "mcpResource": read.mcp_resource,
-            "a2aContextId": read.a2a_context_id,
-            "a2aTaskId": read.a2a_task_id,
             "proofOfPaymentFromAddress": read.payment_from,
             "proofOfPaymentToAddress": read.payment_to,
             "proofOfPaymentChainId": read.payment_chain_id,
             "proofOfPaymentTxHash": read.payment_transaction,
-            "tag1": read.tag1,
-            "tag2": read.tag2,
         }
-        lists = {"a2aSkills": read.a2a_skills, "oasfSkills": read.oasf_skills, "oasfDomains": read.oasf_domains}
+        lists = {name: read[snake_case(name)] for name in ("a2aSkills", "oasfSkills", "oasfDomains")}
         transaction = dialect.hexadecimal(feedback.transaction_hash)
         return {
             "id": lambda: values.Id(file_id(self.file.c.uri, transaction, feedback.log_index)),

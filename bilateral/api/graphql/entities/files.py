@@ -9,7 +9,7 @@ from sqlalchemy import Text, and_, case, cast, exists, func, literal, literal_co
 from sqlalchemy.sql import ColumnElement, FromClause
 
 from bilateral.api.graphql.entities.agents import agent_finder, agent_id_text, starts_with
-from bilateral.api.graphql.rows import Rows, Scope, text_of
+from bilateral.api.graphql.rows import Rows, Scope, snake_case, text_of
 from bilateral.api.graphql.values import Address, Condition, Entries, Flag, Id, String, Value, Whole
 from bilateral.core.events import Registered, URIUpdated
 from bilateral.index.agents import tables as agent_tables
@@ -18,6 +18,11 @@ from bilateral.index.files.reading import listed
 from bilateral.index.log import tables as schema
 from bilateral.index.reading.lists import has_all
 
+_CARD_TEXTS: Final = (
+    *("mcpEndpoint", "mcpVersion", "a2aEndpoint", "a2aVersion", "webEndpoint", "oasfEndpoint", "oasfVersion"),
+    *("emailEndpoint", "ens", "did"),
+)
+_CARD_LISTS: Final = ("mcpTools", "mcpPrompts", "mcpResources", "a2aSkills", "oasfSkills", "oasfDomains")
 _CID_START: Final = 8
 """The position behind `ipfs://`."""
 
@@ -88,26 +93,10 @@ class RegistrationFileRows(Rows):
             "description": read.description,
             "image": read.image,
             "endpointsRawJson": card.services,
-            "mcpEndpoint": card.mcp_endpoint,
-            "mcpVersion": card.mcp_version,
-            "a2aEndpoint": card.a2a_endpoint,
-            "a2aVersion": card.a2a_version,
-            "webEndpoint": card.web_endpoint,
-            "oasfEndpoint": card.oasf_endpoint,
-            "oasfVersion": card.oasf_version,
-            "emailEndpoint": card.email_endpoint,
-            "ens": card.ens,
-            "did": card.did,
+            **{name: card[snake_case(name)] for name in _CARD_TEXTS},
         }
-        lists = {
-            "supportedTrusts": ("trust", card.supported_trusts),
-            "mcpTools": ("mcp_tool", card.mcp_tools),
-            "mcpPrompts": ("mcp_prompt", card.mcp_prompts),
-            "mcpResources": ("mcp_resource", card.mcp_resources),
-            "a2aSkills": ("a2a_skill", card.a2a_skills),
-            "oasfSkills": ("oasf_skill", card.oasf_skills),
-            "oasfDomains": ("oasf_domain", card.oasf_domains),
-        }
+        lists = {name: (snake_case(name).removesuffix("s"), card[snake_case(name)]) for name in _CARD_LISTS}
+        lists["supportedTrusts"] = ("trust", card.supported_trusts)
         return {
             "id": lambda: Id(file_id(self.file.c.uri, self._transaction(), self.named.c.log_index)),
             "cid": lambda: String(file_cid(self.file.c.uri, self._transaction(), self.named.c.log_index)),
