@@ -20,14 +20,13 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from bilateral.api import routes
 from bilateral.api.answers import JSON, PROBLEM, adapter
 from bilateral.api.guard import Guard
-from bilateral.api.layers import CrossOriginReads, IndexState
+from bilateral.api.layers import CrossOriginReads, IndexState, Shortcuts
 from bilateral.api.metrics import Observer
 from bilateral.api.pages import problem_page
 from bilateral.api.parameters import refuse_wrong_parameters
 from bilateral.api.problems import FAILED, Problem, ProblemError, add_handlers, answer_to
 from bilateral.api.service import Service
 from bilateral.api.settings import ApiSettings
-from bilateral.api.shortcuts import Shortcuts
 from bilateral.core.errors import BilateralError
 from bilateral.index.errors import DatabaseUnavailableError, OlderSchemaError
 from bilateral.index.log.database import open_database

@@ -10,7 +10,7 @@ from http import HTTPStatus
 from typing import Annotated, Any, Final
 
 import msgspec
-from fastapi import Request, Response
+from fastapi import Path, Query, Request, Response
 from pydantic import BaseModel, Field
 from sqlalchemy import Connection
 
@@ -26,6 +26,12 @@ from bilateral.buyers.records import BuyerProfile, Standing, parse_buyer
 from bilateral.buyers.registry import RegistryRecords
 from bilateral.core.contracts import Registry
 from bilateral.index.reading.registries import Registries
+
+BuyerPath = Annotated[str, Path(max_length=200, description="0x…, or eip155:8453:0x….")]
+PaymentChain = Annotated[
+    int | None, Query(ge=1, lt=2**63, description="The chain; the service's first one if missing.")
+]
+ScoringPolicyName = Annotated[str | None, Query(max_length=64, description="The scoring policy, such as brp-1.0.")]
 
 _MOST_DEPTH: Final = 16  # messages have a few levels, and a recursion of Python ends at a thousand
 

@@ -10,10 +10,10 @@ from fastapi import APIRouter, Query, Request, Response
 
 from bilateral.api import parameters
 from bilateral.api.answers import adapter, answer, list_of, one_of
+from bilateral.api.layers import Shortcut
 from bilateral.api.parameters import AgentPath, ListQuery, require_storable
 from bilateral.api.problems import known
 from bilateral.api.service import Service, service_of
-from bilateral.api.shortcuts import Shortcut
 from bilateral.core.identifiers import checksummed
 from bilateral.index.profiles.answers import Agent
 from bilateral.index.profiles.queries import agent

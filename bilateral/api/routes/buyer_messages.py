@@ -8,13 +8,13 @@ import os
 from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
-from typing import Annotated, Any
+from typing import Any
 
-from fastapi import APIRouter, FastAPI, Path, Request, Response
+from fastapi import APIRouter, FastAPI, Request, Response
 from prometheus_client import Counter
 
 from bilateral.api.answers import JSON
-from bilateral.api.buyers import described_body, json_body, problem_of_refusal
+from bilateral.api.buyers import BuyerPath, described_body, json_body, problem_of_refusal
 from bilateral.api.problems import ProblemError
 from bilateral.api.service import service_of
 from bilateral.buyers.acceptance import BuyerMessages, Taken
@@ -115,9 +115,7 @@ async def submit_enrichment(request: Request) -> Response:
 
 
 @router.post("/api/buyer/{address}/disputes", **described_body(DisputeBody, MessageTaken, 403))
-async def submit_dispute(
-    request: Request, address: Annotated[str, Path(max_length=200, description="0x…, or eip155:8453:0x….")]
-) -> Response:
+async def submit_dispute(request: Request, address: BuyerPath) -> Response:
     """Take a dispute of a seller about a payment, or its withdrawal. Off unless the operator switched it on."""
     buyer = parse_buyer(address)[1]
     take = _messages(request).take_dispute

@@ -14,16 +14,16 @@ from typing import Annotated, Any, Final, Literal
 
 from eth_account.messages import encode_defunct
 from eth_utils.crypto import keccak
-from fastapi import APIRouter, Path, Query, Request, Response
+from fastapi import APIRouter, Query, Request, Response
 from pydantic import BaseModel, Field
 from sqlalchemy import Connection
 
 from bilateral.api import buyers
 from bilateral.api.answers import JSON, one_of, tagged
 from bilateral.api.buyers import buyer_registries, provider_of, read_buyer
+from bilateral.api.layers import Shortcut
 from bilateral.api.problems import ProblemError
 from bilateral.api.service import Service, service_of
-from bilateral.api.shortcuts import Shortcut
 from bilateral.buyers.discounts import BuyerIncentives, discounted
 from bilateral.buyers.errors import BuyerRefusalError
 from bilateral.buyers.moderation import messages_about
@@ -48,21 +48,18 @@ _PROOF_SECONDS: Final = 600
 
 _SIGNATURE: Final = re.compile("(?:0x)?(?:[0-9a-fA-F]{2}){1,10000}")
 
-_Buyer = Annotated[str, Path(max_length=200, description="0x…, or eip155:8453:0x….")]
-_Chain = Annotated[int | None, Query(ge=1, lt=2**63, description="The chain; the service's first one if missing.")]
 _AnyChain = Annotated[
     Annotated[int, Field(ge=1, lt=2**63)] | Literal["all"] | None,
     Query(description="The chain, or all; the service's first one if missing."),
 ]
-_Policy = Annotated[str | None, Query(max_length=64, description="The scoring policy, such as brp-1.0.")]
 
 
 @router.get("/api/buyer/{address}", responses=one_of(buyers.ExpandedProfile, 401, 422))
 async def read_profile(
     request: Request,
-    address: _Buyer,
+    address: buyers.BuyerPath,
     chainId: _AnyChain = None,
-    policy: _Policy = None,
+    policy: buyers.ScoringPolicyName = None,
     expand: Annotated[str | None, Query(max_length=40, description="recentTransactions or messages")] = None,
 ) -> Response:
     """Return the reputation of a buyer. A buyer without payments has a record of zeros."""
@@ -172,12 +169,12 @@ class DiscountQuery(BaseModel):
         str, Query(max_length=200, description="The seller, as eip155:8453:0x…%23247: a # must be sent as %23.")
     ]
     serviceName: Annotated[str | None, Query(max_length=200, description="One service; all if missing.")] = None
-    chainId: _Chain = None
-    policy: _Policy = None
+    chainId: buyers.PaymentChain = None
+    policy: buyers.ScoringPolicyName = None
 
 
 @router.get("/api/buyer/{address}/discount", responses=one_of(buyers.DiscountAnswer, 404, 422))
-def read_discount(request: Request, address: _Buyer, query: Annotated[DiscountQuery, Query()]) -> Response:
+def read_discount(request: Request, address: buyers.BuyerPath, query: Annotated[DiscountQuery, Query()]) -> Response:
     """Return the discount that a seller offers a buyer, for all its services or for one."""
     service = service_of(request)
     now = int(time.time())
@@ -259,7 +256,12 @@ class SignedResult:
 
 
 @router.get("/api/buyer/{address}/signed", responses=one_of(SignedResult, 404, 422))
-def read_signed(request: Request, address: _Buyer, chainId: _Chain = None, policy: _Policy = None) -> Response:
+def read_signed(
+    request: Request,
+    address: buyers.BuyerPath,
+    chainId: buyers.PaymentChain = None,
+    policy: buyers.ScoringPolicyName = None,
+) -> Response:
     """Return the score of a buyer, signed by this service and valid for an hour."""
     service = service_of(request)
     signer = signer_of(request)

@@ -19,11 +19,12 @@ from bilateral.explorer.accounts import AccountPage, account_page
 from bilateral.explorer.assets import assets
 from bilateral.explorer.listing import RatingsPage, ratings_page
 from bilateral.explorer.method import MethodPage, PrivateTiersPage, method_page, private_tiers_page
-from bilateral.explorer.pictures import agent_picture, site_picture
+from bilateral.explorer.pictures import POLICY, agent_picture, badge, embedded_page, favicon, site_picture, touch_icon
 from bilateral.explorer.views import AgentPage, HomePage, agent_page, agent_standings, home_page, latest_of_all
 from bilateral.index.files.queries import names_of
 from bilateral.index.operating.chains import chains
-from bilateral.index.standing.queries import doubts_of
+from bilateral.index.profiles.queries import agent as read_agent
+from bilateral.index.standing.queries import doubts_of, standings_of
 
 router = APIRouter(include_in_schema=False, default_response_class=Response)
 
@@ -113,3 +114,54 @@ def ratings(request: Request, network: str, agent_id: int) -> RatingsPage:
     service, path = service_of(request), f"/{network}/{agent_id}/ratings"
     key = agent_of(service, network, agent_id)
     return known(service.read(ratings_page, service.registries(), key, path, request.query_params), "agent", key.id)
+
+
+_EmbeddedSide = Annotated[Literal["server", "client"], Query()]
+
+_SHARED: Final = {
+    "Cache-Control": "public, max-age=300",
+    "Content-Security-Policy": POLICY,
+    "Cross-Origin-Resource-Policy": "cross-origin",
+    "Referrer-Policy": "no-referrer",
+    "X-Content-Type-Options": "nosniff",
+}
+"""The headers of answers for other sites. Standings are renewed every few minutes."""
+
+
+@router.get("/embed/{network}/{agent_id:number}.svg")
+def agent_badge(request: Request, network: str, agent_id: int, side: _EmbeddedSide = "server") -> Response:
+    """Return the badge of an agent: its standing, and the number of its raters."""
+    service = service_of(request)
+    key = agent_of(service, network, agent_id)
+    standings = service.read(standings_of, key)
+    if not standings:
+        known(service.read(read_agent, key), "agent", key.id)
+    return _shared(request, badge(key.id, standings, side), "image/svg+xml")
+
+
+@router.get("/embed/{network}/{agent_id:number}")
+def agent_frame(request: Request, network: str, agent_id: int, side: _EmbeddedSide = "server") -> Response:
+    """Return a page with the badge alone, for frames on other sites."""
+    service = service_of(request)
+    key = agent_of(service, network, agent_id)
+    known(service.read(read_agent, key), "agent", key.id)
+    return _shared(request, embedded_page(key.id, side), "text/html; charset=utf-8")
+
+
+@router.get("/favicon.ico")
+def icon() -> Response:
+    """Return the icon of the site for browsers that take no SVG."""
+    return Response(favicon(), 200, {"Cache-Control": "public, max-age=86400"}, "image/vnd.microsoft.icon")
+
+
+@router.get("/apple-touch-icon.png")
+def icon_of_phones() -> Response:
+    """Return the icon of the site for the home screens of phones."""
+    return Response(touch_icon(), 200, {"Cache-Control": "public, max-age=86400"}, "image/png")
+
+
+def _shared(request: Request, body: str, media_type: str) -> Response:
+    """Answer with a body that other sites show, and that caches keep for five minutes."""
+    response = tagged(request, body.encode(), media_type)
+    response.headers.update(_SHARED)
+    return response
