@@ -75,10 +75,7 @@ class BuyerMessages:
         claim = body.proofOfPayment.claim
         if requests.address_of(body.buyerAddress, "buyerAddress") != claim.payer:
             raise _invalid("buyerAddress is not the fromAddress of proofOfPayment")
-        with self._engine.connect() as connection:
-            seller = self._seller(connection, body.sellerGlobalId, claim.chain_id)
-            paid = proofs.find_payment(connection, claim, seller, self._settings.nodes)
-            accepted = proofs.paid_accounts(connection, seller, paid)
+        seller, paid, accepted = self._paid(body.sellerGlobalId, claim, is_by_seller=True)
         message = body.message(seller)
         content = content_hash([body.score, body.tags, body.note])
         if body.signature is None:
@@ -104,9 +101,7 @@ class BuyerMessages:
             BuyerRefusalError: The review would be refused.
         """
         body = requests.parse_body(requests.ReviewBody, value)
-        with self._engine.connect() as connection:
-            seller = self._seller(connection, body.agentId, body.proofOfPayment.chainId)
-            paid = proofs.find_payment(connection, body.proofOfPayment.claim, seller, self._settings.nodes)
+        seller, paid, _ = self._paid(body.agentId, body.proofOfPayment.claim)
         row = {**_about(seller, paid, agent_review), "content_hash": _review_content(body)}
         with self._engine.connect() as connection:
             _known_message(connection, agent_review, row)
@@ -121,17 +116,12 @@ class BuyerMessages:
             BuyerRefusalError: The review is refused.
         """
         body = requests.parse_body(requests.ReviewBody, value)
-        claim = body.proofOfPayment.claim
-        with self._engine.connect() as connection:
-            seller = self._seller(connection, body.agentId, claim.chain_id)
-            paid = proofs.find_payment(connection, claim, seller, self._settings.nodes)
+        seller, paid, accepted = self._paid(body.agentId, body.proofOfPayment.claim)
         content = _review_content(body)
         if body.signature is None:
             return self._uncounted(seller, paid, agent_review)
         signature = bytes.fromhex(body.signature[2:])
-        signer = proofs.require_signer(
-            body.message(seller), _domain(seller), signature, {paid.payer}, self._settings.nodes
-        )
+        signer = proofs.require_signer(body.message(seller), _domain(seller), signature, accepted, self._settings.nodes)
         values = {
             **_about(seller, paid, agent_review),
             "score": body.score,
@@ -157,10 +147,7 @@ class BuyerMessages:
         claim = body.proofOfPayment.claim
         if claim.payer != buyer:
             raise _invalid("the buyer of the path is not the fromAddress of proofOfPayment")
-        with self._engine.connect() as connection:
-            seller = self._seller(connection, body.sellerGlobalId, claim.chain_id)
-            paid = proofs.find_payment(connection, claim, seller, self._settings.nodes)
-            accepted = proofs.paid_accounts(connection, seller, paid)
+        seller, paid, accepted = self._paid(body.sellerGlobalId, claim, is_by_seller=True)
         signature = bytes.fromhex(body.signature[2:])
         signer = proofs.require_signer(body.message(seller), _domain(seller), signature, accepted, self._settings.nodes)
         about = _about(seller, paid, buyer_dispute)
@@ -309,6 +296,15 @@ class BuyerMessages:
             detail = "the message has no signature: sign it as docs/buyers.md says"
             raise BuyerRefusalError(HTTPStatus.UNAUTHORIZED, "signature_required", detail)
         return Taken(_about(seller, paid, table)["id"], seller, paid.payer, False, False)
+
+    def _paid(
+        self, text: str, claim: proofs.PaymentClaim, *, is_by_seller: bool = False
+    ) -> tuple[AgentKey, proofs.ProvenPayment, set[str]]:
+        """Return the seller and the payment of a message, and the accounts that may sign it."""
+        with self._engine.connect() as connection:
+            seller = self._seller(connection, text, claim.chain_id)
+            paid = proofs.find_payment(connection, claim, seller, self._settings.nodes)
+            return seller, paid, proofs.paid_accounts(connection, seller, paid) if is_by_seller else {paid.payer}
 
     @staticmethod
     def _seller(connection: Connection, text: str, chain_id: int | None) -> AgentKey:

@@ -11,11 +11,12 @@ from enum import StrEnum
 from fractions import Fraction
 from typing import TYPE_CHECKING, Annotated, Any, Final
 
-from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, WithJsonSchema
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationError, WithJsonSchema
 
 from bilateral.buyers.errors import BuyerServiceFailedError
 from bilateral.buyers.score import plain, score_of, tier_of
 from bilateral.core.contracts.buyer_terms import BuyerTier
+from bilateral.core.errors import InvalidArgumentError
 
 if TYPE_CHECKING:
     from bilateral.buyers.records import Standing
@@ -78,6 +79,24 @@ class BuyerIncentives(BaseModel):
     minimumFairnessScore: Annotated[int, Field(ge=0, le=_PERCENT, strict=True)] | None = None
     minimumSellers: Annotated[int, Field(ge=0, le=1_000_000, strict=True)] | None = None
     policyUrl: WebUrl | None = None
+
+
+def incentives_of(value: Any) -> BuyerIncentives:
+    """Read a seller's policy.
+
+    Args:
+        value: The JSON object `buyerIncentives`, or a document that contains it, such as the well-known one.
+
+    Raises:
+        InvalidArgumentError: It is not a policy. The error names the field.
+    """
+    incentives = value.get("buyerIncentives", value) if isinstance(value, dict) else value
+    try:
+        return BuyerIncentives.model_validate(incentives)
+    except ValidationError as problem:
+        first = problem.errors()[0]
+        place = ".".join(["buyerIncentives", *map(str, first["loc"])])
+        raise InvalidArgumentError(f"{place}: {first['msg']}") from None
 
 
 class Verdict(StrEnum):

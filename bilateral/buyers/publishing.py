@@ -25,45 +25,43 @@ from bilateral.buyers.messages import (
     content_hash,
     text_hash,
 )
-from bilateral.buyers.remote import PROVIDER, PaymentProof, answer_of, base_of, domain_of_agent, signature_of
+from bilateral.buyers.remote import (
+    PROVIDER,
+    PaymentProof,
+    ScoredPayment,
+    answer_of,
+    base_of,
+    domain_of_agent,
+    signature_of,
+)
 from bilateral.core.contracts.buyer_terms import BuyerTier, TierCredential, policy_hash
 from bilateral.core.errors import InvalidArgumentError
 from bilateral.core.identifiers import GlobalAgentId, checksummed
 from bilateral.core.signatures import Domain, signer_errors
 from bilateral.core.text import quoted
-from bilateral.core.values.arguments import is_whole
 
 if TYPE_CHECKING:
     from bilateral.client.inputs import TransactionSigner
 
 
-_MAX_SCORE: Final = 100  # the Buyer Reputation Protocol scores from 0 to 100
 _ID_DIGITS: Final = 64  # hexadecimal digits of 32 bytes
 _CONSENT_SECONDS: Final = 300
 """The seconds for which a buyer's wish to see its messages holds. The service takes up to 600."""
 
 
 @dataclass(frozen=True)
-class PaidReview:
+class PaidReview(ScoredPayment):
     """A review of a seller by the buyer of one payment.
 
     Attributes:
-        score: 0 to 100.
         tag1: The main tag.
         tag2: The second tag.
         note: A remark. The service may publish it.
     """
 
-    payment: PaymentProof
-    score: int
     tag1: str = ""
     tag2: str = ""
     note: str = ""
-
-    def __post_init__(self) -> None:
-        """Check the score."""
-        if not is_whole(self.score) or not 0 <= self.score <= _MAX_SCORE:
-            raise InvalidArgumentError(f"score {self.score!r} is out of range 0..{_MAX_SCORE}")
 
     def signed(self, signer: TransactionSigner) -> dict[str, Any]:
         """Return the body of the request, signed by the buyer.
@@ -77,9 +75,7 @@ class PaidReview:
         paid = self.payment
         tags, note = content_hash([self.tag1, self.tag2]), text_hash(self.note)
         message = AgentReview(
-            paid.buyer,  # type: ignore[arg-type]  # it is checksummed
-            paid.domain.verifying_contract,
-            paid.agent_id,
+            *paid.parties,
             self.score,
             tags,
             note,
@@ -120,9 +116,7 @@ class PaidDispute:
         """
         paid, state = self.payment, "withdrawn" if self.is_withdrawn else "filed"
         message = BuyerDispute(
-            paid.buyer,  # type: ignore[arg-type]  # it is checksummed
-            paid.domain.verifying_contract,
-            paid.agent_id,
+            *paid.parties,
             state,
             text_hash(self.reason),
             paid.transaction_hash,

@@ -8,19 +8,23 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from decimal import ROUND_HALF_UP, Decimal
 from fractions import Fraction
-from typing import Annotated, Final
+from typing import TYPE_CHECKING, Annotated, Final
 
 import msgspec
 from pydantic import WithJsonSchema
 from sqlalchemy import Connection, bindparam, select
 
 from bilateral.buyers.metrics import add_ties, read_dealings
-from bilateral.buyers.policies import Reason, ScoringPolicy, Weighed, weigh
-from bilateral.buyers.score import DOLLAR, break_down, plain, tier_of
+from bilateral.buyers.policies import BRP, DAY, Reason, ScoringPolicy, Weighed, weigh
+from bilateral.buyers.score import DOLLAR, BuyerMetrics, break_down, plain, tier_of
 from bilateral.core.errors import MalformedIdentifierError
 from bilateral.core.identifiers import AccountId, checksummed, global_agent_id
 from bilateral.index.payments.tables import agent_review, payment, payment_cursor
 from bilateral.index.reading.prepared import Prepared
+
+if TYPE_CHECKING:
+    from bilateral.client import BuyerRecords
+
 
 Number = Annotated[Decimal, WithJsonSchema({"type": "number"})]
 """An exact number that is written as a number in JSON."""
@@ -181,6 +185,34 @@ def parse_buyer(value: str) -> tuple[int | None, str]:
     if digits not in (digits.lower(), digits.upper()) and text != address:
         raise MalformedIdentifierError("an address", value[:200], f"its checksum is that of another one, not {text}")
     return chain_id, text
+
+
+def standing_of(records: BuyerRecords, chain_id: int, now: int) -> Standing:
+    """Return a buyer as the registry sees it: both records together, as `getBuyerScore` takes them.
+
+    Args:
+        records: The records of the buyer.
+        chain_id: The EIP-155 id of the chain.
+        now: The time of the latest block, in Unix seconds.
+    """
+    settled, attested = records.settled, records.attested
+    first, last = (
+        [int(at.timestamp()) for record in (settled, attested) if (at := getattr(record, name)) is not None]
+        for name in ("first_payment_at", "last_payment_at")
+    )
+    metrics = BuyerMetrics(
+        payments=settled.payments + attested.payments,
+        volume=settled.volume + attested.volume,
+        age_days=max(0, now - min(first)) // DAY if first else 0,
+        reviews=attested.reviews,
+        review_sum=attested.review_sum,
+        feedback_sellers=attested.feedback_sellers,
+        feedback_sum=attested.feedback_sum,
+        disputes=attested.disputes,
+    )
+    reasons = (Reason.NO_PAYMENTS,) if not metrics.payments else () if metrics.reviews else (Reason.NO_REVIEWS,)
+    weighed = Weighed(metrics, min(first, default=None), max(last, default=None), settled.minimum_sellers, reasons)
+    return Standing(chain_id, records.buyer, weighed, BRP, None)
 
 
 def read_standing(  # noqa: PLR0913, PLR0917  # one a part of the question

@@ -33,24 +33,29 @@ PROVIDER: Final = "/api/buyer"
 
 
 @dataclass(frozen=True)
-class PaidFeedback:
-    """Feedback of a seller on the buyer of one payment.
-
-    Attributes:
-        score: 0 to 100.
-        tags: Up to ten words.
-        note: A remark. The service may publish it.
-    """
+class ScoredPayment:
+    """A score from 0 to 100 about one payment."""
 
     payment: PaymentProof
     score: int
-    tags: tuple[str, ...] = ()
-    note: str = ""
 
     def __post_init__(self) -> None:
         """Check the score."""
         if not is_whole(self.score) or not 0 <= self.score <= _MAX_SCORE:
             raise InvalidArgumentError(f"score {self.score!r} is out of range 0..{_MAX_SCORE}")
+
+
+@dataclass(frozen=True)
+class PaidFeedback(ScoredPayment):
+    """Feedback of a seller on the buyer of one payment.
+
+    Attributes:
+        tags: Up to ten words.
+        note: A remark. The service may publish it.
+    """
+
+    tags: tuple[str, ...] = ()
+    note: str = ""
 
     def signed(self, signer: TransactionSigner) -> dict[str, Any]:
         """Return the body of the request, signed by the wallet that was paid or the owner of that time.
@@ -63,9 +68,7 @@ class PaidFeedback:
         """
         paid = self.payment
         message = BuyerFeedback(
-            paid.buyer,  # type: ignore[arg-type]  # it is checksummed
-            paid.domain.verifying_contract,
-            paid.agent_id,
+            *paid.parties,
             self.score,
             content_hash(list(self.tags)),
             text_hash(self.note),
@@ -253,6 +256,11 @@ class PaymentProof:
     def agent_id(self) -> int:
         """The number of the paid agent."""
         return int(GlobalAgentId.parse(self.seller).agent)
+
+    @property
+    def parties(self) -> tuple[Any, Any, int]:
+        """The buyer, and the identity registry and the number of the seller, as messages begin."""
+        return self.buyer, self.domain.verifying_contract, self.agent_id
 
     @property
     def body(self) -> dict[str, Any]:
