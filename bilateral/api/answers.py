@@ -170,7 +170,6 @@ def json_lines(kind: Any, items: Iterable[Any]) -> bytes:
 
     Args:
         kind: The type of an entry.
-        items: The entries.
     """
     encode = adapter(kind).dump_json
     written = b"".join(encode(item) + b"\n" for item in items)
@@ -193,7 +192,6 @@ def csv_lines(kind: Any, items: Iterable[Any], *, has_header: bool = True) -> by
 
     Args:
         kind: The type of an entry, a dataclass.
-        items: The entries.
         has_header: True to begin with the names of the columns.
     """
     names = [field.name for field in fields(kind)]

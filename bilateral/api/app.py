@@ -104,11 +104,7 @@ async def _on_fault(_: Request, __: Exception) -> Response:
 
 
 class DeclaredTypes:
-    """Has browsers take every answer for what its media type says: a stranger's text in JSON never runs as a page.
-
-    Args:
-        app: The application.
-    """
+    """Has browsers take every answer for what its media type says: a stranger's text in JSON never runs as a page."""
 
     def __init__(self, app: ASGIApp) -> None:
         self._app = app
@@ -125,11 +121,7 @@ class DeclaredTypes:
 
 
 class HeadAsGet:
-    """Answers HEAD as GET. The server leaves the body away.
-
-    Args:
-        app: The application.
-    """
+    """Answers HEAD as GET. The server leaves the body away."""
 
     def __init__(self, app: ASGIApp) -> None:
         self._app = app
@@ -145,11 +137,7 @@ _OWN = frozenset({"HTTPValidationError", "ValidationError"})
 
 
 def describe(app: FastAPI) -> None:
-    """Make an application's OpenAPI document say what its error handlers and layers do.
-
-    Args:
-        app: The application.
-    """
+    """Make an application's OpenAPI document say what its error handlers and layers do."""
     original = app.openapi
 
     def document() -> dict[str, Any]:

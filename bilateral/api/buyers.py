@@ -44,7 +44,6 @@ def read_buyer(
     Args:
         text: Its address or its global id.
         chain_id: The chain that the caller names; None for the one of the id, or the service's first one.
-        policy: The scoring policy.
         now: The time, in Unix seconds; the present one if left out.
 
     Raises:
@@ -89,7 +88,6 @@ def read_buyer_everywhere(connection: Connection, text: str, policy: str, *, is_
 
     Args:
         text: Its address.
-        policy: The scoring policy.
         is_expanded: True if the caller also asks for what is shown of one chain at a time.
 
     Raises:

@@ -82,13 +82,7 @@ class Feed:
         return self._last
 
     async def read(self, since: str, wanted: FeedFilter, limit: int) -> FeedPage:
-        """Return the next changes that pass a filter; none at the end, or if many that do not pass come first.
-
-        Args:
-            since: The cursor.
-            wanted: The filter.
-            limit: The largest number of changes.
-        """
+        """Return the next changes that pass a filter; none at the end, or if many that do not pass come first."""
         for _ in range(_READS):
             page: FeedPage = await self._service.read_aside(read_feed, since, wanted, limit)
             if page.items or page.is_end:
@@ -100,9 +94,6 @@ class Feed:
         """Return the next changes that pass a filter. Wait for them if there are none.
 
         Args:
-            since: The cursor.
-            wanted: The filter.
-            limit: The largest number of changes.
             seconds: The longest time to wait.
         """
         deadline = time.monotonic() + seconds

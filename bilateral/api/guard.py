@@ -53,9 +53,6 @@ class HeldBodies:
     def take(self, address: str, size: int) -> None:
         """Count bytes.
 
-        Args:
-            size: The bytes.
-
         Raises:
             ProblemError: There are too many.
         """
@@ -66,22 +63,14 @@ class HeldBodies:
         self._of[address] += size
 
     def give_back(self, address: str, size: int) -> None:
-        """Count bytes no more.
-
-        Args:
-            size: The bytes.
-        """
+        """Count bytes no more."""
         self._of[address] -= size
         if not self._of[address]:
             del self._of[address]
 
 
 class Guard:
-    """Refuses requests that exceed the limits. The application gets bodies whole.
-
-    Args:
-        app: The application.
-    """
+    """Refuses requests that exceed the limits. The application gets bodies whole."""
 
     def __init__(self, app: ASGIApp, settings: ApiSettings) -> None:
         self._app = app
@@ -249,7 +238,6 @@ def client_address(scope: Scope, proxies: tuple[object, ...]) -> str:
     """Return the address of a request's client.
 
     Args:
-        scope: The request.
         proxies: The networks of trusted proxies. `X-Forwarded-For` counts only if one of them sent the request: its
             last address that is not a trusted proxy is the client's.
     """
@@ -299,7 +287,6 @@ def network_of(scope: Scope, proxies: tuple[object, ...]) -> str:
     """Return what counts as one client: its IPv4 address, or the network of its IPv6 address.
 
     Args:
-        scope: The request.
         proxies: The networks of trusted proxies, see `client_address`.
     """
     return _network(client_address(scope, proxies))

@@ -32,11 +32,7 @@ _EXPOSED: Final = ("ETag", "Link", "Retry-After", "Content-Disposition", "Index-
 
 
 class CrossOriginReads:
-    """Allows pages of every origin to read, without credentials.
-
-    Args:
-        app: The application.
-    """
+    """Allows pages of every origin to read, without credentials."""
 
     def __init__(self, app: ASGIApp) -> None:
         self._app = app
@@ -74,12 +70,7 @@ _LEFT_OUT: Final = ("/assets/", "/healthz", "/readyz", "/metrics", "/openapi.jso
 
 
 class IndexState:
-    """Adds the header to each answer. The header is of the state before the answer, so it never looks too new.
-
-    Args:
-        app: The application.
-        service: The parts that all routes share.
-    """
+    """Adds the header to each answer. The header is of the state before the answer, so it never looks too new."""
 
     def __init__(self, app: ASGIApp, service: Service) -> None:
         self._app = app
@@ -170,8 +161,6 @@ class Shortcuts:
     """Answers the requests of `Shortcut`s, and passes the others on.
 
     Args:
-        app: The application.
-        service: The parts that all routes share.
         shortcuts: The kinds of requests.
     """
 

@@ -138,11 +138,7 @@ class _Servers(Collector):
 
 
 class Observer:
-    """Counts the requests of an application.
-
-    Args:
-        app: The application.
-    """
+    """Counts the requests of an application."""
 
     def __init__(self, app: ASGIApp) -> None:
         self._app = app

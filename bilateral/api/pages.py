@@ -159,11 +159,7 @@ def _progress(request: Request) -> tuple[ChainProgress, ...]:
 
 
 def html(request: Request, body: str) -> Response:
-    """Answer with HTML.
-
-    Args:
-        body: The HTML.
-    """
+    """Answer with HTML."""
     response = tagged(request, body.encode(errors="replace"), _HTML)
     response.headers.update(SECURITY)
     return compressed(request, response)

@@ -158,7 +158,6 @@ def add_handlers(app: FastAPI, page: Callable[[Request, ProblemError], Awaitable
     """Make an application answer every error with a problem.
 
     Args:
-        app: The application.
         page: Returns the problem as a web page; None for a request that is not for one.
     """
 
@@ -187,11 +186,7 @@ def _problem_of_any(error: Exception) -> ProblemError:
 
 
 def answer_to(path: str, problem: ProblemError) -> Response:
-    """Answer with a problem. Published clients of `/api/` read its sentence in the member `error`.
-
-    Args:
-        path: The path of the request.
-    """
+    """Answer with a problem. Published clients of `/api/` read its sentence in the member `error`."""
     if path.startswith("/api/"):
         problem.members = {**problem.members, "error": problem.detail}
     return problem.response()

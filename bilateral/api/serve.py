@@ -69,7 +69,6 @@ def serve(
     Without `index`, the service waits for a database that is not there yet, and answers 503 meanwhile.
 
     Args:
-        settings: The settings of the API.
         index: The chains to follow meanwhile; None to follow none.
         report: Called with the URL once the service answers.
 
@@ -129,7 +128,6 @@ def server_config(app: Any, settings: ApiSettings, **options: Any) -> uvicorn.Co
 
     Args:
         app: The application, or the name of the function that makes it.
-        settings: The settings of the API.
         **options: Further options of uvicorn.
     """
     from bilateral.api.protocol import BoundedProtocol  # noqa: PLC0415  # it needs httptools

@@ -65,9 +65,6 @@ class BuyerMessages:
     def take_feedback(self, value: Mapping[str, Any]) -> Taken:
         """Take feedback of a seller on a buyer (section 5.3).
 
-        Args:
-            value: The body.
-
         Raises:
             BuyerRefusalError: The feedback is refused.
         """
@@ -109,9 +106,6 @@ class BuyerMessages:
     def take_review(self, value: Mapping[str, Any]) -> Taken:
         """Take a review of a seller by its buyer.
 
-        Args:
-            value: The body.
-
         Raises:
             BuyerRefusalError: The review is refused.
         """
@@ -136,7 +130,6 @@ class BuyerMessages:
 
         Args:
             buyer: The buyer that the path names, in checksum form.
-            value: The body.
 
         Raises:
             BuyerRefusalError: The dispute is refused.
@@ -159,9 +152,6 @@ class BuyerMessages:
     def take_reply(self, value: Mapping[str, Any]) -> Taken:
         """Take the reply of a buyer to feedback or a dispute. There is one reply to each.
 
-        Args:
-            value: The body.
-
         Raises:
             BuyerRefusalError: The reply is refused.
         """
@@ -177,9 +167,6 @@ class BuyerMessages:
 
     def take_enrichment(self, value: Mapping[str, Any]) -> Taken:
         """Take a service of a seller. It replaces the one with the same name.
-
-        Args:
-            value: The body.
 
         Raises:
             BuyerRefusalError: The service is refused.

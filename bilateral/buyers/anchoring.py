@@ -88,11 +88,7 @@ def states_of(connection: Connection, policies: Sequence[str], now: int) -> Iter
 
 
 def state_of(standing: Standing) -> BuyerState:
-    """Return the state that a leaf commits to. The sum of votes is rounded there; score and tier are of the exact one.
-
-    Args:
-        standing: The buyer.
-    """
+    """Return the state that a leaf commits to. The sum of votes is rounded there; score and tier are of the exact one."""
     weighed, metrics = standing.weighed, standing.weighed.metrics
     votes = Fraction(metrics.feedback_sum)
     return BuyerState(
@@ -191,9 +187,7 @@ def read_proof(  # the parts of a state's name
     """Read the state of a buyer with its proof: one row of states, and the nodes of one path.
 
     Args:
-        buyer: The buyer, in checksum form.
         chain_id: The chain of its payments.
-        policy: The name of the scoring policy.
 
     Returns:
         The state; None if the epoch has none of the buyer, or its tree is not stored.

@@ -157,7 +157,6 @@ def facts_of(standing: Standing, *, is_held_back: bool = False) -> BuyerFacts:
     """Return the facts of a buyer's standing.
 
     Args:
-        standing: The buyer.
         is_held_back: True if a trust analysis holds an agent of the buyer back as a client.
     """
     metrics = standing.weighed.metrics
@@ -194,7 +193,6 @@ def discount_for(incentives: BuyerIncentives | None, standing: Standing, *, is_h
 
     Args:
         incentives: The policy of a seller's service; None if it has none.
-        standing: The buyer.
         is_held_back: True if a trust analysis holds an agent of the buyer back as a client.
     """
     return discount_by(incentives, facts_of(standing, is_held_back=is_held_back))
@@ -239,11 +237,7 @@ def discount_by(  # noqa: PLR0911  # one a condition
 
 
 def offered_to(incentives: BuyerIncentives, tier: BuyerTier) -> Decimal:
-    """Return the percentage that a seller lists for a tier, or for the next lower one.
-
-    Args:
-        incentives: The seller's policy.
-    """
+    """Return the percentage that a seller lists for a tier, or for the next lower one."""
     percentage = Decimal(0)
     for rank in BuyerTier:
         listed = getattr(incentives.discounts, rank.value, None)
@@ -254,11 +248,7 @@ def offered_to(incentives: BuyerIncentives, tier: BuyerTier) -> Decimal:
 
 
 def warnings_of(incentives: BuyerIncentives) -> tuple[str, ...]:
-    """Return advice to a seller: percentages above the caps of their tiers.
-
-    Args:
-        incentives: The policy.
-    """
+    """Return advice to a seller: percentages above the caps of their tiers."""
     return tuple(
         f"{tier.value}: {listed} % is above the tier's cap and counts as {tier.discount_eligibility} %"
         for tier in BuyerTier

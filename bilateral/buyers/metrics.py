@@ -83,7 +83,6 @@ def read_dealings(
     """Read the dealings of a buyer.
 
     Args:
-        buyer: The buyer, in checksum form.
         until: The last block that counts. Only facts of the chain count then, so that an answer can be repeated; None
             for the present state with all messages.
         paid_until: The last block whose payments count; None for `until`.

@@ -59,11 +59,7 @@ class MessageAbout:
 
 
 def messages_about(connection: Connection, chain_id: int, buyer: str) -> tuple[MessageAbout, ...]:
-    """Return the last messages about a buyer. They join it with its sellers: see docs/buyers.md on privacy.
-
-    Args:
-        buyer: The address, in checksum form.
-    """
+    """Return the last messages about a buyer. They join it with its sellers: see docs/buyers.md on privacy."""
     removed = []
     for kind, table in (("feedback", buyer_feedback), ("dispute", buyer_dispute)):
         query = (

@@ -302,9 +302,6 @@ def operators_of(
 def accounts_of(connection: Connection, seller: AgentKey) -> set[str]:
     """Return the owner and the wallet of an agent: they speak for it.
 
-    Args:
-        seller: The agent.
-
     Raises:
         BuyerRefusalError: The index has no such agent.
     """
@@ -313,10 +310,6 @@ def accounts_of(connection: Connection, seller: AgentKey) -> set[str]:
 
 def paid_accounts(connection: Connection, seller: AgentKey, paid: ProvenPayment) -> set[str]:
     """Return the accounts that speak for the seller of a payment: those who were paid, and nobody who came later.
-
-    Args:
-        seller: The agent.
-        paid: The payment.
 
     Returns:
         The wallet that was paid and the owner of that time; the present wallet too, if the owner is the same.

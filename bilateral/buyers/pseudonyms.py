@@ -48,7 +48,6 @@ class Pseudonyms:
         """Return the pseudonym of a buyer, after noting a holder. The same holder again is not counted twice.
 
         Args:
-            buyer: The buyer, in checksum form.
             holder: The holder, in checksum form.
             scope: The place where the credential is used.
             now: The time, in Unix time.
@@ -106,7 +105,6 @@ def pseudonym_of(secret: bytes, buyer: str, scope: bytes, day: int) -> bytes:
     Args:
         secret: The secret of the day.
         scope: The place where the credential is used.
-        day: The UTC day, in days since the beginning of Unix time.
     """
     return _mac(secret, to_canonical_address(buyer) + scope + day.to_bytes(8))
 

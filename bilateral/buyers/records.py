@@ -221,8 +221,6 @@ def read_standing(  # noqa: PLR0913, PLR0917  # one a part of the question
     """Read a buyer as a policy sees it.
 
     Args:
-        buyer: The address, in checksum form.
-        now: The time, in Unix seconds.
         block: The last block whose payments are stored, see `read_cursors`.
     """
     dealings = read_dealings(connection, chain_id, buyer)
@@ -232,12 +230,7 @@ def read_standing(  # noqa: PLR0913, PLR0917  # one a part of the question
 
 
 def read_everywhere(connection: Connection, buyer: str, policy: ScoringPolicy, now: int) -> Standing:
-    """Read a buyer on all chains together, as a policy sees it. Sellers of different chains are different ones.
-
-    Args:
-        buyer: The address, in checksum form.
-        now: The time, in Unix seconds.
-    """
+    """Read a buyer on all chains together, as a policy sees it. Sellers of different chains are different ones."""
     dealings = {}
     for chain_id in read_cursors(connection):
         of_chain = read_dealings(connection, chain_id, buyer)
@@ -263,11 +256,7 @@ _CURSOR: Final = Prepared(_OF_CHAINS.where(payment_cursor.c.chain_id == bindpara
 
 
 def profile_of(standing: Standing) -> BuyerProfile:
-    """Return a buyer's profile.
-
-    Args:
-        standing: The buyer.
-    """
+    """Return a buyer's profile."""
     weighed, metrics = standing.weighed, standing.weighed.metrics
     points = break_down(metrics)
     tier = tier_of(metrics)
@@ -308,11 +297,7 @@ def profile_of(standing: Standing) -> BuyerProfile:
 
 
 def recent_transactions(connection: Connection, chain_id: int, buyer: str) -> tuple[RecentTransaction, ...]:
-    """Return the last payments of a buyer. They join it with its sellers: see docs/buyers.md on privacy.
-
-    Args:
-        buyer: The address, in checksum form.
-    """
+    """Return the last payments of a buyer. They join it with its sellers: see docs/buyers.md on privacy."""
     query = (
         select(payment, agent_review.c.score)
         .outerjoin(

@@ -133,7 +133,6 @@ def read_registry_records(
     """Read what the registries of buyers say about a buyer.
 
     Args:
-        buyer: The buyer, in checksum form.
         registries: The chain and the address, in checksum form, of each registry.
     """
     return tuple(

@@ -145,7 +145,6 @@ class ReplyBody(BaseModel):
         """Return what the buyer signs.
 
         Args:
-            buyer: The buyer, in checksum form.
             chain_id: The chain of the payment.
         """
         account: Any = buyer
@@ -166,9 +165,7 @@ class CredentialBody(BaseModel):
         """Return what the buyer signs.
 
         Args:
-            buyer: The buyer, in checksum form.
             holder: The address of the credential, in checksum form.
-            policy: The scoring policy.
         """
         account: Any = buyer
         other: Any = holder
@@ -265,7 +262,6 @@ def address_of(text: str, name: str) -> str:
     """Return an address of a body in checksum form.
 
     Args:
-        text: The address.
         name: Its field, for the message.
 
     Raises:

@@ -62,12 +62,7 @@ def domain_of(chain_id: int) -> Domain:
 
 
 def result_of(standing: Standing, now: int) -> BuyerResult:
-    """Return the result to sign.
-
-    Args:
-        standing: The buyer's standing.
-        now: The time, in Unix seconds.
-    """
+    """Return the result to sign."""
     metrics = standing.weighed.metrics
     return BuyerResult(
         standing.buyer,  # type: ignore[arg-type]  # it is checksummed

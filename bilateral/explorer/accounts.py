@@ -74,7 +74,6 @@ class AccountPage:
         evidence: The payments and answers of the feedback that it gave, by the path of its page.
         names: The names of the agents on the page, by short id.
         doubts: Those of them that are held back or contested, by short id.
-        chains: The indexed chains.
     """
 
     account: Account
@@ -101,7 +100,6 @@ def account_page(connection: Connection, registries: Registries, address: str) -
     """Read the page of an account.
 
     Args:
-        registries: The indexed registries.
         address: The account, in checksum form.
     """
     chain_ids, wanted = tuple(registries.by_chain), FeedbackFilter(include_revoked=True)
@@ -221,12 +219,7 @@ class BuyerRecord:
 def buyer_records(
     connection: Connection, indexed: Sequence[ChainProgress], accounts: Iterable[str]
 ) -> tuple[BuyerRecord, ...]:
-    """Return the records of accounts on each chain where they paid, with the scores of this moment.
-
-    Args:
-        indexed: The chains.
-        accounts: The accounts, in checksum form.
-    """
+    """Return the records of accounts on each chain where they paid, with the scores of this moment."""
     now, wanted = int(time.time()), sorted(set(accounts))
     chains = [chain.chain_id for chain in indexed if read_cursors(connection, chain.chain_id)]
     records = (_record(connection, chain_id, account, now) for chain_id in chains for account in wanted)

@@ -157,7 +157,6 @@ class ActPage:
         shows: The path of the result. `{block}`, `{log}` and `{id}` stand for what the transaction's event says.
         topic: The first topic of this event; empty if there are no such parts.
         confirmations: The blocks after which the transaction counts as confirmed.
-        progress: The chain's progress.
         sponsored: The path of the form for the same without gas; None if there is none.
         final: The sentence that says what cannot be undone.
         facts: The facts by which the page checks what the service asks the wallet to sign, see `signing_facts`.
@@ -180,11 +179,6 @@ def act_page(
     connection: Connection, registries: Registries, action: str, query: Mapping[str, str], offers: Offers
 ) -> ActPage | None:
     """Read the page on which a visitor acts.
-
-    Args:
-        registries: The indexed registries.
-        query: The query of the path, which fills fields.
-        offers: The services of the operator.
 
     Returns:
         The content; None if there is no such action here.

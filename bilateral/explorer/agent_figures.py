@@ -82,11 +82,7 @@ def shares(
     """Return the shares that say what a rating is worth.
 
     Args:
-        recent: The agent's newest feedback.
         payments: The state of the payment of each feedback, such as `proven`.
-        edges: The edges of its neighbourhood.
-        summaries: The summaries of its ratings.
-        scores: Its scores by trust analysis.
     """
 
     def of(condition: Callable[[RecentFeedback], bool]) -> float | None:
@@ -157,7 +153,6 @@ def activity(recent: Sequence[RecentFeedback], rated: Sequence[int], now: int) -
     """Return the number of ratings on each of the last days.
 
     Args:
-        recent: The agent's newest feedback.
         rated: The times at which servers rated it.
         now: The time of the chain's last block.
     """
@@ -200,7 +195,6 @@ def rater_groups(
     """Return the raters under the tag that represents an agent, those who weigh most first.
 
     Args:
-        recent: The agent's newest feedback.
         payments: The state of the payment of each, such as `proven`.
         flagged: The accounts that the analysis flags.
         summary: The summary that represents the agent as a server; None if nobody rated it.

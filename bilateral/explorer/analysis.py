@@ -63,7 +63,6 @@ class AnalysisPage:
         doubts: Those of them that are held back or contested, by short id.
         clusters: Its clusters of accounts.
         measured: Figures of the analysis, on worlds whose truth is known.
-        progress: The chain's progress.
     """
 
     chain_id: int
@@ -90,7 +89,6 @@ class FindingPage:
         moments: Their times, in Unix seconds.
         names: The names of the agents, by short id.
         doubts: Those of them that are held back or contested, by short id.
-        progress: The chain's progress.
     """
 
     chain_id: int
@@ -115,7 +113,6 @@ class ClusterPage:
         findings: The strongest findings that name one of them.
         names: The names of the agents in them, by short id.
         doubts: Those of them that are held back or contested, by short id.
-        progress: The chain's progress.
     """
 
     chain_id: int
@@ -128,11 +125,7 @@ class ClusterPage:
 
 
 def analysis_page(connection: Connection, chain_id: int, identity: str) -> AnalysisPage:
-    """Read the page of a chain's analysis.
-
-    Args:
-        identity: The identity registry.
-    """
+    """Read the page of a chain's analysis."""
     run = standing_findings.analysis_run(connection, chain_id, identity)
     listed = findings(connection, chain_id, identity) if run else ()
     named = with_parties(connection, chain_id, identity, [(finding, "") for finding in listed[:SHOWN]])
@@ -157,8 +150,6 @@ def cluster_page(
     """Read the page of a cluster.
 
     Args:
-        registries: The indexed registries.
-        identity: The identity registry.
         cluster: The number of the cluster.
 
     Returns:
@@ -177,10 +168,6 @@ def finding_page(
     connection: Connection, registries: Registries, chain_id: int, identity: str, finding_id: str
 ) -> FindingPage | None:
     """Read the page of a finding.
-
-    Args:
-        registries: The indexed registries.
-        identity: The identity registry.
 
     Returns:
         The content; None if there is no such finding.

@@ -59,7 +59,6 @@ class ComparePage:
         tags: Their means by side and tag.
         doubts: Those that are held back or contested, by short id.
         problem: The sentence that says why the form is wrong; None if it is not.
-        chains: The indexed chains.
     """
 
     wanted: tuple[str, str]
@@ -80,7 +79,6 @@ def compare_page(
     """Read the page.
 
     Args:
-        registries: The indexed registries.
         wanted: The ids, as they were asked for.
         keys: The agents.
         problem: The sentence that says why the ids are wrong.

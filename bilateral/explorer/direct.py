@@ -60,7 +60,6 @@ def directly(connection: Connection, registries: Registries, words: str) -> tupl
     """Return the pages that the words of a search name.
 
     Args:
-        registries: The indexed registries.
         words: The words, such as `8453:247`, `base/247`, `#247`, `0x…` or `starred`.
     """
     text = words.strip()

@@ -62,7 +62,6 @@ class RatingsPage:
         next: The path of the next page; None if this is the last one.
         names: The names of the agents on the page, by short id.
         doubts: Those of them that are held back or contested, by short id.
-        progress: The chain's progress.
     """
 
     agent: Agent
@@ -110,10 +109,7 @@ def ratings_page(
     """Read a page of an agent's ratings.
 
     Args:
-        registries: The indexed registries.
-        key: The agent.
         path: The path of the page, without parameters.
-        parameters: The parameters of the path.
 
     Returns:
         The content; None if the index has no such agent.
@@ -158,11 +154,6 @@ def rating_rows(
 ) -> tuple[type[Any], tuple[Any, ...], str | None] | None:
     """Read up to 1,000 of the ratings that a path asks for, for a file that has all of them.
 
-    Args:
-        registries: The indexed registries.
-        key: The agent.
-        parameters: The parameters of the path.
-
     Returns:
         The type of the rows, the rows, and the cursor of the next ones; None if the index has no such agent.
 
@@ -184,12 +175,7 @@ def _fields(parameters: Mapping[str, str]) -> dict[str, str]:
 
 
 def authorizing(registries: Registries, key: AgentKey) -> tuple[str, ...]:
-    """Return the registries of feedback that an agent's owner authorises.
-
-    Args:
-        registries: The indexed registries.
-        key: The agent.
-    """
+    """Return the registries of feedback that an agent's owner authorises."""
     registries_of = registries.by_chain.get(key.chain_id, ())
     return tuple(
         registry.address

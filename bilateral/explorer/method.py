@@ -49,7 +49,6 @@ class MethodPage:
     Attributes:
         explanations: The making of each figure.
         api: The parts of the API.
-        chains: The indexed chains.
     """
 
     explanations: tuple[Explanation, ...]
@@ -63,11 +62,7 @@ API: Final = tuple(Entrance(words["path"], words.get("link"), words["text"]) for
 
 
 def method_page(chains: tuple[ChainProgress, ...]) -> MethodPage:
-    """Return the content of the page.
-
-    Args:
-        chains: The indexed chains.
-    """
+    """Return the content of the page."""
     return MethodPage(EXPLANATIONS, API, chains)
 
 
@@ -89,7 +84,6 @@ class TierGroup:
     """The members of one group.
 
     Attributes:
-        policy: The scoring policy.
         epoch: The UTC day, in days since the beginning of Unix time.
         tier: The tier that a proof in the group shows.
         members: The number of members.
@@ -110,7 +104,6 @@ class PrivateTiersPage:
     Attributes:
         lines: Pairs of a party and what it learns.
         groups: The groups of the last day of each policy.
-        chains: The indexed chains.
     """
 
     lines: tuple[tuple[str, str], ...]

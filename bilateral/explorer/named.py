@@ -70,12 +70,7 @@ class NamedFinding:
 def named_findings(
     connection: Connection, chain_id: int, identity: str, accounts: Iterable[str]
 ) -> tuple[NamedFinding, ...]:
-    """Return the strongest findings that name one of some accounts.
-
-    Args:
-        identity: The identity registry.
-        accounts: The accounts, in checksum form.
-    """
+    """Return the strongest findings that name one of some accounts."""
     return with_parties(
         connection, chain_id, identity, findings_about(connection, chain_id, identity, accounts)[:SHOWN]
     )
@@ -87,7 +82,6 @@ def with_parties(
     """Return findings with who acted, about whom, and when.
 
     Args:
-        identity: The identity registry.
         about: The findings, each with the part of an account in it.
     """
     ids = [finding.id for finding, _ in about]
@@ -110,12 +104,7 @@ def with_parties(
 
 
 def agents_of(connection: Connection, chain_id: int, identity: str, accounts: Sequence[str]) -> dict[str, str]:
-    """Return the first agent that each account owns, as a short id. Accounts without one are left out.
-
-    Args:
-        identity: The identity registry.
-        accounts: The accounts, in checksum form.
-    """
+    """Return the first agent that each account owns, as a short id. Accounts without one are left out."""
     columns = agent_tables.agent.c
     query = select(columns.owner, func.min(columns.agent_id)).where(
         columns.chain_id == chain_id, columns.identity_registry == identity, columns.owner.in_(sorted(set(accounts)))
@@ -128,11 +117,7 @@ def agents_of(connection: Connection, chain_id: int, identity: str, accounts: Se
 def moments_of(
     connection: Connection, chain_id: int, identity: str, finding_ids: Sequence[str]
 ) -> dict[str, tuple[int, ...]]:
-    """Return the times of the events of findings, in Unix seconds. Transfers of funds have none in the index.
-
-    Args:
-        identity: The identity registry.
-    """
+    """Return the times of the events of findings, in Unix seconds. Transfers of funds have none in the index."""
     events = [
         (id_, row.table, row.block)
         for id_, rows in evidence_of(connection, chain_id, identity, finding_ids).items()

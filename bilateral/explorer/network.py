@@ -71,7 +71,6 @@ class NetworkPage:
         nodes: The agents and accounts, those with the most ratings first.
         links: Who rated whom, the most ratings first.
         doubts: The agents among the nodes that are held back or contested, by short id.
-        progress: The chain's progress.
     """
 
     chain_id: int
@@ -112,7 +111,6 @@ def network_page(connection: Connection, registries: Registries, chain_id: int, 
     """Read the network of a chain's newest ratings.
 
     Args:
-        registries: The indexed registries.
         limit: The largest number of ratings of each direction.
     """
     identity = registries.identity_of(chain_id)
@@ -123,12 +121,7 @@ def network_page(connection: Connection, registries: Registries, chain_id: int, 
 
 
 def neighbourhood_page(connection: Connection, registries: Registries, key: AgentKey) -> NetworkPage:
-    """Read the network around an agent: its counterparts, and theirs.
-
-    Args:
-        registries: The indexed registries.
-        key: The agent.
-    """
+    """Read the network around an agent: its counterparts, and theirs."""
     links = _links_of(connection, key, _MOST_AROUND)
     others = Counter(end for link in links for end in (link.source, link.target) if ":" in end and end != key.id)
     for other, _ in others.most_common(_AROUND):

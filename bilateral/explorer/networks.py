@@ -70,11 +70,7 @@ def agent_path(agent: str) -> str:
 
 
 def account_path(account: str) -> str:
-    """Return the path of an account's page.
-
-    Args:
-        account: Its address.
-    """
+    """Return the path of an account's page."""
     return f"/accounts/{account}"
 
 
@@ -92,7 +88,6 @@ def ratings_path(agent: str, side: str = "server", tag: str | None = None, **fil
     """Return the path of the list of an agent's ratings.
 
     Args:
-        agent: Its short id.
         side: `server`, `client`, `validator`, `authorized`, or `given`.
         tag: The tag of feedback; None for any.
         **filters: Further fields of the list, such as `client`, `reviewer`, `payment` and `registry`; None for any.
@@ -114,10 +109,6 @@ def summary_path(agent: str, summary: RatingSummary, ratings: Sequence[RatingSum
 
 
 def transaction_link(chain_id: int, transaction: str) -> str | None:
-    """Return the address of a transaction at a site that shows them; None if no site is known.
-
-    Args:
-        transaction: Its hash.
-    """
+    """Return the address of a transaction at a site that shows them; None if no site is known."""
     site = _EXPLORERS.get(chain_id)
     return None if site is None else f"{site}/tx/{transaction}"

@@ -37,7 +37,6 @@ class RatingPage:
         file: The file of the feedback, and how it was checked; None if it names none.
         evidence: The payment and the answer of the feedback, by the path of its page; empty for ratings by servers.
         responses: The newest responses to the feedback.
-        progress: The chain's progress.
     """
 
     feedback: Feedback | None
@@ -60,7 +59,6 @@ class ValidationPage:
         records: The requests with this name: one for each registry that has one.
         names: The names of the agents, by short id.
         doubts: Those of them that are held back or contested, by short id.
-        progress: The chain's progress.
     """
 
     records: tuple[ValidationRecord, ...]
@@ -76,7 +74,6 @@ def rating_page(
     """Read the page of a rating.
 
     Args:
-        registries: The indexed registries.
         block: The block of the rating's event.
         log_index: The event's place in the block.
 
@@ -123,7 +120,6 @@ def validation_page(
     """Read the page of a validation.
 
     Args:
-        registries: The indexed registries.
         request: The hash that names the request.
 
     Returns:
@@ -162,12 +158,7 @@ class Evidence:
 
 
 def evidence_of(connection: Connection, registries: Registries, entries: Iterable[Feedback]) -> dict[str, Evidence]:
-    """Return the evidence of each feedback, by the path of its page.
-
-    Args:
-        registries: The indexed registries.
-        entries: The feedback, of any chains and agents.
-    """
+    """Return the evidence of each feedback, by the path of its page."""
     by_chain: dict[int, list[Feedback]] = defaultdict(list)
     for entry in entries:
         by_chain[_chain(entry)].append(entry)

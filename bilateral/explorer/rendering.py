@@ -133,7 +133,6 @@ def render(name: str, frame: Frame, names: Mapping[str, str | None] | None = Non
 
     Args:
         name: The template, such as `home`.
-        frame: The place of the page.
         names: The names of the agents on the page, by short id: those that look alike are marked.
         **values: Its content.
     """
@@ -249,8 +248,6 @@ def render_network(frame: Frame, page: NetworkPage, number: int) -> str:
     """Return the page of a network as HTML.
 
     Args:
-        frame: The place of the page.
-        page: Its content.
         number: The page of the table, from 1.
     """
     last = max(1, -(-len(page.links) // ROWS))
@@ -271,7 +268,6 @@ def render_docs(frame: Frame, page: Mapping[str, Any]) -> str:
     """Return the page of the HTTP API as HTML.
 
     Args:
-        frame: The place of the page.
         page: The OpenAPI document.
     """
     by_tag: dict[str, list[tuple[str, str, Any]]] = {}
@@ -285,9 +281,7 @@ def render_problem(frame: Frame, status: int, detail: str, chains: Sequence[Chai
     """Return the page of a request that failed, as HTML.
 
     Args:
-        frame: The place of the page.
         status: The HTTP status.
-        detail: The sentence that says why.
         chains: The indexed chains; empty if the database does not answer.
     """
     return render("problem", frame, status=status, detail=detail, chains=chains)

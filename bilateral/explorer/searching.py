@@ -66,7 +66,6 @@ class SearchPage:
         is_closest: True if no agent has all words, and these come closest to their meaning.
         doubts: The agents of the page that are held back or contested, by short id.
         direct: Pages that the words name: an agent, an account, a validation or a tag.
-        chains: The indexed chains.
     """
 
     fields: dict[str, str]
@@ -83,11 +82,7 @@ class SearchPage:
 
 
 def filled(parameters: Mapping[str, str]) -> dict[str, str]:
-    """Return the fields of the form that are filled, in their order.
-
-    Args:
-        parameters: The parameters of the path.
-    """
+    """Return the fields of the form that are filled, in their order."""
     fields = {name: parameters.get(name, "").strip() for name in FIELDS}
     fields = {name: value for name, value in fields.items() if value}
     for end in ENDS[1:]:  # a form names the side of every gate, also of those that are not filled
@@ -102,11 +97,7 @@ def filled(parameters: Mapping[str, str]) -> dict[str, str]:
 
 
 def path_of(fields: Mapping[str, str]) -> str:
-    """Return the path of a state of the form.
-
-    Args:
-        fields: The filled fields.
-    """
+    """Return the path of a state of the form."""
     return f"/search?{urlencode(fields)}" if fields else "/search"
 
 
@@ -114,7 +105,6 @@ def search_page(connection: Connection, registries: Registries, fields: dict[str
     """Read the page of a search.
 
     Args:
-        registries: The indexed registries.
         fields: The filled fields of the form.
 
     Raises:
@@ -149,7 +139,6 @@ def narrowed(fields: Mapping[str, str], facet: Facet, value: str) -> str | None:
     """Return the path of a search with one more condition; None if it has a condition of this kind.
 
     Args:
-        fields: The filled fields.
         value: The value of the facet.
     """
     if fields.get(facet.name):
@@ -171,9 +160,6 @@ def made_of(page: SearchPage, agent: FoundAgent) -> str | None:
 
 def search_of(fields: Mapping[str, str]) -> AgentSearch:
     """Return the search of a form.
-
-    Args:
-        fields: The filled fields.
 
     Raises:
         InvalidArgumentError: A field is wrong.

@@ -118,9 +118,6 @@ def _described(deployment: Deployment, kind: type[TypedMessage], registry: Regis
 def indexed_deployment(registries: Registries, chain_id: int) -> Deployment:
     """Return the deployment on an indexed chain: the packaged one if it is that, or else one of the indexed registries.
 
-    Args:
-        registries: The indexed registries.
-
     Raises:
         ChainNotIndexedError: The chain is not indexed.
     """

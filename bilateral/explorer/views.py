@@ -67,7 +67,6 @@ class HomePage:
     """The content of the first page.
 
     Attributes:
-        chains: The indexed chains.
         latest: The latest feedback and ratings of all chains, the newest first.
         leaders: The agents with the greatest standings, by side and tag.
         held_back: Servers that are held back.
@@ -119,7 +118,6 @@ class AgentPage:
     Attributes:
         as_server: The agent as a server.
         as_client: The agent as a client.
-        edges: The edges of its neighbourhood.
         file: The registration file, and how it was checked; None if the agent names none.
         feedback: Its newest feedback, revoked ones too.
         evidence: The payments and answers of this feedback, by the path of its page.
@@ -181,9 +179,6 @@ class AgentPage:
 def agent_standings(connection: Connection, key: AgentKey) -> tuple[Agent, tuple[Standing, ...]] | None:
     """Read an agent and its standings, without the rest of its page.
 
-    Args:
-        key: The agent.
-
     Returns:
         The agent and its standings; None if the index has no such agent.
     """
@@ -240,10 +235,6 @@ def latest_of_all(
 
 def agent_page(connection: Connection, registries: Registries, key: AgentKey) -> AgentPage | None:
     """Read the page of an agent.
-
-    Args:
-        registries: The indexed registries.
-        key: The agent.
 
     Returns:
         The content; None if the index has no such agent.
@@ -328,7 +319,6 @@ def side_view(connection: Connection, key: AgentKey, agent: Agent, side: str) ->
     """Return one side of an agent.
 
     Args:
-        key: The agent.
         agent: The agent, with its summaries.
     """
     ratings = [rating for rating in agent.ratings if rating.side == side and scale_of_tag(rating.tag) is not None]

@@ -99,7 +99,6 @@ class Checked:
         """Answer the request.
 
         Args:
-            registries: The indexed registries.
             chain_id: The only chain; all chains for None.
 
         Raises:

@@ -88,9 +88,6 @@ class _Size:
 def parsed(text: str) -> ast.DocumentNode:
     """Parse a query.
 
-    Args:
-        text: The query.
-
     Raises:
         LimitError: It is nested too deeply.
         GraphQLError: It is malformed, or has too many tokens.

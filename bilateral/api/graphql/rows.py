@@ -107,7 +107,6 @@ def chains_of(registries: Registries, chain_id: int | None = None) -> tuple[Chai
     """Return the registries that entities show: of each chain the canonical identity registry, or else the oldest.
 
     Args:
-        registries: The indexed registries.
         chain_id: The only chain; all chains if left out.
     """
     chain_registries = []

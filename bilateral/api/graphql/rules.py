@@ -114,9 +114,6 @@ MAX_REPETITIONS: Final = 30
 def refuse_repetitions(document: ast.DocumentNode) -> None:
     """Refuse a query that repeats a field too often. Selections of one field that is repeated count as one selection.
 
-    Args:
-        document: The query. Its size is within the limits, so that this ends soon.
-
     Raises:
         LimitError: It repeats one.
     """

@@ -96,12 +96,7 @@ def _prepared(wanted: _List) -> Prepared:
 
 
 def key_of(selection: Sequence[Selected], page: Page) -> Hashable | None:
-    """Return what tells a list from others; None if its statement has parts that strangers choose, or is long.
-
-    Args:
-        selection: The fields.
-        page: The part of the list.
-    """
+    """Return what tells a list from others; None if its statement has parts that strangers choose, or is long."""
     key = _key(selection, page)
     return None if len(repr(key)) > _LONGEST else key
 

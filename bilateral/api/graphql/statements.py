@@ -41,9 +41,6 @@ def read_list(
 
     Args:
         chains: The chains and their registries, see `chains_of`.
-        entity: The type of the entities.
-        selection: The fields.
-        page: The part of the list.
 
     Raises:
         LargeAnswerError: The list is too large.
@@ -85,8 +82,6 @@ def read_one(
 
     Args:
         chains: The chains and their registries, see `chains_of`.
-        entity: The type of the entity.
-        selection: The fields.
     """
     scope = Scope(entity_dialect(connection), tuple(chains))
     rows = ENTITIES[entity](scope)

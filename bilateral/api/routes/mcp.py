@@ -31,11 +31,7 @@ router.add_route("/mcp", _Endpoint(), methods=["POST"], include_in_schema=False)
 
 @asynccontextmanager
 async def lifespan(app: FastAPI) -> AsyncIterator[None]:
-    """Run the server of an application.
-
-    Args:
-        app: The application.
-    """
+    """Run the server of an application."""
     service = app.state.service
     settings = service.settings
     server = make_server(

@@ -24,11 +24,7 @@ router = APIRouter(prefix="/docs", include_in_schema=False, default_response_cla
 
 @asynccontextmanager
 async def lifespan(app: FastAPI) -> AsyncIterator[None]:
-    """Open the archives of an application.
-
-    Args:
-        app: The application.
-    """
+    """Open the archives of an application."""
     app.state.site = Site(app.state.service.settings.docs)
     yield
 

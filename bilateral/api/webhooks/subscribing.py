@@ -96,9 +96,5 @@ def _stored(wanted: FeedFilter) -> str:
 
 
 def stored_filter(connection: Connection, text: str) -> FeedFilter:
-    """Return the filter of a subscription.
-
-    Args:
-        text: The filter as JSON.
-    """
+    """Return the filter of a subscription."""
     return parse_filter(read_registries(connection), **json.loads(text))

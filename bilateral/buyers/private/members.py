@@ -49,7 +49,6 @@ def take_member(engine: Engine, message: TierMember, policy: str, signatures: by
 
     Args:
         message: The message, whose signature was checked.
-        policy: The name of the scoring policy.
         signatures: The buyer's signature, which was checked, and then what `Prover.sign` returned.
         now: The time, in Unix time.
 
@@ -114,7 +113,6 @@ def post_tiers(engine: Engine, client: Client, policy: str, prover: Prover, *, n
 
     Args:
         client: A client whose signer is the attestor.
-        policy: The name of the scoring policy.
         prover: Builds the trees.
         now: The time, in Unix time; by default now.
 
@@ -159,8 +157,6 @@ def read_list_row(engine: Engine, chain_id: int, registry: str, policy: str, epo
     Args:
         chain_id: The chain of the contract of proofs.
         registry: The contract of proofs.
-        policy: The name of the scoring policy.
-        epoch: The UTC day.
     """
     table = tier_list.c
     key = table.chain_id == chain_id, table.registry == registry, table.policy == policy, table.epoch == epoch
@@ -170,12 +166,7 @@ def read_list_row(engine: Engine, chain_id: int, registry: str, policy: str, epo
 
 
 def read_published(engine: Engine, policy: str, epoch: int) -> bytes | None:
-    """Return the published list of a day; None if there is none. A service has one contract of proofs.
-
-    Args:
-        policy: The name of the scoring policy.
-        epoch: The UTC day.
-    """
+    """Return the published list of a day; None if there is none. A service has one contract of proofs."""
     table = tier_list.c
     query = select(table.document).where(table.policy == policy, table.epoch == epoch).limit(1)
     with engine.connect() as connection:
@@ -184,11 +175,7 @@ def read_published(engine: Engine, policy: str, epoch: int) -> bytes | None:
 
 
 def read_last_sizes(engine: Engine, policy: str) -> tuple[int, dict[str, int]] | None:
-    """Return the last day with a list, and the number of members of each group; None without a list.
-
-    Args:
-        policy: The name of the scoring policy.
-    """
+    """Return the last day with a list, and the number of members of each group; None without a list."""
     table = tier_list.c
     query = select(table.epoch, table.sizes).where(table.policy == policy).order_by(table.epoch.desc()).limit(1)
     with engine.connect() as connection:

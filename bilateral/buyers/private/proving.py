@@ -88,7 +88,6 @@ def join_tiers(  # noqa: PLR0913  # the fields of the wish
         secret: The identity's secret. It stays here.
         signer: The buyer, an account with a key.
         chain_id: The EIP-155 id of the chain of the payments.
-        policy: The scoring policy.
         from_epoch: The first UTC day, today or tomorrow; by default today.
         prover: The prover; by default the installed one.
         http: The HTTP client; by default one that follows no redirects.
@@ -123,8 +122,6 @@ def fetch_list(service: str, policy: str, epoch: int, *, http: httpx.Client | No
 
     Args:
         service: The URL of the service.
-        policy: The scoring policy.
-        epoch: The UTC day.
         http: The HTTP client; by default one that follows no redirects.
 
     Raises:
