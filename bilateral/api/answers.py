@@ -89,8 +89,8 @@ def list_of(kind: Any, *problems: int, page: Any = None) -> Described:
     """
     text = {"schema": {"type": "string"}}
     content = {JSON_LINES: text, "text/csv": text}
-    shown = {"model": page or Page[kind], "content": content}
-    return {200: shown, 304: {"description": "Not modified"}, **_problems(*problems)}
+    described = {"model": page or Page[kind], "content": content}
+    return {200: described, 304: {"description": "Not modified"}, **_problems(*problems)}
 
 
 def _problems(*further: int) -> Described:

@@ -51,9 +51,9 @@ def read_buyer(
         InvalidArgumentError: The policy is unknown.
         ProblemError: The service reads no payments of the chain, or the id is of another one.
     """
-    wanted, buyer, block = locate_buyer(connection, text, chain_id)
+    chain, buyer, block = locate_buyer(connection, text, chain_id)
     moment = int(time.time()) if now is None else now
-    return records.read_standing(connection, wanted, buyer, policy_of(policy), moment, block)
+    return records.read_standing(connection, chain, buyer, policy_of(policy), moment, block)
 
 
 def locate_buyer(connection: Connection, text: str, chain_id: int | None) -> tuple[int, str, int]:
@@ -70,17 +70,17 @@ def locate_buyer(connection: Connection, text: str, chain_id: int | None) -> tup
         MalformedIdentifierError: The text is neither.
         ProblemError: The service reads no payments of the chain, or the id is of another one.
     """
-    named, buyer = parse_buyer(text)
-    if None not in (named, chain_id) and named != chain_id:
-        detail = f"the buyer is of chain {named}, and chainId is {chain_id}"
+    of_id, buyer = parse_buyer(text)
+    if None not in (of_id, chain_id) and of_id != chain_id:
+        detail = f"the buyer is of chain {of_id}, and chainId is {chain_id}"
         raise ProblemError(HTTPStatus.BAD_REQUEST, "invalid_argument", detail)
-    cursors = records.read_cursors(connection, chain_id or named)
-    wanted = chain_id or named or next(iter(cursors), None)
-    if wanted is None or wanted not in cursors:
-        known = ", ".join(map(str, records.read_cursors(connection))) or "none"
-        detail = f"the service reads no payments of chain {wanted}: it does of {known}"
+    cursors = records.read_cursors(connection, chain_id or of_id)
+    chain = chain_id or of_id or next(iter(cursors), None)
+    if chain is None or chain not in cursors:
+        supported = ", ".join(map(str, records.read_cursors(connection))) or "none"
+        detail = f"the service reads no payments of chain {chain}: it does of {supported}"
         raise ProblemError(HTTPStatus.UNPROCESSABLE_ENTITY, "unsupported_chain", detail)
-    return wanted, buyer, cursors[wanted]
+    return chain, buyer, cursors[chain]
 
 
 def read_buyer_everywhere(connection: Connection, text: str, policy: str, *, is_expanded: bool) -> Standing:
@@ -95,8 +95,8 @@ def read_buyer_everywhere(connection: Connection, text: str, policy: str, *, is_
         InvalidArgumentError: The policy is unknown.
         ProblemError: The text names a chain, or the caller asks for more.
     """
-    named, buyer = parse_buyer(text)
-    if named is not None or is_expanded:
+    chain, buyer = parse_buyer(text)
+    if chain is not None or is_expanded:
         detail = "chainId=all takes an address alone, and no expand: payments and messages are shown chain by chain"
         raise ProblemError(HTTPStatus.BAD_REQUEST, "invalid_argument", detail)
     return records.read_everywhere(connection, buyer, policy_of(policy), int(time.time()))
@@ -138,12 +138,12 @@ def buyer_registries(registries: Registries, chain_id: int) -> tuple[tuple[int, 
         registries: All indexed registries.
         chain_id: The chain, or `ALL_CHAINS`.
     """
-    known = registries.by_chain
-    chains = known if chain_id == records.ALL_CHAINS else (chain_id,)
+    by_chain = registries.by_chain
+    chains = by_chain if chain_id == records.ALL_CHAINS else (chain_id,)
     return tuple(
         (chain, account.address)
         for chain in chains
-        for account in known.get(chain, ())
+        for account in by_chain.get(chain, ())
         if account.kind == Registry.BUYERS
     )
 
@@ -191,10 +191,10 @@ async def answer_to_buyer(
     """
     value = await json_body(request)
     try:
-        shown = await service_of(request).buyer_work.run(answer, request, parse_buyer(buyer)[1], value)
+        content = await service_of(request).buyer_work.run(answer, request, parse_buyer(buyer)[1], value)
     except BuyerRefusalError as refusal:
         raise problem_of_refusal(refusal) from None
-    return Response(msgspec.json.encode(shown), media_type=JSON, headers={"Cache-Control": "no-store"})
+    return Response(msgspec.json.encode(content), media_type=JSON, headers={"Cache-Control": "no-store"})
 
 
 async def json_body(request: Request) -> dict[str, Any]:

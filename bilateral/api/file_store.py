@@ -122,10 +122,10 @@ class OperatorStore:
         end, removed = time.time() - _UNCLAIMED_SECONDS, 0
         for begin in range(0, len(paths), _AT_ONCE):
             some = {f"{self.url.rstrip('/')}/{path.name}": path for path in paths[begin : begin + _AT_ONCE]}
-            named = set(self.service.read(_named, tuple(some)))
+            claimed = set(self.service.read(_named, tuple(some)))
             for uri, path in some.items():
                 with suppress(FileNotFoundError):  # another process was faster
-                    if uri in named:
+                    if uri in claimed:
                         path.replace(self.folder / path.name)
                     elif path.stat().st_mtime < end:
                         path.unlink()

@@ -218,21 +218,21 @@ class BuyerMessages:
         is_key = [table.c[name] == value for name, value in key.items()]
 
         def store(connection: Connection) -> bool:
-            known = connection.execute(select(table.c.content_hash, table.c.issued_at).where(*is_key)).one_or_none()
-            if known is None:
+            stored = connection.execute(select(table.c.content_hash, table.c.issued_at).where(*is_key)).one_or_none()
+            if stored is None:
                 of_agent = [table.c[name] == key[name] for name in ("chain_id", *_AGENT)]
                 if connection.execute(select(func.count()).where(*of_agent)).scalar_one() >= MOST_SERVICES:
                     detail = f"the agent has {MOST_SERVICES} services, and may have no more: send one of their names"
                     raise BuyerRefusalError(HTTPStatus.CONFLICT, "too_many_services", detail)
                 connection.execute(insert(table).values(**key, **values))
                 return True
-            if bytes(known.content_hash) == content:
+            if bytes(stored.content_hash) == content:
                 return False
             changed = connection.execute(
                 update(table).where(*is_key, table.c.issued_at < body.issuedAt).values(**values)
             ).rowcount
             if not changed:
-                detail = f"issuedAt must be later than {known.issued_at}: that is the time of the stored service"
+                detail = f"issuedAt must be later than {stored.issued_at}: that is the time of the stored service"
                 raise BuyerRefusalError(HTTPStatus.CONFLICT, "older_enrichment", detail)
             return True
 
@@ -260,10 +260,10 @@ class BuyerMessages:
         (key,) = table.primary_key.columns
 
         def store(connection: Connection) -> tuple[str, bool]:
-            known = _known_message(connection, table, row)
-            if known is None:
+            stored = _known_message(connection, table, row)
+            if stored is None:
                 connection.execute(insert(table).values(**row, received_at=int(time.time())))
-            return known or row[key.name], known is None
+            return stored or row[key.name], stored is None
 
         message_id, is_new = self._once(store)
         return Taken(message_id, seller, row["buyer"], True, is_new)
@@ -311,13 +311,13 @@ def _known_message(connection: Connection, table: Table, row: Mapping[str, Any])
     (key,) = table.primary_key.columns
     names, same = ([key.name], []) if table is buyer_reply else (_PAYMENT, _AGENT)
     query = select(key, *(table.c[name] for name in ("content_hash", *same)))
-    known = connection.execute(query.where(*(table.c[name] == row[name] for name in names))).one_or_none()
-    if known is None:
+    stored = connection.execute(query.where(*(table.c[name] == row[name] for name in names))).one_or_none()
+    if stored is None:
         return None
-    if bytes(known.content_hash) != row["content_hash"] or list(known[2:]) != [row[name] for name in same]:
+    if bytes(stored.content_hash) != row["content_hash"] or list(stored[2:]) != [row[name] for name in same]:
         detail = f"there is another message about this {'message' if table is buyer_reply else 'payment'}"
         raise BuyerRefusalError(HTTPStatus.CONFLICT, "already_given", detail)
-    return str(known[0])
+    return str(stored[0])
 
 
 def _message_row(connection: Connection, message_id: str) -> Any:

@@ -88,7 +88,7 @@ def states_of(connection: Connection, policies: Sequence[str], now: int) -> Iter
 
 
 def state_of(standing: Standing) -> BuyerState:
-    """Return the state that a leaf commits to. The sum of votes is rounded there; score and tier are of the exact one."""
+    """Return the state that a leaf commits to, with a rounded sum of votes. Score and tier are of the exact one."""
     weighed, metrics = standing.weighed, standing.weighed.metrics
     votes = Fraction(metrics.feedback_sum)
     return BuyerState(
@@ -193,8 +193,8 @@ def read_proof(  # the parts of a state's name
         The state; None if the epoch has none of the buyer, or its tree is not stored.
     """
     table = buyer_state.c
-    named = table.buyer == buyer, table.payments_chain_id == chain_id, table.policy == policy
-    query = select(buyer_state).where(*_of_epoch(buyer_state, epoch), *named, table.node.is_not(None))
+    of_buyer = table.buyer == buyer, table.payments_chain_id == chain_id, table.policy == policy
+    query = select(buyer_state).where(*_of_epoch(buyer_state, epoch), *of_buyer, table.node.is_not(None))
     row = connection.execute(query).one_or_none()
     if row is None:
         return None

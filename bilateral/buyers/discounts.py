@@ -223,8 +223,8 @@ def discount_by(  # noqa: PLR0911  # one a condition
         return Discount(nothing, Verdict.DISPUTE_RATE_TOO_HIGH, reason)
     fairness, least = facts.fairness, incentives.minimumFairnessScore
     if least is not None and (fairness is None or fairness < least):
-        shown = "unknown" if fairness is None else f"{float(fairness):.2f}"
-        reason = f"Review fairness {shown} is below the seller's minimum of {least}"
+        words = "unknown" if fairness is None else f"{float(fairness):.2f}"
+        reason = f"Review fairness {words} is below the seller's minimum of {least}"
         return Discount(nothing, Verdict.FAIRNESS_TOO_LOW, reason)
     if incentives.minimumSellers is not None and facts.sellers < incentives.minimumSellers:
         reason = f"{facts.sellers} sellers were paid; the seller asks for {incentives.minimumSellers}"

@@ -318,13 +318,11 @@ def add_ties(  # noqa: PLR0913, PLR0917  # two limits
     rows = [row for row in connection.execute(_FUNDERS, values) if row.source]
     funders = {row.account: row.source for row in rows}
     public = {row.source for row in rows if row.reach > MOST_FUNDED}
-    for seller, known in accounts.items():
+    for seller, own in accounts.items():
         if seller in dealings:
-            dealings[seller].shares_funder = _are_tied(buyer, known, funders, public)
+            dealings[seller].shares_funder = _are_tied(buyer, own, funders, public)
     for account, total in returned.items():
-        _share(
-            total, [dealings[seller] for seller, known in accounts.items() if account in known and seller in dealings]
-        )
+        _share(total, [dealings[seller] for seller, own in accounts.items() if account in own and seller in dealings])
 
 
 def _share(total: int, dealings: Sequence[Dealings]) -> None:

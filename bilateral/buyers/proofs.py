@@ -104,12 +104,12 @@ def find_payment(
         connection.close()  # strangers choose what is looked up, and a slow node must not hold connections
         raise _missing(indexed, claim, nodes)
     wallets = Wallets(connection, claim.chain_id, [claim.payee])
-    wanted = seller.identity_registry, seller.agent_id
+    expected = seller.identity_registry, seller.agent_id
     fitting = [
         (row, owner)
         for row in rows
         for *agent, owner in wallets.agents_at(row.payee, (row.block_number, row.log_index))
-        if tuple(agent) == wanted
+        if tuple(agent) == expected
     ]
     if not fitting:
         detail = f"{claim.payee} was not the wallet of {seller.id} when it was paid"
@@ -208,11 +208,11 @@ def _asking(url: str) -> Iterator[Endpoint]:
 
 def _logs_of(receipt: Mapping[str, Any], topic: str, accounts: Sequence[str]) -> set[tuple[int, str]]:
     """Return index and token of the events of ERC-20 or EIP-3009 with accounts as their first topics."""
-    wanted = [topic, *("0x" + account[2:].lower().rjust(64, "0") for account in accounts)]
+    expected = [topic, *("0x" + account[2:].lower().rjust(64, "0") for account in accounts)]
     return {
         (int(log["logIndex"], 16), checksummed(log["address"]))
         for log in receipt.get("logs", ())
-        if len(log["topics"]) == TOPICS and [topic.lower() for topic in log["topics"]][: len(wanted)] == wanted
+        if len(log["topics"]) == TOPICS and [topic.lower() for topic in log["topics"]][: len(expected)] == expected
     }
 
 

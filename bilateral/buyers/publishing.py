@@ -330,12 +330,12 @@ def request_credential(  # noqa: PLR0913  # the fields of the wish
     if len(scope) != _WORD:
         raise InvalidArgumentError(f"a scope has {_WORD} bytes, not {len(scope)}")
     buyer: Any = checksummed(signer.address)
-    wanted: Any = checksummed(holder)
+    recipient: Any = checksummed(holder)
     nobody: Any = _NOBODY
     expires_at = int(time.time()) + _SECONDS
-    message = CredentialRequest(buyer, wanted, policy, scope, chain_id, expires_at)
+    message = CredentialRequest(buyer, recipient, policy, scope, chain_id, expires_at)
     body = {
-        "holder": wanted,
+        "holder": recipient,
         "chainId": chain_id,
         "policy": policy,
         "scope": "0x" + scope.hex(),
@@ -344,8 +344,8 @@ def request_credential(  # noqa: PLR0913  # the fields of the wish
     }
     answer = answer_of("POST", f"{base_of(service)}{PROVIDER}/{buyer}/credential", http, json=body)
     signed = _read_credential(answer)
-    made = signed.credential
-    if (made.holder, made.scope, made.policy) != (wanted, scope, policy_hash(policy)):
+    credential = signed.credential
+    if (credential.holder, credential.scope, credential.policy) != (recipient, scope, policy_hash(policy)):
         raise BuyerServiceFailedError("the service answers with a credential for another holder, scope or policy")
     return signed
 

@@ -209,16 +209,16 @@ class PostedAnchor:
 
 def read_last_anchor(connection: Connection, chain_id: int, registry: str) -> PostedAnchor | None:
     """Return the last root of this service that the index has seen on chain; None without one."""
-    posted, made = schema.EVENT_TABLES[events.Anchored], buyer_anchor
-    columns = posted.c.epoch, posted.c.root, made.c.made_at, posted.c.block_number, posted.c.transaction_hash
+    posted, stored = schema.EVENT_TABLES[events.Anchored], buyer_anchor
+    columns = posted.c.epoch, posted.c.root, stored.c.made_at, posted.c.block_number, posted.c.transaction_hash
     query = (
         select(*columns)
         .join(
-            made,
-            (made.c.chain_id == posted.c.chain_id)
-            & (made.c.registry == posted.c.registry)
-            & (made.c.epoch == posted.c.epoch)
-            & (made.c.root == posted.c.root),
+            stored,
+            (stored.c.chain_id == posted.c.chain_id)
+            & (stored.c.registry == posted.c.registry)
+            & (stored.c.epoch == posted.c.epoch)
+            & (stored.c.root == posted.c.root),
         )
         .where(posted.c.chain_id == chain_id, posted.c.registry == registry)
         .order_by(posted.c.epoch.desc())

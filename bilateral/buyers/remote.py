@@ -265,13 +265,13 @@ class PaymentProof:
     @property
     def body(self) -> dict[str, Any]:
         """The field `proofOfPayment` of a message."""
-        named = {} if self.log_index is None else {"logIndex": self.log_index}
+        position = {} if self.log_index is None else {"logIndex": self.log_index}
         return {
             "txHash": encode_hex(self.transaction_hash),
             "fromAddress": self.buyer,
             "toAddress": self.payee,
             "chainId": self.domain.chain_id,
-            **named,
+            **position,
         }
 
 

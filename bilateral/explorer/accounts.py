@@ -102,12 +102,12 @@ def account_page(connection: Connection, registries: Registries, address: str) -
     Args:
         address: The account, in checksum form.
     """
-    chain_ids, wanted = tuple(registries.by_chain), FeedbackFilter(include_revoked=True)
+    chain_ids, chosen = tuple(registries.by_chain), FeedbackFilter(include_revoked=True)
     account = read_account(connection, address, chain_ids)
     own = [agent.global_id for agent in account.agents if agent.is_owner or agent.is_wallet]
     keys = [agent_key(registries, global_id) for global_id in own[:_AGENTS]]
     newest = _newest(
-        [feedback for id_ in chain_ids for feedback in feedback_by(connection, id_, address, wanted, limit=_ROWS).items]
+        [feedback for id_ in chain_ids for feedback in feedback_by(connection, id_, address, chosen, limit=_ROWS).items]
     )
     authorized = _newest(
         [entry for id_ in chain_ids for entry in authorized_feedback_by(connection, id_, address, _ROWS)]
@@ -115,19 +115,19 @@ def account_page(connection: Connection, registries: Registries, address: str) -
     rated, received = (
         _newest(_ratings(connection, keys, direction)) for direction in (Direction.GIVEN, Direction.RECEIVED)
     )
-    made = [payment for id_ in chain_ids for payment in payments_by(connection, id_, address, _PAYMENTS)]
+    payments_made = [payment for id_ in chain_ids for payment in payments_by(connection, id_, address, _PAYMENTS)]
     got = [payment for id_ in chain_ids for payment in payments_to(connection, id_, address, _PAYMENTS)]
-    paid, was_paid = _newest(made), _newest(got)
-    asked = [
+    paid, was_paid = _newest(payments_made), _newest(got)
+    requested = [
         validation for id_ in chain_ids for validation in validations_by(connection, id_, address, limit=_ROWS).items
     ]
-    asked = sorted(
-        asked,
+    requested = sorted(
+        requested,
         key=lambda validation: (validation.requested_at, validation.requested_block, validation.request_hash),
         reverse=True,
     )[:_ROWS]
     ids = {agent.id for agent in account.agents}
-    ids |= {row.agent for rows in (newest, authorized, rated, received, paid, was_paid, asked) for row in rows}
+    ids |= {row.agent for rows in (newest, authorized, rated, received, paid, was_paid, requested) for row in rows}
     ids |= {rating.server for rating in (*rated, *received)}
     findings = _findings(connection, registries, address)
     ids |= {about for finding in findings for about in finding.agents}
@@ -142,9 +142,9 @@ def account_page(connection: Connection, registries: Registries, address: str) -
         received=received,
         paid=paid,
         was_paid=was_paid,
-        money=money_by_day(got, made),
+        money=money_by_day(got, payments_made),
         buyers=buyer_records(connection, indexed, [address]),
-        validations=tuple(asked),
+        validations=tuple(requested),
         suspicions=_suspicions(connection, registries, address),
         findings=findings,
         evidence=evidence_of(connection, registries, newest),
@@ -220,9 +220,9 @@ def buyer_records(
     connection: Connection, indexed: Sequence[ChainProgress], accounts: Iterable[str]
 ) -> tuple[BuyerRecord, ...]:
     """Return the records of accounts on each chain where they paid, with the scores of this moment."""
-    now, wanted = int(time.time()), sorted(set(accounts))
+    now, buyers = int(time.time()), sorted(set(accounts))
     chains = [chain.chain_id for chain in indexed if read_cursors(connection, chain.chain_id)]
-    records = (_record(connection, chain_id, account, now) for chain_id in chains for account in wanted)
+    records = (_record(connection, chain_id, account, now) for chain_id in chains for account in buyers)
     return tuple(record for record in records if record is not None)
 
 

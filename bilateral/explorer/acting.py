@@ -233,11 +233,11 @@ def _facts(
 def _subject(form: Form, registries: Registries, query: Mapping[str, str]) -> tuple[int, AgentKey | None]:
     """Return the chain and the agent that a form is about: those of the field by which it names its subject."""
     fields = {field.name for field in form.fields}
-    named = query.get("agent", "")
+    subject = query.get("agent", "")
     if form.action in _ABOUT_FEEDBACK:
-        named = ":".join(query.get("feedback", "").split(":")[:2])
-    if named and "chain" not in fields:
-        key = agent_key(registries, named)
+        subject = ":".join(query.get("feedback", "").split(":")[:2])
+    if subject and "chain" not in fields:
+        key = agent_key(registries, subject)
         return key.chain_id, key
     chain_id = chain_of(query.get("chain", ""))
     if chain_id is None or "chain" not in fields:

@@ -128,13 +128,13 @@ def analysis_page(connection: Connection, chain_id: int, identity: str) -> Analy
     """Read the page of a chain's analysis."""
     run = standing_findings.analysis_run(connection, chain_id, identity)
     listed = findings(connection, chain_id, identity) if run else ()
-    named = with_parties(connection, chain_id, identity, [(finding, "") for finding in listed[:SHOWN]])
-    about, registries = {agent for finding in named for agent in finding.agents}, read_registries(connection)
+    detailed = with_parties(connection, chain_id, identity, [(finding, "") for finding in listed[:SHOWN]])
+    about, registries = {agent for finding in detailed for agent in finding.agents}, read_registries(connection)
     return AnalysisPage(
         chain_id,
         run,
         listed,
-        {finding.finding.id: finding for finding in named},
+        {finding.finding.id: finding for finding in detailed},
         names_of(connection, registries, about),
         doubts_of(connection, registries, about),
         clusters(connection, chain_id, identity) if run else (),
@@ -158,10 +158,10 @@ def cluster_page(
     suspects = cluster_accounts(connection, chain_id, identity, cluster)
     if not suspects:
         return None
-    named = named_findings(connection, chain_id, identity, {suspect.account for suspect in suspects})
-    ids = {about for finding in named for about in finding.agents}
+    detailed = named_findings(connection, chain_id, identity, {suspect.account for suspect in suspects})
+    ids = {about for finding in detailed for about in finding.agents}
     names, doubts = names_of(connection, registries, ids), doubts_of(connection, registries, ids)
-    return ClusterPage(chain_id, cluster, suspects, named, names, doubts, progress_of(connection, chain_id))
+    return ClusterPage(chain_id, cluster, suspects, detailed, names, doubts, progress_of(connection, chain_id))
 
 
 def finding_page(

@@ -79,12 +79,12 @@ def _agents(connection: Connection, registries: Registries, text: str) -> tuple[
     """Return the agents of an id. A number alone may be an agent of each chain."""
     keys: list[AgentKey] = []
     if number := _NUMBER.fullmatch(text):
-        wanted = [(chain_id, number[1]) for chain_id in registries.by_chain]
+        candidates = [(chain_id, number[1]) for chain_id in registries.by_chain]
     elif (pair := _PAIR.fullmatch(text.lower())) and (chain := chain_of(pair[1])) is not None:
-        wanted = [(chain, pair[2])]
+        candidates = [(chain, pair[2])]
     else:
-        wanted = []
-    texts = [f"{chain_id}:{int(number_)}" for chain_id, number_ in wanted] or ([text] if ":" in text else [])
+        candidates = []
+    texts = [f"{chain_id}:{int(number_)}" for chain_id, number_ in candidates] or ([text] if ":" in text else [])
     for word in texts[:_MOST]:
         try:
             keys.append(agent_key(registries, word))
@@ -97,7 +97,7 @@ def _agents(connection: Connection, registries: Registries, text: str) -> tuple[
 
 def _look_alikes(connection: Connection, text: str) -> tuple[Direct, ...]:
     """Return the agents of the whole index whose names look like a text, but have other letters."""
-    wanted = shape(text)
+    target = shape(text)
     names: dict[str, str] = {}
     for reading in readings(text):
         try:
@@ -105,7 +105,7 @@ def _look_alikes(connection: Connection, text: str) -> tuple[Direct, ...]:
         except InvalidArgumentError:  # such as a text with too many words
             continue
         names.update(
-            (agent.id, agent.name) for agent in page.items if agent.name and shape(agent.name[:MAX_SHOWN]) == wanted
+            (agent.id, agent.name) for agent in page.items if agent.name and shape(agent.name[:MAX_SHOWN]) == target
         )
     return tuple(Direct("agent", id_, name, agent_path(id_)) for id_, name in list(names.items())[:_MOST])
 

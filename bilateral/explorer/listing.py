@@ -122,21 +122,21 @@ def ratings_page(
         return None
     fields = _fields(parameters)
     owned = authorizing(registries, key)
-    wanted = _wanted(connection, registries, key, agent, fields)
-    feedback, authorized, ratings, following = _rows(connection, wanted)
+    request = _wanted(connection, registries, key, agent, fields)
+    feedback, authorized, ratings, following = _rows(connection, request)
     ids = {rating.server for rating in ratings} | {rating.agent for rating in ratings}
-    rated_side = "server" if wanted.side == "authorized" else wanted.side
+    rated_side = "server" if request.side == "authorized" else request.side
     return RatingsPage(
         agent=agent,
         fields=fields,
-        side=wanted.side,
+        side=request.side,
         summaries=tuple(
             rating
             for rating in agent.ratings
             if rating.side == rated_side
-            and wanted.tag in (None, rating.tag)
-            and rating.registry in wanted.key.registries
-            and (rated_side != "server" or (rating.registry in owned) == (wanted.side == "authorized"))
+            and request.tag in (None, rating.tag)
+            and rating.registry in request.key.registries
+            and (rated_side != "server" or (rating.registry in owned) == (request.side == "authorized"))
         ),
         feedback=feedback,
         evidence=evidence_of(connection, registries, feedback),
@@ -163,9 +163,9 @@ def rating_rows(
     agent = read_agent(connection, key)
     if agent is None:
         return None
-    wanted = _wanted(connection, registries, key, agent, _fields(parameters))
-    feedback, authorized, ratings, following = _rows(connection, wanted, _AT_ONCE)
-    kind = {"server": Feedback, "authorized": AuthorizedFeedback}.get(wanted.side, Rating)
+    request = _wanted(connection, registries, key, agent, _fields(parameters))
+    feedback, authorized, ratings, following = _rows(connection, request, _AT_ONCE)
+    kind = {"server": Feedback, "authorized": AuthorizedFeedback}.get(request.side, Rating)
     return kind, (*feedback, *authorized, *ratings), following
 
 
@@ -245,8 +245,8 @@ def _rows(
 ) -> tuple[tuple[Feedback, ...], tuple[AuthorizedFeedback, ...], tuple[Rating, ...], str | None]:
     """Return a page of feedback, authorised feedback or ratings, and the cursor of the next one."""
     if shown.side == "server" and shown.reviewers is None and shown.payment is None:
-        wanted = FeedbackFilter(shown.tag, None, shown.client, include_revoked=True, blind=shown.blind)
-        page = feedback_of(connection, shown.key, wanted, limit=limit, cursor=shown.cursor)
+        chosen = FeedbackFilter(shown.tag, None, shown.client, include_revoked=True, blind=shown.blind)
+        page = feedback_of(connection, shown.key, chosen, limit=limit, cursor=shown.cursor)
         return page.items, (), (), page.next
     if shown.side in _FILTERS["client"]:
         clients = shown.reviewers

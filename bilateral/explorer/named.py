@@ -89,7 +89,7 @@ def with_parties(
     subjects = [member.account for members in parties.values() for member in members if member.part != "actor"]
     agents = agents_of(connection, chain_id, identity, subjects)
     times = moments_of(connection, chain_id, identity, ids)
-    named = []
+    detailed = []
     for finding, part in about:
         members = parties.get(finding.id, ())
         acting = [member.account for member in members if member.part == Part.ACTOR]
@@ -99,8 +99,8 @@ def with_parties(
         )
         targets = tuple(agent for agent in targets if agent not in gained)[:_NAMED]
         firsts = tuple(acting[:_NAMED]), len(acting), gained[:_NAMED], targets
-        named.append(NamedFinding(chain_id, finding, part, *firsts, times[finding.id]))
-    return tuple(named)
+        detailed.append(NamedFinding(chain_id, finding, part, *firsts, times[finding.id]))
+    return tuple(detailed)
 
 
 def agents_of(connection: Connection, chain_id: int, identity: str, accounts: Sequence[str]) -> dict[str, str]:

@@ -52,9 +52,9 @@ def chain_of(slug: str) -> int | None:
     Args:
         slug: The first part of a path.
     """
-    known = slugs().get(slug)
-    if known is not None:
-        return known
+    chain_id = slugs().get(slug)
+    if chain_id is not None:
+        return chain_id
     is_number = slug.isascii() and slug.isdigit() and len(slug) < 19 and not slug.startswith("0")  # noqa: PLR2004
     return int(slug) if is_number else None
 

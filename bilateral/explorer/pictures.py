@@ -162,15 +162,15 @@ def badge(agent: str, standings: Sequence[Standing], side: str) -> str:
         agent: The agent's short id.
         side: `server` or `client`.
     """
-    held = next((standing for standing in standings if standing.side == side), None)
+    current = next((standing for standing in standings if standing.side == side), None)
     label, words, colour = f"as a {side}", "not analysed yet", _COLOURS[Status.THIN]
-    if standings and held is None:
+    if standings and current is None:
         words = "not rated yet"  # an analysis has seen the agent
-    if held is not None:
-        status = Status(held.status)
-        raters = f"{held.raters:,} rater{'s' if held.raters != 1 else ''}"
-        told = f"{rounded(held.rating)} of 100" if status is Status.OK else status.replace("_", " ")
-        words, colour = f"{told}, {raters}", _COLOURS[status]
+    if current is not None:
+        status = Status(current.status)
+        raters = f"{current.raters:,} rater{'s' if current.raters != 1 else ''}"
+        figure = f"{rounded(current.rating)} of 100" if status is Status.OK else status.replace("_", " ")
+        words, colour = f"{figure}, {raters}", _COLOURS[status]
     left, right = (round(len(text) * _CHARACTER) + 16 for text in (label, words))
     return str(
         Markup(

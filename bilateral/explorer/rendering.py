@@ -193,8 +193,8 @@ def _curve(page: AgentPage) -> Markup | None:
     scale = scale_of_tag(page.as_server.summary.tag) if page.as_server.summary else None
     if scale is None or len(page.over_time) < 2:  # noqa: PLR2004  # a line has two ends
         return None
-    held = next((standing for standing in page.standings if standing.side == "server"), None)
-    after = None if held is None or held.rating is None else (held.lower, held.rating, held.upper)
+    current = next((standing for standing in page.standings if standing.side == "server"), None)
+    after = None if current is None or current.rating is None else (current.lower, current.rating, current.upper)
     return charts.over_time(page.over_time, scale, after)
 
 
@@ -237,10 +237,12 @@ def _axis(page: ComparePage, names: Mapping[str, str | None], side: str) -> Mark
     """Return the ratings of two agents on one axis; None if fewer than two have one on this side that counts."""
     rows = []
     for compared in page.compared:
-        for held in compared.standings:
-            if held.side == side and held.status == Status.OK:
+        for standing in compared.standings:
+            if standing.side == side and standing.status == Status.OK:
                 name = names.get(compared.agent.id) or f"Agent {compared.agent.agent_id}"
-                rows.append((name, text.rounded(held.rating), held.lower, held.rating or 0.0, held.upper))
+                rows.append(
+                    (name, text.rounded(standing.rating), standing.lower, standing.rating or 0.0, standing.upper)
+                )
     return charts.axis(rows, side[0]) if len(rows) > 1 else None
 
 

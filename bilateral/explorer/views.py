@@ -253,10 +253,10 @@ def agent_page(connection: Connection, registries: Registries, key: AgentKey) ->
     place = (connection, key.chain_id, key.identity_registry)
     scores = trust_scores(*place, {str(key.agent_id), *accounts})
     owned = authorizing(registries, key)
-    named = {edge.agent for edge in edges} | {edge.server for edge in received} | {edge.agent for edge in ratings_given}
-    named |= {side for pair in sealed for side in (pair.client, pair.server)}
+    ids = {edge.agent for edge in edges} | {edge.server for edge in received} | {edge.agent for edge in ratings_given}
+    ids |= {side for pair in sealed for side in (pair.client, pair.server)}
     findings = named_findings(*place, accounts)
-    named |= {about for finding in findings for about in finding.agents}
+    ids |= {about for finding in findings for about in finding.agents}
     as_server = side_view(connection, key, agent, "server")
     payments = payment_states(connection, key, recent)
     flagged = flagged_among(*place, {row.client for row in recent})
@@ -287,8 +287,8 @@ def agent_page(connection: Connection, registries: Registries, key: AgentKey) ->
         scores=scores,
         buyers=buyer_records(connection, (progress,), accounts),
         standings=standings_of(connection, key),
-        names=names_of(connection, registries, named),
-        doubts=doubts_of(connection, registries, {key.id, *named}),
+        names=names_of(connection, registries, ids),
+        doubts=doubts_of(connection, registries, {key.id, *ids}),
         progress=progress,
     )
 
@@ -307,8 +307,8 @@ def _money(connection: Connection, key: AgentKey, accounts: Iterable[str]) -> ag
 
 def _with_servers(edges: tuple[Edge, ...], received: tuple[Rating, ...]) -> tuple[Edge, ...]:
     """Return edges with those of the newest ratings by servers, which many raters with more ratings hide."""
-    known = {(edge.side, edge.agent) for edge in edges if edge.direction == Direction.RECEIVED}
-    missing = (rating for rating in received if (rating.side, rating.server) not in known)
+    rated = {(edge.side, edge.agent) for edge in edges if edge.direction == Direction.RECEIVED}
+    missing = (rating for rating in received if (rating.side, rating.server) not in rated)
     return (
         *edges,
         *(Edge("received", rating.side, rating.server, None, "", 1, rating.rating / 100) for rating in missing),

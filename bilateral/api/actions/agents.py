@@ -97,13 +97,13 @@ class _Keepable(Action):
 def _fields_of(action: BaseModel) -> dict[str, Any]:
     """Return the fields of a registration file that a form has, by their names in JSON."""
     names = {"x402": "x402Support", "trust": "supportedTrust"}
-    kept = ("name", "description", "image", "services", "x402", "active", "trust")
-    values = action.model_dump(include=set(kept), exclude_none=True)
+    included = ("name", "description", "image", "services", "x402", "active", "trust")
+    values = action.model_dump(include=set(included), exclude_none=True)
     services = [
         {name: text for name, text in service.items() if text is not None} for service in values.pop("services", [])
     ]
-    named = {names.get(name, name): value for name, value in values.items() if value != []}
-    return named | ({"services": services} if services or "services" in action.model_fields_set else {})
+    fields = {names.get(name, name): value for name, value in values.items() if value != []}
+    return fields | ({"services": services} if services or "services" in action.model_fields_set else {})
 
 
 class RegisterAgent(_Keepable):

@@ -160,8 +160,8 @@ class SponsoredTerms:
 async def lifespan(app: FastAPI) -> AsyncIterator[None]:
     """Run the aggregator while the application runs."""
     service = app.state.service
-    wanted = service.settings.aggregator
-    settings = wanted if isinstance(wanted, AggregatorSettings) else read_aggregator_settings(Path(wanted))
+    configured = service.settings.aggregator
+    settings = configured if isinstance(configured, AggregatorSettings) else read_aggregator_settings(Path(configured))
     engine = open_database(service.settings.database)
     counters = AggregatorCounters(service.metrics.registry)
     aggregator = Aggregator(engine, settings, observe=counters.observe)
@@ -199,19 +199,19 @@ async def submit_feedback(request: Request) -> Response:
     aggregator, work = _aggregator(request), request.app.state.aggregator_work
     content = await request.body()
     try:
-        taken, is_new = await work.run(aggregator.submit, content)
+        accepted, is_new = await work.run(aggregator.submit, content)
     except FeedbackRefusedError as refusal:
         raise _problem(refusal) from None
     end = time.monotonic() + aggregator.settings.answer_seconds
-    while taken.is_waiting and time.monotonic() < end:
+    while accepted.is_waiting and time.monotonic() < end:
         await anyio.sleep(_LOOK_SECONDS)
-        later: Sponsored | None = await to_thread.run_sync(aggregator.read, taken.id)
-        taken = later or taken
+        later: Sponsored | None = await to_thread.run_sync(aggregator.read, accepted.id)
+        accepted = later or accepted
     status = HTTPStatus.OK
     if is_new:
-        status = HTTPStatus.ACCEPTED if taken.transaction is None else HTTPStatus.CREATED
-    headers = {"Location": f"{FEEDBACK_PATH}/{taken.id}", "Cache-Control": "no-store"}
-    return Response(adapter(Receipt).dump_json(_receipt(aggregator, taken)), status, headers, JSON)
+        status = HTTPStatus.ACCEPTED if accepted.transaction is None else HTTPStatus.CREATED
+    headers = {"Location": f"{FEEDBACK_PATH}/{accepted.id}", "Cache-Control": "no-store"}
+    return Response(adapter(Receipt).dump_json(_receipt(aggregator, accepted)), status, headers, JSON)
 
 
 class LogQuery(ListQuery):
@@ -257,12 +257,12 @@ async def submit_blind_rating(request: Request) -> Response:
     aggregator, work = _aggregator(request), request.app.state.aggregator_work
     content = await request.body()
     try:
-        taken, is_new = await work.run(aggregator.relay, content)
+        accepted, is_new = await work.run(aggregator.relay, content)
     except FeedbackRefusedError as refusal:
         raise _problem(refusal) from None
-    headers = {"Location": f"/v1/aggregator/blind-ratings/{taken.id}", "Cache-Control": "no-store"}
+    headers = {"Location": f"/v1/aggregator/blind-ratings/{accepted.id}", "Cache-Control": "no-store"}
     status = HTTPStatus.ACCEPTED if is_new else HTTPStatus.OK
-    return Response(adapter(RelayedPair).dump_json(taken), status, headers, JSON)
+    return Response(adapter(RelayedPair).dump_json(accepted), status, headers, JSON)
 
 
 @router.get("/blind-ratings/{pair_id}", responses=one_of(RelayedPair, 404))

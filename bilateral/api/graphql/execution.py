@@ -164,14 +164,14 @@ class Checked:
                 selected.append(Selected(key, name))
                 continue
             field = type_.fields[name]
-            named = get_named_type(field.type)
-            if not isinstance(named, GraphQLObjectType):
+            kind = get_named_type(field.type)
+            if not isinstance(kind, GraphQLObjectType):
                 selected.append(Selected(key, name))
                 continue
             page = None
             if is_derived(entity_types()[type_.name].fields[name]):
                 page = self._page(get_argument_values(field, same[0], self._variables))
-            selected.append(Selected(key, name, self._selected(same, named), page))
+            selected.append(Selected(key, name, self._selected(same, kind), page))
         return tuple(selected)
 
     def _collected(
@@ -227,13 +227,13 @@ class Checked:
 
     def _introspected(self, nodes: list[ast.FieldNode]) -> Mapping[str, Any]:
         """Return what the schema says about itself, by response key."""
-        asked = tuple(node for node in nodes if node.name.value in ("__schema", "__type"))
-        if not asked:
+        queried = tuple(node for node in nodes if node.name.value in ("__schema", "__type"))
+        if not queried:
             return {}
         operation = ast.OperationDefinitionNode(
             operation=ast.OperationType.QUERY,
             variable_definitions=self._operation.variable_definitions,
-            selection_set=ast.SelectionSetNode(selections=asked),
+            selection_set=ast.SelectionSetNode(selections=queried),
         )
         document = ast.DocumentNode(definitions=(operation, *self._fragments.values()))
         result: Any = execute(graphql_schema(), document, variable_values=self._raw_variables)

@@ -167,8 +167,8 @@ class SizeOfQuery:
             ("declared objects", size.objects, MAX_OBJECTS),
         ):
             if count > allowed:
-                shown = count if count < 10**12 else "more than a billion"
-                raise LimitError(f"the query has {shown} {counted}, and {allowed} are allowed: ask for less at once")
+                figure = count if count < 10**12 else "more than a billion"
+                raise LimitError(f"the query has {figure} {counted}, and {allowed} are allowed: ask for less at once")
 
     def _size(self, selection: ast.SelectionSetNode, parent: Any) -> _Size:
         depth = objects = selections = aliases = 0

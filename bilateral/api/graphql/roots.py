@@ -60,18 +60,18 @@ class _AtBlock(Root):
     block: Mapping[str, Any]
 
     def require_block(self, connection: Connection, chains: Sequence[ChainRegistries]) -> None:
-        wanted = {name: value for name, value in self.block.items() if value is not None}
-        if not wanted:
+        requested = {name: value for name, value in self.block.items() if value is not None}
+        if not requested:
             return
         for chain in _heads(connection, chains):
-            if chain.block_number < wanted.get("number_gte", 0):
+            if chain.block_number < requested.get("number_gte", 0):
                 raise GraphQLError(
                     f"the index has blocks of chain {chain.chain_id} up to {chain.block_number}, and block "
-                    f"{wanted['number_gte']} is not yet available: try again later"
+                    f"{requested['number_gte']} is not yet available: try again later"
                 )
-            number, hash_ = wanted.get("number", chain.block_number), wanted.get("hash")
-            known = chain.block_hash.hex()
-            if number != chain.block_number or (hash_ is not None and hash_.lower().removeprefix("0x") != known):
+            number, hash_ = requested.get("number", chain.block_number), requested.get("hash")
+            indexed_hash = chain.block_hash.hex()
+            if number != chain.block_number or (hash_ is not None and hash_.lower().removeprefix("0x") != indexed_hash):
                 raise GraphQLError(
                     f"only the last indexed block is served, of chain {chain.chain_id} block {chain.block_number}: "
                     "leave `block` out, or give `number_gte`"

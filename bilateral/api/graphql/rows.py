@@ -110,11 +110,13 @@ def chains_of(registries: Registries, chain_id: int | None = None) -> tuple[Chai
         chain_id: The only chain; all chains if left out.
     """
     chain_registries = []
-    for chain, known in registries.by_chain.items():
-        if chain_id not in (None, chain) or not any(registry.kind == Registry.IDENTITY for registry in known):
+    for chain, registered in registries.by_chain.items():
+        if chain_id not in (None, chain) or not any(registry.kind == Registry.IDENTITY for registry in registered):
             continue
         identity = registries.identity_of(chain)
-        related = [(registry.kind, registry.address) for registry in known if registry.identity_registry == identity]
+        related = [
+            (registry.kind, registry.address) for registry in registered if registry.identity_registry == identity
+        ]
         validation = next((address for kind, address in related if kind == Registry.VALIDATION), None)
         chain_registries.append(ChainRegistries(chain, identity, shown_feedback(related), validation))
     return tuple(chain_registries)

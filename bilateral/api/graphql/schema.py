@@ -143,18 +143,18 @@ def _filter(entity: GraphQLObjectType) -> str:
 
 def _filter_lines(name: str, field: GraphQLField) -> Iterator[str]:
     """Yield the entries of a filter for one field."""
-    named = get_named_type(field.type)
+    kind = get_named_type(field.type)
     type_ = field.type.of_type if isinstance(field.type, GraphQLNonNull) else field.type
     is_list = isinstance(type_, GraphQLList)
-    if isinstance(named, GraphQLObjectType):
+    if isinstance(kind, GraphQLObjectType):
         if not is_list:
             yield from (f"{name}{end}: {_operand('String', end)}" for end in (*_ORDERED, *_MATCHED))
-        yield f"{name}_: {named.name}_filter"
+        yield f"{name}_: {kind.name}_filter"
     elif is_list:
-        ends = _TEXT_LIST if named.name == "String" else _LIST
-        yield from (f"{name}{end}: [{named.name}!]" for end in ends)
+        ends = _TEXT_LIST if kind.name == "String" else _LIST
+        yield from (f"{name}{end}: [{kind.name}!]" for end in ends)
     else:
-        yield from (f"{name}{end}: {_operand(named.name, end)}" for end in _operators(named))
+        yield from (f"{name}{end}: {_operand(kind.name, end)}" for end in _operators(kind))
 
 
 def _operators(named: object) -> tuple[str, ...]:
@@ -176,9 +176,9 @@ def _orders(entity: GraphQLObjectType) -> str:
     """Return the fields that sort an entity."""
     names = list(_sortable(entity))
     for name, field in entity.fields.items():
-        named = get_named_type(field.type)
-        if isinstance(named, GraphQLObjectType) and not is_derived(field):
-            names += [name, *(f"{name}__{inner}" for inner in _sortable(named))]
+        kind = get_named_type(field.type)
+        if isinstance(kind, GraphQLObjectType) and not is_derived(field):
+            names += [name, *(f"{name}__{inner}" for inner in _sortable(kind))]
     if entity.name == "Agent":
         names.append("name")  # a published SDK sorts by it, and means the name in the registration file
     return f"enum {entity.name}_orderBy {{ {' '.join(names)} }}"
@@ -225,8 +225,8 @@ class Scalar:
 
         def parse_literal(node: ValueNode, _: Any = None) -> Any:
             if not isinstance(node, self.nodes):
-                shown = self._shown(print_ast(node))
-                raise GraphQLError(f"{name} cannot represent {shown}: it takes {self.description}", node)
+                literal = self._shown(print_ast(node))
+                raise GraphQLError(f"{name} cannot represent {literal}: it takes {self.description}", node)
             return self._parsed(name, node.value)  # type: ignore[attr-defined]
 
         own: Any = scalar

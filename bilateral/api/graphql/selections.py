@@ -103,15 +103,15 @@ def key_of(selection: Sequence[Selected], page: Page) -> Hashable | None:
 
 def _key(selection: Sequence[Selected], page: Page | None) -> Hashable | None:
     """Return what tells a selection from others; None if it has an alias, or a list with an unusual part of its own."""
-    shown: Hashable = None
+    part: Hashable = None
     if page is not None:
         if page.skip or page.first not in _FIRSTS or any(condition is not None for condition in page.where.values()):
             return None
-        shown = (tuple(page.where), page.order_by, page.descending, page.first)
+        part = (tuple(page.where), page.order_by, page.descending, page.first)
     fields = []
     for selected in selection:
         inner = _key(selected.selection, selected.page) if selected.selection else ()
         if inner is None or selected.key != selected.name:
             return None
         fields.append((selected.name, inner))
-    return shown, tuple(fields)
+    return part, tuple(fields)

@@ -86,8 +86,8 @@ def read_one(
     scope = Scope(entity_dialect(connection), tuple(chains))
     rows = ENTITIES[entity](scope)
     rows.conditions.append(rows.value("id").test(scope.dialect, "", entity_id))
-    shown = _Assembly(scope, selection).object(rows, selection)
-    answer = connection.execute(select(cast(shown, Text)), execution_options=_COMPILED).scalar_one()
+    as_json = _Assembly(scope, selection).object(rows, selection)
+    answer = connection.execute(select(cast(as_json, Text)), execution_options=_COMPILED).scalar_one()
     return b"null" if answer is None else str(answer).encode()
 
 
@@ -148,22 +148,22 @@ class _Assembly:
         """
         if self._is_apart(level):
             return None  # what is written apart sees nothing around it
-        shown = [
+        objects = [
             self.object(rows.parents[selected.name](), selected.selection, level + 1).label(f"shared{at}")
             for at, selected in enumerate(selection)
             if selected.name in rows.parents and selected.selection
         ]
-        return select(*shown).limit(1).subquery() if shown else None
+        return select(*objects).limit(1).subquery() if objects else None
 
     def object(
         self, rows: Rows, selection: Sequence[Selected], level: int = 1, shared: Subquery | None = None
     ) -> ScalarSelect[Any]:
         """Return the first of some rows as a JSON object. Some of its members may be known."""
         if self._is_apart(level):
-            shown: Any = self._by_key(rows, rows.key, selection, level)
+            content: Any = self._by_key(rows, rows.key, selection, level)
         else:
-            shown = self._members(rows, selection, level, shared)
-        return _rows_of(rows, select(shown)).where(*rows.conditions).limit(1).scalar_subquery()
+            content = self._members(rows, selection, level, shared)
+        return _rows_of(rows, select(content)).where(*rows.conditions).limit(1).scalar_subquery()
 
     def _is_apart(self, level: int) -> bool:
         """Return True if the objects of a level are written apart."""
@@ -181,8 +181,8 @@ class _Assembly:
             return self.object(own, selection, level, shared)
         self._number += 1
         keys = [column.label(f"key{at}") for at, column in enumerate(own.key)]
-        shown = select(*keys, self._members(own, selection, level).label("shown")).select_from(own.source)
-        apart = shown.where(*own.conditions).cte(f"level{level}_{self._number}")
+        members = select(*keys, self._members(own, selection, level).label("shown")).select_from(own.source)
+        apart = members.where(*own.conditions).cte(f"level{level}_{self._number}")
         same = [apart.c[f"key{at}"] == value for at, value in enumerate(key)]
         # JSON that is read from another query is a text until it is parsed.
         query = select(self._scope.dialect.embedded(apart.c.shown)).where(*same)
@@ -193,10 +193,13 @@ class _Assembly:
     ) -> ColumnElement[Any]:
         """Return a row as a JSON object."""
         dialect = self._scope.dialect
-        known = {} if shared is None else {column.name: dialect.embedded(column) for column in shared.c}
+        computed = {} if shared is None else {column.name: dialect.embedded(column) for column in shared.c}
         return dialect.members(
             [
-                (selected.key, known[name] if (name := f"shared{at}") in known else self._member(rows, selected, level))
+                (
+                    selected.key,
+                    computed[name] if (name := f"shared{at}") in computed else self._member(rows, selected, level),
+                )
                 for at, selected in enumerate(selection)
             ]
         )

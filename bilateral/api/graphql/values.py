@@ -129,8 +129,8 @@ class Whole(Value):
         self._is_text = is_text
 
     def shown(self, dialect: EntityDialect) -> ColumnElement[Any]:
-        shown = self.expression if self.unit == 1 else self.expression * self.unit
-        return cast(shown, Text) if self._is_text else shown
+        value = self.expression if self.unit == 1 else self.expression * self.unit
+        return cast(value, Text) if self._is_text else value
 
     def equals(self, dialect: EntityDialect, operands: Sequence[Any]) -> Condition:
         whole = [operand for operand in operands if operand % self.unit == 0]
@@ -195,11 +195,11 @@ class Flag(Value):
         return dialect.flag(self.expression)
 
     def equals(self, dialect: EntityDialect, operands: Sequence[Any]) -> Condition:
-        wanted = set(operands)
-        if len(wanted) > 1:
+        flags = set(operands)
+        if len(flags) > 1:
             return ~self.is_missing(dialect)
         return or_(
-            false(), *(self.expression.is_(true()) if operand else self.expression.is_(false()) for operand in wanted)
+            false(), *(self.expression.is_(true()) if operand else self.expression.is_(false()) for operand in flags)
         )
 
 

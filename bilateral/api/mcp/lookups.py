@@ -215,9 +215,9 @@ class Judged:
 def judged(check: Check) -> Judged:
     """Return the answer of a check, with the words of strangers apart."""
     kind: Any = type(check)  # for mypy, no frozen class of a package that is imported late can be hashed
-    shown = visible(adapter(kind).dump_python(check, mode="json"))
-    strange = shown.pop("untrusted")
-    return Judged(shown, NOTICE_OF_CHECKS, strange)
+    content = visible(adapter(kind).dump_python(check, mode="json"))
+    strange = content.pop("untrusted")
+    return Judged(content, NOTICE_OF_CHECKS, strange)
 
 
 def untrusted(kind: Any, value: Any) -> Untrusted:

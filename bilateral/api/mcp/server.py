@@ -209,10 +209,12 @@ class StrictServer(MCPServer[Any]):
 
 def _require_known(tool: Tool, arguments: dict[str, Any]) -> None:
     """Refuse arguments that a tool does not have."""
-    known = tool.input_schema["properties"]
+    properties = tool.input_schema["properties"]
     for name in arguments:
-        if name not in known:
-            raise ToolError(f"invalid_argument: {tool.name} has no argument {quoted(name)}: it has {', '.join(known)}")
+        if name not in properties:
+            raise ToolError(
+                f"invalid_argument: {tool.name} has no argument {quoted(name)}: it has {', '.join(properties)}"
+            )
 
 
 _LEFT_OUT: Final = frozenset(

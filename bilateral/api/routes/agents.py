@@ -43,11 +43,11 @@ def read_agent(
 
 async def _agent_json(service: Service, match: Match[str], query: bytes) -> bytes | None:
     """Return an agent as JSON; None for a query that the route has to check."""
-    asked = _NEWEST.fullmatch(query)
-    if asked is None:
+    newest = _NEWEST.fullmatch(query)
+    if newest is None:
         return None
     key = agent_key(await service.registries_briefly(), match[1])
-    details = await service.read_briefly(agent, key, int(asked[1] or 0))
+    details = await service.read_briefly(agent, key, int(newest[1] or 0))
     return adapter(Agent).dump_json(known(details, "agent", key.id))
 
 
@@ -73,8 +73,8 @@ class ReceivedFeedbackQuery(ListQuery):
 @router.get("/feedback", responses=list_of(Feedback, 404))
 def read_feedback(request: Request, agent_id: AgentPath, query: Annotated[ReceivedFeedbackQuery, Query()]) -> Response:
     """Return the feedback on an agent, the newest first."""
-    address, tags = _address(query.client), map(require_storable, (query.tag1, query.tag2))
-    chosen = FeedbackFilter(*tags, address, query.revoked, query.blind)
+    address, tag1, tag2 = _address(query.client), require_storable(query.tag1), require_storable(query.tag2)
+    chosen = FeedbackFilter(tag1, tag2, address, query.revoked, query.blind)
     return query.answer(request, Feedback, feedback_of, service_of(request).agent_key(agent_id), chosen)
 
 

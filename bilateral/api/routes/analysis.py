@@ -74,11 +74,11 @@ def read_standing(request: Request, agent: AgentPath, side: Literal["server", "c
     """
     service = service_of(request)
     key = service.agent_key(agent)
-    held = service.read(stored_standing, key.chain_id, key.identity_registry, key.agent_id, side)
-    if held is None:
+    standing = service.read(stored_standing, key.chain_id, key.identity_registry, key.agent_id, side)
+    if standing is None:
         known(service.read(read_agent, key), "agent", key.id)
         raise NotIndexedError(f"standing as a {side}, which an analysis makes, of agent", key.id)
-    return answer(request, Standing, held)
+    return answer(request, Standing, standing)
 
 
 @router.get("/analysis", responses=one_of(standing_findings.AnalysisRun, 404))
@@ -168,8 +168,8 @@ def explain_account(connection: Connection, chain_id: int, identity: str, accoun
         account: The account, in checksum form.
     """
     of = (connection, chain_id, identity)
-    named = tuple(Involvement(*involvement) for involvement in standing_findings.findings_about(*of, [account]))
-    return ExplainedAccount(suspect(*of, account), named, standing_findings.trust_scores(*of, [account]))
+    involvements = tuple(Involvement(*involvement) for involvement in standing_findings.findings_about(*of, [account]))
+    return ExplainedAccount(suspect(*of, account), involvements, standing_findings.trust_scores(*of, [account]))
 
 
 @router.get("/agents/{agent}/trust", responses=list_of(TrustScore, 404))

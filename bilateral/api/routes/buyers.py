@@ -102,11 +102,11 @@ def _with_records(connection: Connection, standing: Standing, registries: Regist
 
 async def _profile_json(service: Service, match: Match[str], query: bytes) -> bytes | None:
     """Return a profile as JSON; None for a query that the route has to check."""
-    asked = _PLAIN.fullmatch(query)
-    if asked is None:
+    plain = _PLAIN.fullmatch(query)
+    if plain is None:
         return None
     registries = await service.registries_briefly()
-    policy = (asked[1] or b"").decode() or service.settings.buyers.policy
+    policy = (plain[1] or b"").decode() or service.settings.buyers.policy
 
     def read(connection: Connection) -> buyers.Profile:
         return _with_records(connection, read_buyer(connection, match[1], None, policy), registries)
@@ -134,18 +134,18 @@ def _require_consent(request: Request, standing: Standing) -> None:
     settings = service_of(request).settings.buyers
     if settings.shows_transactions:
         return
-    shown = buyer_id(standing.chain_id, standing.buyer)
+    identity = buyer_id(standing.chain_id, standing.buyer)
     until, signature = (request.headers.get(f"x-buyer-{name}", "") for name in ("until", "signature"))
     is_timely = until.isdecimal() and len(until) < 12 and 0 <= int(until) - time.time() <= _PROOF_SECONDS  # noqa: PLR2004
     if is_timely and _SIGNATURE.fullmatch(signature):
-        text = encode_defunct(text=consent_text(shown, int(until)))
+        text = encode_defunct(text=consent_text(identity, int(until)))
         digest = keccak(b"\x19" + text.version + text.header + text.body)
         proof = bytes.fromhex(signature.removeprefix("0x"))
         if find_signer(digest, standing.chain_id, proof, {standing.buyer}, settings.nodes) is not None:
             return
     detail = (
         "only the buyer sees its payments: send X-Buyer-Until, Unix seconds at most ten minutes ahead, and "
-        f"X-Buyer-Signature of the text {consent_text(shown, 0)[:-1]}… (EIP-191; ERC-1271 for a contract)"
+        f"X-Buyer-Signature of the text {consent_text(identity, 0)[:-1]}… (EIP-191; ERC-1271 for a contract)"
     )
     raise ProblemError(HTTPStatus.UNAUTHORIZED, "signature_required", detail)
 

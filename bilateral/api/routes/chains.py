@@ -61,14 +61,14 @@ def read_statistics(
 ) -> Response:
     """Return the numbers of events by chain and day, for each day with an event."""
     service = service_of(request)
-    known = service.registries()
+    registries = service.registries()
     if chain_id is not None:
-        known.require_indexed([chain_id])
+        registries.require_indexed([chain_id])
     today = datetime.now(UTC).date()
     end = last or today
     begin = first or max(date.min + timedelta(days=_DEFAULT_DAYS), end) - timedelta(days=_DEFAULT_DAYS - 1)
-    wanted = tuple(known.by_chain) if chain_id is None else (chain_id,)
-    days = service.read(statistics, wanted, begin, end)
+    chain_ids = tuple(registries.by_chain) if chain_id is None else (chain_id,)
+    days = service.read(statistics, chain_ids, begin, end)
     return answer_page(request, DayStatistics, Page(days, None), shown_as)
 
 

@@ -156,7 +156,7 @@ async def read_changes(
     """
     service, feed = service_of(request), _feed_of(request)
     subjects = (query.agents or (), query.accounts or (), query.tags or (), query.kinds or ())
-    wanted = parse_filter(await service.registries_briefly(), *subjects)
+    chosen = parse_filter(await service.registries_briefly(), *subjects)
     since, limit, is_stream = query.since, query.limit, query.shown_as is FeedFormat.EVENTS
     if is_stream:
         if query.wait:
@@ -164,20 +164,20 @@ async def read_changes(
         since = last_event_id or since
     cursor = since if since is not None else await service.read_briefly(last_cursor)
     if not is_stream and not query.wait:
-        return _answer(await feed.read(cursor, wanted, limit), query.shown_as)
+        return _answer(await feed.read(cursor, chosen, limit), query.shown_as)
     with ExitStack() as stack:
         stack.enter_context(feed.place(network_of(request.scope, service.settings.proxy_networks)))
         if not is_stream:
-            return _answer(await feed.wait(cursor, wanted, limit, query.wait), query.shown_as)
+            return _answer(await feed.wait(cursor, chosen, limit, query.wait), query.shown_as)
         reset = None
         try:
-            first = await feed.read(cursor, wanted, limit)  # a wrong `since` is refused before the stream begins
+            first = await feed.read(cursor, chosen, limit)  # a wrong `since` is refused before the stream begins
         except FeedCursorError as problem:
             if not last_event_id:
                 raise
             reset = Reset(problem.reason, str(problem), await service.read_briefly(last_cursor))
-            first = await feed.read(reset.cursor, wanted, limit)
-        return _Stream(_events(feed, first, wanted, limit, reset), stack.pop_all())
+            first = await feed.read(reset.cursor, chosen, limit)
+        return _Stream(_events(feed, first, chosen, limit, reset), stack.pop_all())
 
 
 def _feed_of(request: Request) -> Feed:

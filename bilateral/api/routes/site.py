@@ -87,8 +87,8 @@ class Site:
         self._archives: dict[str, zipfile.ZipFile] = {}
         if folder is not None:
             for path in sorted(Path(folder).glob("*.zip")):
-                if named := _ARCHIVE.fullmatch(path.name):
-                    self._archives[named[1]] = _opened(path)
+                if match := _ARCHIVE.fullmatch(path.name):
+                    self._archives[match[1]] = _opened(path)
             if not self._archives:
                 raise InvalidArgumentError(f"api.docs: {folder!r} has no bilateral-docs-<version>.zip")
         self.versions = tuple(sorted(self._archives, key=_order, reverse=True))

@@ -182,16 +182,16 @@ class Deliverer:
         headers = self._signer.headers(row.url, body, delivery)
         with HttpSession(_LIMITS, self._network) as session:
             session.post(row.url, content=body, headers=headers)
-        taken = {"since": batch.cursor, "pending": None, "failures": 0, "failing_since": None, "problem": None}
-        self._note(row, **taken, next_at=int(time.time()), delivered=row.delivered + 1)
+        progress = {"since": batch.cursor, "pending": None, "failures": 0, "failing_since": None, "problem": None}
+        self._note(row, **progress, next_at=int(time.time()), delivered=row.delivered + 1)
 
     def _fail(self, row: Any, problem: BilateralError) -> None:
         """Store a failure, and when to try again."""
         now = int(time.time())
         since = now if row.failing_since is None else row.failing_since
         is_gone = isinstance(problem, RefusedDocumentError) and problem.status == HTTPStatus.GONE
-        asked = getattr(problem, "wait_seconds", None) or 0
-        wait = min(_LONGEST_WAIT, max(_FIRST_WAIT << min(row.failures, 10), asked))
+        delay = getattr(problem, "wait_seconds", None) or 0
+        wait = min(_LONGEST_WAIT, max(_FIRST_WAIT << min(row.failures, 10), delay))
         self._note(
             row,
             failures=row.failures + 1,

@@ -206,10 +206,10 @@ def _prepare(engine: Engine, client: Client, place: tuple[int, str, str, int], p
     members = _identities(members, _last_list(engine, place), prover)
     if len(members) > MOST_MEMBERS:
         raise InvalidArgumentError(f"there are {len(members)} members, and a tree takes {MOST_MEMBERS}")
-    made = MemberList(chain_id, registry, policy, epoch, anchor_epoch, tuple(members))
-    roots = b"".join(root.to_bytes(_WORD) for root in prover.roots(made.commitments()))
-    sizes = {tier.value: len(made.group(tier)) for tier in TIERS}
-    document = made.document()
+    built = MemberList(chain_id, registry, policy, epoch, anchor_epoch, tuple(members))
+    roots = b"".join(root.to_bytes(_WORD) for root in prover.roots(built.commitments()))
+    sizes = {tier.value: len(built.group(tier)) for tier in TIERS}
+    document = built.document()
     key = {"chain_id": chain_id, "registry": registry, "policy": policy, "epoch": epoch}
     content = {"made_at": now, "roots": roots, "sizes": json.dumps(sizes), "document": document}
     try:

@@ -43,8 +43,8 @@ _SECONDS: Final = 300
 
 def default_folder() -> Path:
     """Return the folder of the prover: that of the environment, or else one in the user's cache."""
-    named = os.environ.get(FOLDER_VARIABLE)
-    return Path(named) if named else Path.home() / ".cache" / "bilateral" / "prover"
+    folder = os.environ.get(FOLDER_VARIABLE)
+    return Path(folder) if folder else Path.home() / ".cache" / "bilateral" / "prover"
 
 
 def packaged(name: str) -> bytes:

@@ -58,8 +58,8 @@ class MemoryNullifiers:
 
     def holder_of(self, nullifier: int) -> str | None:
         """See `Nullifiers`."""
-        known = self._holders.get(nullifier)
-        return None if known is None else known[1]
+        entry = self._holders.get(nullifier)
+        return None if entry is None else entry[1]
 
     def take(self, nullifier: int, epoch: int, holder: str) -> str:
         """See `Nullifiers`.
@@ -70,7 +70,7 @@ class MemoryNullifiers:
         with self._lock:
             if len(self._holders) >= _MOST_HOLDERS:
                 today = epoch_of()
-                self._holders = {key: kept for key, kept in self._holders.items() if kept[0] >= today - 1}
+                self._holders = {key: entry for key, entry in self._holders.items() if entry[0] >= today - 1}
                 if len(self._holders) >= _MOST_HOLDERS:
                     raise TierProofRefusedError("verifier_busy", "no room for more buyers today")
             return self._holders.setdefault(nullifier, (epoch, holder))[1]

@@ -135,8 +135,8 @@ class AgentRows(Rows):
             self._activity = activity = agent_activity.alias()
             names = (column.name for column in agent_activity.primary_key)
             # The constants of the first condition hold for both: an index of either table may lead.
-            known = self.scope.of("identity", activity.c.chain_id, activity.c.identity_registry)
-            same = and_(known, *(activity.c[name] == agent.c[name] for name in names))
+            of_registry = self.scope.of("identity", activity.c.chain_id, activity.c.identity_registry)
+            same = and_(of_registry, *(activity.c[name] == agent.c[name] for name in names))
             self.source = agent.join(activity, same)
         return self._activity.c
 
@@ -169,7 +169,7 @@ class AgentRows(Rows):
             .correlate(self.agent)
             .subquery()
         )
-        shown = select(self.scope.dialect.json_list(page.c.account)).scalar_subquery()
+        as_json = select(self.scope.dialect.json_list(page.c.account)).scalar_subquery()
 
         def has(entries: Sequence[str], _: bool) -> Condition:  # an address has no case
             checksums = [checksum for entry in entries if (checksum := checksum_address(entry)) is not None]
@@ -178,11 +178,11 @@ class AgentRows(Rows):
             return has_all(self.scope.dialect.lower, table, table.c.account, checksums, *about)
 
         def same(entries: Sequence[str]) -> Condition:
-            return func.replace(cast(shown, Text), literal_column("' '"), literal_column("''")) == listed(
+            return func.replace(cast(as_json, Text), literal_column("' '"), literal_column("''")) == listed(
                 [entry.lower() for entry in entries]
             ).replace(" ", "")
 
-        return Entries(shown, has, same)
+        return Entries(as_json, has, same)
 
 
 class MetadataRows(Rows):

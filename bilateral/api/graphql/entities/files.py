@@ -36,7 +36,7 @@ class RegistrationFileRows(Rows):
         super().__init__(scope)
         is_of_row = agent is not None
         self.agent = agent = agent_tables.agent.alias() if agent is None else agent
-        self.named = named = files.file_reference.alias()
+        self.named = reference = files.file_reference.alias()
         self.file = file = files.file.alias()
         self.read = read = files.registration_file.alias()
         self.card = card = files.registration_card.alias()
@@ -44,26 +44,27 @@ class RegistrationFileRows(Rows):
         # A literal: SQLite uses a partial index only if the statement itself says its condition.
         kind: ColumnElement[str] = literal_column("'registration'")
         is_named = and_(
-            named.c.chain_id == agent.c.chain_id,
-            scope.same_chain(named, agent),
-            named.c.registry == agent.c.identity_registry,
-            named.c.agent_id == agent.c.agent_id,
-            named.c.kind == kind,
+            reference.c.chain_id == agent.c.chain_id,
+            scope.same_chain(reference, agent),
+            reference.c.registry == agent.c.identity_registry,
+            reference.c.agent_id == agent.c.agent_id,
+            reference.c.kind == kind,
         )
         replaced = (
             exists()
             .where(
-                scope.same_chain(later, named),
-                later.c.registry == named.c.registry,
-                later.c.agent_id == named.c.agent_id,
+                scope.same_chain(later, reference),
+                later.c.registry == reference.c.registry,
+                later.c.agent_id == reference.c.agent_id,
                 later.c.kind == kind,
-                tuple_(later.c.block_number, later.c.log_index) > tuple_(named.c.block_number, named.c.log_index),
+                tuple_(later.c.block_number, later.c.log_index)
+                > tuple_(reference.c.block_number, reference.c.log_index),
             )
-            .correlate(named)
+            .correlate(reference)
         )
         self.source = (
-            (named if is_of_row else agent.join(named, is_named))
-            .join(file, file.c.file_id == named.c.file_id)
+            (reference if is_of_row else agent.join(reference, is_named))
+            .join(file, file.c.file_id == reference.c.file_id)
             .join(read, read.c.content_hash == file.c.content_hash)
             .join(card, card.c.content_hash == file.c.content_hash)
         )
@@ -74,8 +75,8 @@ class RegistrationFileRows(Rows):
             file.c.uri == agent.c.uri,
             file.c.state == literal_column("'loaded'"),
         ]
-        self.key = (named.c.chain_id, named.c.block_number, named.c.log_index)
-        self.block = named.c.block_number
+        self.key = (reference.c.chain_id, reference.c.block_number, reference.c.log_index)
+        self.block = reference.c.block_number
 
     def of(self, rows: FromClause) -> RegistrationFileRows:
         """Keep the file of the agent of a row."""
@@ -130,10 +131,10 @@ class RegistrationFileRows(Rows):
         """Return a column of the event that named the file."""
         queries = []
         for event in (Registered, URIUpdated):
-            table, named = schema.EVENT_TABLES[event].alias(), self.named
-            is_event = (table.c[name] == named.c[name] for name in ("block_number", "log_index"))
-            of_chain = self.scope.same_chain(table, named)
-            queries.append(select(table.c[name]).where(of_chain, *is_event).correlate(named).scalar_subquery())
+            table, reference = schema.EVENT_TABLES[event].alias(), self.named
+            is_event = (table.c[name] == reference.c[name] for name in ("block_number", "log_index"))
+            of_chain = self.scope.same_chain(table, reference)
+            queries.append(select(table.c[name]).where(of_chain, *is_event).correlate(reference).scalar_subquery())
         return func.coalesce(*queries)
 
     def _transaction(self) -> ColumnElement[str]:

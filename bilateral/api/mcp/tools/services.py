@@ -108,8 +108,8 @@ def _check(url: str, nodes: Mapping[str, str], deployments: Mapping[str, Deploym
 
 def _judged(answer: ServiceCheck) -> Judged:
     """Return an answer with the words of strangers apart: the price, and what findings and agents quote."""
-    shown = lookups.visible(to_jsonable_python(answer))
-    strange = {name: shown.pop(name) for name in ("price", "findings", "unknown")}
+    content = lookups.visible(to_jsonable_python(answer))
+    strange = {name: content.pop(name) for name in ("price", "findings", "unknown")}
     findings = [{"check": finding.check, "code": finding.code} for finding in answer.findings]
-    strange["agents"] = [agent.pop("untrusted") for agent in shown["agents"]]
-    return Judged({**shown, "findings": findings}, lookups.NOTICE_OF_CHECKS, strange)
+    strange["agents"] = [agent.pop("untrusted") for agent in content["agents"]]
+    return Judged({**content, "findings": findings}, lookups.NOTICE_OF_CHECKS, strange)
