@@ -15,8 +15,8 @@ from eth_utils.crypto import keccak
 
 from bench.index.measurement import databases
 from bench.report import options
+from bilateral.buyers.anchoring import read_proof, store_tree
 from bilateral.buyers.anchors import verify_state
-from bilateral.buyers.stored_trees import read_proof, store_tree
 from bilateral.core.contracts.buyer_terms import BuyerState, BuyerTier, policy_hash
 from bilateral.core.identifiers import checksummed
 from bilateral.index.log.database import open_database

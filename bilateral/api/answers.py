@@ -6,24 +6,20 @@ import csv
 import io
 import json
 import re
+from collections.abc import Iterable, Mapping
 from dataclasses import fields
 from enum import StrEnum
 from functools import cache
 from hashlib import blake2b
 from http import HTTPStatus
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 from urllib.parse import urlencode
 
-from fastapi import Response
+from fastapi import Request, Response
 from pydantic import TypeAdapter
 
 from bilateral.api.problems import MEDIA_TYPE
 from bilateral.index.reading.pages import Page
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
-
-    from fastapi import Request
 
 JSON: Final = "application/json"
 JSON_LINES: Final = "application/jsonl"
@@ -93,8 +89,8 @@ def list_of(kind: Any, *problems: int, page: Any = None) -> Described:
     """
     text = {"schema": {"type": "string"}}
     content = {JSON_LINES: text, "text/csv": text}
-    shown = {"model": page or Page[kind], "content": content}
-    return {200: shown, 304: {"description": "Not modified"}, **_problems(*problems)}
+    described = {"model": page or Page[kind], "content": content}
+    return {200: described, 304: {"description": "Not modified"}, **_problems(*problems)}
 
 
 def _problems(*further: int) -> Described:
@@ -174,7 +170,6 @@ def json_lines(kind: Any, items: Iterable[Any]) -> bytes:
 
     Args:
         kind: The type of an entry.
-        items: The entries.
     """
     encode = adapter(kind).dump_json
     written = b"".join(encode(item) + b"\n" for item in items)
@@ -197,7 +192,6 @@ def csv_lines(kind: Any, items: Iterable[Any], *, has_header: bool = True) -> by
 
     Args:
         kind: The type of an entry, a dataclass.
-        items: The entries.
         has_header: True to begin with the names of the columns.
     """
     names = [field.name for field in fields(kind)]

@@ -2,36 +2,34 @@
 
 from __future__ import annotations
 
+import asyncio
+import logging
+from collections.abc import AsyncIterator
 from contextlib import AsyncExitStack, asynccontextmanager
 from http import HTTPStatus
 from importlib import import_module
 from importlib.metadata import version
 from pkgutil import iter_modules
-from typing import TYPE_CHECKING, Final
+from typing import Any, Final
 
 from anyio import to_thread
-from fastapi import Depends, FastAPI
+from fastapi import Depends, FastAPI, Request, Response
 from starlette.datastructures import MutableHeaders
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from bilateral.api import routes
-from bilateral.api.cross_origin import CrossOriginReads
-from bilateral.api.document import describe
+from bilateral.api.answers import JSON, PROBLEM, adapter
 from bilateral.api.guard import Guard
-from bilateral.api.lag import IndexState
+from bilateral.api.layers import CrossOriginReads, IndexState, Shortcuts
 from bilateral.api.metrics import Observer
 from bilateral.api.pages import problem_page
 from bilateral.api.parameters import refuse_wrong_parameters
-from bilateral.api.problems import FAILED, ProblemError, add_handlers
+from bilateral.api.problems import FAILED, Problem, ProblemError, add_handlers, answer_to
 from bilateral.api.service import Service
-from bilateral.api.shortcuts import Shortcuts
-
-if TYPE_CHECKING:
-    from collections.abc import AsyncIterator
-
-    from fastapi import Request, Response
-    from starlette.types import ASGIApp, Message, Receive, Scope, Send
-
-    from bilateral.api.settings import ApiSettings
+from bilateral.api.settings import ApiSettings
+from bilateral.core.errors import BilateralError
+from bilateral.index.errors import DatabaseUnavailableError, OlderSchemaError
+from bilateral.index.log.database import open_database
 
 _DESCRIPTION: Final = (
     "Agents of ERC-8004 registries and their ratings in both directions, from an index of the chains. "
@@ -106,11 +104,7 @@ async def _on_fault(_: Request, __: Exception) -> Response:
 
 
 class DeclaredTypes:
-    """Has browsers take every answer for what its media type says: a stranger's text in JSON never runs as a page.
-
-    Args:
-        app: The application.
-    """
+    """Has browsers take every answer for what its media type says: a stranger's text in JSON never runs as a page."""
 
     def __init__(self, app: ASGIApp) -> None:
         self._app = app
@@ -127,11 +121,7 @@ class DeclaredTypes:
 
 
 class HeadAsGet:
-    """Answers HEAD as GET. The server leaves the body away.
-
-    Args:
-        app: The application.
-    """
+    """Answers HEAD as GET. The server leaves the body away."""
 
     def __init__(self, app: ASGIApp) -> None:
         self._app = app
@@ -140,3 +130,129 @@ class HeadAsGet:
         """Pass a request on."""
         is_head = scope["type"] == "http" and scope["method"] == "HEAD"
         await self._app({**scope, "method": "GET"} if is_head else scope, receive, send)
+
+
+_OWN = frozenset({"HTTPValidationError", "ValidationError"})
+"""The schemas of errors that FastAPI would answer with. The service answers with problems."""
+
+
+def describe(app: FastAPI) -> None:
+    """Make an application's OpenAPI document say what its error handlers and layers do."""
+    original = app.openapi
+
+    def document() -> dict[str, Any]:
+        if app.openapi_schema is None:
+            document = original()
+            schemas = document.setdefault("components", {}).setdefault("schemas", {})
+            for name in _OWN:
+                schemas.pop(name, None)
+            schemas["Problem"] = {**adapter(Problem).json_schema(), "additionalProperties": True}
+            for operations in document["paths"].values():
+                for operation in operations.values():
+                    operation["responses"].pop("422", None)
+                    operation["responses"].setdefault("default", dict(PROBLEM))
+        assert app.openapi_schema is not None  # noqa: S101  # FastAPI keeps it
+        return app.openapi_schema
+
+    app.openapi = document  # type: ignore[method-assign]
+
+
+_LOOK_SECONDS: Final = 1.0
+"""The seconds between two looks for the database, which a follower makes within a few."""
+
+_RETRY_SECONDS: Final = 5
+"""The seconds after which a client should come again: a follower makes its tables in less."""
+
+_DETAIL: Final = "the index has no tables of this version yet: try again later"
+_NOT_READY: Final = f'{{"ready":false,"problems":["{_DETAIL}"],"chains":[],"missing":[]}}'.encode()
+_LOGGER: Final = logging.getLogger("bilateral.api")
+
+
+def make_app(settings: ApiSettings) -> ASGIApp:
+    """Make the application, or one that waits for its database.
+
+    Raises:
+        NewerSchemaError: A newer version of this package made the tables.
+        InvalidArgumentError: A setting is invalid.
+    """
+    try:
+        return create_app(settings)
+    except (DatabaseUnavailableError, OlderSchemaError) as problem:
+        return AwaitingDatabase(settings, problem)
+
+
+class AwaitingDatabase:
+    """Answers 503 to all but the monitors' `/healthz`, and becomes the application once there is a database.
+
+    Args:
+        problem: The error of the first try to open it.
+    """
+
+    def __init__(self, settings: ApiSettings, problem: BilateralError) -> None:
+        self._settings = settings
+        self._told = ""
+        self._app: ASGIApp | None = None
+        self._tell(problem)
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Answer a request."""
+        if scope["type"] == "lifespan":
+            await self._live(receive, send)
+        elif self._app is not None:
+            await self._app(scope, receive, send)
+        elif scope["type"] == "http":
+            await _answer_until_then(scope["path"])(scope, receive, send)
+
+    async def _live(self, receive: Receive, send: Send) -> None:
+        """Look for the database from the start of the process to its end."""
+        await receive()
+        ended = asyncio.Event()
+        work = asyncio.create_task(self._become(ended))
+        await send({"type": "lifespan.startup.complete"})
+        await receive()
+        ended.set()
+        await work
+        await send({"type": "lifespan.shutdown.complete"})
+
+    async def _become(self, ended: asyncio.Event) -> None:
+        """Wait for the database, and then run the application. Its start and end belong to one task."""
+        while not ended.is_set():
+            try:
+                await to_thread.run_sync(_require_database, self._settings.database)
+                app = create_app(self._settings)
+            except BilateralError as problem:
+                self._tell(problem)
+                await _wait(ended)
+                continue
+            async with app.router.lifespan_context(app):
+                self._app = app
+                _LOGGER.warning("the database is there: the service answers")
+                await ended.wait()
+
+    def _tell(self, problem: BilateralError) -> None:
+        """Log the reason, once. It names hosts and paths, so it is for the operator alone."""
+        if str(problem) != self._told:
+            self._told = str(problem)
+            _LOGGER.warning("the service waits for its database: %s", problem)
+
+
+def _require_database(url: str | None) -> None:
+    open_database(url, creates=False).dispose()
+
+
+async def _wait(ended: asyncio.Event) -> None:
+    try:
+        await asyncio.wait_for(ended.wait(), _LOOK_SECONDS)
+    except TimeoutError:
+        return
+
+
+def _answer_until_then(path: str) -> Response:
+    """Return the answer to a path until the database is there."""
+    if path == "/healthz":
+        return Response(b'{"status":"ok"}', media_type=JSON, headers={"Cache-Control": "no-store"})
+    headers = {"Retry-After": str(_RETRY_SECONDS)}
+    if path == "/readyz":
+        return Response(_NOT_READY, HTTPStatus.SERVICE_UNAVAILABLE, {**headers, "Cache-Control": "no-store"}, JSON)
+    problem = ProblemError(HTTPStatus.SERVICE_UNAVAILABLE, DatabaseUnavailableError.reason, _DETAIL, headers=headers)
+    return answer_to(path, problem)

@@ -3,30 +3,35 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Callable
+from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from http import HTTPStatus
-from typing import TYPE_CHECKING, Any, Final
+from typing import Annotated, Any, Final
 
 import msgspec
-from fastapi import Response
+from fastapi import Path, Query, Request, Response
+from pydantic import BaseModel, Field
+from sqlalchemy import Connection
 
 from bilateral.api.answers import JSON, PROBLEM
 from bilateral.api.guard import origin_of
 from bilateral.api.problems import ProblemError
 from bilateral.api.service import service_of
+from bilateral.buyers import records
 from bilateral.buyers.errors import BuyerRefusalError
+from bilateral.buyers.moderation import MessageAbout
 from bilateral.buyers.policies import policy_of
-from bilateral.buyers.records import ALL_CHAINS, Standing, parse_buyer, read_cursors, read_everywhere, read_standing
+from bilateral.buyers.records import BuyerProfile, Standing, parse_buyer
+from bilateral.buyers.registry import RegistryRecords
 from bilateral.core.contracts import Registry
+from bilateral.index.reading.registries import Registries
 
-if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    from fastapi import Request
-    from pydantic import BaseModel
-    from sqlalchemy import Connection
-
-    from bilateral.index.reading.registries import Registries
+BuyerPath = Annotated[str, Path(max_length=200, description="0x…, or eip155:8453:0x….")]
+PaymentChain = Annotated[
+    int | None, Query(ge=1, lt=2**63, description="The chain; the service's first one if missing.")
+]
+ScoringPolicyName = Annotated[str | None, Query(max_length=64, description="The scoring policy, such as brp-1.0.")]
 
 _MOST_DEPTH: Final = 16  # messages have a few levels, and a recursion of Python ends at a thousand
 
@@ -39,7 +44,6 @@ def read_buyer(
     Args:
         text: Its address or its global id.
         chain_id: The chain that the caller names; None for the one of the id, or the service's first one.
-        policy: The scoring policy.
         now: The time, in Unix seconds; the present one if left out.
 
     Raises:
@@ -47,9 +51,9 @@ def read_buyer(
         InvalidArgumentError: The policy is unknown.
         ProblemError: The service reads no payments of the chain, or the id is of another one.
     """
-    wanted, buyer, block = locate_buyer(connection, text, chain_id)
+    chain, buyer, block = locate_buyer(connection, text, chain_id)
     moment = int(time.time()) if now is None else now
-    return read_standing(connection, wanted, buyer, policy_of(policy), moment, block)
+    return records.read_standing(connection, chain, buyer, policy_of(policy), moment, block)
 
 
 def locate_buyer(connection: Connection, text: str, chain_id: int | None) -> tuple[int, str, int]:
@@ -66,17 +70,17 @@ def locate_buyer(connection: Connection, text: str, chain_id: int | None) -> tup
         MalformedIdentifierError: The text is neither.
         ProblemError: The service reads no payments of the chain, or the id is of another one.
     """
-    named, buyer = parse_buyer(text)
-    if None not in (named, chain_id) and named != chain_id:
-        detail = f"the buyer is of chain {named}, and chainId is {chain_id}"
+    of_id, buyer = parse_buyer(text)
+    if None not in (of_id, chain_id) and of_id != chain_id:
+        detail = f"the buyer is of chain {of_id}, and chainId is {chain_id}"
         raise ProblemError(HTTPStatus.BAD_REQUEST, "invalid_argument", detail)
-    cursors = read_cursors(connection, chain_id or named)
-    wanted = chain_id or named or next(iter(cursors), None)
-    if wanted is None or wanted not in cursors:
-        known = ", ".join(map(str, read_cursors(connection))) or "none"
-        detail = f"the service reads no payments of chain {wanted}: it does of {known}"
+    cursors = records.read_cursors(connection, chain_id or of_id)
+    chain = chain_id or of_id or next(iter(cursors), None)
+    if chain is None or chain not in cursors:
+        supported = ", ".join(map(str, records.read_cursors(connection))) or "none"
+        detail = f"the service reads no payments of chain {chain}: it does of {supported}"
         raise ProblemError(HTTPStatus.UNPROCESSABLE_ENTITY, "unsupported_chain", detail)
-    return wanted, buyer, cursors[wanted]
+    return chain, buyer, cursors[chain]
 
 
 def read_buyer_everywhere(connection: Connection, text: str, policy: str, *, is_expanded: bool) -> Standing:
@@ -84,7 +88,6 @@ def read_buyer_everywhere(connection: Connection, text: str, policy: str, *, is_
 
     Args:
         text: Its address.
-        policy: The scoring policy.
         is_expanded: True if the caller also asks for what is shown of one chain at a time.
 
     Raises:
@@ -92,11 +95,11 @@ def read_buyer_everywhere(connection: Connection, text: str, policy: str, *, is_
         InvalidArgumentError: The policy is unknown.
         ProblemError: The text names a chain, or the caller asks for more.
     """
-    named, buyer = parse_buyer(text)
-    if named is not None or is_expanded:
+    chain, buyer = parse_buyer(text)
+    if chain is not None or is_expanded:
         detail = "chainId=all takes an address alone, and no expand: payments and messages are shown chain by chain"
         raise ProblemError(HTTPStatus.BAD_REQUEST, "invalid_argument", detail)
-    return read_everywhere(connection, buyer, policy_of(policy), int(time.time()))
+    return records.read_everywhere(connection, buyer, policy_of(policy), int(time.time()))
 
 
 def provider_of(request: Request) -> str:
@@ -135,12 +138,12 @@ def buyer_registries(registries: Registries, chain_id: int) -> tuple[tuple[int, 
         registries: All indexed registries.
         chain_id: The chain, or `ALL_CHAINS`.
     """
-    known = registries.by_chain
-    chains = known if chain_id == ALL_CHAINS else (chain_id,)
+    by_chain = registries.by_chain
+    chains = by_chain if chain_id == records.ALL_CHAINS else (chain_id,)
     return tuple(
         (chain, account.address)
         for chain in chains
-        for account in known.get(chain, ())
+        for account in by_chain.get(chain, ())
         if account.kind == Registry.BUYERS
     )
 
@@ -188,10 +191,10 @@ async def answer_to_buyer(
     """
     value = await json_body(request)
     try:
-        shown = await service_of(request).buyer_work.run(answer, request, parse_buyer(buyer)[1], value)
+        content = await service_of(request).buyer_work.run(answer, request, parse_buyer(buyer)[1], value)
     except BuyerRefusalError as refusal:
         raise problem_of_refusal(refusal) from None
-    return Response(msgspec.json.encode(shown), media_type=JSON, headers={"Cache-Control": "no-store"})
+    return Response(msgspec.json.encode(content), media_type=JSON, headers={"Cache-Control": "no-store"})
 
 
 async def json_body(request: Request) -> dict[str, Any]:
@@ -216,3 +219,79 @@ def _require_depth(value: Any, depth: int = 0) -> None:
         raise RecursionError("it is nested too deeply")
     for part in value.values() if isinstance(value, dict) else value if isinstance(value, list) else ():
         _require_depth(part, depth + 1)
+
+
+# ruff: noqa: N815  # the specification's names
+
+
+_MOST_BUYERS: Final = 100
+"""Buyers of one request: each is read by statements of its own."""
+
+
+@dataclass(frozen=True)
+class Profile(BuyerProfile):
+    """A profile with what the registries of buyers on the chain say: settled and attested payments apart."""
+
+    registryRecords: tuple[RegistryRecords, ...] = ()
+
+
+@dataclass(frozen=True)
+class ExpandedProfile(Profile):
+    """A profile with the buyer's last payments (section 4.1), or with the messages about it."""
+
+    recentTransactions: tuple[records.RecentTransaction, ...] | None = None
+    messages: tuple[MessageAbout, ...] | None = None
+
+
+@dataclass(frozen=True)
+class DiscountTerms:
+    """The discount of one buyer (section 5.2). `code` and `warnings` are ours."""
+
+    percentage: records.Number
+    reason: str
+    appliesTo: tuple[str, ...]
+    validUntil: str
+    code: str
+    warnings: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class ServiceDiscount:
+    """The discount of one buyer for one service, by the policy that was published with the service."""
+
+    percentage: records.Number
+    reason: str
+    code: str
+
+
+@dataclass(frozen=True)
+class DiscountAnswer:
+    """The discount that a seller offers a buyer (section 5.2). `scoringPolicy` and `services` are ours.
+
+    `discount` is the largest one, and `appliesTo` names the services that have it. `services` has that of each.
+    """
+
+    buyerId: str
+    sellerGlobalId: str
+    buyerTier: str
+    buyerScore: int
+    discount: DiscountTerms
+    originalPricing: dict[str, records.Number]
+    discountedPricing: dict[str, records.Number]
+    scoringPolicy: str
+    services: dict[str, ServiceDiscount]
+
+
+@dataclass(frozen=True)
+class Profiles:
+    """The profiles of several buyers, in the order of the request."""
+
+    buyers: tuple[BuyerProfile, ...]
+
+
+class Batch(BaseModel):
+    """The buyers of a batch."""
+
+    addresses: Annotated[list[Annotated[str, Field(max_length=200)]], Field(min_length=1, max_length=_MOST_BUYERS)]
+    chainId: Annotated[int | None, Field(ge=1, lt=2**63, strict=True)] = None
+    policy: Annotated[str | None, Field(max_length=64)] = None

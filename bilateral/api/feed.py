@@ -5,17 +5,13 @@ from __future__ import annotations
 import asyncio
 import time
 from collections import Counter
+from collections.abc import Iterator
 from contextlib import contextmanager
 from http import HTTPStatus
-from typing import TYPE_CHECKING, Any, Final, Protocol
+from typing import Any, Final, Protocol
 
 from bilateral.api.problems import ProblemError
-from bilateral.index.changes.queries import last_step, read_feed
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    from bilateral.index.changes.queries import FeedFilter, FeedPage
+from bilateral.index.changes.queries import FeedFilter, FeedPage, last_step, read_feed
 
 LOOK_SECONDS: Final = 0.5
 """The seconds between two looks for a new step. All that wait in a process share one look."""
@@ -86,13 +82,7 @@ class Feed:
         return self._last
 
     async def read(self, since: str, wanted: FeedFilter, limit: int) -> FeedPage:
-        """Return the next changes that pass a filter; none at the end, or if many that do not pass come first.
-
-        Args:
-            since: The cursor.
-            wanted: The filter.
-            limit: The largest number of changes.
-        """
+        """Return the next changes that pass a filter; none at the end, or if many that do not pass come first."""
         for _ in range(_READS):
             page: FeedPage = await self._service.read_aside(read_feed, since, wanted, limit)
             if page.items or page.is_end:
@@ -104,9 +94,6 @@ class Feed:
         """Return the next changes that pass a filter. Wait for them if there are none.
 
         Args:
-            since: The cursor.
-            wanted: The filter.
-            limit: The largest number of changes.
             seconds: The longest time to wait.
         """
         deadline = time.monotonic() + seconds

@@ -8,25 +8,20 @@ cost its owner a transaction.
 from __future__ import annotations
 
 import time
+from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from http import HTTPStatus
 from pathlib import Path
-from typing import TYPE_CHECKING, ClassVar, Final
+from typing import ClassVar, Final
 
-from sqlalchemy import select
+from sqlalchemy import Connection, select
 
 from bilateral.api.problems import ProblemError
+from bilateral.api.service import Service
 from bilateral.core.signatures.messages import Address, String, TypedMessage, Uint64
 from bilateral.documents import FolderStore, StoredDocument, document_hash
 from bilateral.index.agents.tables import agent
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from sqlalchemy import Connection
-
-    from bilateral.api.service import Service
 
 PATH: Final = "/files"
 """The path below which the service publishes the files."""
@@ -127,10 +122,10 @@ class OperatorStore:
         end, removed = time.time() - _UNCLAIMED_SECONDS, 0
         for begin in range(0, len(paths), _AT_ONCE):
             some = {f"{self.url.rstrip('/')}/{path.name}": path for path in paths[begin : begin + _AT_ONCE]}
-            named = set(self.service.read(_named, tuple(some)))
+            claimed = set(self.service.read(_named, tuple(some)))
             for uri, path in some.items():
                 with suppress(FileNotFoundError):  # another process was faster
-                    if uri in named:
+                    if uri in claimed:
                         path.replace(self.folder / path.name)
                     elif path.stat().st_mtime < end:
                         path.unlink()

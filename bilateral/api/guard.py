@@ -8,20 +8,17 @@ import time
 from collections import Counter
 from http import HTTPStatus
 from ipaddress import IPv4Address, IPv6Address, ip_address, ip_network
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 from limits import parse
 from limits.aio.storage import MemoryStorage
 from limits.aio.strategies import SlidingWindowCounterRateLimiter
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from bilateral.api.aggregator import FEEDBACK_PATH, MAX_FEEDBACK
 from bilateral.api.problems import ProblemError, answer_to
+from bilateral.api.settings import ApiSettings
 from bilateral.core.text.encoding import MAX_DEPTH, is_shallow
-
-if TYPE_CHECKING:
-    from starlette.types import ASGIApp, Message, Receive, Scope, Send
-
-    from bilateral.api.settings import ApiSettings
 
 _BODY_SECONDS: Final = 15.0
 """The time that a client has to send its body: 1 MiB at 70 kB a second."""
@@ -56,9 +53,6 @@ class HeldBodies:
     def take(self, address: str, size: int) -> None:
         """Count bytes.
 
-        Args:
-            size: The bytes.
-
         Raises:
             ProblemError: There are too many.
         """
@@ -69,22 +63,14 @@ class HeldBodies:
         self._of[address] += size
 
     def give_back(self, address: str, size: int) -> None:
-        """Count bytes no more.
-
-        Args:
-            size: The bytes.
-        """
+        """Count bytes no more."""
         self._of[address] -= size
         if not self._of[address]:
             del self._of[address]
 
 
 class Guard:
-    """Refuses requests that exceed the limits. The application gets bodies whole.
-
-    Args:
-        app: The application.
-    """
+    """Refuses requests that exceed the limits. The application gets bodies whole."""
 
     def __init__(self, app: ASGIApp, settings: ApiSettings) -> None:
         self._app = app
@@ -252,7 +238,6 @@ def client_address(scope: Scope, proxies: tuple[object, ...]) -> str:
     """Return the address of a request's client.
 
     Args:
-        scope: The request.
         proxies: The networks of trusted proxies. `X-Forwarded-For` counts only if one of them sent the request: its
             last address that is not a trusted proxy is the client's.
     """
@@ -302,7 +287,6 @@ def network_of(scope: Scope, proxies: tuple[object, ...]) -> str:
     """Return what counts as one client: its IPv4 address, or the network of its IPv6 address.
 
     Args:
-        scope: The request.
         proxies: The networks of trusted proxies, see `client_address`.
     """
     return _network(client_address(scope, proxies))

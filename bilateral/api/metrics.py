@@ -4,24 +4,23 @@ from __future__ import annotations
 
 import os
 import time
+from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING, Any, Final
 
 from prometheus_client import CONTENT_TYPE_LATEST, CollectorRegistry, Counter, Histogram, generate_latest
 from prometheus_client.core import GaugeMetricFamily
 from prometheus_client.multiprocess import MultiProcessCollector
 from prometheus_client.registry import Collector
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from bilateral.api.recent import Recent
-from bilateral.index.operating.chains import chains
+from bilateral.index.operating.chains import ChainProgress, chains
+from bilateral.index.reading.copies import Copies
 from bilateral.index.reading.missing_chains import without_missing_chains
+from bilateral.index.reading.readers import Reader
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
-
-    from starlette.types import ASGIApp, Message, Receive, Scope, Send
-
-    from bilateral.index.reading.copies import Copies
-    from bilateral.index.reading.readers import Reader
+    from bilateral.x402.aggregator.service import Aggregator
 
 MULTIPROCESS_FOLDER: Final = "PROMETHEUS_MULTIPROC_DIR"
 """The environment variable with the folder in which several processes share their figures."""
@@ -30,6 +29,19 @@ CONTENT_TYPE: Final = CONTENT_TYPE_LATEST
 
 _METHODS: Final = frozenset({"GET", "HEAD", "POST", "PUT", "DELETE", "OPTIONS", "PATCH"})
 _BUCKETS: Final = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5)  # seconds; reads end after two
+
+
+_FIGURES: Final[tuple[tuple[str, str, Callable[[ChainProgress], float]], ...]] = (
+    ("chain_block", "The last indexed block.", lambda chain: chain.block),
+    ("chain_head", "The head of the chain.", lambda chain: chain.head),
+    ("chain_lag_blocks", "The blocks between the two.", lambda chain: chain.lag),
+    ("chain_silence_seconds", "Seconds since the last look.", lambda chain: time.time() - chain.updated_at),
+    ("standings_age_seconds", "Seconds since standings were made.", lambda chain: chain.standings.age or 0),
+    ("standings_fail", "1 while the analysis fails.", lambda chain: float(chain.standings.problem is not None)),
+    ("standings_missing", "1 before the first analysis.", lambda chain: float(chain.standings.is_missing)),
+    ("standings_stale", "1 while standings are stale.", lambda chain: float(chain.standings.is_stale)),
+)
+"""The figures of a chain: name, description and value."""
 
 
 class Metrics:
@@ -90,42 +102,12 @@ class _Progress(Collector):
 
     def collect(self) -> Iterable[Any]:
         """Read the figures."""
-        now = time.time()
         with without_missing_chains():
             progresses = self._reader.visit(chains)
-        for name, text, values in (
-            ("bilateral_chain_block", "The last indexed block.", [progress.block for progress in progresses]),
-            ("bilateral_chain_head", "The head of the chain.", [progress.head for progress in progresses]),
-            ("bilateral_chain_lag_blocks", "The blocks between the two.", [progress.lag for progress in progresses]),
-            (
-                "bilateral_chain_silence_seconds",
-                "Seconds since the last look.",
-                [now - progress.updated_at for progress in progresses],
-            ),
-            (
-                "bilateral_standings_age_seconds",
-                "Seconds since standings were made.",
-                [progress.standings.age or 0 for progress in progresses],
-            ),
-            (
-                "bilateral_standings_fail",
-                "1 while the analysis fails.",
-                [float(progress.standings.problem is not None) for progress in progresses],
-            ),
-            (
-                "bilateral_standings_missing",
-                "1 before the first analysis.",
-                [float(progress.standings.is_missing) for progress in progresses],
-            ),
-            (
-                "bilateral_standings_stale",
-                "1 while standings are stale.",
-                [float(progress.standings.is_stale) for progress in progresses],
-            ),
-        ):
-            family = GaugeMetricFamily(name, text, labels=["chain_id"])
-            for chain, value in zip(progresses, values, strict=True):
-                family.add_metric([str(chain.chain_id)], value)
+        for name, text, figure in _FIGURES:
+            family = GaugeMetricFamily(f"bilateral_{name}", text, labels=["chain_id"])
+            for progress in progresses:
+                family.add_metric([str(progress.chain_id)], figure(progress))
             yield family
         missing = GaugeMetricFamily("bilateral_chain_missing", "1 while its shard fails.", labels=["chain_id"])
         for chain_id in sorted({progress.chain_id for progress in progresses} | self._reader.missing):
@@ -156,11 +138,7 @@ class _Servers(Collector):
 
 
 class Observer:
-    """Counts the requests of an application.
-
-    Args:
-        app: The application.
-    """
+    """Counts the requests of an application."""
 
     def __init__(self, app: ASGIApp) -> None:
         self._app = app
@@ -184,3 +162,69 @@ class Observer:
             route = getattr(scope.get("route"), "path", None) or "other"
             metrics: Metrics = scope["app"].state.service.metrics
             metrics.observe(scope["method"], route, status, time.perf_counter() - began)
+
+
+_PREFIX: Final = "bilateral_aggregator_"
+_COUNTERS: Final = {
+    "accepted": "Feedback that was taken.",
+    "submitted": "Transactions that were signed and sent.",
+    "confirmed": "Feedback that is on chain.",
+    "failed": "Feedback that can never be on chain.",
+    "gas_wei": "The cost of confirmed transactions, in wei.",
+}
+
+
+class AggregatorCounters:
+    """Counters of events. Each process counts its own, and Prometheus' library adds them up.
+
+    Args:
+        registry: The registry of the figures that each process counts.
+    """
+
+    def __init__(self, registry: CollectorRegistry) -> None:
+        self._registry = registry
+        self._plain = {name: Counter(_PREFIX + name, text, registry=registry) for name, text in _COUNTERS.items()}
+        self._refused = Counter(_PREFIX + "refused", "Refusals by code.", ("code",), registry=registry)
+
+    def observe(self, name: str, amount: int) -> None:
+        """Count an event.
+
+        Args:
+            name: Its name as `Aggregator` observes it.
+        """
+        if name in self._plain:
+            self._plain[name].inc(amount)
+        else:
+            self._refused.labels(name.removeprefix("refused ")).inc(amount)
+
+    def close(self) -> None:
+        """Remove the counters from the registry."""
+        for counter in (*self._plain.values(), self._refused):
+            self._registry.unregister(counter)
+
+
+class AggregatorFigures(Collector):
+    """The state of the queue and of the budget, read from the database when somebody asks."""
+
+    def __init__(self, aggregator: Aggregator) -> None:
+        self._aggregator = aggregator
+
+    def describe(self) -> Iterable[Any]:
+        """Return nothing: the database is not asked when the figures are registered."""
+        return ()
+
+    def collect(self) -> Iterable[Any]:
+        """Read the figures."""
+        queue = GaugeMetricFamily(_PREFIX + "feedback", "Feedback by chain and state.", labels=["chain_id", "state"])
+        for (chain_id, state), count in sorted(self._aggregator.count_by_state().items()):
+            queue.add_metric([str(chain_id), state], count)
+        yield queue
+        spent = GaugeMetricFamily(_PREFIX + "spent_today_wei", "Wei that count for today.", labels=["chain_id"])
+        budget = GaugeMetricFamily(_PREFIX + "budget_wei", "The budget of a day, in wei.", labels=["chain_id"])
+        for chain in self._aggregator.settings.chains:
+            spent.add_metric([str(chain.chain_id)], self._aggregator.spent_today(chain))
+            budget.add_metric([str(chain.chain_id)], chain.budget)
+        yield spent
+        yield budget
+        working = 1 if self._aggregator.is_working else 0
+        yield GaugeMetricFamily(_PREFIX + "working", "1 while every worker runs.", value=working)

@@ -2,20 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from functools import partial
 from http import HTTPStatus
-from typing import TYPE_CHECKING, Final
+from typing import Final, ParamSpec, TypeVar
 
 from anyio import CapacityLimiter, to_thread
 
 from bilateral.api.problems import ProblemError
 
-if TYPE_CHECKING:
-    from collections.abc import Callable
-    from typing import ParamSpec, TypeVar
-
-    P = ParamSpec("P")
-    T = TypeVar("T")
+P = ParamSpec("P")
+T = TypeVar("T")
 
 AT_ONCE: Final = 16
 """Requests that may ask a node at once. Twice as many as questions to nodes: half of them are checked without one."""

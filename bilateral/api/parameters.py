@@ -3,22 +3,22 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Callable
 from types import UnionType
-from typing import TYPE_CHECKING, Annotated, Any, Final, Union, get_args, get_origin
+from typing import Annotated, Any, Final, TypeVar, Union, get_args, get_origin
 
-from fastapi import Path, Query, Request
+from fastapi import Path, Query, Request, Response
 from fastapi.routing import APIRoute
 from pydantic import BaseModel
+from pydantic.fields import FieldInfo
 
-from bilateral.api.answers import Format
+from bilateral.api.answers import Format, answer_page
+from bilateral.api.service import service_of
 from bilateral.core.errors import InvalidArgumentError
 from bilateral.core.text import quoted
 from bilateral.core.values.blind import Blind
 from bilateral.index.ratings.queries import Direction, RatedSide
-from bilateral.index.reading.pages import MAX_LIMIT
-
-if TYPE_CHECKING:
-    from pydantic.fields import FieldInfo
+from bilateral.index.reading.pages import DEFAULT_LIMIT, MAX_LIMIT, Page
 
 _SINGLE: Final = ("/v1/", "/api/")
 """The paths that refuse repeated parameters."""
@@ -71,6 +71,37 @@ BlindOnly = Annotated[
 
 Tag = Annotated[str | None, Query(max_length=1_000, description="The tag, exactly.")]
 """A tag of feedback. Its text is a stranger's, and may be empty."""
+
+
+Revoked = Annotated[bool, Query(description="True to show revoked feedback too.")]
+
+
+class ListQuery(BaseModel):
+    """The page and form of a list, behind the parameters of the list itself."""
+
+    limit: Limit = DEFAULT_LIMIT
+    cursor: Cursor = None
+    shown_as: ListFormat = Format.JSON
+
+    @classmethod
+    def __pydantic_init_subclass__(cls, **_: Any) -> None:
+        """Move the fields of every list behind those of the subclass, which is their order in documents and errors."""
+        for name in ListQuery.model_fields:
+            cls.model_fields[name] = cls.model_fields.pop(name)
+        cls.model_rebuild(force=True)
+
+    def answer(
+        self, request: Request, kind: Any, query: Callable[..., Page[Any]], *parts: Any, **options: Any
+    ) -> Response:
+        """Read the page, and answer with it.
+
+        Args:
+            kind: The type of an entry.
+            query: The query. Its first argument is the connection.
+            *parts: Its further arguments.
+        """
+        page = service_of(request).read(query, *parts, limit=self.limit, cursor=self.cursor, **options)
+        return answer_page(request, kind, page, self.shown_as)
 
 
 class RatingFilters(BaseModel):
@@ -131,3 +162,20 @@ def _is_list(field: FieldInfo) -> bool:
 def _bare(kind: Any) -> Any:
     """Return a type without its annotations."""
     return get_args(kind)[0] if get_origin(kind) is Annotated else kind
+
+
+T = TypeVar("T", str, str | None)
+
+
+def require_storable(text: T) -> T:
+    """Check that a database can compare a text.
+
+    Args:
+        text: The text, or None.
+
+    Raises:
+        InvalidArgumentError: It has NUL, which PostgreSQL cannot store, or half of a surrogate pair.
+    """
+    if text is not None and ("\0" in text or any("\ud800" <= character <= "\udfff" for character in text)):
+        raise InvalidArgumentError("a text has a character that no record can have: U+0000 or a lone surrogate")
+    return text

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import logging
+from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass
 from http import HTTPStatus
-from typing import TYPE_CHECKING, Any, Final, TypeVar
+from typing import Any, Final, TypeVar
 
 import msgspec
-from fastapi import Response
+from fastapi import FastAPI, Request, Response
 from fastapi.exceptions import RequestValidationError
 from starlette.exceptions import HTTPException
 
@@ -24,11 +25,6 @@ from bilateral.index.errors import (
     QueryTimeoutError,
     ReadersBusyError,
 )
-
-if TYPE_CHECKING:
-    from collections.abc import Awaitable, Callable, Mapping
-
-    from fastapi import FastAPI, Request
 
 T = TypeVar("T")
 
@@ -167,49 +163,35 @@ def add_handlers(app: FastAPI, page: Callable[[Request, ProblemError], Awaitable
     """Make an application answer every error with a problem.
 
     Args:
-        app: The application.
         page: Returns the problem as a web page; None for a request that is not for one.
     """
 
-    async def answered(request: Request, problem: ProblemError) -> Response:
+    async def on_error(request: Request, error: Exception) -> Response:
+        problem = _problem_of_any(error)
         return await page(request, problem) or answer_to(request.url.path, problem)
 
-    async def on_problem(request: Request, error: Exception) -> Response:
-        assert isinstance(error, ProblemError)  # noqa: S101  # by its registration
-        return await answered(request, error)
+    for kind in (ProblemError, BilateralError, HTTPException, RequestValidationError):
+        app.add_exception_handler(kind, on_error)
 
-    async def on_error(request: Request, error: Exception) -> Response:
-        assert isinstance(error, BilateralError)  # noqa: S101  # by its registration
-        return await answered(request, problem_of(error))
 
-    async def on_http_exception(request: Request, error: Exception) -> Response:
-        assert isinstance(error, HTTPException)  # noqa: S101  # by its registration
+def _problem_of_any(error: Exception) -> ProblemError:
+    """Return the problem of an error that has a handler."""
+    if isinstance(error, BilateralError):
+        return problem_of(error)
+    if isinstance(error, HTTPException):
         status = HTTPStatus(error.status_code)
-        code = _CODES.get(status, status.name.lower())
-        problem = ProblemError(status, code, f"{status.phrase}", headers=error.headers)
-        return await answered(request, problem)
-
-    async def on_invalid_request(request: Request, error: Exception) -> Response:
-        assert isinstance(error, RequestValidationError)  # noqa: S101  # by its registration
+        return ProblemError(status, _CODES.get(status, status.name.lower()), status.phrase, headers=error.headers)
+    if isinstance(error, RequestValidationError):
         listed = error.errors()[:_MOST_ERRORS]
         errors = [{"in": ".".join(map(str, error["loc"])), "problem": message_of(error)} for error in listed]
-        first = errors[0]
-        detail = f"{first['in']}: {first['problem']}"
-        problem = ProblemError(HTTPStatus.BAD_REQUEST, "invalid_argument", detail, errors=errors)
-        return await answered(request, problem)
-
-    app.add_exception_handler(ProblemError, on_problem)
-    app.add_exception_handler(BilateralError, on_error)
-    app.add_exception_handler(HTTPException, on_http_exception)
-    app.add_exception_handler(RequestValidationError, on_invalid_request)
+        detail = f"{errors[0]['in']}: {errors[0]['problem']}"
+        return ProblemError(HTTPStatus.BAD_REQUEST, "invalid_argument", detail, errors=errors)
+    assert isinstance(error, ProblemError)  # noqa: S101  # by its registration
+    return error
 
 
 def answer_to(path: str, problem: ProblemError) -> Response:
-    """Answer with a problem. Published clients of `/api/` read its sentence in the member `error`.
-
-    Args:
-        path: The path of the request.
-    """
+    """Answer with a problem. Published clients of `/api/` read its sentence in the member `error`."""
     if path.startswith("/api/"):
         problem.members = {**problem.members, "error": problem.detail}
     return problem.response()

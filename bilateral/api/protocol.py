@@ -2,19 +2,17 @@
 
 from __future__ import annotations
 
+import asyncio
 import logging
 import time
+from collections.abc import Iterable
 from http import HTTPStatus
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
 from uvicorn.protocols.http.httptools_impl import STATUS_LINE, HttpToolsProtocol
 
 from bilateral.api.problems import ProblemError
 from bilateral.core.text.log_lines import SeldomFilter
-
-if TYPE_CHECKING:
-    import asyncio
-    from collections.abc import Iterable
 
 HEAD_BYTES: Final = 64 * 1024
 """The bytes of a request's first line and headers from which on the connection is closed."""

@@ -28,11 +28,11 @@ class Recent(Generic[T]):
 
     def get(self) -> T:
         """Return the value."""
-        kept = self._kept
-        if kept is None or self._clock() >= kept[0]:
+        stored = self._kept
+        if stored is None or self._clock() >= stored[0]:
             value = self._read()
-            self._kept = kept = self._clock() + self._seconds, value
-        return kept[1]
+            self._kept = stored = self._clock() + self._seconds, value
+        return stored[1]
 
 
 class HourlyLimit:

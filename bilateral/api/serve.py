@@ -10,24 +10,20 @@ import signal
 import tempfile
 import threading
 import time
+from collections.abc import Callable
 from dataclasses import asdict, replace
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
 import uvicorn
+from starlette.types import ASGIApp
 from uvicorn.supervisors import Multiprocess
 
 from bilateral.api.metrics import MULTIPROCESS_FOLDER
 from bilateral.api.settings import ApiSettings
-from bilateral.buyers.settings import BuyerSettings
+from bilateral.buyers.policies import BuyerSettings
 from bilateral.core.errors import BilateralError
 from bilateral.core.text.log_lines import log_safely
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    from starlette.types import ASGIApp
-
-    from bilateral.index.operating.settings import IndexSettings
+from bilateral.index.operating.settings import IndexSettings
 
 SETTINGS_VARIABLE: Final = "BILATERAL_API_SETTINGS"
 """The environment variable that carries the settings to the processes of the API, as JSON."""
@@ -49,7 +45,7 @@ _LOGGER: Final = logging.getLogger("bilateral.api")
 
 def app_from_environment() -> ASGIApp:
     """Make the application of one of several processes, by the settings of `SETTINGS_VARIABLE`."""
-    from bilateral.api.awaiting import make_app  # noqa: PLC0415  # after the folder of the figures is known
+    from bilateral.api.app import make_app  # noqa: PLC0415  # after the folder of the figures is known
 
     log_safely()
     threading.Thread(target=_end_with_parent, args=(os.getppid(),), daemon=True).start()
@@ -73,7 +69,6 @@ def serve(
     Without `index`, the service waits for a database that is not there yet, and answers 503 meanwhile.
 
     Args:
-        settings: The settings of the API.
         index: The chains to follow meanwhile; None to follow none.
         report: Called with the URL once the service answers.
 
@@ -86,7 +81,7 @@ def serve(
     if index is not None:
         _create_tables(settings)
         settings = replace(settings, nodes={**_nodes(index), **settings.nodes})
-    runner: _One | _Several = _One(settings, report) if settings.workers == 1 else _Several(settings, report)
+    runner: _One | _Several = (_One if settings.workers == 1 else _Several)(settings, report)
     follower = None if index is None else _Follower(replace(index, database=settings.database), runner.stop)
     if follower is not None:
         follower.start()
@@ -133,7 +128,6 @@ def server_config(app: Any, settings: ApiSettings, **options: Any) -> uvicorn.Co
 
     Args:
         app: The application, or the name of the function that makes it.
-        settings: The settings of the API.
         **options: Further options of uvicorn.
     """
     from bilateral.api.protocol import BoundedProtocol  # noqa: PLC0415  # it needs httptools
@@ -154,29 +148,13 @@ def server_config(app: Any, settings: ApiSettings, **options: Any) -> uvicorn.Co
     )
 
 
-class _One:
-    """The API in this process."""
+class _One(uvicorn.Server):
+    """The API in this process. It says when it answers."""
 
     def __init__(self, settings: ApiSettings, report: Callable[[str], None]) -> None:
-        from bilateral.api.awaiting import make_app  # noqa: PLC0415  # slow to import
+        from bilateral.api.app import make_app  # noqa: PLC0415  # slow to import
 
-        self._report = report
-        self._server = _Announcing(server_config(make_app(settings), settings), report)
-
-    def run(self) -> None:
-        """Serve until a signal, or `stop`."""
-        self._server.run()
-
-    def stop(self) -> None:
-        """End the service."""
-        self._server.should_exit = True
-
-
-class _Announcing(uvicorn.Server):
-    """A server that says when it answers."""
-
-    def __init__(self, config: uvicorn.Config, report: Callable[[str], None]) -> None:
-        super().__init__(config)
+        super().__init__(server_config(make_app(settings), settings))
         self._report = report
 
     async def startup(self, sockets: Any = None) -> None:
@@ -185,6 +163,10 @@ class _Announcing(uvicorn.Server):
         if self.started:
             address = self.servers[0].sockets[0].getsockname()
             self._report(_url(str(address[0]), int(address[1])))
+
+    def stop(self) -> None:
+        """End the service."""
+        self.should_exit = True
 
 
 class _Several:

@@ -3,35 +3,29 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Callable, Iterable
 from functools import partial
-from typing import TYPE_CHECKING, Final
+from typing import Concatenate, Final, ParamSpec, TypeVar
 
 from anyio import to_thread
+from sqlalchemy import Connection
+from starlette.requests import HTTPConnection
 
 from bilateral.api.metrics import Metrics
 from bilateral.api.node_work import NodeWork
 from bilateral.api.recent import HourlyLimit, Recent
+from bilateral.api.settings import ApiSettings
 from bilateral.explorer.network import RecentNetworks
 from bilateral.index.errors import DatabaseUnavailableError, QueryTimeoutError
 from bilateral.index.operating.chains import chains
 from bilateral.index.payments.queries import payment_progress
-from bilateral.index.reading.copies import ReplicatedReader
+from bilateral.index.reading.copies import Copies, ReplicatedReader
 from bilateral.index.reading.missing_chains import without_missing_chains
 from bilateral.index.reading.readers import Reader
 from bilateral.index.reading.registries import AgentKey, Registries, agent_key, read_registries
 
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable
-    from typing import Concatenate, ParamSpec, TypeVar
-
-    from sqlalchemy import Connection
-    from starlette.requests import HTTPConnection
-
-    from bilateral.api.settings import ApiSettings
-    from bilateral.index.reading.copies import Copies
-
-    P = ParamSpec("P")
-    T = TypeVar("T")
+P = ParamSpec("P")
+T = TypeVar("T")
 
 _SHORT_SECONDS: Final = 0.1
 """The time limit of a read in the event loop. A longer one begins again in a thread."""

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, Final
 from limits import parse
 from pydantic import TypeAdapter, ValidationError
 
-from bilateral.buyers.settings import BuyerSettings
+from bilateral.buyers.policies import BuyerSettings
 from bilateral.core.errors import InvalidArgumentError
 from bilateral.core.errors.invalid_fields import first_problem
 from bilateral.index.operating.settings import databases_of, require_replicas

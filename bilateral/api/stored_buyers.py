@@ -3,24 +3,20 @@
 from __future__ import annotations
 
 from decimal import Decimal
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
-from sqlalchemy import func, select
+from sqlalchemy import Connection, func, select
 
 from bilateral.buyers.metrics import add_ties, read_dealings
 from bilateral.buyers.policies import INDEPENDENT, weigh
 from bilateral.buyers.records import read_cursors
 from bilateral.buyers.score import score_of
 from bilateral.checks.errors import PaymentsNotHeldError
+from bilateral.checks.from_index.as_of_block import AsOfBlock
 from bilateral.checks.providers import BuyerRecord
 from bilateral.checks.verdicts import EventEvidence
 from bilateral.index.payments.queries import payments_known_at
 from bilateral.index.payments.tables import payment, payment_return
-
-if TYPE_CHECKING:
-    from sqlalchemy import Connection
-
-    from bilateral.checks.from_index.as_of_block import AsOfBlock
 
 _SHOWN: Final = 3  # examples: whom the buyer paid last
 
@@ -43,25 +39,25 @@ def stored_buyers(connection: Connection, moment: AsOfBlock, account: str) -> Bu
     """
     if read_cursors(connection, moment.chain_id).get(moment.chain_id, -1) < 0:
         return None
-    known = moment.payments
-    if known is None:
-        known = payments_known_at(connection, moment.chain_id, moment.block)
-    if known is None:
+    last_block = moment.payments
+    if last_block is None:
+        last_block = payments_known_at(connection, moment.chain_id, moment.block)
+    if last_block is None:
         raise PaymentsNotHeldError(moment.block)
-    known = min(known, moment.block)
-    dealings = read_dealings(connection, moment.chain_id, account, moment.block, known)
-    add_ties(connection, moment.chain_id, account, dealings, moment.block, known)
+    last_block = min(last_block, moment.block)
+    dealings = read_dealings(connection, moment.chain_id, account, moment.block, last_block)
+    add_ties(connection, moment.chain_id, account, dealings, moment.block, last_block)
     metrics = weigh(INDEPENDENT, dealings, moment.time or 0).metrics
     if not metrics.payments:
         return None
     paid, back = payment.c, payment_return.c
     query = select(paid.token, paid.block_number, paid.log_index, paid.transaction_hash, paid.block_time).where(
-        paid.chain_id == moment.chain_id, paid.payer == account, paid.block_number <= known
+        paid.chain_id == moment.chain_id, paid.payer == account, paid.block_number <= last_block
     )
     newest = connection.execute(query.order_by(paid.block_number.desc(), paid.log_index.desc()).limit(_SHOWN)).all()
     first = connection.execute(query.order_by(paid.block_number, paid.log_index).limit(1)).one()
     returned = select(func.max(back.block_number)).where(
-        back.chain_id == moment.chain_id, back.receiver == account, back.block_number <= known
+        back.chain_id == moment.chain_id, back.receiver == account, back.block_number <= last_block
     )
     return BuyerRecord(
         Decimal(score_of(metrics)),

@@ -4,38 +4,23 @@ from __future__ import annotations
 
 import json
 import time
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from http import HTTPStatus
-from typing import TYPE_CHECKING, Any, Final, TypeVar
+from typing import Any, Final, TypeVar
 
 from eth_utils.crypto import keccak
-from sqlalchemy import func, insert, select, update
+from sqlalchemy import Connection, Engine, Table, func, insert, select, update
 from sqlalchemy.exc import IntegrityError
 
+from bilateral.buyers import proofs, requests
 from bilateral.buyers.errors import BuyerRefusalError
 from bilateral.buyers.messages import content_hash
-from bilateral.buyers.proofs import accounts_of, find_payment, operators_of, paid_accounts, require_signer
-from bilateral.buyers.requests import (
-    DisputeBody,
-    EnrichmentBody,
-    FeedbackBody,
-    ReplyBody,
-    ReviewBody,
-    address_of,
-    parse_body,
-)
+from bilateral.buyers.policies import BuyerSettings
 from bilateral.buyers.tables import agent_enrichment, agent_review, buyer_dispute, buyer_feedback, buyer_reply
 from bilateral.core.identifiers import checksummed
 from bilateral.core.signatures import Domain, recover_signer
 from bilateral.index.reading.registries import AgentKey, agent_key, read_registries
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
-
-    from sqlalchemy import Connection, Engine, Table
-
-    from bilateral.buyers.proofs import ProvenPayment
-    from bilateral.buyers.settings import BuyerSettings
 
 T = TypeVar("T")
 
@@ -80,26 +65,20 @@ class BuyerMessages:
     def take_feedback(self, value: Mapping[str, Any]) -> Taken:
         """Take feedback of a seller on a buyer (section 5.3).
 
-        Args:
-            value: The body.
-
         Raises:
             BuyerRefusalError: The feedback is refused.
         """
-        body = parse_body(FeedbackBody, value)
+        body = requests.parse_body(requests.FeedbackBody, value)
         claim = body.proofOfPayment.claim
-        if address_of(body.buyerAddress, "buyerAddress") != claim.payer:
+        if requests.address_of(body.buyerAddress, "buyerAddress") != claim.payer:
             raise _invalid("buyerAddress is not the fromAddress of proofOfPayment")
-        with self._engine.connect() as connection:
-            seller = self._seller(connection, body.sellerGlobalId, claim.chain_id)
-            paid = find_payment(connection, claim, seller, self._settings.nodes)
-            accepted = paid_accounts(connection, seller, paid)
+        seller, paid, accepted = self._paid(body.sellerGlobalId, claim, is_by_seller=True)
         message = body.message(seller)
         content = content_hash([body.score, body.tags, body.note])
         if body.signature is None:
             return self._uncounted(seller, paid, buyer_feedback)
         signature = bytes.fromhex(body.signature[2:])
-        signer = require_signer(message, _domain(seller), signature, accepted, self._settings.nodes)
+        signer = proofs.require_signer(message, _domain(seller), signature, accepted, self._settings.nodes)
         values = {
             **_about(seller, paid, buyer_feedback),
             "score": body.score,
@@ -118,10 +97,8 @@ class BuyerMessages:
         Raises:
             BuyerRefusalError: The review would be refused.
         """
-        body = parse_body(ReviewBody, value)
-        with self._engine.connect() as connection:
-            seller = self._seller(connection, body.agentId, body.proofOfPayment.chainId)
-            paid = find_payment(connection, body.proofOfPayment.claim, seller, self._settings.nodes)
+        body = requests.parse_body(requests.ReviewBody, value)
+        seller, paid, _ = self._paid(body.agentId, body.proofOfPayment.claim)
         row = {**_about(seller, paid, agent_review), "content_hash": _review_content(body)}
         with self._engine.connect() as connection:
             _known_message(connection, agent_review, row)
@@ -129,22 +106,16 @@ class BuyerMessages:
     def take_review(self, value: Mapping[str, Any]) -> Taken:
         """Take a review of a seller by its buyer.
 
-        Args:
-            value: The body.
-
         Raises:
             BuyerRefusalError: The review is refused.
         """
-        body = parse_body(ReviewBody, value)
-        claim = body.proofOfPayment.claim
-        with self._engine.connect() as connection:
-            seller = self._seller(connection, body.agentId, claim.chain_id)
-            paid = find_payment(connection, claim, seller, self._settings.nodes)
+        body = requests.parse_body(requests.ReviewBody, value)
+        seller, paid, accepted = self._paid(body.agentId, body.proofOfPayment.claim)
         content = _review_content(body)
         if body.signature is None:
             return self._uncounted(seller, paid, agent_review)
         signature = bytes.fromhex(body.signature[2:])
-        signer = require_signer(body.message(seller), _domain(seller), signature, {paid.payer}, self._settings.nodes)
+        signer = proofs.require_signer(body.message(seller), _domain(seller), signature, accepted, self._settings.nodes)
         values = {
             **_about(seller, paid, agent_review),
             "score": body.score,
@@ -159,23 +130,19 @@ class BuyerMessages:
 
         Args:
             buyer: The buyer that the path names, in checksum form.
-            value: The body.
 
         Raises:
             BuyerRefusalError: The dispute is refused.
         """
         if not self._settings.disputes:
             raise BuyerRefusalError(HTTPStatus.FORBIDDEN, "disputes_off", "this service takes no disputes")
-        body = parse_body(DisputeBody, value)
+        body = requests.parse_body(requests.DisputeBody, value)
         claim = body.proofOfPayment.claim
         if claim.payer != buyer:
             raise _invalid("the buyer of the path is not the fromAddress of proofOfPayment")
-        with self._engine.connect() as connection:
-            seller = self._seller(connection, body.sellerGlobalId, claim.chain_id)
-            paid = find_payment(connection, claim, seller, self._settings.nodes)
-            accepted = paid_accounts(connection, seller, paid)
+        seller, paid, accepted = self._paid(body.sellerGlobalId, claim, is_by_seller=True)
         signature = bytes.fromhex(body.signature[2:])
-        signer = require_signer(body.message(seller), _domain(seller), signature, accepted, self._settings.nodes)
+        signer = proofs.require_signer(body.message(seller), _domain(seller), signature, accepted, self._settings.nodes)
         about = _about(seller, paid, buyer_dispute)
         values = {**about, "state": body.state, "reason": body.reason}
         if body.state == "withdrawn":
@@ -185,32 +152,26 @@ class BuyerMessages:
     def take_reply(self, value: Mapping[str, Any]) -> Taken:
         """Take the reply of a buyer to feedback or a dispute. There is one reply to each.
 
-        Args:
-            value: The body.
-
         Raises:
             BuyerRefusalError: The reply is refused.
         """
-        body = parse_body(ReplyBody, value)
+        body = requests.parse_body(requests.ReplyBody, value)
         with self._engine.connect() as connection:
             about = _message_row(connection, body.messageId)
             seller = AgentKey(about.chain_id, about.identity_registry, int(about.agent_id), ())
         signature = bytes.fromhex(body.signature[2:])
         message = body.message(about.buyer, about.chain_id)
-        signer = require_signer(message, _domain(seller), signature, {about.buyer}, self._settings.nodes)
+        signer = proofs.require_signer(message, _domain(seller), signature, {about.buyer}, self._settings.nodes)
         values = {"message_id": body.messageId, "chain_id": about.chain_id, "buyer": about.buyer, "reply": body.text}
         return self._store(buyer_reply, seller, values, content_hash([body.text]), signer, signature)
 
     def take_enrichment(self, value: Mapping[str, Any]) -> Taken:
         """Take a service of a seller. It replaces the one with the same name.
 
-        Args:
-            value: The body.
-
         Raises:
             BuyerRefusalError: The service is refused.
         """
-        body = parse_body(EnrichmentBody, value)
+        body = requests.parse_body(requests.EnrichmentBody, value)
         unsigned = {name: part for name, part in value.items() if name != "signature"}
         if body.issuedAt > time.time() + _AHEAD:
             raise _invalid("issuedAt: the time is in the future")
@@ -219,12 +180,12 @@ class BuyerMessages:
         with self._engine.connect() as connection:
             seller = self._seller(connection, body.globalId, None)
             message = body.message(seller, content)
-            accepted = accounts_of(connection, seller)
+            accepted = proofs.accounts_of(connection, seller)
             author = recover_signer(message.digest(_domain(seller)), signature)
             if author is not None:
                 key = seller.chain_id, seller.identity_registry, seller.agent_id
-                accepted |= operators_of(connection, *key, [checksummed(author)])
-        signer = require_signer(message, _domain(seller), signature, accepted, self._settings.nodes)
+                accepted |= proofs.operators_of(connection, *key, [checksummed(author)])
+        signer = proofs.require_signer(message, _domain(seller), signature, accepted, self._settings.nodes)
         is_new = self._replace(seller, body, unsigned, (content, signer, signature))
         from bilateral.buyers.discounts import warnings_of  # noqa: PLC0415  # one function of a sibling
 
@@ -232,7 +193,11 @@ class BuyerMessages:
         return Taken(content.hex(), seller, "", True, is_new, warnings)
 
     def _replace(
-        self, seller: AgentKey, body: EnrichmentBody, unsigned: Mapping[str, Any], proof: tuple[bytes, str, bytes]
+        self,
+        seller: AgentKey,
+        body: requests.EnrichmentBody,
+        unsigned: Mapping[str, Any],
+        proof: tuple[bytes, str, bytes],
     ) -> bool:
         """Store a service in place of an older one. Return False if it was stored before."""
         table, (content, signer, signature) = agent_enrichment, proof
@@ -253,21 +218,21 @@ class BuyerMessages:
         is_key = [table.c[name] == value for name, value in key.items()]
 
         def store(connection: Connection) -> bool:
-            known = connection.execute(select(table.c.content_hash, table.c.issued_at).where(*is_key)).one_or_none()
-            if known is None:
+            stored = connection.execute(select(table.c.content_hash, table.c.issued_at).where(*is_key)).one_or_none()
+            if stored is None:
                 of_agent = [table.c[name] == key[name] for name in ("chain_id", *_AGENT)]
                 if connection.execute(select(func.count()).where(*of_agent)).scalar_one() >= MOST_SERVICES:
                     detail = f"the agent has {MOST_SERVICES} services, and may have no more: send one of their names"
                     raise BuyerRefusalError(HTTPStatus.CONFLICT, "too_many_services", detail)
                 connection.execute(insert(table).values(**key, **values))
                 return True
-            if bytes(known.content_hash) == content:
+            if bytes(stored.content_hash) == content:
                 return False
             changed = connection.execute(
                 update(table).where(*is_key, table.c.issued_at < body.issuedAt).values(**values)
             ).rowcount
             if not changed:
-                detail = f"issuedAt must be later than {known.issued_at}: that is the time of the stored service"
+                detail = f"issuedAt must be later than {stored.issued_at}: that is the time of the stored service"
                 raise BuyerRefusalError(HTTPStatus.CONFLICT, "older_enrichment", detail)
             return True
 
@@ -295,10 +260,10 @@ class BuyerMessages:
         (key,) = table.primary_key.columns
 
         def store(connection: Connection) -> tuple[str, bool]:
-            known = _known_message(connection, table, row)
-            if known is None:
+            stored = _known_message(connection, table, row)
+            if stored is None:
                 connection.execute(insert(table).values(**row, received_at=int(time.time())))
-            return known or row[key.name], known is None
+            return stored or row[key.name], stored is None
 
         message_id, is_new = self._once(store)
         return Taken(message_id, seller, row["buyer"], True, is_new)
@@ -312,12 +277,21 @@ class BuyerMessages:
             with self._engine.begin() as connection:
                 return store(connection)
 
-    def _uncounted(self, seller: AgentKey, paid: ProvenPayment, table: Table) -> Taken:
+    def _uncounted(self, seller: AgentKey, paid: proofs.ProvenPayment, table: Table) -> Taken:
         """Answer a message without a signature: it has no effect, as anybody could have sent it."""
         if self._settings.requires_signature:
             detail = "the message has no signature: sign it as docs/buyers.md says"
             raise BuyerRefusalError(HTTPStatus.UNAUTHORIZED, "signature_required", detail)
         return Taken(_about(seller, paid, table)["id"], seller, paid.payer, False, False)
+
+    def _paid(
+        self, text: str, claim: proofs.PaymentClaim, *, is_by_seller: bool = False
+    ) -> tuple[AgentKey, proofs.ProvenPayment, set[str]]:
+        """Return the seller and the payment of a message, and the accounts that may sign it."""
+        with self._engine.connect() as connection:
+            seller = self._seller(connection, text, claim.chain_id)
+            paid = proofs.find_payment(connection, claim, seller, self._settings.nodes)
+            return seller, paid, proofs.paid_accounts(connection, seller, paid) if is_by_seller else {paid.payer}
 
     @staticmethod
     def _seller(connection: Connection, text: str, chain_id: int | None) -> AgentKey:
@@ -328,7 +302,7 @@ class BuyerMessages:
         return seller
 
 
-def _review_content(body: ReviewBody) -> bytes:
+def _review_content(body: requests.ReviewBody) -> bytes:
     return content_hash([body.score, body.tag1, body.tag2, body.feedbackNote])
 
 
@@ -337,13 +311,13 @@ def _known_message(connection: Connection, table: Table, row: Mapping[str, Any])
     (key,) = table.primary_key.columns
     names, same = ([key.name], []) if table is buyer_reply else (_PAYMENT, _AGENT)
     query = select(key, *(table.c[name] for name in ("content_hash", *same)))
-    known = connection.execute(query.where(*(table.c[name] == row[name] for name in names))).one_or_none()
-    if known is None:
+    stored = connection.execute(query.where(*(table.c[name] == row[name] for name in names))).one_or_none()
+    if stored is None:
         return None
-    if bytes(known.content_hash) != row["content_hash"] or list(known[2:]) != [row[name] for name in same]:
+    if bytes(stored.content_hash) != row["content_hash"] or list(stored[2:]) != [row[name] for name in same]:
         detail = f"there is another message about this {'message' if table is buyer_reply else 'payment'}"
         raise BuyerRefusalError(HTTPStatus.CONFLICT, "already_given", detail)
-    return str(known[0])
+    return str(stored[0])
 
 
 def _message_row(connection: Connection, message_id: str) -> Any:
@@ -355,7 +329,7 @@ def _message_row(connection: Connection, message_id: str) -> Any:
     raise BuyerRefusalError(HTTPStatus.NOT_FOUND, "message_not_found", f"there is no message {message_id}")
 
 
-def _about(seller: AgentKey, paid: ProvenPayment, table: Table) -> dict[str, Any]:
+def _about(seller: AgentKey, paid: proofs.ProvenPayment, table: Table) -> dict[str, Any]:
     """Return the columns that say which payment a message is about. One message a payment and seller is stored."""
     key = f"{table.name} {paid.chain_id} {paid.transaction.hex()} {paid.position} {seller.global_id}"
     return {

@@ -83,7 +83,6 @@ class StateTree:
         """Return the state of a buyer; None if the tree has none.
 
         Args:
-            buyer: The account, in checksum form.
             chain_id: EIP-155 id of the chain of its payments.
             policy: The hash of the scoring policy's name.
         """

@@ -27,12 +27,7 @@ _SCOPE: Final = "bilateral-tier"
 
 
 def gate_scope(chain_id: int, gate: str) -> bytes:
-    """Return the scope of credentials for a contract that inherits `BuyerTierGated`: its `getTierScope`.
-
-    Args:
-        chain_id: EIP-155 id of its chain.
-        gate: Its address.
-    """
+    """Return the scope of credentials for a contract that inherits `BuyerTierGated`: its `getTierScope`."""
     return keccak(encode(["string", "uint256", "address"], [_SCOPE, chain_id, checksummed(gate)]))
 
 

@@ -4,22 +4,21 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from decimal import ROUND_UP, Decimal
 from enum import StrEnum
 from fractions import Fraction
 from typing import TYPE_CHECKING, Annotated, Any, Final
 
-from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, WithJsonSchema
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationError, WithJsonSchema
 
-from bilateral.buyers.decimals import plain
 from bilateral.buyers.errors import BuyerServiceFailedError
-from bilateral.buyers.score import score_of, tier_of
+from bilateral.buyers.score import plain, score_of, tier_of
 from bilateral.core.contracts.buyer_terms import BuyerTier
+from bilateral.core.errors import InvalidArgumentError
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
-
     from bilateral.buyers.records import Standing
 
 DEFAULT_DISPUTE_RATE: Final = 10
@@ -82,6 +81,24 @@ class BuyerIncentives(BaseModel):
     policyUrl: WebUrl | None = None
 
 
+def incentives_of(value: Any) -> BuyerIncentives:
+    """Read a seller's policy.
+
+    Args:
+        value: The JSON object `buyerIncentives`, or a document that contains it, such as the well-known one.
+
+    Raises:
+        InvalidArgumentError: It is not a policy. The error names the field.
+    """
+    incentives = value.get("buyerIncentives", value) if isinstance(value, dict) else value
+    try:
+        return BuyerIncentives.model_validate(incentives)
+    except ValidationError as problem:
+        first = problem.errors()[0]
+        place = ".".join(["buyerIncentives", *map(str, first["loc"])])
+        raise InvalidArgumentError(f"{place}: {first['msg']}") from None
+
+
 class Verdict(StrEnum):
     """Why a buyer gets a discount, or none."""
 
@@ -140,7 +157,6 @@ def facts_of(standing: Standing, *, is_held_back: bool = False) -> BuyerFacts:
     """Return the facts of a buyer's standing.
 
     Args:
-        standing: The buyer.
         is_held_back: True if a trust analysis holds an agent of the buyer back as a client.
     """
     metrics = standing.weighed.metrics
@@ -177,7 +193,6 @@ def discount_for(incentives: BuyerIncentives | None, standing: Standing, *, is_h
 
     Args:
         incentives: The policy of a seller's service; None if it has none.
-        standing: The buyer.
         is_held_back: True if a trust analysis holds an agent of the buyer back as a client.
     """
     return discount_by(incentives, facts_of(standing, is_held_back=is_held_back))
@@ -208,8 +223,8 @@ def discount_by(  # noqa: PLR0911  # one a condition
         return Discount(nothing, Verdict.DISPUTE_RATE_TOO_HIGH, reason)
     fairness, least = facts.fairness, incentives.minimumFairnessScore
     if least is not None and (fairness is None or fairness < least):
-        shown = "unknown" if fairness is None else f"{float(fairness):.2f}"
-        reason = f"Review fairness {shown} is below the seller's minimum of {least}"
+        words = "unknown" if fairness is None else f"{float(fairness):.2f}"
+        reason = f"Review fairness {words} is below the seller's minimum of {least}"
         return Discount(nothing, Verdict.FAIRNESS_TOO_LOW, reason)
     if incentives.minimumSellers is not None and facts.sellers < incentives.minimumSellers:
         reason = f"{facts.sellers} sellers were paid; the seller asks for {incentives.minimumSellers}"
@@ -222,11 +237,7 @@ def discount_by(  # noqa: PLR0911  # one a condition
 
 
 def offered_to(incentives: BuyerIncentives, tier: BuyerTier) -> Decimal:
-    """Return the percentage that a seller lists for a tier, or for the next lower one.
-
-    Args:
-        incentives: The seller's policy.
-    """
+    """Return the percentage that a seller lists for a tier, or for the next lower one."""
     percentage = Decimal(0)
     for rank in BuyerTier:
         listed = getattr(incentives.discounts, rank.value, None)
@@ -237,11 +248,7 @@ def offered_to(incentives: BuyerIncentives, tier: BuyerTier) -> Decimal:
 
 
 def warnings_of(incentives: BuyerIncentives) -> tuple[str, ...]:
-    """Return advice to a seller: percentages above the caps of their tiers.
-
-    Args:
-        incentives: The policy.
-    """
+    """Return advice to a seller: percentages above the caps of their tiers."""
     return tuple(
         f"{tier.value}: {listed} % is above the tier's cap and counts as {tier.discount_eligibility} %"
         for tier in BuyerTier

@@ -42,8 +42,8 @@ class CredentialRefusedError(BilateralError):
     reason = "credential_refused"
 
     def __init__(self, reason: str, field: str, value: object, expected: object) -> None:
-        wanted = f"{expected} or higher" if reason == "tier_too_low" else expected
-        super().__init__(f"the credential's {field} is {value}, not {wanted}: ask for another credential")
+        required = f"{expected} or higher" if reason == "tier_too_low" else expected
+        super().__init__(f"the credential's {field} is {value}, not {required}: ask for another credential")
         self.reason = reason  # type: ignore[misc]  # each instance has its own reason
         self.field = field
         self.value = value

@@ -7,15 +7,12 @@ The domain's name is `BilateralBuyers`, its version `1`, its contract the seller
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import Any, ClassVar
 
 import rfc8785
 from eth_utils.crypto import keccak
 
 from bilateral.core.signatures.messages import Address, Bytes32, String, TypedMessage, Uint8, Uint64, Uint256
-
-if TYPE_CHECKING:
-    pass
 
 
 def content_hash(value: Any) -> bytes:

@@ -3,24 +3,35 @@
 from __future__ import annotations
 
 from collections import defaultdict
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cache
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
-from sqlalchemy import BigInteger, String, bindparam, case, column, func, literal, null, select, text, tuple_, union_all
+from sqlalchemy import (
+    BigInteger,
+    Connection,
+    String,
+    Table,
+    bindparam,
+    case,
+    column,
+    func,
+    literal,
+    null,
+    select,
+    text,
+    tuple_,
+    union_all,
+)
 
 from bilateral.buyers.score import half_up
-from bilateral.buyers.tables import agent_review, buyer_dispute, buyer_feedback
 from bilateral.index.log.lists import in_parts
+from bilateral.index.payments import tables
 from bilateral.index.payments.accounts import Wallets
-from bilateral.index.payments.tables import agent_account, payment, payment_return
+from bilateral.index.payments.tables import payment
 from bilateral.index.reading.prepared import Prepared
 from bilateral.index.reading.readers import require_patience
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
-
-    from sqlalchemy import Connection, Table
 
 Seller = tuple[str, int]
 """The identity registry and the id of a paid agent."""
@@ -72,7 +83,6 @@ def read_dealings(
     """Read the dealings of a buyer.
 
     Args:
-        buyer: The buyer, in checksum form.
         until: The last block that counts. Only facts of the chain count then, so that an answer can be repeated; None
             for the present state with all messages.
         paid_until: The last block whose payments count; None for `until`.
@@ -157,13 +167,15 @@ def _statement(*, with_messages: bool) -> Prepared:
             )
         )
 
-    counted = (buyer_dispute.c.state == "filed") | (buyer_dispute.c.state == "upheld")
+    counted = (tables.buyer_dispute.c.state == "filed") | (tables.buyer_dispute.c.state == "upheld")
     return Prepared(
         union_all(
             payments,
-            about(literal("review"), agent_review, agent_review.c.score),
-            about(literal("vote"), buyer_feedback, buyer_feedback.c.score).where(buyer_feedback.c.is_counted),
-            about(buyer_dispute.c.state, buyer_dispute, literal(0)).where(counted),
+            about(literal("review"), tables.agent_review, tables.agent_review.c.score),
+            about(literal("vote"), tables.buyer_feedback, tables.buyer_feedback.c.score).where(
+                tables.buyer_feedback.c.is_counted
+            ),
+            about(tables.buyer_dispute.c.state, tables.buyer_dispute, literal(0)).where(counted),
         )
     )
 
@@ -238,7 +250,7 @@ def _paid_agents(connection: Connection, parameters: Mapping[str, Any], agents: 
 
 def _wallets_of(connection: Connection, chain_id: int, agents: Sequence[Seller]) -> set[str]:
     """Return all accounts that ever were the wallet of one of some agents."""
-    table, wallets = agent_account.c, set[str]()
+    table, wallets = tables.agent_account.c, set[str]()
     for part in in_parts(agents):
         is_wanted = tuple_(table.identity_registry, table.agent_id).in_(part)
         query = select(table.wallet).where(table.chain_id == chain_id, is_wanted, table.wallet.is_not(None))
@@ -293,7 +305,7 @@ def add_ties(  # noqa: PLR0913, PLR0917  # two limits
         query.where(table.chain_id == chain_id, table.payer == buyer, table.block_number <= paid)
     ):
         accounts[registry, int(agent_id)].update((payee, owner))
-    back = payment_return.c
+    back = tables.payment_return.c
     returned: dict[str, int] = {
         row.payee: int(row.total)
         for row in connection.execute(
@@ -306,13 +318,11 @@ def add_ties(  # noqa: PLR0913, PLR0917  # two limits
     rows = [row for row in connection.execute(_FUNDERS, values) if row.source]
     funders = {row.account: row.source for row in rows}
     public = {row.source for row in rows if row.reach > MOST_FUNDED}
-    for seller, known in accounts.items():
+    for seller, own in accounts.items():
         if seller in dealings:
-            dealings[seller].shares_funder = _are_tied(buyer, known, funders, public)
+            dealings[seller].shares_funder = _are_tied(buyer, own, funders, public)
     for account, total in returned.items():
-        _share(
-            total, [dealings[seller] for seller, known in accounts.items() if account in known and seller in dealings]
-        )
+        _share(total, [dealings[seller] for seller, own in accounts.items() if account in own and seller in dealings])
 
 
 def _share(total: int, dealings: Sequence[Dealings]) -> None:

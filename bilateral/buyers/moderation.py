@@ -5,20 +5,16 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
-from sqlalchemy import delete, select, update
+from sqlalchemy import Connection, Engine, Table, delete, select, update
 
 from bilateral.buyers.records import iso
 from bilateral.buyers.tables import agent_review, buyer_dispute, buyer_feedback, buyer_reply
 from bilateral.core.errors import InvalidArgumentError
 from bilateral.core.identifiers import global_agent_id
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
-
-    from sqlalchemy import Connection, Engine, Table
 
 MOST_MESSAGES: Final = 100
 """The messages of each kind that are shown: the newest."""
@@ -63,11 +59,7 @@ class MessageAbout:
 
 
 def messages_about(connection: Connection, chain_id: int, buyer: str) -> tuple[MessageAbout, ...]:
-    """Return the last messages about a buyer. They join it with its sellers: see docs/buyers.md on privacy.
-
-    Args:
-        buyer: The address, in checksum form.
-    """
+    """Return the last messages about a buyer. They join it with its sellers: see docs/buyers.md on privacy."""
     removed = []
     for kind, table in (("feedback", buyer_feedback), ("dispute", buyer_dispute)):
         query = (

@@ -3,19 +3,20 @@
 from __future__ import annotations
 
 import threading
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from http import HTTPStatus
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
 from eth_abi.abi import encode
-from sqlalchemy import select
+from sqlalchemy import Connection, select
 
 from bilateral.buyers.errors import BuyerRefusalError
 from bilateral.core.errors import BilateralError
 from bilateral.core.events import ApprovalForAll
 from bilateral.core.identifiers import checksummed
-from bilateral.core.signatures import Domain, recover_signer
+from bilateral.core.signatures import Domain, TypedMessage, recover_signer
 from bilateral.index.agents import tables as agent_tables
 from bilateral.index.chain.endpoint import Endpoint
 from bilateral.index.log import tables as schema
@@ -23,14 +24,7 @@ from bilateral.index.payments.accounts import Wallets
 from bilateral.index.payments.tables import payment, payment_cursor
 from bilateral.index.payments.terms import PaymentTerms
 from bilateral.index.payments.transfers import TOPICS, TRANSFER_TOPIC, USED_TOPIC
-
-if TYPE_CHECKING:
-    from collections.abc import Collection, Iterator, Mapping, Sequence
-
-    from sqlalchemy import Connection
-
-    from bilateral.core.signatures import TypedMessage
-    from bilateral.index.reading.registries import AgentKey
+from bilateral.index.reading.registries import AgentKey
 
 _MAGIC: Final = bytes.fromhex("1626ba7e")
 _RETRY_SECONDS: Final = 5  # two blocks of most chains
@@ -110,12 +104,12 @@ def find_payment(
         connection.close()  # strangers choose what is looked up, and a slow node must not hold connections
         raise _missing(indexed, claim, nodes)
     wallets = Wallets(connection, claim.chain_id, [claim.payee])
-    wanted = seller.identity_registry, seller.agent_id
+    expected = seller.identity_registry, seller.agent_id
     fitting = [
         (row, owner)
         for row in rows
         for *agent, owner in wallets.agents_at(row.payee, (row.block_number, row.log_index))
-        if tuple(agent) == wanted
+        if tuple(agent) == expected
     ]
     if not fitting:
         detail = f"{claim.payee} was not the wallet of {seller.id} when it was paid"
@@ -214,11 +208,11 @@ def _asking(url: str) -> Iterator[Endpoint]:
 
 def _logs_of(receipt: Mapping[str, Any], topic: str, accounts: Sequence[str]) -> set[tuple[int, str]]:
     """Return index and token of the events of ERC-20 or EIP-3009 with accounts as their first topics."""
-    wanted = [topic, *("0x" + account[2:].lower().rjust(64, "0") for account in accounts)]
+    expected = [topic, *("0x" + account[2:].lower().rjust(64, "0") for account in accounts)]
     return {
         (int(log["logIndex"], 16), checksummed(log["address"]))
         for log in receipt.get("logs", ())
-        if len(log["topics"]) == TOPICS and [topic.lower() for topic in log["topics"]][: len(wanted)] == wanted
+        if len(log["topics"]) == TOPICS and [topic.lower() for topic in log["topics"]][: len(expected)] == expected
     }
 
 
@@ -308,9 +302,6 @@ def operators_of(
 def accounts_of(connection: Connection, seller: AgentKey) -> set[str]:
     """Return the owner and the wallet of an agent: they speak for it.
 
-    Args:
-        seller: The agent.
-
     Raises:
         BuyerRefusalError: The index has no such agent.
     """
@@ -319,10 +310,6 @@ def accounts_of(connection: Connection, seller: AgentKey) -> set[str]:
 
 def paid_accounts(connection: Connection, seller: AgentKey, paid: ProvenPayment) -> set[str]:
     """Return the accounts that speak for the seller of a payment: those who were paid, and nobody who came later.
-
-    Args:
-        seller: The agent.
-        paid: The payment.
 
     Returns:
         The wallet that was paid and the owner of that time; the present wallet too, if the owner is the same.

@@ -10,18 +10,15 @@ import hmac
 import secrets
 from dataclasses import dataclass
 from http import HTTPStatus
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 from eth_utils.address import to_canonical_address
-from sqlalchemy import delete, insert, select
+from sqlalchemy import Connection, Engine, delete, insert, select
 from sqlalchemy.exc import IntegrityError
 
 from bilateral.buyers.credentials import DAY_SECONDS
 from bilateral.buyers.errors import BuyerRefusalError
 from bilateral.buyers.tables import credential_holder, credential_secret
-
-if TYPE_CHECKING:
-    from sqlalchemy import Connection, Engine
 
 MAX_HOLDERS: Final = 8
 """Holders of one buyer in one scope and day. A buyer with a new address for each of some calls needs several."""
@@ -51,7 +48,6 @@ class Pseudonyms:
         """Return the pseudonym of a buyer, after noting a holder. The same holder again is not counted twice.
 
         Args:
-            buyer: The buyer, in checksum form.
             holder: The holder, in checksum form.
             scope: The place where the credential is used.
             now: The time, in Unix time.
@@ -109,7 +105,6 @@ def pseudonym_of(secret: bytes, buyer: str, scope: bytes, day: int) -> bytes:
     Args:
         secret: The secret of the day.
         scope: The place where the credential is used.
-        day: The UTC day, in days since the beginning of Unix time.
     """
     return _mac(secret, to_canonical_address(buyer) + scope + day.to_bytes(8))
 

@@ -6,56 +6,62 @@ Feedback of sellers is in `bilateral.buyers.remote`. Each function is safe to re
 from __future__ import annotations
 
 import time
+from collections.abc import Mapping
 from dataclasses import dataclass, field
+from decimal import Decimal
 from typing import TYPE_CHECKING, Any, Final
 
+import httpx
 from eth_account.messages import encode_defunct
 from eth_utils.hexadecimal import encode_hex
 
-from bilateral.buyers.messages import AgentEnrichment, AgentReview, BuyerDispute, BuyerReply, content_hash, text_hash
-from bilateral.buyers.payment_proofs import PaymentProof, domain_of_agent, signature_of
-from bilateral.buyers.remote import PROVIDER, answer_of, base_of
+from bilateral.buyers.errors import BuyerServiceFailedError
+from bilateral.buyers.messages import (
+    AgentEnrichment,
+    AgentReview,
+    BuyerDispute,
+    BuyerReply,
+    CredentialRequest,
+    content_hash,
+    text_hash,
+)
+from bilateral.buyers.remote import (
+    PROVIDER,
+    PaymentProof,
+    ScoredPayment,
+    answer_of,
+    base_of,
+    domain_of_agent,
+    signature_of,
+)
+from bilateral.core.contracts.buyer_terms import BuyerTier, TierCredential, policy_hash
 from bilateral.core.errors import InvalidArgumentError
 from bilateral.core.identifiers import GlobalAgentId, checksummed
-from bilateral.core.signatures import signer_errors
+from bilateral.core.signatures import Domain, signer_errors
 from bilateral.core.text import quoted
-from bilateral.core.values.arguments import is_whole
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
-    from decimal import Decimal
-
-    import httpx
-
     from bilateral.client.inputs import TransactionSigner
 
-_MAX_SCORE: Final = 100  # the Buyer Reputation Protocol scores from 0 to 100
+
 _ID_DIGITS: Final = 64  # hexadecimal digits of 32 bytes
 _CONSENT_SECONDS: Final = 300
 """The seconds for which a buyer's wish to see its messages holds. The service takes up to 600."""
 
 
 @dataclass(frozen=True)
-class PaidReview:
+class PaidReview(ScoredPayment):
     """A review of a seller by the buyer of one payment.
 
     Attributes:
-        score: 0 to 100.
         tag1: The main tag.
         tag2: The second tag.
         note: A remark. The service may publish it.
     """
 
-    payment: PaymentProof
-    score: int
     tag1: str = ""
     tag2: str = ""
     note: str = ""
-
-    def __post_init__(self) -> None:
-        """Check the score."""
-        if not is_whole(self.score) or not 0 <= self.score <= _MAX_SCORE:
-            raise InvalidArgumentError(f"score {self.score!r} is out of range 0..{_MAX_SCORE}")
 
     def signed(self, signer: TransactionSigner) -> dict[str, Any]:
         """Return the body of the request, signed by the buyer.
@@ -69,9 +75,7 @@ class PaidReview:
         paid = self.payment
         tags, note = content_hash([self.tag1, self.tag2]), text_hash(self.note)
         message = AgentReview(
-            paid.buyer,  # type: ignore[arg-type]  # it is checksummed
-            paid.domain.verifying_contract,
-            paid.agent_id,
+            *paid.parties,
             self.score,
             tags,
             note,
@@ -112,9 +116,7 @@ class PaidDispute:
         """
         paid, state = self.payment, "withdrawn" if self.is_withdrawn else "filed"
         message = BuyerDispute(
-            paid.buyer,  # type: ignore[arg-type]  # it is checksummed
-            paid.domain.verifying_contract,
-            paid.agent_id,
+            *paid.parties,
             state,
             text_hash(self.reason),
             paid.transaction_hash,
@@ -274,3 +276,94 @@ def ask_messages(
     questions = {"expand": "messages", "chainId": str(chain_id)}
     answer = answer_of("GET", f"{base_of(service)}{PROVIDER}/{buyer}", http, params=questions, headers=headers)
     return tuple(answer.get("messages") or ())
+
+
+_SECONDS: Final = 300
+"""The seconds for which the wish holds. The service takes up to 600, and clocks may differ."""
+
+_WORD: Final = 32  # bytes of a word of the contract ABI
+_NOBODY: Final = "0x" + "00" * 20
+
+
+@dataclass(frozen=True)
+class SignedCredential:
+    """A credential with the signature of the registry's attestor.
+
+    Attributes:
+        signature: The signature, 65 bytes.
+    """
+
+    credential: TierCredential
+    signature: bytes
+
+
+def request_credential(  # noqa: PLR0913  # the fields of the wish
+    service: str,
+    holder: str,
+    signer: TransactionSigner,
+    *,
+    chain_id: int,
+    scope: bytes,
+    policy: str = "brp-1.0",
+    http: httpx.Client | None = None,
+) -> SignedCredential:
+    """Ask for a credential of the signer's tier for another address, as the buyer.
+
+    Args:
+        service: The URL of the service, as for `ask_discount`.
+        holder: The address that may use the credential. A fresh one does not show the buyer's main wallet.
+        signer: The buyer.
+        chain_id: The EIP-155 id of the chain of the payments.
+        scope: The place where it is used: see `gate_scope` and `agent_scope` of `bilateral.buyers.credentials`.
+        policy: The scoring policy that the place asks for.
+        http: The HTTP client; by default one that follows no redirects.
+
+    Returns:
+        The credential. Its signature is not checked: see `verify_credential`.
+
+    Raises:
+        InvalidArgumentError: The scope has another length, or the URL is not one of http or https.
+        SignerFailedError: The signer fails.
+        BuyerServiceRefusedError: The service refuses. Its `code` says why.
+        BuyerServiceFailedError: The service cannot be reached, or answers with another credential.
+    """
+    if len(scope) != _WORD:
+        raise InvalidArgumentError(f"a scope has {_WORD} bytes, not {len(scope)}")
+    buyer: Any = checksummed(signer.address)
+    recipient: Any = checksummed(holder)
+    nobody: Any = _NOBODY
+    expires_at = int(time.time()) + _SECONDS
+    message = CredentialRequest(buyer, recipient, policy, scope, chain_id, expires_at)
+    body = {
+        "holder": recipient,
+        "chainId": chain_id,
+        "policy": policy,
+        "scope": "0x" + scope.hex(),
+        "expiresAt": expires_at,
+        "signature": signature_of(message, Domain(chain_id, nobody), signer),
+    }
+    answer = answer_of("POST", f"{base_of(service)}{PROVIDER}/{buyer}/credential", http, json=body)
+    signed = _read_credential(answer)
+    credential = signed.credential
+    if (credential.holder, credential.scope, credential.policy) != (recipient, scope, policy_hash(policy)):
+        raise BuyerServiceFailedError("the service answers with a credential for another holder, scope or policy")
+    return signed
+
+
+def _read_credential(answer: Mapping[str, Any]) -> SignedCredential:
+    """Read the answer of a service."""
+    try:
+        values = dict(answer["message"])
+        words = {name: bytes.fromhex(values[name].removeprefix("0x")) for name in ("policy", "scope", "pseudonym")}
+        credential = TierCredential(
+            values["holder"],
+            int(values["issuedAt"]),
+            int(values["validUntil"]),
+            words["policy"],
+            BuyerTier.of_level(values["tier"]),
+            words["scope"],
+            words["pseudonym"],
+        )
+        return SignedCredential(credential, bytes.fromhex(answer["signature"].removeprefix("0x")))
+    except (KeyError, TypeError, ValueError, AttributeError) as problem:
+        raise BuyerServiceFailedError(f"the service answers with no credential: {problem}") from None

@@ -12,12 +12,11 @@ from typing import TYPE_CHECKING, Annotated, Final
 
 import msgspec
 from pydantic import WithJsonSchema
-from sqlalchemy import bindparam, select
+from sqlalchemy import Connection, bindparam, select
 
-from bilateral.buyers.decimals import plain
 from bilateral.buyers.metrics import add_ties, read_dealings
-from bilateral.buyers.policies import Reason, ScoringPolicy, Weighed, weigh
-from bilateral.buyers.score import DOLLAR, break_down, tier_of
+from bilateral.buyers.policies import BRP, DAY, Reason, ScoringPolicy, Weighed, weigh
+from bilateral.buyers.score import DOLLAR, BuyerMetrics, break_down, plain, tier_of
 from bilateral.buyers.tables import agent_review
 from bilateral.core.errors import MalformedIdentifierError
 from bilateral.core.identifiers import AccountId, checksummed, global_agent_id
@@ -25,7 +24,8 @@ from bilateral.index.payments.tables import payment, payment_cursor
 from bilateral.index.reading.prepared import Prepared
 
 if TYPE_CHECKING:
-    from sqlalchemy import Connection
+    from bilateral.client import BuyerRecords
+
 
 Number = Annotated[Decimal, WithJsonSchema({"type": "number"})]
 """An exact number that is written as a number in JSON."""
@@ -188,14 +188,40 @@ def parse_buyer(value: str) -> tuple[int | None, str]:
     return chain_id, text
 
 
+def standing_of(records: BuyerRecords, chain_id: int, now: int) -> Standing:
+    """Return a buyer as the registry sees it: both records together, as `getBuyerScore` takes them.
+
+    Args:
+        records: The records of the buyer.
+        chain_id: The EIP-155 id of the chain.
+        now: The time of the latest block, in Unix seconds.
+    """
+    settled, attested = records.settled, records.attested
+    first, last = (
+        [int(at.timestamp()) for record in (settled, attested) if (at := getattr(record, name)) is not None]
+        for name in ("first_payment_at", "last_payment_at")
+    )
+    metrics = BuyerMetrics(
+        payments=settled.payments + attested.payments,
+        volume=settled.volume + attested.volume,
+        age_days=max(0, now - min(first)) // DAY if first else 0,
+        reviews=attested.reviews,
+        review_sum=attested.review_sum,
+        feedback_sellers=attested.feedback_sellers,
+        feedback_sum=attested.feedback_sum,
+        disputes=attested.disputes,
+    )
+    reasons = (Reason.NO_PAYMENTS,) if not metrics.payments else () if metrics.reviews else (Reason.NO_REVIEWS,)
+    weighed = Weighed(metrics, min(first, default=None), max(last, default=None), settled.minimum_sellers, reasons)
+    return Standing(chain_id, records.buyer, weighed, BRP, None)
+
+
 def read_standing(  # noqa: PLR0913, PLR0917  # one a part of the question
     connection: Connection, chain_id: int, buyer: str, policy: ScoringPolicy, now: int, block: int | None = None
 ) -> Standing:
     """Read a buyer as a policy sees it.
 
     Args:
-        buyer: The address, in checksum form.
-        now: The time, in Unix seconds.
         block: The last block whose payments are stored, see `read_cursors`.
     """
     dealings = read_dealings(connection, chain_id, buyer)
@@ -205,12 +231,7 @@ def read_standing(  # noqa: PLR0913, PLR0917  # one a part of the question
 
 
 def read_everywhere(connection: Connection, buyer: str, policy: ScoringPolicy, now: int) -> Standing:
-    """Read a buyer on all chains together, as a policy sees it. Sellers of different chains are different ones.
-
-    Args:
-        buyer: The address, in checksum form.
-        now: The time, in Unix seconds.
-    """
+    """Read a buyer on all chains together, as a policy sees it. Sellers of different chains are different ones."""
     dealings = {}
     for chain_id in read_cursors(connection):
         of_chain = read_dealings(connection, chain_id, buyer)
@@ -236,11 +257,7 @@ _CURSOR: Final = Prepared(_OF_CHAINS.where(payment_cursor.c.chain_id == bindpara
 
 
 def profile_of(standing: Standing) -> BuyerProfile:
-    """Return a buyer's profile.
-
-    Args:
-        standing: The buyer.
-    """
+    """Return a buyer's profile."""
     weighed, metrics = standing.weighed, standing.weighed.metrics
     points = break_down(metrics)
     tier = tier_of(metrics)
@@ -281,11 +298,7 @@ def profile_of(standing: Standing) -> BuyerProfile:
 
 
 def recent_transactions(connection: Connection, chain_id: int, buyer: str) -> tuple[RecentTransaction, ...]:
-    """Return the last payments of a buyer. They join it with its sellers: see docs/buyers.md on privacy.
-
-    Args:
-        buyer: The address, in checksum form.
-    """
+    """Return the last payments of a buyer. They join it with its sellers: see docs/buyers.md on privacy."""
     query = (
         select(payment, agent_review.c.score)
         .outerjoin(

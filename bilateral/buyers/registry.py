@@ -8,29 +8,18 @@ shown apart and never counted: they may repeat what the service knows already.
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
-from sqlalchemy import bindparam, select
+from sqlalchemy import Connection, Table, bindparam, select
 
 from bilateral.buyers.records import Number, dollars, iso, rounded
 from bilateral.buyers.tables import buyer_anchor
+from bilateral.core import events
 from bilateral.core.contracts.buyer_terms import AttestedPayment, BuyerRole
-from bilateral.core.events import (
-    Anchored,
-    FeedbackAttested,
-    PaymentAttested,
-    PaymentSettled,
-    ReviewsAttested,
-    RoleTaken,
-)
 from bilateral.index.log import tables as schema
 from bilateral.index.reading.prepared import Prepared, at_most
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
-
-    from sqlalchemy import Connection, Table
 
 MOST_EVENTS: Final = 10_000
 """The payments of one kind of one buyer that are read: the newest."""
@@ -112,7 +101,8 @@ def _newest(table: Table, key: Iterable[Any], *columns: Any, most: int = MOST_EV
 
 
 _PAID, _SAID, _VOTED, _REVIEWED = (
-    schema.EVENT_TABLES[event] for event in (PaymentSettled, PaymentAttested, FeedbackAttested, ReviewsAttested)
+    schema.EVENT_TABLES[event]
+    for event in (events.PaymentSettled, events.PaymentAttested, events.FeedbackAttested, events.ReviewsAttested)
 )
 _IS_BUYER: Final[Any] = bindparam("buyer")
 _SETTLED: Final = _newest(_PAID, (_PAID.c.buyer == _IS_BUYER,), _PAID.c.seller_id, _PAID.c.amount, _PAID.c.block_time)
@@ -131,9 +121,9 @@ _REVIEWS: Final = _newest(
     *(_REVIEWED.c.reviews, _REVIEWED.c.review_sum, _REVIEWED.c.disputes),
     most=1,
 )
-_ROLE: Final = schema.EVENT_TABLES[RoleTaken].c
+_ROLE: Final = schema.EVENT_TABLES[events.RoleTaken].c
 _ATTESTORS: Final = _newest(
-    schema.EVENT_TABLES[RoleTaken], (_ROLE.role == int(BuyerRole.ATTESTOR),), _ROLE.holder, most=1
+    schema.EVENT_TABLES[events.RoleTaken], (_ROLE.role == int(BuyerRole.ATTESTOR),), _ROLE.holder, most=1
 )
 
 
@@ -143,7 +133,6 @@ def read_registry_records(
     """Read what the registries of buyers say about a buyer.
 
     Args:
-        buyer: The buyer, in checksum form.
         registries: The chain and the address, in checksum form, of each registry.
     """
     return tuple(
@@ -220,16 +209,16 @@ class PostedAnchor:
 
 def read_last_anchor(connection: Connection, chain_id: int, registry: str) -> PostedAnchor | None:
     """Return the last root of this service that the index has seen on chain; None without one."""
-    posted, made = schema.EVENT_TABLES[Anchored], buyer_anchor
-    columns = posted.c.epoch, posted.c.root, made.c.made_at, posted.c.block_number, posted.c.transaction_hash
+    posted, stored = schema.EVENT_TABLES[events.Anchored], buyer_anchor
+    columns = posted.c.epoch, posted.c.root, stored.c.made_at, posted.c.block_number, posted.c.transaction_hash
     query = (
         select(*columns)
         .join(
-            made,
-            (made.c.chain_id == posted.c.chain_id)
-            & (made.c.registry == posted.c.registry)
-            & (made.c.epoch == posted.c.epoch)
-            & (made.c.root == posted.c.root),
+            stored,
+            (stored.c.chain_id == posted.c.chain_id)
+            & (stored.c.registry == posted.c.registry)
+            & (stored.c.epoch == posted.c.epoch)
+            & (stored.c.root == posted.c.root),
         )
         .where(posted.c.chain_id == chain_id, posted.c.registry == registry)
         .order_by(posted.c.epoch.desc())

@@ -2,25 +2,26 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 from urllib.parse import urlsplit
 
 import httpx
+from eth_utils.hexadecimal import encode_hex
 
 from bilateral.buyers.errors import BuyerServiceFailedError, BuyerServiceRefusedError
 from bilateral.buyers.messages import BuyerFeedback, content_hash, text_hash
-from bilateral.buyers.payment_proofs import PaymentProof, signature_of
 from bilateral.core.errors import InvalidArgumentError, MalformedDocumentError
-from bilateral.core.identifiers import checksummed
+from bilateral.core.identifiers import GlobalAgentId, checksummed
+from bilateral.core.signatures import Domain, TypedMessage, signer_errors
 from bilateral.core.text import quoted
 from bilateral.core.text.encoding import decode_object
 from bilateral.core.values.arguments import is_whole
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
-
     from bilateral.client.inputs import TransactionSigner
+
 
 _SECONDS: Final = 30.0
 """The longest wait for a service of buyers: a payment waits meanwhile."""
@@ -32,24 +33,29 @@ PROVIDER: Final = "/api/buyer"
 
 
 @dataclass(frozen=True)
-class PaidFeedback:
-    """Feedback of a seller on the buyer of one payment.
-
-    Attributes:
-        score: 0 to 100.
-        tags: Up to ten words.
-        note: A remark. The service may publish it.
-    """
+class ScoredPayment:
+    """A score from 0 to 100 about one payment."""
 
     payment: PaymentProof
     score: int
-    tags: tuple[str, ...] = ()
-    note: str = ""
 
     def __post_init__(self) -> None:
         """Check the score."""
         if not is_whole(self.score) or not 0 <= self.score <= _MAX_SCORE:
             raise InvalidArgumentError(f"score {self.score!r} is out of range 0..{_MAX_SCORE}")
+
+
+@dataclass(frozen=True)
+class PaidFeedback(ScoredPayment):
+    """Feedback of a seller on the buyer of one payment.
+
+    Attributes:
+        tags: Up to ten words.
+        note: A remark. The service may publish it.
+    """
+
+    tags: tuple[str, ...] = ()
+    note: str = ""
 
     def signed(self, signer: TransactionSigner) -> dict[str, Any]:
         """Return the body of the request, signed by the wallet that was paid or the owner of that time.
@@ -62,9 +68,7 @@ class PaidFeedback:
         """
         paid = self.payment
         message = BuyerFeedback(
-            paid.buyer,  # type: ignore[arg-type]  # it is checksummed
-            paid.domain.verifying_contract,
-            paid.agent_id,
+            *paid.parties,
             self.score,
             content_hash(list(self.tags)),
             text_hash(self.note),
@@ -212,3 +216,86 @@ def _read(http: httpx.Client, method: str, url: str, options: Mapping[str, Any])
         return decoded
     detail = str(decoded.get("detail") or decoded.get("error") or decoded.get("title") or "without a reason")
     raise BuyerServiceRefusedError(response.status_code, str(decoded.get("code") or "")[:100], detail[:1000])
+
+
+_HASH_BYTES: Final = 32  # of keccak-256
+
+
+@dataclass(frozen=True)
+class PaymentProof:
+    """The payment that a message is about (`proofOfPayment`).
+
+    Attributes:
+        buyer: The account that paid.
+        seller: The global id of the paid agent, such as `eip155:8453:0x8004…#247`.
+        payee: The account that was paid: the wallet that the agent had then.
+        transaction_hash: The hash of the payment's transaction, 32 bytes.
+        log_index: The number of the payment's log in its block. Needed if the transaction has several that fit.
+    """
+
+    buyer: str
+    seller: str
+    payee: str
+    transaction_hash: bytes
+    log_index: int | None = None
+
+    def __post_init__(self) -> None:
+        """Check the values, and bring the addresses into checksum form."""
+        object.__setattr__(self, "buyer", checksummed(self.buyer))
+        object.__setattr__(self, "payee", checksummed(self.payee))
+        if len(self.transaction_hash) != _HASH_BYTES:
+            raise InvalidArgumentError(f"a transaction's hash has 32 bytes, not {len(self.transaction_hash)}")
+        domain_of_agent(self.seller)
+
+    @property
+    def domain(self) -> Domain:
+        """The EIP-712 domain of messages about the payment."""
+        return domain_of_agent(self.seller)
+
+    @property
+    def agent_id(self) -> int:
+        """The number of the paid agent."""
+        return int(GlobalAgentId.parse(self.seller).agent)
+
+    @property
+    def parties(self) -> tuple[Any, Any, int]:
+        """The buyer, and the identity registry and the number of the seller, as messages begin."""
+        return self.buyer, self.domain.verifying_contract, self.agent_id
+
+    @property
+    def body(self) -> dict[str, Any]:
+        """The field `proofOfPayment` of a message."""
+        position = {} if self.log_index is None else {"logIndex": self.log_index}
+        return {
+            "txHash": encode_hex(self.transaction_hash),
+            "fromAddress": self.buyer,
+            "toAddress": self.payee,
+            "chainId": self.domain.chain_id,
+            **position,
+        }
+
+
+def domain_of_agent(seller: str) -> Domain:
+    """Return the EIP-712 domain of messages about an agent.
+
+    Args:
+        seller: The global id of the agent.
+
+    Raises:
+        InvalidArgumentError: The agent is not on an EVM chain.
+        MalformedIdentifierError: The agent is malformed.
+    """
+    registry = GlobalAgentId.parse(seller).registry
+    if not registry.chain.is_evm:
+        raise InvalidArgumentError(f"{quoted(seller)} is not an agent of an EVM chain")
+    return Domain(registry.chain.evm_chain_id, registry.address)  # type: ignore[arg-type]  # it is checksummed
+
+
+def signature_of(message: TypedMessage, domain: Domain, signer: TransactionSigner) -> str:
+    """Sign a message, and return the signature as JSON has it: 0x and hexadecimal digits.
+
+    Raises:
+        SignerFailedError: The signer fails.
+    """
+    with signer_errors():
+        return encode_hex(bytes(signer.sign_message(message.signable(domain)).signature))

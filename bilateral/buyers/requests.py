@@ -5,36 +5,23 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping, Sequence
 from decimal import Decimal
 from http import HTTPStatus
-from typing import TYPE_CHECKING, Annotated, Any, Final, Literal, TypeVar
+from typing import Annotated, Any, Final, Literal, TypeVar
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, WithJsonSchema
 
+from bilateral.buyers import messages
 from bilateral.buyers.discounts import BuyerIncentives, JsonNumber, Percent, WebUrl
 from bilateral.buyers.errors import BuyerRefusalError
-from bilateral.buyers.messages import (
-    AgentEnrichment,
-    AgentReview,
-    BuyerDispute,
-    BuyerFeedback,
-    BuyerReply,
-    CredentialRequest,
-    ScoredPayment,
-    content_hash,
-    text_hash,
-)
 from bilateral.buyers.proofs import PaymentClaim
 from bilateral.buyers.records import parse_buyer
 from bilateral.core.errors import MalformedIdentifierError
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
-
-    from bilateral.index.reading.registries import AgentKey
+from bilateral.index.reading.registries import AgentKey
 
 M = TypeVar("M", bound=BaseModel)
-S = TypeVar("S", bound=ScoredPayment)
+S = TypeVar("S", bound=messages.ScoredPayment)
 
 _HASH: Final = r"^0x[0-9a-fA-F]{64}$"
 _MARKUP: Final = re.compile(r"<[a-zA-Z/!?]")
@@ -88,9 +75,9 @@ class FeedbackBody(BaseModel):
     proofOfPayment: ProofOfPayment
     signature: _Signature | None = None
 
-    def message(self, seller: AgentKey) -> BuyerFeedback:
+    def message(self, seller: AgentKey) -> messages.BuyerFeedback:
         """Return what the seller signs."""
-        return _scored(BuyerFeedback, self, seller, self.tags, self.note)
+        return _scored(messages.BuyerFeedback, self, seller, self.tags, self.note)
 
 
 class ReviewBody(BaseModel):
@@ -104,9 +91,9 @@ class ReviewBody(BaseModel):
     proofOfPayment: ProofOfPayment
     signature: _Signature | None = None
 
-    def message(self, seller: AgentKey) -> AgentReview:
+    def message(self, seller: AgentKey) -> messages.AgentReview:
         """Return what the buyer signs."""
-        return _scored(AgentReview, self, seller, [self.tag1, self.tag2], self.feedbackNote)
+        return _scored(messages.AgentReview, self, seller, [self.tag1, self.tag2], self.feedbackNote)
 
 
 def _scored(kind: type[S], body: FeedbackBody | ReviewBody, seller: AgentKey, tags: Sequence[str], note: str) -> S:
@@ -117,8 +104,8 @@ def _scored(kind: type[S], body: FeedbackBody | ReviewBody, seller: AgentKey, ta
         seller.identity_registry,  # type: ignore[arg-type]
         seller.agent_id,
         body.score,
-        content_hash(tags),
-        text_hash(note),
+        messages.content_hash(tags),
+        messages.text_hash(note),
         claim.transaction,
         claim.chain_id,
     )
@@ -133,15 +120,15 @@ class DisputeBody(BaseModel):
     proofOfPayment: ProofOfPayment
     signature: _Signature
 
-    def message(self, seller: AgentKey) -> BuyerDispute:
+    def message(self, seller: AgentKey) -> messages.BuyerDispute:
         """Return what the seller signs."""
         claim = self.proofOfPayment.claim
-        return BuyerDispute(
+        return messages.BuyerDispute(
             claim.payer,  # type: ignore[arg-type]  # it is checksummed
             seller.identity_registry,  # type: ignore[arg-type]
             seller.agent_id,
             self.state,
-            text_hash(self.reason),
+            messages.text_hash(self.reason),
             claim.transaction,
             claim.chain_id,
         )
@@ -154,15 +141,14 @@ class ReplyBody(BaseModel):
     text: Annotated[str, Field(min_length=1, max_length=1_000)]
     signature: _Signature
 
-    def message(self, buyer: str, chain_id: int) -> BuyerReply:
+    def message(self, buyer: str, chain_id: int) -> messages.BuyerReply:
         """Return what the buyer signs.
 
         Args:
-            buyer: The buyer, in checksum form.
             chain_id: The chain of the payment.
         """
         account: Any = buyer
-        return BuyerReply(account, bytes.fromhex(self.messageId), text_hash(self.text), chain_id)
+        return messages.BuyerReply(account, bytes.fromhex(self.messageId), messages.text_hash(self.text), chain_id)
 
 
 class CredentialBody(BaseModel):
@@ -175,17 +161,17 @@ class CredentialBody(BaseModel):
     expiresAt: Annotated[int, Field(gt=0, lt=2**53, strict=True)]
     signature: _Signature
 
-    def message(self, buyer: str, holder: str, policy: str) -> CredentialRequest:
+    def message(self, buyer: str, holder: str, policy: str) -> messages.CredentialRequest:
         """Return what the buyer signs.
 
         Args:
-            buyer: The buyer, in checksum form.
             holder: The address of the credential, in checksum form.
-            policy: The scoring policy.
         """
         account: Any = buyer
         other: Any = holder
-        return CredentialRequest(account, other, policy, bytes.fromhex(self.scope[2:]), self.chainId, self.expiresAt)
+        return messages.CredentialRequest(
+            account, other, policy, bytes.fromhex(self.scope[2:]), self.chainId, self.expiresAt
+        )
 
 
 class EnrichmentBody(BaseModel):
@@ -211,13 +197,13 @@ class EnrichmentBody(BaseModel):
     issuedAt: Annotated[int, Field(gt=0, lt=2**53, strict=True)]
     signature: _Signature
 
-    def message(self, seller: AgentKey, content: bytes) -> AgentEnrichment:
+    def message(self, seller: AgentKey, content: bytes) -> messages.AgentEnrichment:
         """Return what the seller signs.
 
         Args:
             content: The hash of the body without `signature`, as it was sent.
         """
-        return AgentEnrichment(
+        return messages.AgentEnrichment(
             seller.identity_registry,  # type: ignore[arg-type]  # it is checksummed
             seller.agent_id,
             content,
@@ -276,7 +262,6 @@ def address_of(text: str, name: str) -> str:
     """Return an address of a body in checksum form.
 
     Args:
-        text: The address.
         name: Its field, for the message.
 
     Raises:

@@ -4,22 +4,18 @@ from __future__ import annotations
 
 from base64 import urlsafe_b64encode
 from dataclasses import asdict, dataclass
-from typing import TYPE_CHECKING, Any, ClassVar, Final
+from typing import Any, ClassVar, Final
 
 from eth_account import Account
+from eth_account.messages import SignableMessage
 from eth_keys.main import lazy_key_api as keys
 from joserfc import jws
 from joserfc.jwk import ECKey
 
-from bilateral.buyers.records import buyer_id
+from bilateral.buyers.records import Standing, buyer_id
 from bilateral.buyers.score import score_of, tier_of
 from bilateral.core.signatures import Domain
 from bilateral.core.signatures.messages import Address, String, TypedMessage, Uint8, Uint64, Uint256
-
-if TYPE_CHECKING:
-    from eth_account.messages import SignableMessage
-
-    from bilateral.buyers.records import Standing
 
 VALID_SECONDS: Final = 3_600
 """The seconds for which a result is valid: a score that fell is shown for no longer."""
@@ -66,12 +62,7 @@ def domain_of(chain_id: int) -> Domain:
 
 
 def result_of(standing: Standing, now: int) -> BuyerResult:
-    """Return the result to sign.
-
-    Args:
-        standing: The buyer's standing.
-        now: The time, in Unix seconds.
-    """
+    """Return the result to sign."""
     metrics = standing.weighed.metrics
     return BuyerResult(
         standing.buyer,  # type: ignore[arg-type]  # it is checksummed

@@ -6,6 +6,7 @@ The library `BuyerScore` of the contracts computes the same. One file of vectors
 from __future__ import annotations
 
 from dataclasses import dataclass
+from decimal import Decimal
 from fractions import Fraction
 from typing import Final
 
@@ -183,3 +184,9 @@ def tier_of(metrics: BuyerMetrics) -> BuyerTier:
     """
     reached = [tier for tier, conditions in _CONDITIONS.items() if conditions.hold_for(metrics)]
     return reached[-1] if reached else BuyerTier.NEW
+
+
+def plain(value: Decimal) -> Decimal:
+    """Return a number without zeros at its end and without an exponent."""
+    short = value.normalize()
+    return short.quantize(Decimal(1)) if short == short.to_integral_value() else short

@@ -3,28 +3,23 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from decimal import Decimal
 from operator import attrgetter
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from pydantic import ValidationError
-from sqlalchemy import and_, select, tuple_
+from sqlalchemy import Connection, and_, select, tuple_
 
 from bilateral.buyers.discounts import NOT_OFFERED, BuyerIncentives, Discount, Verdict, discount_for
 from bilateral.buyers.proofs import operators_of
+from bilateral.buyers.records import Standing
 from bilateral.buyers.tables import agent_enrichment
 from bilateral.core.values.standing import Side, Status
 from bilateral.index.agents import tables as agent_tables
+from bilateral.index.reading.registries import AgentKey
 from bilateral.index.standing import tables as standings
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
-
-    from sqlalchemy import Connection
-
-    from bilateral.buyers.records import Standing
-    from bilateral.index.reading.registries import AgentKey
 
 
 @dataclass(frozen=True)
@@ -55,9 +50,6 @@ class Offer:
     def of_service(self, name: str) -> Offer | None:
         """Return the offer of one service alone.
 
-        Args:
-            name: The name of the service.
-
         Returns:
             The offer; None if the seller has no such service.
         """
@@ -68,7 +60,6 @@ class Offer:
         """Work out the discount of a buyer for each service, by the policy of that service.
 
         Args:
-            standing: The buyer.
             is_held_back: True if a trust analysis holds an agent of the buyer back as a client.
         """
         return {
@@ -100,9 +91,6 @@ def is_held_back(connection: Connection, chain_id: int, buyer: str) -> bool:
     """Tell whether a trust analysis holds back, as a client, an agent of which a buyer is the wallet.
 
     The owner does not count: anybody may give such an agent away. A wallet has agreed to be one.
-
-    Args:
-        buyer: The address, in checksum form.
     """
     agent, columns = agent_tables.agent.c, standings.standing.c
     is_same = and_(*(agent[name] == columns[name] for name in ("chain_id", "identity_registry", "agent_id")))

@@ -141,7 +141,7 @@ def request_credential(  # noqa: PLR0913, PLR0917  # one a field of the wish
     ] = "brp-1.0",
 ) -> None:
     """Ask a service for a credential of your tier for another address. Write it as credential reads it."""
-    from bilateral.buyers.credential_requests import request_credential as request  # noqa: PLC0415  # slow to import
+    from bilateral.buyers.publishing import request_credential as request  # noqa: PLC0415  # slow to import
     from bilateral.cli.terms import fields_of  # noqa: PLC0415
 
     place.require()

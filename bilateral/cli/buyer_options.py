@@ -13,7 +13,7 @@ from bilateral.core.errors import InvalidArgumentError, MissingExtraError
 if TYPE_CHECKING:
     from types import ModuleType
 
-    from bilateral.buyers.payment_proofs import PaymentProof
+    from bilateral.buyers.remote import PaymentProof
 
 Service = Annotated[
     str, typer.Option("--service", envvar="BILATERAL_BUYER_SERVICE", metavar="URL", help="The service for buyers.")
@@ -62,7 +62,7 @@ class PaymentOptions:
         Raises:
             InvalidArgumentError: The transaction is not a hash.
         """
-        from bilateral.buyers.payment_proofs import PaymentProof  # noqa: PLC0415  # slow to import
+        from bilateral.buyers.remote import PaymentProof  # noqa: PLC0415  # slow to import
         from bilateral.cli.terms import bytes_of  # noqa: PLC0415
 
         transaction = bytes_of(self.transaction, "--transaction")

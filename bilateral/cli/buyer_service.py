@@ -158,8 +158,8 @@ def _by_policy(
 ) -> dict[str, Any]:
     """Apply a seller's policy, in a file or behind a URI, to a buyer as a service or the records on chain show it."""
     require_extra()
-    from bilateral.buyers.chain import incentives_of, standing_of  # noqa: PLC0415  # slow, and an extra
-    from bilateral.buyers.discounts import discount_by, facts_of, facts_of_profile  # noqa: PLC0415
+    from bilateral.buyers.discounts import discount_by, facts_of, facts_of_profile, incentives_of  # noqa: PLC0415
+    from bilateral.buyers.records import standing_of  # noqa: PLC0415  # slow, and an extra
     from bilateral.cli.terms import json_of  # noqa: PLC0415
     from bilateral.client.operations import registries  # noqa: PLC0415
     from bilateral.core.identifiers import checksummed  # noqa: PLC0415

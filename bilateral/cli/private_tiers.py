@@ -69,8 +69,7 @@ def install(
 ) -> None:
     """Install the prover of private tiers by npm, with every file pinned by its hash. Needs Node 20 or newer."""
     _require_private()
-    from bilateral.buyers.private.installing import install_prover  # noqa: PLC0415  # slow to import
-    from bilateral.buyers.private.prover import default_folder  # noqa: PLC0415
+    from bilateral.buyers.private.prover import default_folder, install_prover  # noqa: PLC0415  # slow to import
 
     install_prover(folder, progress=invocation.output.note)
     invocation.output.result({"folder": str(folder or default_folder())}, title="Prover installed")
@@ -131,7 +130,7 @@ def post_roots(
 def audit(invocation: Invocation, service: Service, policy: Policy = "brp-1.0", epoch: Day = None) -> None:
     """Check a day's list of members against the chain: trees, anchored states, and the members' signatures."""
     _require_private()
-    from bilateral.buyers.private.audit import audit_list  # noqa: PLC0415  # slow to import
+    from bilateral.buyers.private.lists import audit_list  # noqa: PLC0415  # slow to import
     from bilateral.buyers.private.prover import Prover  # noqa: PLC0415
     from bilateral.buyers.private.proving import fetch_list  # noqa: PLC0415
     from bilateral.buyers.private.terms import epoch_of  # noqa: PLC0415

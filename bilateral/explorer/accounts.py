@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+import time
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Final, TypeVar
+from typing import Final, TypeVar
 
-from bilateral.explorer.agent_figures import Activity
-from bilateral.explorer.buying import BuyerRecord, buyer_records
-from bilateral.explorer.evidence import Evidence, evidence_of
+from sqlalchemy import Connection
+
+from bilateral.buyers.policies import BRP, INDEPENDENT, Reason
+from bilateral.buyers.records import profile_of, read_cursors, read_standing
+from bilateral.explorer.agent_figures import Activity, money_by_day
 from bilateral.explorer.named import NamedFinding, named_findings
-from bilateral.explorer.over_time import money_by_day
+from bilateral.explorer.records import Evidence, evidence_of
 from bilateral.index.agents.queries import Account
 from bilateral.index.agents.queries import account as read_account
 from bilateral.index.files.queries import names_of
@@ -19,16 +23,10 @@ from bilateral.index.ratings.authorized import AuthorizedFeedback, authorized_fe
 from bilateral.index.ratings.feedback import Feedback, FeedbackFilter, feedback_by
 from bilateral.index.ratings.queries import Direction, Rating, RatingSummary, ratings_of, summaries
 from bilateral.index.ratings.validations import Validation, validations_by
-from bilateral.index.reading.registries import agent_key
+from bilateral.index.reading.registries import AgentKey, Registries, agent_key
+from bilateral.index.reading.values import Exact
 from bilateral.index.standing.queries import Doubt, doubts_of
 from bilateral.index.standing.trusted import Suspect, suspect
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from sqlalchemy import Connection
-
-    from bilateral.index.reading.registries import AgentKey, Registries
 
 Row = TypeVar("Row", Feedback, AuthorizedFeedback, Rating, Payment)
 
@@ -75,7 +73,6 @@ class AccountPage:
         evidence: The payments and answers of the feedback that it gave, by the path of its page.
         names: The names of the agents on the page, by short id.
         doubts: Those of them that are held back or contested, by short id.
-        chains: The indexed chains.
     """
 
     account: Account
@@ -102,15 +99,14 @@ def account_page(connection: Connection, registries: Registries, address: str) -
     """Read the page of an account.
 
     Args:
-        registries: The indexed registries.
         address: The account, in checksum form.
     """
-    chain_ids, wanted = tuple(registries.by_chain), FeedbackFilter(include_revoked=True)
+    chain_ids, chosen = tuple(registries.by_chain), FeedbackFilter(include_revoked=True)
     account = read_account(connection, address, chain_ids)
     own = [agent.global_id for agent in account.agents if agent.is_owner or agent.is_wallet]
     keys = [agent_key(registries, global_id) for global_id in own[:_AGENTS]]
     newest = _newest(
-        [feedback for id_ in chain_ids for feedback in feedback_by(connection, id_, address, wanted, limit=_ROWS).items]
+        [feedback for id_ in chain_ids for feedback in feedback_by(connection, id_, address, chosen, limit=_ROWS).items]
     )
     authorized = _newest(
         [entry for id_ in chain_ids for entry in authorized_feedback_by(connection, id_, address, _ROWS)]
@@ -118,19 +114,19 @@ def account_page(connection: Connection, registries: Registries, address: str) -
     rated, received = (
         _newest(_ratings(connection, keys, direction)) for direction in (Direction.GIVEN, Direction.RECEIVED)
     )
-    made = [payment for id_ in chain_ids for payment in payments_by(connection, id_, address, _PAYMENTS)]
+    payments_made = [payment for id_ in chain_ids for payment in payments_by(connection, id_, address, _PAYMENTS)]
     got = [payment for id_ in chain_ids for payment in payments_to(connection, id_, address, _PAYMENTS)]
-    paid, was_paid = _newest(made), _newest(got)
-    asked = [
+    paid, was_paid = _newest(payments_made), _newest(got)
+    requested = [
         validation for id_ in chain_ids for validation in validations_by(connection, id_, address, limit=_ROWS).items
     ]
-    asked = sorted(
-        asked,
+    requested = sorted(
+        requested,
         key=lambda validation: (validation.requested_at, validation.requested_block, validation.request_hash),
         reverse=True,
     )[:_ROWS]
     ids = {agent.id for agent in account.agents}
-    ids |= {row.agent for rows in (newest, authorized, rated, received, paid, was_paid, asked) for row in rows}
+    ids |= {row.agent for rows in (newest, authorized, rated, received, paid, was_paid, requested) for row in rows}
     ids |= {rating.server for rating in (*rated, *received)}
     findings = _findings(connection, registries, address)
     ids |= {about for finding in findings for about in finding.agents}
@@ -145,9 +141,9 @@ def account_page(connection: Connection, registries: Registries, address: str) -
         received=received,
         paid=paid,
         was_paid=was_paid,
-        money=money_by_day(got, made),
+        money=money_by_day(got, payments_made),
         buyers=buyer_records(connection, indexed, [address]),
-        validations=tuple(asked),
+        validations=tuple(requested),
         suspicions=_suspicions(connection, registries, address),
         findings=findings,
         evidence=evidence_of(connection, registries, newest),
@@ -190,3 +186,62 @@ def _suspicions(connection: Connection, registries: Registries, address: str) ->
 
 def _newest(rows: Sequence[Row]) -> tuple[Row, ...]:
     return tuple(sorted(rows, key=lambda row: (row.time, row.block, row.log_index), reverse=True)[:_ROWS])
+
+
+@dataclass(frozen=True, slots=True)
+class BuyerRecord:
+    """The payments of an account on one chain, and the scores that two policies give for them.
+
+    Attributes:
+        payments: The payments to agents of others.
+        dollars: Their sum.
+        sellers: The agents that were paid.
+        reviews: The reviews that the buyer gave.
+        score: The score by the specification's formula, 0 to 100.
+        independent_score: The score for dealings with independent sellers alone.
+        reasons: Why dealings were left out of the latter, or need care.
+    """
+
+    account: str
+    chain_id: int
+    payments: int
+    dollars: Exact
+    sellers: int
+    reviews: int
+    score: int
+    tier: str
+    independent_score: int
+    independent_tier: str
+    reasons: tuple[Reason, ...]
+
+
+def buyer_records(
+    connection: Connection, indexed: Sequence[ChainProgress], accounts: Iterable[str]
+) -> tuple[BuyerRecord, ...]:
+    """Return the records of accounts on each chain where they paid, with the scores of this moment."""
+    now, buyers = int(time.time()), sorted(set(accounts))
+    chains = [chain.chain_id for chain in indexed if read_cursors(connection, chain.chain_id)]
+    records = (_record(connection, chain_id, account, now) for chain_id in chains for account in buyers)
+    return tuple(record for record in records if record is not None)
+
+
+def _record(connection: Connection, chain_id: int, account: str, now: int) -> BuyerRecord | None:
+    """Return the record of an account on a chain; None if it paid nobody there."""
+    plain, careful = (
+        profile_of(read_standing(connection, chain_id, account, policy, now)) for policy in (BRP, INDEPENDENT)
+    )
+    if not plain.metrics.paymentCount:
+        return None
+    return BuyerRecord(
+        account=account,
+        chain_id=chain_id,
+        payments=plain.metrics.paymentCount,
+        dollars=plain.metrics.totalVolumeUsdc,
+        sellers=plain.metrics.distinctSellers,
+        reviews=plain.metrics.reviewsGiven,
+        score=plain.reputation.score,
+        tier=plain.reputation.tier,
+        independent_score=careful.reputation.score,
+        independent_tier=careful.reputation.tier,
+        reasons=careful.reputation.reasons,
+    )

@@ -3,34 +3,108 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
-from sqlalchemy import column, literal, select, table
+from sqlalchemy import Connection, column, literal, select, table
 
-from bilateral.core.contracts import Registry
+from bilateral.core.contracts import Deployment, Registry
 from bilateral.core.errors import InvalidArgumentError, MalformedDocumentError
 from bilateral.core.events import ClientRated, NewFeedback, Registered, ValidatorRated, topic_of
 from bilateral.core.identifiers import FeedbackId
 from bilateral.core.text.encoding import decode_object, encode_object
-from bilateral.explorer.forms import FORMS, KEEP, Form
+from bilateral.core.values.feedback import STANDARD_TAGS
 from bilateral.explorer.networks import agent_path, chain_of, rating_path, slug_of
 from bilateral.explorer.records import progress_of
 from bilateral.explorer.signing import indexed_deployment, signing_facts
+from bilateral.explorer.words import words_of
 from bilateral.index.agents.tables import agent as agent_table
 from bilateral.index.files.queries import names_of
 from bilateral.index.files.tables import file_content
 from bilateral.index.operating.chains import ChainProgress
 from bilateral.index.profiles.queries import agent as read_agent
-from bilateral.index.reading.registries import agent_key
+from bilateral.index.reading.registries import AgentKey, Registries, agent_key
 
-if TYPE_CHECKING:
-    from collections.abc import Mapping
 
-    from sqlalchemy import Connection
+@dataclass(frozen=True, slots=True)
+class Field:
+    """A field of a form.
 
-    from bilateral.core.contracts import Deployment
-    from bilateral.index.reading.registries import AgentKey, Registries
+    Attributes:
+        name: Its name in the body of the request.
+        hint: A sentence below it.
+        kind: `text`, `area`, `number`, `check`, `payment`, or `key`: one that the link to the page fills.
+        is_required: True if it must be filled.
+        value: Its value at first.
+        present: Its value in the agent's present file; None if it does not come from there.
+        options: Values to choose from, each with its meaning. Others are possible.
+    """
+
+    name: str
+    label: str
+    hint: str = ""
+    kind: str = "text"
+    is_required: bool = False
+    value: str = ""
+    present: str | None = None
+    options: tuple[tuple[str, str], ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Form:
+    """A form for an action.
+
+    Attributes:
+        action: The action's name in the API.
+        title: The title of its page; an agent's name may follow.
+        intro: A sentence about it.
+        shows: The place where its result is shown: `rating`, `row`, `agent`, `new agent` or `validation`;
+            empty for a signature alone.
+        says: The sentence about what is signed. Names of fields in braces stand for their values; a part in brackets
+            is left out while a field in it is empty.
+        steps: A further sentence for each signature of an action with several.
+    """
+
+    action: str
+    title: str
+    intro: str
+    fields: tuple[Field, ...]
+    shows: str
+    says: str
+    steps: tuple[str, ...] = ()
+
+
+def _scale(name: str) -> str:
+    """Return the meaning of values under a standard tag."""
+    tag = STANDARD_TAGS[name]
+    if tag.binary:
+        return f"{tag.measures}: 1 for yes, 0 for no"
+    limits = "any number" if tag.lowest is None else f"from {tag.lowest}"
+    highest = "" if tag.highest is None else f" to {tag.highest}"
+    return f"{tag.measures}: {limits}{highest}{'' if tag.unit.startswith('of') else f', in {tag.unit}'}"
+
+
+KEEP: Final = "keep"
+"""The field that only services with a store have."""
+
+_WORDS: Final = words_of("forms")
+
+
+def _field(name: str, *, is_required: bool) -> Field:
+    """Return a field by its name among the words. The tag of feedback has the standard ones to choose from."""
+    field = Field(**{"name": name, **_WORDS["fields"][name]})
+    options = tuple((tag, _scale(tag)) for tag in STANDARD_TAGS) if name == "tag1" else ()
+    return replace(field, options=options, is_required=is_required or field.is_required)
+
+
+def _form(fields: Sequence[str], required: Sequence[str] = (), steps: Sequence[str] = (), **texts: str) -> Form:
+    filled = tuple(_field(name, is_required=name in required) for name in fields)
+    return Form(fields=filled, steps=tuple(steps), **texts)
+
+
+FORMS: Final = {words["action"]: _form(**words) for words in _WORDS["forms"]}
+"""The forms by action."""
 
 CONFIRMATIONS: Final = 3
 """The blocks after which a transaction counts as confirmed: reorganisations seldom take back more than two."""
@@ -83,7 +157,6 @@ class ActPage:
         shows: The path of the result. `{block}`, `{log}` and `{id}` stand for what the transaction's event says.
         topic: The first topic of this event; empty if there are no such parts.
         confirmations: The blocks after which the transaction counts as confirmed.
-        progress: The chain's progress.
         sponsored: The path of the form for the same without gas; None if there is none.
         final: The sentence that says what cannot be undone.
         facts: The facts by which the page checks what the service asks the wallet to sign, see `signing_facts`.
@@ -106,11 +179,6 @@ def act_page(
     connection: Connection, registries: Registries, action: str, query: Mapping[str, str], offers: Offers
 ) -> ActPage | None:
     """Read the page on which a visitor acts.
-
-    Args:
-        registries: The indexed registries.
-        query: The query of the path, which fills fields.
-        offers: The services of the operator.
 
     Returns:
         The content; None if there is no such action here.
@@ -165,11 +233,11 @@ def _facts(
 def _subject(form: Form, registries: Registries, query: Mapping[str, str]) -> tuple[int, AgentKey | None]:
     """Return the chain and the agent that a form is about: those of the field by which it names its subject."""
     fields = {field.name for field in form.fields}
-    named = query.get("agent", "")
+    subject = query.get("agent", "")
     if form.action in _ABOUT_FEEDBACK:
-        named = ":".join(query.get("feedback", "").split(":")[:2])
-    if named and "chain" not in fields:
-        key = agent_key(registries, named)
+        subject = ":".join(query.get("feedback", "").split(":")[:2])
+    if subject and "chain" not in fields:
+        key = agent_key(registries, subject)
         return key.chain_id, key
     chain_id = chain_of(query.get("chain", ""))
     if chain_id is None or "chain" not in fields:

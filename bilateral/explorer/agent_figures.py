@@ -3,19 +3,18 @@
 from __future__ import annotations
 
 from collections import Counter, defaultdict
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
-from bilateral.core.values.bounds import scale_of_tag
-from bilateral.index.payments.queries import CLAIMED, PROVEN
+from bilateral.core.values.bounds import SHARES, lower_bound, scale_of_tag
+from bilateral.explorer.networks import account_path, agent_path
+from bilateral.explorer.text import short
+from bilateral.index.payments.queries import CLAIMED, PROVEN, Payment
+from bilateral.index.ratings.neighbourhood import Edge
 from bilateral.index.ratings.queries import RatingSummary
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
-
-    from bilateral.index.ratings.neighbourhood import Edge
-    from bilateral.index.ratings.recent import RecentFeedback
-    from bilateral.index.standing.findings import TrustScore
+from bilateral.index.ratings.recent import RecentFeedback
+from bilateral.index.standing.findings import TrustScore
 
 DAYS: Final = 84
 """The days of the chart of activity: twelve weeks."""
@@ -83,11 +82,7 @@ def shares(
     """Return the shares that say what a rating is worth.
 
     Args:
-        recent: The agent's newest feedback.
         payments: The state of the payment of each feedback, such as `proven`.
-        edges: The edges of its neighbourhood.
-        summaries: The summaries of its ratings.
-        scores: Its scores by trust analysis.
     """
 
     def of(condition: Callable[[RecentFeedback], bool]) -> float | None:
@@ -158,7 +153,6 @@ def activity(recent: Sequence[RecentFeedback], rated: Sequence[int], now: int) -
     """Return the number of ratings on each of the last days.
 
     Args:
-        recent: The agent's newest feedback.
         rated: The times at which servers rated it.
         now: The time of the chain's last block.
     """
@@ -170,3 +164,177 @@ def activity(recent: Sequence[RecentFeedback], rated: Sequence[int], now: int) -
             if 0 <= day < DAYS:
                 counts[side][day] += 1
     return Activity(last, tuple(counts[0]), tuple(counts[1]))
+
+
+PAID: Final = "paid it"
+UNPAID: Final = "without a proven payment"
+FLAGGED: Final = "flagged by the analysis"
+_ORDER: Final = (PAID, UNPAID, FLAGGED)
+
+
+@dataclass(frozen=True, slots=True)
+class RaterGroup:
+    """Raters of the same weight.
+
+    Attributes:
+        name: Their kind: they paid the agent, they did not, or the analysis flags them.
+        raters: The number of raters.
+        share: Their share of all, 0 to 1.
+        mean: The mean of their means, in the tag's unit.
+    """
+
+    name: str
+    raters: int
+    share: float
+    mean: float
+
+
+def rater_groups(
+    recent: Sequence[RecentFeedback], payments: Sequence[str], flagged: Collection[str], summary: RatingSummary | None
+) -> tuple[RaterGroup, ...]:
+    """Return the raters under the tag that represents an agent, those who weigh most first.
+
+    Args:
+        payments: The state of the payment of each, such as `proven`.
+        flagged: The accounts that the analysis flags.
+        summary: The summary that represents the agent as a server; None if nobody rated it.
+    """
+    if summary is None or scale_of_tag(summary.tag) is None:
+        return ()
+    values: dict[str, list[float]] = defaultdict(list)
+    paid = set()
+    for row, state in zip(recent, payments, strict=True):
+        if row.tag == summary.tag and not row.is_revoked:
+            values[row.client].append(float(row.value))
+            if state == PROVEN:
+                paid.add(row.client)
+    means: dict[str, list[float]] = defaultdict(list)
+    for client, of_client in values.items():
+        group = FLAGGED if client in flagged else PAID if client in paid else UNPAID
+        means[group].append(sum(of_client) / len(of_client))
+    return tuple(
+        RaterGroup(name, len(means[name]), len(means[name]) / len(values), sum(means[name]) / len(means[name]))
+        for name in _ORDER
+        if name in means
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class Neighbour:
+    """A counterpart of an agent.
+
+    Attributes:
+        name: Its name, the word of a stranger; without one its id, or its shortened address.
+        url: The path of its page.
+        count: The number of its values.
+        mean: Their mean as percents of each tag's scale; None if no tag has a scale.
+    """
+
+    name: str
+    url: str
+    count: int
+    mean: float | None
+
+
+def neighbours(edges: Iterable[Edge], side: str, limit: int, names: Mapping[str, str]) -> list[Neighbour]:
+    """Return the counterparts that rated an agent on one side, those with the most values first.
+
+    Args:
+        edges: The edges of the agent's neighbourhood.
+        side: The side of the agent, `server` or `client`.
+        limit: The largest number of counterparts.
+        names: The names of agents, by short id.
+    """
+    values: dict[tuple[str | None, str | None], list[tuple[int, float | None]]] = defaultdict(list)
+    for edge in edges:
+        if edge.direction == "received" and edge.side == side:
+            values[edge.agent, edge.account].append((edge.count, edge.share))
+    near = [_neighbour(agent, account, of, names) for (agent, account), of in values.items()]
+    return sorted(near, key=lambda tally: (-tally.count, tally.name))[:limit]
+
+
+def _neighbour(
+    agent: str | None, account: str | None, values: list[tuple[int, float | None]], names: Mapping[str, str]
+) -> Neighbour:
+    scaled = [(count, share) for count, share in values if share is not None]
+    weight = sum(count for count, _ in scaled)
+    mean = 100 * sum(count * share for count, share in scaled) / weight if weight else None
+    name, url = (short(account or ""), account_path(account or ""))
+    if agent is not None:
+        name, url = names.get(agent, agent), agent_path(agent)
+    return Neighbour(name, url, sum(count for count, _ in values), mean)
+
+
+_POINTS: Final = 24
+"""The points of the curve: more would stand closer than a reader can tell apart."""
+
+_CENTS: Final = 100  # in a dollar
+
+
+@dataclass(frozen=True, slots=True)
+class Moment:
+    """The rating at a time, of all counted feedback up to then.
+
+    Attributes:
+        time: The time, in Unix seconds.
+        lower: The value that holds at least, with 95 %.
+        mean: The mean of the raters' means.
+        upper: The value that holds at most, with 95 %.
+        raters: The number of raters.
+    """
+
+    time: int
+    lower: float
+    mean: float
+    upper: float
+    raters: int
+
+
+def rating_over_time(recent: Sequence[RecentFeedback], summary: RatingSummary | None) -> tuple[Moment, ...]:
+    """Return the rating under the tag that represents an agent, as its newest feedback made it.
+
+    Each rater counts once, by the mean of its values.
+
+    Args:
+        recent: The agent's newest feedback, the newest first.
+        summary: The summary that represents the agent as a server; None if nobody rated it.
+    """
+    scale = None if summary is None else scale_of_tag(summary.tag)
+    counted = [row for row in reversed(recent) if summary and row.tag == summary.tag and not row.is_revoked]
+    if scale is None or not counted:
+        return ()
+    least, greatest = scale
+    values: dict[str, list[float]] = defaultdict(list)
+    step, moments = max(1, len(counted) // _POINTS), []
+    for number, row in enumerate(counted, 1):
+        values[row.client].append(min(1.0, max(0.0, (float(row.value) - least) / (greatest - least))))
+        if number % step and number != len(counted):
+            continue
+        total = sum(sum(shares) / len(shares) for shares in values.values())
+        share_sum, raters = round(total * SHARES), len(values)
+        upper = least + greatest - lower_bound(raters * SHARES - share_sum, raters, scale)
+        mean = least + total / raters * (greatest - least)
+        moments.append(Moment(row.time, lower_bound(share_sum, raters, scale), mean, upper, raters))
+    return tuple(moments)
+
+
+def money_by_day(received: Sequence[Payment], paid: Sequence[Payment]) -> Activity | None:
+    """Return the cents that an account received and paid on each of 84 days, up to its last payment.
+
+    Args:
+        received: The newest payments to it.
+        paid: The newest payments by it.
+
+    Returns:
+        Received cents as `server`, paid ones as `client`; None without a payment.
+    """
+    if not received and not paid:
+        return None
+    last = max(payment.time for payment in (*received, *paid)) // _DAY
+    cents = [[0] * DAYS, [0] * DAYS]
+    for side, payments in enumerate((received, paid)):
+        for payment in payments:
+            place = DAYS - 1 - (last - payment.time // _DAY)
+            if place >= 0:
+                cents[side][place] += round(payment.dollars * _CENTS)
+    return Activity(last, tuple(cents[0]), tuple(cents[1]))

@@ -2,22 +2,18 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+
+from sqlalchemy import Connection
 
 from bilateral.core.values.standing import Standing
 from bilateral.explorer.views import SideView, side_view
 from bilateral.index.operating.chains import ChainProgress, chains
 from bilateral.index.profiles.queries import Agent
 from bilateral.index.profiles.queries import agent as read_agent
+from bilateral.index.reading.registries import AgentKey, Registries
 from bilateral.index.standing.queries import Doubt, doubts_of, standings_of
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from sqlalchemy import Connection
-
-    from bilateral.index.reading.registries import AgentKey, Registries
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,7 +59,6 @@ class ComparePage:
         tags: Their means by side and tag.
         doubts: Those that are held back or contested, by short id.
         problem: The sentence that says why the form is wrong; None if it is not.
-        chains: The indexed chains.
     """
 
     wanted: tuple[str, str]
@@ -84,7 +79,6 @@ def compare_page(
     """Read the page.
 
     Args:
-        registries: The indexed registries.
         wanted: The ids, as they were asked for.
         keys: The agents.
         problem: The sentence that says why the ids are wrong.

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Final
+from typing import Final
 from urllib.parse import urlencode
 
-from sqlalchemy import select
+from sqlalchemy import Connection, select
 
 from bilateral.core.errors import BilateralError, InvalidArgumentError
 from bilateral.core.identifiers import checksummed
@@ -20,14 +20,9 @@ from bilateral.index.log.text import key_text
 from bilateral.index.payments.queries import logged_in, paid_in
 from bilateral.index.ratings import tables as rating_tables
 from bilateral.index.ratings.records import validation_records
-from bilateral.index.reading.registries import agent_key
+from bilateral.index.reading.registries import AgentKey, Registries, agent_key
 from bilateral.index.search.filters import AgentSearch, Side, storable
 from bilateral.index.search.queries import search_agents
-
-if TYPE_CHECKING:
-    from sqlalchemy import Connection
-
-    from bilateral.index.reading.registries import AgentKey, Registries
 
 ADDRESS_LENGTH: Final = 42
 """The characters of an address."""
@@ -65,7 +60,6 @@ def directly(connection: Connection, registries: Registries, words: str) -> tupl
     """Return the pages that the words of a search name.
 
     Args:
-        registries: The indexed registries.
         words: The words, such as `8453:247`, `base/247`, `#247`, `0x…` or `starred`.
     """
     text = words.strip()
@@ -85,12 +79,12 @@ def _agents(connection: Connection, registries: Registries, text: str) -> tuple[
     """Return the agents of an id. A number alone may be an agent of each chain."""
     keys: list[AgentKey] = []
     if number := _NUMBER.fullmatch(text):
-        wanted = [(chain_id, number[1]) for chain_id in registries.by_chain]
+        candidates = [(chain_id, number[1]) for chain_id in registries.by_chain]
     elif (pair := _PAIR.fullmatch(text.lower())) and (chain := chain_of(pair[1])) is not None:
-        wanted = [(chain, pair[2])]
+        candidates = [(chain, pair[2])]
     else:
-        wanted = []
-    texts = [f"{chain_id}:{int(number_)}" for chain_id, number_ in wanted] or ([text] if ":" in text else [])
+        candidates = []
+    texts = [f"{chain_id}:{int(number_)}" for chain_id, number_ in candidates] or ([text] if ":" in text else [])
     for word in texts[:_MOST]:
         try:
             keys.append(agent_key(registries, word))
@@ -103,7 +97,7 @@ def _agents(connection: Connection, registries: Registries, text: str) -> tuple[
 
 def _look_alikes(connection: Connection, text: str) -> tuple[Direct, ...]:
     """Return the agents of the whole index whose names look like a text, but have other letters."""
-    wanted = shape(text)
+    target = shape(text)
     names: dict[str, str] = {}
     for reading in readings(text):
         try:
@@ -111,7 +105,7 @@ def _look_alikes(connection: Connection, text: str) -> tuple[Direct, ...]:
         except InvalidArgumentError:  # such as a text with too many words
             continue
         names.update(
-            (agent.id, agent.name) for agent in page.items if agent.name and shape(agent.name[:MAX_SHOWN]) == wanted
+            (agent.id, agent.name) for agent in page.items if agent.name and shape(agent.name[:MAX_SHOWN]) == target
         )
     return tuple(Direct("agent", id_, name, agent_path(id_)) for id_, name in list(names.items())[:_MOST])
 

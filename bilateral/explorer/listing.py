@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 from urllib.parse import urlencode
+
+from sqlalchemy import Connection
 
 from bilateral.core.contracts import Registry
 from bilateral.core.errors import InvalidArgumentError
 from bilateral.core.identifiers import AgentId, checksummed
 from bilateral.core.text import quoted
 from bilateral.core.values.blind import Blind
-from bilateral.explorer.evidence import Evidence, evidence_of
-from bilateral.explorer.records import progress_of
+from bilateral.explorer.records import Evidence, evidence_of, progress_of
 from bilateral.index.files.queries import names_of
 from bilateral.index.operating.chains import ChainProgress
 from bilateral.index.profiles.queries import Agent
@@ -20,16 +22,10 @@ from bilateral.index.profiles.queries import agent as read_agent
 from bilateral.index.ratings.authorized import AuthorizedFeedback, authorized_feedback_of
 from bilateral.index.ratings.feedback import Feedback, FeedbackFilter, feedback_of
 from bilateral.index.ratings.queries import Direction, RatedSide, Rating, RatingSummary, ratings_of
+from bilateral.index.reading.registries import AgentKey, Registries
 from bilateral.index.search.feedback import feedback_behind, speakers
 from bilateral.index.search.filters import Payment, address, require_short, storable
 from bilateral.index.standing.queries import Doubt, doubts_of
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
-
-    from sqlalchemy import Connection
-
-    from bilateral.index.reading.registries import AgentKey, Registries
 
 FIELDS: Final = ("side", "tag", "client", "reviewer", "payment", "blind", "registry", "cursor")
 """The parameters of the path, in their order."""
@@ -65,7 +61,6 @@ class RatingsPage:
         next: The path of the next page; None if this is the last one.
         names: The names of the agents on the page, by short id.
         doubts: Those of them that are held back or contested, by short id.
-        progress: The chain's progress.
     """
 
     agent: Agent
@@ -113,10 +108,7 @@ def ratings_page(
     """Read a page of an agent's ratings.
 
     Args:
-        registries: The indexed registries.
-        key: The agent.
         path: The path of the page, without parameters.
-        parameters: The parameters of the path.
 
     Returns:
         The content; None if the index has no such agent.
@@ -129,21 +121,21 @@ def ratings_page(
         return None
     fields = _fields(parameters)
     owned = authorizing(registries, key)
-    wanted = _wanted(connection, registries, key, agent, fields)
-    feedback, authorized, ratings, following = _rows(connection, wanted)
+    request = _wanted(connection, registries, key, agent, fields)
+    feedback, authorized, ratings, following = _rows(connection, request)
     ids = {rating.server for rating in ratings} | {rating.agent for rating in ratings}
-    rated_side = "server" if wanted.side == "authorized" else wanted.side
+    rated_side = "server" if request.side == "authorized" else request.side
     return RatingsPage(
         agent=agent,
         fields=fields,
-        side=wanted.side,
+        side=request.side,
         summaries=tuple(
             rating
             for rating in agent.ratings
             if rating.side == rated_side
-            and wanted.tag in (None, rating.tag)
-            and rating.registry in wanted.key.registries
-            and (rated_side != "server" or (rating.registry in owned) == (wanted.side == "authorized"))
+            and request.tag in (None, rating.tag)
+            and rating.registry in request.key.registries
+            and (rated_side != "server" or (rating.registry in owned) == (request.side == "authorized"))
         ),
         feedback=feedback,
         evidence=evidence_of(connection, registries, feedback),
@@ -161,11 +153,6 @@ def rating_rows(
 ) -> tuple[type[Any], tuple[Any, ...], str | None] | None:
     """Read up to 1,000 of the ratings that a path asks for, for a file that has all of them.
 
-    Args:
-        registries: The indexed registries.
-        key: The agent.
-        parameters: The parameters of the path.
-
     Returns:
         The type of the rows, the rows, and the cursor of the next ones; None if the index has no such agent.
 
@@ -175,9 +162,9 @@ def rating_rows(
     agent = read_agent(connection, key)
     if agent is None:
         return None
-    wanted = _wanted(connection, registries, key, agent, _fields(parameters))
-    feedback, authorized, ratings, following = _rows(connection, wanted, _AT_ONCE)
-    kind = {"server": Feedback, "authorized": AuthorizedFeedback}.get(wanted.side, Rating)
+    request = _wanted(connection, registries, key, agent, _fields(parameters))
+    feedback, authorized, ratings, following = _rows(connection, request, _AT_ONCE)
+    kind = {"server": Feedback, "authorized": AuthorizedFeedback}.get(request.side, Rating)
     return kind, (*feedback, *authorized, *ratings), following
 
 
@@ -187,12 +174,7 @@ def _fields(parameters: Mapping[str, str]) -> dict[str, str]:
 
 
 def authorizing(registries: Registries, key: AgentKey) -> tuple[str, ...]:
-    """Return the registries of feedback that an agent's owner authorises.
-
-    Args:
-        registries: The indexed registries.
-        key: The agent.
-    """
+    """Return the registries of feedback that an agent's owner authorises."""
     registries_of = registries.by_chain.get(key.chain_id, ())
     return tuple(
         registry.address
@@ -243,7 +225,7 @@ def _wanted(
 
 
 def _reviewers(connection: Connection, registries: Registries, chain_id: int, side: str, text: str) -> tuple[str, ...]:
-    """Return the accounts of a list, or the ids of servers. Agents give feedback by the accounts that speak as them."""
+    """Return the accounts of a list, or the ids of servers. An agent gives feedback by accounts that speak as it."""
     entries = tuple(text.replace(",", " ").split())
     require_short("reviewers", entries)
     if side in set(RatedSide):
@@ -262,8 +244,8 @@ def _rows(
 ) -> tuple[tuple[Feedback, ...], tuple[AuthorizedFeedback, ...], tuple[Rating, ...], str | None]:
     """Return a page of feedback, authorised feedback or ratings, and the cursor of the next one."""
     if shown.side == "server" and shown.reviewers is None and shown.payment is None:
-        wanted = FeedbackFilter(shown.tag, None, shown.client, include_revoked=True, blind=shown.blind)
-        page = feedback_of(connection, shown.key, wanted, limit=limit, cursor=shown.cursor)
+        chosen = FeedbackFilter(shown.tag, None, shown.client, include_revoked=True, blind=shown.blind)
+        page = feedback_of(connection, shown.key, chosen, limit=limit, cursor=shown.cursor)
         return page.items, (), (), page.next
     if shown.side in _FILTERS["client"]:
         clients = shown.reviewers

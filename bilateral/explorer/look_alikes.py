@@ -36,8 +36,8 @@ def readings(name: str) -> tuple[str, ...]:
     A name with a letter of another alphabet that looks like no plain one has none, either: it is what it seems.
     """
     written, table = unicodedata.normalize("NFD", name[:MAX_SHOWN]), _stands_for()
-    shown = [character for character in written if unicodedata.category(character) not in UNSEEN]
-    plain = "".join(character if character.isascii() else table.get(character, character) for character in shown)
+    visible = [character for character in written if unicodedata.category(character) not in UNSEEN]
+    plain = "".join(character if character.isascii() else table.get(character, character) for character in visible)
     # A typographer's apostrophe deceives nobody, and other signs do not either: only letters count.
     itself = "".join(
         character if character.isascii() or character.isalpha() else table.get(character, character)
@@ -58,10 +58,10 @@ def shape(name: str) -> str:
     that nobody sees do not count.
     """
     table = _stands_for()
-    shown = (
+    visible = (
         character for character in unicodedata.normalize("NFD", name) if unicodedata.category(character) not in UNSEEN
     )
-    text = "".join(table.get(character, character) for character in shown).casefold()
+    text = "".join(table.get(character, character) for character in visible).casefold()
     return "".join("".join(table.get(character, character) for character in text).split())
 
 

@@ -5,7 +5,11 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Final
 
-from bilateral.index.operating.chains import ChainProgress
+from sqlalchemy import Connection
+
+from bilateral.buyers.private.members import read_last_groups
+from bilateral.explorer.words import words_of
+from bilateral.index.operating.chains import ChainProgress, chains
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,7 +49,6 @@ class MethodPage:
     Attributes:
         explanations: The making of each figure.
         api: The parts of the API.
-        chains: The indexed chains.
     """
 
     explanations: tuple[Explanation, ...]
@@ -53,142 +56,66 @@ class MethodPage:
     chains: tuple[ChainProgress, ...]
 
 
-EXPLANATIONS: Final = tuple(
-    Explanation(*setting)
-    for setting in (
-        (
-            "mean",
-            "Mean",
-            "The sum of the values divided by their number. Values of different tags are never mixed. Revoked "
-            "feedback does not count.",
-        ),
-        (
-            "at-least",
-            "At least",
-            "The lower bound of the mean, with a confidence of 95 %. Each rater counts once, however often it "
-            "rates: its own mean stands for it. The formula is Wilson's.",
-        ),
-        (
-            "standing",
-            "Standing",
-            "The rating that an agent deserves once false ratings are left out, by the trust analysis: 0 to 100. It is "
-            "the one figure of an agent on a side, and lies between two values with a confidence of 95 %. The lower "
-            "one ranks agents in lists and searches. “Held back”: its ratings were made up; it comes after all others. "
-            "“Contested”: its own acts tie it to false ratings, and this is not proven. “Thin”: too few raters "
-            "count; try it for a small amount. The best of the first page are those with enough evidence: a standing "
-            "of 50 as a server, of 70 as a client.",
-        ),
-        (
-            "raters",
-            "Raters by their mean",
-            "Each rater of the shown tag is counted in the tenth of the scale in which its mean lies. Of more than "
-            "10,000 raters, the first 10,000 in the order of their addresses are counted.",
-        ),
-        (
-            "side",
-            "Which tag stands for a side",
-            "The one with the most raters, among those whose values have a least and a greatest one.",
-        ),
-        (
-            "payment",
-            "Payment",
-            "“Proven”: in the transaction that the feedback's file names, the client paid the wallet of the rated "
-            "agent, as the chain shows. “To itself”: so it did, but it owns the agent, is its wallet or may act for "
-            "it. “Claimed”: the file names a transaction, and the index has no such payment in it. “None”: it "
-            "names none. The shares “Payment proven” and “Payment claimed” count that state alone. The index reads "
-            "payments of the tokens that its operator names.",
-        ),
-        (
-            "shares",
-            "Shares",
-            "Shares of proven and claimed payments, of answered and of standing feedback are of the newest 300 "
-            "entries. Ratings by servers are final, so all of them stand.",
-        ),
-        (
-            "independent",
-            "Independent raters",
-            "The number of independent raters that all raters are worth to the trust analysis, divided by their "
-            "number. Accounts under one control are worth about one.",
-        ),
-        (
-            "beyond",
-            "Beyond the top 5",
-            "The share of ratings that come from others than the five raters with the most.",
-        ),
-        (
-            "neighbourhood",
-            "Trust neighbourhood",
-            "The eight counterparts with the most ratings on each side. A line is as thick as their number; red is a "
-            "mean below half of the scale. An account that speaks as an agent is shown as that agent.",
-        ),
-        (
-            "activity",
-            "Activity",
-            "The newest 300 ratings of each side by the day of their block (UTC), of the last 84 days.",
-        ),
-        (
-            "scores",
-            "Without false ratings",
-            "The score of the trust analysis, which leaves flagged raters out and shortens the memory of agents that "
-            "changed. The page of the analysis lists its detectors and what each would miss.",
-        ),
-        (
-            "buyer",
-            "As a buyer",
-            "The score by the Buyer Reputation Protocol, of the payments that the chain shows. The second score "
-            "counts dealings with independent sellers alone.",
-        ),
-        (
-            "both-ways",
-            "Also on other chains",
-            "“Both ways”: the files of both agents name each other. “One way”: only this agent's file does, which "
-            "anybody may write. “Same owner”: one account owns both.",
-        ),
-        (
-            "file",
-            "Registration file",
-            "The hash is the SHA-256 of the bytes that the index stored. They are fixed if the URI contains them, or "
-            "their hash. Else the server may change them at any time.",
-        ),
-        (
-            "network",
-            "Network",
-            "The newest 20,000 ratings of each direction, between the 5,000 agents and accounts with the most of them. "
-            "A group is made in rounds: each takes the group of most of its links. Flags are those of the trust "
-            "analysis.",
-        ),
-        (
-            "words",
-            "Names, descriptions and tags",
-            "They are the words of strangers. Characters that a person would not see are shown as marks, such as "
-            "U+202E. A name that looks like another one of the page is marked, and so is one with letters of several "
-            "alphabets. Images of agents are not loaded: the pictures are made from ids.",
-        ),
-    )
-)
-
-API: Final = tuple(
-    Entrance(*setting)
-    for setting in (
-        ("….json", "/index.json", "each page's content: add .json to its path, or ask with Accept: application/json"),
-        ("/openapi.json", "/openapi.json", "all paths, parameters and answers of the HTTP API"),
-        ("/v1/agents/{agent}", None, "an agent, its feedback, ratings, responses, validations and neighbourhood"),
-        ("/v1/accounts/{address}", None, "an account's agents, its feedback and its validations"),
-        ("/v1/search/agents", "/v1/search/agents", "agents by words, capabilities and gates on ratings"),
-        ("/v1/leaders", "/v1/leaders?tag=starred", "agents by lower bound for a tag"),
-        ("/v1/checks/server, /v1/checks/client", None, "a decision about an agent by your own gate"),
-        ("/api/buyer/{address}", None, "a buyer's record by the Buyer Reputation Protocol"),
-        ("/private-tiers", "/private-tiers", "who learns what of a private proof, and the size of the groups"),
-        ("/graphql", None, "the same entities by GraphQL"),
-        ("/mcp", None, "tools for models by the Model Context Protocol"),
-    )
-)
+_WORDS: Final = words_of("method")
+EXPLANATIONS: Final = tuple(Explanation(**words) for words in _WORDS["explanations"])
+API: Final = tuple(Entrance(words["path"], words.get("link"), words["text"]) for words in _WORDS["api"])
 
 
 def method_page(chains: tuple[ChainProgress, ...]) -> MethodPage:
-    """Return the content of the page.
-
-    Args:
-        chains: The indexed chains.
-    """
+    """Return the content of the page."""
     return MethodPage(EXPLANATIONS, API, chains)
+
+
+LEAST: Final = 20
+"""The members below which the prover refuses a group."""
+
+LINES: Final = (
+    ("The seller", "learns a tier of at least t, the payer, and one number for a buyer there and on that day."),
+    ("The service", "learns the buyer and its commitment, but neither where nor when the tier is used."),
+    ("Everybody", "sees the members of each group and the numbers that were used, but not which member acts."),
+    ("A fresh wallet", "that the main wallet funded shows the main wallet. No proof repairs that."),
+    ("A small group", "hides badly: a proof says that one of its members acts."),
+)
+"""Who learns what, a line each."""
+
+
+@dataclass(frozen=True, slots=True)
+class TierGroup:
+    """The members of one group.
+
+    Attributes:
+        epoch: The UTC day, in days since the beginning of Unix time.
+        tier: The tier that a proof in the group shows.
+        members: The number of members.
+        is_small: True if the prover refuses the group.
+    """
+
+    policy: str
+    epoch: int
+    tier: str
+    members: int
+    is_small: bool
+
+
+@dataclass(frozen=True, slots=True)
+class PrivateTiersPage:
+    """The content of the page.
+
+    Attributes:
+        lines: Pairs of a party and what it learns.
+        groups: The groups of the last day of each policy.
+    """
+
+    lines: tuple[tuple[str, str], ...]
+    groups: tuple[TierGroup, ...]
+    chains: tuple[ChainProgress, ...]
+
+
+def private_tiers_page(connection: Connection) -> PrivateTiersPage:
+    """Return the content of the page."""
+    groups = tuple(
+        TierGroup(policy, epoch, tier, members, members < LEAST)
+        for policy, epoch, sizes in read_last_groups(connection)
+        for tier, members in sizes.items()
+    )
+    return PrivateTiersPage(LINES, groups, tuple(chains(connection)))

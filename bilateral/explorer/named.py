@@ -2,20 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
-from sqlalchemy import func, select
+from sqlalchemy import Connection, func, select
 
 from bilateral.index.agents import tables as agent_tables
 from bilateral.index.log import tables as schema
 from bilateral.index.standing.findings import Finding, evidence_of, findings_about, members_of
 from bilateral.index.standing.tables import Part
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
-
-    from sqlalchemy import Connection
 
 SHOWN: Final = 12
 """The findings of an account or agent that a page shows: the strongest ones."""
@@ -74,12 +70,7 @@ class NamedFinding:
 def named_findings(
     connection: Connection, chain_id: int, identity: str, accounts: Iterable[str]
 ) -> tuple[NamedFinding, ...]:
-    """Return the strongest findings that name one of some accounts.
-
-    Args:
-        identity: The identity registry.
-        accounts: The accounts, in checksum form.
-    """
+    """Return the strongest findings that name one of some accounts."""
     return with_parties(
         connection, chain_id, identity, findings_about(connection, chain_id, identity, accounts)[:SHOWN]
     )
@@ -91,7 +82,6 @@ def with_parties(
     """Return findings with who acted, about whom, and when.
 
     Args:
-        identity: The identity registry.
         about: The findings, each with the part of an account in it.
     """
     ids = [finding.id for finding, _ in about]
@@ -99,7 +89,7 @@ def with_parties(
     subjects = [member.account for members in parties.values() for member in members if member.part != "actor"]
     agents = agents_of(connection, chain_id, identity, subjects)
     times = moments_of(connection, chain_id, identity, ids)
-    named = []
+    detailed = []
     for finding, part in about:
         members = parties.get(finding.id, ())
         acting = [member.account for member in members if member.part == Part.ACTOR]
@@ -109,17 +99,12 @@ def with_parties(
         )
         targets = tuple(agent for agent in targets if agent not in gained)[:_NAMED]
         firsts = tuple(acting[:_NAMED]), len(acting), gained[:_NAMED], targets
-        named.append(NamedFinding(chain_id, finding, part, *firsts, times[finding.id]))
-    return tuple(named)
+        detailed.append(NamedFinding(chain_id, finding, part, *firsts, times[finding.id]))
+    return tuple(detailed)
 
 
 def agents_of(connection: Connection, chain_id: int, identity: str, accounts: Sequence[str]) -> dict[str, str]:
-    """Return the first agent that each account owns, as a short id. Accounts without one are left out.
-
-    Args:
-        identity: The identity registry.
-        accounts: The accounts, in checksum form.
-    """
+    """Return the first agent that each account owns, as a short id. Accounts without one are left out."""
     columns = agent_tables.agent.c
     query = select(columns.owner, func.min(columns.agent_id)).where(
         columns.chain_id == chain_id, columns.identity_registry == identity, columns.owner.in_(sorted(set(accounts)))
@@ -132,11 +117,7 @@ def agents_of(connection: Connection, chain_id: int, identity: str, accounts: Se
 def moments_of(
     connection: Connection, chain_id: int, identity: str, finding_ids: Sequence[str]
 ) -> dict[str, tuple[int, ...]]:
-    """Return the times of the events of findings, in Unix seconds. Transfers of funds have none in the index.
-
-    Args:
-        identity: The identity registry.
-    """
+    """Return the times of the events of findings, in Unix seconds. Transfers of funds have none in the index."""
     events = [
         (id_, row.table, row.block)
         for id_, rows in evidence_of(connection, chain_id, identity, finding_ids).items()

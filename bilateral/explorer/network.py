@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 from collections import Counter, defaultdict
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from math import cos, pi, sin, sqrt
 from threading import Lock
 from time import monotonic
-from typing import TYPE_CHECKING, Final
+from typing import Final
+
+from sqlalchemy import Connection
 
 from bilateral.core.interpreter import tuned_interpreter
 from bilateral.core.values.standing import Status
@@ -16,16 +19,10 @@ from bilateral.index.files.queries import names_of
 from bilateral.index.operating.chains import ChainProgress
 from bilateral.index.ratings.neighbourhood import neighbourhood
 from bilateral.index.ratings.network import MAX_NODES, Link, newest_links
+from bilateral.index.reading.registries import AgentKey, Registries
 from bilateral.index.standing.findings import flagged_accounts
 from bilateral.index.standing.queries import Doubt, doubts_of
 from bilateral.index.standing.words import MARKS
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Sequence
-
-    from sqlalchemy import Connection
-
-    from bilateral.index.reading.registries import AgentKey, Registries
 
 ROWS: Final = 50
 """The links of one page of the table."""
@@ -74,7 +71,6 @@ class NetworkPage:
         nodes: The agents and accounts, those with the most ratings first.
         links: Who rated whom, the most ratings first.
         doubts: The agents among the nodes that are held back or contested, by short id.
-        progress: The chain's progress.
     """
 
     chain_id: int
@@ -115,7 +111,6 @@ def network_page(connection: Connection, registries: Registries, chain_id: int, 
     """Read the network of a chain's newest ratings.
 
     Args:
-        registries: The indexed registries.
         limit: The largest number of ratings of each direction.
     """
     identity = registries.identity_of(chain_id)
@@ -126,12 +121,7 @@ def network_page(connection: Connection, registries: Registries, chain_id: int, 
 
 
 def neighbourhood_page(connection: Connection, registries: Registries, key: AgentKey) -> NetworkPage:
-    """Read the network around an agent: its counterparts, and theirs.
-
-    Args:
-        registries: The indexed registries.
-        key: The agent.
-    """
+    """Read the network around an agent: its counterparts, and theirs."""
     links = _links_of(connection, key, _MOST_AROUND)
     others = Counter(end for link in links for end in (link.source, link.target) if ":" in end and end != key.id)
     for other, _ in others.most_common(_AROUND):

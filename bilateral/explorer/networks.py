@@ -2,16 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from functools import cache
-from typing import TYPE_CHECKING, Final
+from typing import Final
 from urllib.parse import urlencode
 
 from bilateral.core.contracts.records import address_book
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from bilateral.index.ratings.queries import RatingSummary
+from bilateral.index.ratings.queries import RatingSummary
 
 _MAIN: Final = "mainnet"
 _TAGGED: Final = ("server", "authorized")
@@ -55,9 +52,9 @@ def chain_of(slug: str) -> int | None:
     Args:
         slug: The first part of a path.
     """
-    known = slugs().get(slug)
-    if known is not None:
-        return known
+    chain_id = slugs().get(slug)
+    if chain_id is not None:
+        return chain_id
     is_number = slug.isascii() and slug.isdigit() and len(slug) < 19 and not slug.startswith("0")  # noqa: PLR2004
     return int(slug) if is_number else None
 
@@ -73,11 +70,7 @@ def agent_path(agent: str) -> str:
 
 
 def account_path(account: str) -> str:
-    """Return the path of an account's page.
-
-    Args:
-        account: Its address.
-    """
+    """Return the path of an account's page."""
     return f"/accounts/{account}"
 
 
@@ -95,7 +88,6 @@ def ratings_path(agent: str, side: str = "server", tag: str | None = None, **fil
     """Return the path of the list of an agent's ratings.
 
     Args:
-        agent: Its short id.
         side: `server`, `client`, `validator`, `authorized`, or `given`.
         tag: The tag of feedback; None for any.
         **filters: Further fields of the list, such as `client`, `reviewer`, `payment` and `registry`; None for any.
@@ -117,10 +109,6 @@ def summary_path(agent: str, summary: RatingSummary, ratings: Sequence[RatingSum
 
 
 def transaction_link(chain_id: int, transaction: str) -> str | None:
-    """Return the address of a transaction at a site that shows them; None if no site is known.
-
-    Args:
-        transaction: Its hash.
-    """
+    """Return the address of a transaction at a site that shows them; None if no site is known."""
     site = _EXPLORERS.get(chain_id)
     return None if site is None else f"{site}/tx/{transaction}"

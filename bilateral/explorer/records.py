@@ -2,25 +2,26 @@
 
 from __future__ import annotations
 
+from collections import defaultdict
+from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
-from bilateral.explorer.evidence import Evidence, evidence_of
+from sqlalchemy import Connection, select
+
 from bilateral.explorer.networks import rating_path
+from bilateral.index.agents import tables as agent_tables
 from bilateral.index.errors import MissingChainError
 from bilateral.index.files.queries import names_of
+from bilateral.index.log import tables as schema
 from bilateral.index.operating.chains import ChainProgress, chains
-from bilateral.index.payments.queries import proof_of
+from bilateral.index.payments.queries import PaymentProof, proof_of, proofs_of
 from bilateral.index.ratings.authorized import AuthorizedFeedback
 from bilateral.index.ratings.feedback import Feedback, Response, responses_of
 from bilateral.index.ratings.queries import Rating
+from bilateral.index.ratings.recent import Answer, answers_to
 from bilateral.index.ratings.records import FileEvidence, ValidationRecord, file_evidence, rating_at, validation_records
+from bilateral.index.reading.registries import Registries
 from bilateral.index.standing.queries import Doubt, doubts_of
-
-if TYPE_CHECKING:
-    from sqlalchemy import Connection
-
-    from bilateral.index.reading.registries import Registries
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,7 +37,6 @@ class RatingPage:
         file: The file of the feedback, and how it was checked; None if it names none.
         evidence: The payment and the answer of the feedback, by the path of its page; empty for ratings by servers.
         responses: The newest responses to the feedback.
-        progress: The chain's progress.
     """
 
     feedback: Feedback | None
@@ -59,7 +59,6 @@ class ValidationPage:
         records: The requests with this name: one for each registry that has one.
         names: The names of the agents, by short id.
         doubts: Those of them that are held back or contested, by short id.
-        progress: The chain's progress.
     """
 
     records: tuple[ValidationRecord, ...]
@@ -75,7 +74,6 @@ def rating_page(
     """Read the page of a rating.
 
     Args:
-        registries: The indexed registries.
         block: The block of the rating's event.
         log_index: The event's place in the block.
 
@@ -122,7 +120,6 @@ def validation_page(
     """Read the page of a validation.
 
     Args:
-        registries: The indexed registries.
         request: The hash that names the request.
 
     Returns:
@@ -145,3 +142,57 @@ def progress_of(connection: Connection, chain_id: int) -> ChainProgress:
     for progress in chains(connection, chain_id):
         return progress
     raise MissingChainError(chain_id)
+
+
+@dataclass(frozen=True, slots=True)
+class Evidence:
+    """The evidence of a feedback.
+
+    Attributes:
+        payment: The answer to the question if it was paid for.
+        answer: The answer that counts most; None without one.
+    """
+
+    payment: PaymentProof
+    answer: Answer | None
+
+
+def evidence_of(connection: Connection, registries: Registries, entries: Iterable[Feedback]) -> dict[str, Evidence]:
+    """Return the evidence of each feedback, by the path of its page."""
+    by_chain: dict[int, list[Feedback]] = defaultdict(list)
+    for entry in entries:
+        by_chain[_chain(entry)].append(entry)
+    evidence = {}
+    for chain_id, listed in by_chain.items():
+        identities = {
+            registry.address: registry.identity_registry for registry in registries.by_chain.get(chain_id, ())
+        }
+        proofs = proofs_of(connection, identities, chain_id, listed)
+        people = _people(connection, chain_id, {agent.agent_id for agent in listed})
+        for entry, proof in zip(listed, proofs, strict=True):
+            own = people[identities.get(entry.registry, ""), entry.agent_id]
+            (answer,) = answers_to(connection, chain_id, [entry], own)
+            evidence[rating_path(chain_id, entry.block, entry.log_index)] = Evidence(proof, answer)
+    return evidence
+
+
+def _people(connection: Connection, chain_id: int, wanted: set[int]) -> dict[tuple[str, int], set[str]]:
+    """Return the owner and the wallet of agents."""
+    columns = agent_tables.agent.c
+    rows = connection.execute(
+        select(columns.identity_registry, columns.agent_id, columns.owner, columns.wallet).where(
+            columns.chain_id == chain_id,
+            columns.identity_registry.in_(
+                select(schema.registry.c.identity_registry).where(schema.registry.c.chain_id == chain_id)
+            ),
+            columns.agent_id.in_(sorted(wanted)),
+        )
+    )
+    people: dict[tuple[str, int], set[str]] = defaultdict(set)
+    for identity, agent_id, *accounts in rows:
+        people[identity, int(agent_id)].update(account for account in accounts if account is not None)
+    return people
+
+
+def _chain(entry: Feedback) -> int:
+    return int(entry.agent.partition(":")[0])

@@ -2,39 +2,32 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
 from importlib.metadata import version
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
 from jinja2 import Environment, PackageLoader, StrictUndefined
+from markupsafe import Markup
 
 from bilateral.core.values.bounds import scale_of_tag
 from bilateral.core.values.currency import dollars
 from bilateral.core.values.standing import Status
 from bilateral.explorer import charts, networks, text
+from bilateral.explorer.accounts import AccountPage
+from bilateral.explorer.agent_figures import Activity, neighbours
 from bilateral.explorer.assets import asset
-from bilateral.explorer.identicon import identicon
+from bilateral.explorer.charts import identicon
+from bilateral.explorer.comparing import Compared, ComparePage
 from bilateral.explorer.look_alikes import look_alikes, readings
-from bilateral.explorer.neighbours import neighbours
-from bilateral.explorer.network import ROWS
-from bilateral.explorer.searching import ENDS, GATE, made_of, narrowed
+from bilateral.explorer.network import ROWS, NetworkPage
+from bilateral.explorer.searching import ENDS, GATE, SearchPage, made_of, narrowed
+from bilateral.explorer.views import AgentPage, HomePage
+from bilateral.index.operating.chains import ChainProgress
+from bilateral.index.ratings.recent import LatestRating
+from bilateral.index.standing.queries import Doubt
 from bilateral.index.standing.words import reasons_of, verdict_of
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
-
-    from markupsafe import Markup
-
-    from bilateral.explorer.accounts import AccountPage
-    from bilateral.explorer.agent_figures import Activity
-    from bilateral.explorer.comparing import Compared, ComparePage
-    from bilateral.explorer.network import NetworkPage
-    from bilateral.explorer.searching import SearchPage
-    from bilateral.explorer.views import AgentPage, HomePage
-    from bilateral.index.operating.chains import ChainProgress
-    from bilateral.index.ratings.recent import LatestRating
-    from bilateral.index.standing.queries import Doubt
 
 POLICY: Final = (
     "default-src 'none'; style-src 'self'; script-src 'self'; font-src 'self'; img-src 'self' data:; "
@@ -140,7 +133,6 @@ def render(name: str, frame: Frame, names: Mapping[str, str | None] | None = Non
 
     Args:
         name: The template, such as `home`.
-        frame: The place of the page.
         names: The names of the agents on the page, by short id: those that look alike are marked.
         **values: Its content.
     """
@@ -201,8 +193,8 @@ def _curve(page: AgentPage) -> Markup | None:
     scale = scale_of_tag(page.as_server.summary.tag) if page.as_server.summary else None
     if scale is None or len(page.over_time) < 2:  # noqa: PLR2004  # a line has two ends
         return None
-    held = next((standing for standing in page.standings if standing.side == "server"), None)
-    after = None if held is None or held.rating is None else (held.lower, held.rating, held.upper)
+    current = next((standing for standing in page.standings if standing.side == "server"), None)
+    after = None if current is None or current.rating is None else (current.lower, current.rating, current.upper)
     return charts.over_time(page.over_time, scale, after)
 
 
@@ -245,10 +237,12 @@ def _axis(page: ComparePage, names: Mapping[str, str | None], side: str) -> Mark
     """Return the ratings of two agents on one axis; None if fewer than two have one on this side that counts."""
     rows = []
     for compared in page.compared:
-        for held in compared.standings:
-            if held.side == side and held.status == Status.OK:
+        for standing in compared.standings:
+            if standing.side == side and standing.status == Status.OK:
                 name = names.get(compared.agent.id) or f"Agent {compared.agent.agent_id}"
-                rows.append((name, text.rounded(held.rating), held.lower, held.rating or 0.0, held.upper))
+                rows.append(
+                    (name, text.rounded(standing.rating), standing.lower, standing.rating or 0.0, standing.upper)
+                )
     return charts.axis(rows, side[0]) if len(rows) > 1 else None
 
 
@@ -256,8 +250,6 @@ def render_network(frame: Frame, page: NetworkPage, number: int) -> str:
     """Return the page of a network as HTML.
 
     Args:
-        frame: The place of the page.
-        page: Its content.
         number: The page of the table, from 1.
     """
     last = max(1, -(-len(page.links) // ROWS))
@@ -278,7 +270,6 @@ def render_docs(frame: Frame, page: Mapping[str, Any]) -> str:
     """Return the page of the HTTP API as HTML.
 
     Args:
-        frame: The place of the page.
         page: The OpenAPI document.
     """
     by_tag: dict[str, list[tuple[str, str, Any]]] = {}
@@ -292,9 +283,7 @@ def render_problem(frame: Frame, status: int, detail: str, chains: Sequence[Chai
     """Return the page of a request that failed, as HTML.
 
     Args:
-        frame: The place of the page.
         status: The HTTP status.
-        detail: The sentence that says why.
         chains: The indexed chains; empty if the database does not answer.
     """
     return render("problem", frame, status=status, detail=detail, chains=chains)

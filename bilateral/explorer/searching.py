@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 from urllib.parse import urlencode
 
 from pydantic import ValidationError
+from sqlalchemy import Connection
 
 from bilateral.core.errors import InvalidArgumentError
 from bilateral.core.errors.invalid_fields import refusal
@@ -15,19 +17,13 @@ from bilateral.core.text import quoted
 from bilateral.explorer.direct import ADDRESS_LENGTH, Direct, directly
 from bilateral.explorer.networks import chain_of, ratings_path, slug_of
 from bilateral.index.operating.chains import ChainProgress, chains
+from bilateral.index.reading.registries import Registries
 from bilateral.index.search.facets import LOOKED_AT, Facet, Facets
 from bilateral.index.search.filters import MAX_GATES, OF_GATE, AgentSearch, Capability, Gate, Order, Side
 from bilateral.index.search.gate_texts import AgentFilters, GateFilters
 from bilateral.index.search.queries import FoundAgent, by_meaning, search_with_facets
 from bilateral.index.search.row_details import RowDetails, row_details
 from bilateral.index.standing.queries import Doubt, doubts_of
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
-
-    from sqlalchemy import Connection
-
-    from bilateral.index.reading.registries import Registries
 
 GATE: Final = tuple(field.alias or name for name, field in GateFilters.model_fields.items())
 """The names of a gate's fields. Those of the second gate end with `_2`, and so on."""
@@ -69,7 +65,6 @@ class SearchPage:
         is_closest: True if no agent has all words, and these come closest to their meaning.
         doubts: The agents of the page that are held back or contested, by short id.
         direct: Pages that the words name: an agent, an account, a validation or a tag.
-        chains: The indexed chains.
     """
 
     fields: dict[str, str]
@@ -86,11 +81,7 @@ class SearchPage:
 
 
 def filled(parameters: Mapping[str, str]) -> dict[str, str]:
-    """Return the fields of the form that are filled, in their order.
-
-    Args:
-        parameters: The parameters of the path.
-    """
+    """Return the fields of the form that are filled, in their order."""
     fields = {name: parameters.get(name, "").strip() for name in FIELDS}
     fields = {name: value for name, value in fields.items() if value}
     for end in ENDS[1:]:  # a form names the side of every gate, also of those that are not filled
@@ -105,11 +96,7 @@ def filled(parameters: Mapping[str, str]) -> dict[str, str]:
 
 
 def path_of(fields: Mapping[str, str]) -> str:
-    """Return the path of a state of the form.
-
-    Args:
-        fields: The filled fields.
-    """
+    """Return the path of a state of the form."""
     return f"/search?{urlencode(fields)}" if fields else "/search"
 
 
@@ -117,7 +104,6 @@ def search_page(connection: Connection, registries: Registries, fields: dict[str
     """Read the page of a search.
 
     Args:
-        registries: The indexed registries.
         fields: The filled fields of the form.
 
     Raises:
@@ -152,7 +138,6 @@ def narrowed(fields: Mapping[str, str], facet: Facet, value: str) -> str | None:
     """Return the path of a search with one more condition; None if it has a condition of this kind.
 
     Args:
-        fields: The filled fields.
         value: The value of the facet.
     """
     if fields.get(facet.name):
@@ -174,9 +159,6 @@ def made_of(page: SearchPage, agent: FoundAgent) -> str | None:
 
 def search_of(fields: Mapping[str, str]) -> AgentSearch:
     """Return the search of a form.
-
-    Args:
-        fields: The filled fields.
 
     Raises:
         InvalidArgumentError: A field is wrong.

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Final
+from collections.abc import Mapping
+from typing import Any, Final
 
 from eth_utils.abi import abi_to_signature
 from eth_utils.crypto import keccak
@@ -14,12 +15,8 @@ from bilateral.core.contracts.deployments import REGISTRY_ATTRIBUTES
 from bilateral.core.contracts.origin import Origin
 from bilateral.core.identifiers import AccountId, ChainId
 from bilateral.core.signatures import AgentWalletSet, Domain, Feedback, FeedbackAuth
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
-
-    from bilateral.core.signatures.messages import TypedMessage
-    from bilateral.index.reading.registries import Registries
+from bilateral.core.signatures.messages import TypedMessage
+from bilateral.index.reading.registries import Registries
 
 _Function = tuple[Registry, str, int]
 """A function of a registry, with the number of its arguments."""
@@ -120,9 +117,6 @@ def _described(deployment: Deployment, kind: type[TypedMessage], registry: Regis
 
 def indexed_deployment(registries: Registries, chain_id: int) -> Deployment:
     """Return the deployment on an indexed chain: the packaged one if it is that, or else one of the indexed registries.
-
-    Args:
-        registries: The indexed registries.
 
     Raises:
         ChainNotIndexedError: The chain is not indexed.

@@ -33,10 +33,10 @@ def visible(text: str | None, limit: int = MAX_SHOWN) -> Markup:
         text: The text; None shows nothing.
         limit: The largest number of characters to show.
     """
-    shown = (text or "")[:limit]
+    cut = (text or "")[:limit]
     parts = [
         escape("".join(run)) if not is_unseen else Markup("").join(map(_mark, _shortened(list(run))))
-        for is_unseen, run in groupby(shown, _is_unseen)
+        for is_unseen, run in groupby(cut, _is_unseen)
     ]
     return Markup("").join(parts) + ("…" if len(text or "") > limit else "")
 
@@ -48,10 +48,10 @@ def plain(text: str | None, limit: int = MAX_SHOWN) -> str:
         text: The text; None shows nothing.
         limit: The largest number of characters to show.
     """
-    shown = (text or "")[:limit]
+    cut = (text or "")[:limit]
     marked = "".join(
         "".join(run) if not is_unseen else "".join(f"[{word}]" for word in _shortened(list(run)))
-        for is_unseen, run in groupby(shown, _is_unseen)
+        for is_unseen, run in groupby(cut, _is_unseen)
     )
     return marked + ("…" if len(text or "") > limit else "")
 

@@ -3,18 +3,20 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Final
+from typing import Final
+
+from sqlalchemy import Connection
 
 from bilateral.core.values.bounds import scale_of_tag
 from bilateral.core.values.standing import Standing, Status
-from bilateral.explorer.agent_figures import Activity, Share, TagValues, activity, shares, values_by_tag
-from bilateral.explorer.buying import BuyerRecord, buyer_records
-from bilateral.explorer.evidence import Evidence, evidence_of
+from bilateral.explorer import agent_figures
+from bilateral.explorer.accounts import BuyerRecord, buyer_records
+from bilateral.explorer.agent_figures import activity, shares
 from bilateral.explorer.listing import authorizing
 from bilateral.explorer.named import NamedFinding, named_findings
-from bilateral.explorer.over_time import Moment, money_by_day, rating_over_time
-from bilateral.explorer.raters import RaterGroup, rater_groups
+from bilateral.explorer.records import Evidence, evidence_of
 from bilateral.index.agents.queries import Change, changes_of
 from bilateral.index.files.identities import OtherIdentity, SolanaIdentity, other_identities, solana_identities
 from bilateral.index.files.queries import names_of
@@ -30,20 +32,13 @@ from bilateral.index.ratings.recent import LatestRating, latest_ratings, rating_
 from bilateral.index.ratings.records import FileEvidence, registration_evidence
 from bilateral.index.ratings.sealed import SealedPair, sealed_pairs_of
 from bilateral.index.ratings.validations import Validation, validations_of
-from bilateral.index.reading.registries import read_registries
+from bilateral.index.reading.registries import AgentKey, Registries, read_registries
 from bilateral.index.search.filters import Side
 from bilateral.index.search.leaders import Board, Leader, leaderboard
 from bilateral.index.standing.findings import TrustScore, trust_scores
 from bilateral.index.standing.queries import Doubt, doubts_of, standings_of
 from bilateral.index.standing.trusted import flagged_among
 from bilateral.index.standing.words import LEAST_RATING
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable
-
-    from sqlalchemy import Connection
-
-    from bilateral.index.reading.registries import AgentKey, Registries
 
 _ROWS: Final = 12  # of each list; its link leads to the rest
 _EDGES: Final = 100  # relations; the page draws eight of each side, and sums up the others
@@ -69,7 +64,6 @@ class HomePage:
     """The content of the first page.
 
     Attributes:
-        chains: The indexed chains.
         latest: The latest feedback and ratings of all chains, the newest first.
         leaders: The agents with the greatest standings, by side and tag.
         held_back: Servers that are held back.
@@ -121,7 +115,6 @@ class AgentPage:
     Attributes:
         as_server: The agent as a server.
         as_client: The agent as a client.
-        edges: The edges of its neighbourhood.
         file: The registration file, and how it was checked; None if the agent names none.
         feedback: Its newest feedback, revoked ones too.
         evidence: The payments and answers of this feedback, by the path of its page.
@@ -161,13 +154,13 @@ class AgentPage:
     given: tuple[Rating, ...]
     sealed: tuple[SealedPair, ...]
     validations: tuple[Validation, ...]
-    shares: tuple[Share, ...]
+    shares: tuple[agent_figures.Share, ...]
     authorizing: tuple[str, ...]
-    tags: tuple[TagValues, ...]
-    activity: Activity
-    over_time: tuple[Moment, ...]
-    raters: tuple[RaterGroup, ...]
-    money: Activity | None
+    tags: tuple[agent_figures.TagValues, ...]
+    activity: agent_figures.Activity
+    over_time: tuple[agent_figures.Moment, ...]
+    raters: tuple[agent_figures.RaterGroup, ...]
+    money: agent_figures.Activity | None
     changes: tuple[Change, ...]
     others: tuple[OtherIdentity, ...]
     on_solana: tuple[SolanaIdentity, ...]
@@ -182,9 +175,6 @@ class AgentPage:
 
 def agent_standings(connection: Connection, key: AgentKey) -> tuple[Agent, tuple[Standing, ...]] | None:
     """Read an agent and its standings, without the rest of its page.
-
-    Args:
-        key: The agent.
 
     Returns:
         The agent and its standings; None if the index has no such agent.
@@ -243,10 +233,6 @@ def latest_of_all(
 def agent_page(connection: Connection, registries: Registries, key: AgentKey) -> AgentPage | None:
     """Read the page of an agent.
 
-    Args:
-        registries: The indexed registries.
-        key: The agent.
-
     Returns:
         The content; None if the index has no such agent.
     """
@@ -264,10 +250,10 @@ def agent_page(connection: Connection, registries: Registries, key: AgentKey) ->
     place = (connection, key.chain_id, key.identity_registry)
     scores = trust_scores(*place, {str(key.agent_id), *accounts})
     owned = authorizing(registries, key)
-    named = {edge.agent for edge in edges} | {edge.server for edge in received} | {edge.agent for edge in ratings_given}
-    named |= {side for pair in sealed for side in (pair.client, pair.server)}
+    ids = {edge.agent for edge in edges} | {edge.server for edge in received} | {edge.agent for edge in ratings_given}
+    ids |= {side for pair in sealed for side in (pair.client, pair.server)}
     findings = named_findings(*place, accounts)
-    named |= {about for finding in findings for about in finding.agents}
+    ids |= {about for finding in findings for about in finding.agents}
     as_server = side_view(connection, key, agent, "server")
     payments = payment_states(connection, key, recent)
     flagged = flagged_among(*place, {row.client for row in recent})
@@ -286,10 +272,10 @@ def agent_page(connection: Connection, registries: Registries, key: AgentKey) ->
         validations=validations_of(connection, key, limit=_ROWS).items,
         shares=shares(recent, payments, edges, agent.ratings, scores),
         authorizing=owned,
-        tags=values_by_tag(agent.ratings, recent, owned),
+        tags=agent_figures.values_by_tag(agent.ratings, recent, owned),
         activity=activity(recent, rating_times(connection, key), progress.block_time),
-        over_time=rating_over_time(recent, as_server.summary),
-        raters=rater_groups(recent, payments, flagged, as_server.summary),
+        over_time=agent_figures.rating_over_time(recent, as_server.summary),
+        raters=agent_figures.rater_groups(recent, payments, flagged, as_server.summary),
         money=_money(connection, key, accounts),
         changes=changes_of(connection, key),
         others=other_identities(connection, key, agent.owner),
@@ -298,13 +284,13 @@ def agent_page(connection: Connection, registries: Registries, key: AgentKey) ->
         scores=scores,
         buyers=buyer_records(connection, (progress,), accounts),
         standings=standings_of(connection, key),
-        names=names_of(connection, registries, named),
-        doubts=doubts_of(connection, registries, {key.id, *named}),
+        names=names_of(connection, registries, ids),
+        doubts=doubts_of(connection, registries, {key.id, *ids}),
         progress=progress,
     )
 
 
-def _money(connection: Connection, key: AgentKey, accounts: Iterable[str]) -> Activity | None:
+def _money(connection: Connection, key: AgentKey, accounts: Iterable[str]) -> agent_figures.Activity | None:
     """Return the cents that an agent received on each day, and those that its accounts paid to agents."""
     received = [
         payment
@@ -313,13 +299,13 @@ def _money(connection: Connection, key: AgentKey, accounts: Iterable[str]) -> Ac
         if payment.agent == key.id
     ]
     paid = [payment for account in accounts for payment in payments_by(connection, key.chain_id, account, _PAYMENTS)]
-    return money_by_day(received, paid)
+    return agent_figures.money_by_day(received, paid)
 
 
 def _with_servers(edges: tuple[Edge, ...], received: tuple[Rating, ...]) -> tuple[Edge, ...]:
     """Return edges with those of the newest ratings by servers, which many raters with more ratings hide."""
-    known = {(edge.side, edge.agent) for edge in edges if edge.direction == Direction.RECEIVED}
-    missing = (rating for rating in received if (rating.side, rating.server) not in known)
+    rated = {(edge.side, edge.agent) for edge in edges if edge.direction == Direction.RECEIVED}
+    missing = (rating for rating in received if (rating.side, rating.server) not in rated)
     return (
         *edges,
         *(Edge("received", rating.side, rating.server, None, "", 1, rating.rating / 100) for rating in missing),
@@ -330,7 +316,6 @@ def side_view(connection: Connection, key: AgentKey, agent: Agent, side: str) ->
     """Return one side of an agent.
 
     Args:
-        key: The agent.
         agent: The agent, with its summaries.
     """
     ratings = [rating for rating in agent.ratings if rating.side == side and scale_of_tag(rating.tag) is not None]

@@ -99,7 +99,7 @@ def test_state_is_read_once_in_a_while_and_left_out_while_the_database_is_away(a
         assert "Index-State" in client.get("/nowhere").headers
         assert "Index-State" in client.get("/nowhere").headers
         assert queries == [chains]
-        monkeypatch.setattr("bilateral.api.lag._READ_AFTER", 0)
+        monkeypatch.setattr("bilateral.api.layers._READ_AFTER", 0)
         wait_until(lambda: "Index-State" not in client.get("/nowhere").headers)
 
 

@@ -12,7 +12,7 @@ from mcp import Client
 from mcp.client.stdio import StdioServerParameters, stdio_client
 from mcp.shared.exceptions import MCPError
 
-from bilateral.api.mcp.untrusted import NOTICE, NOTICE_OF_CHECKS
+from bilateral.api.mcp.lookups import NOTICE, NOTICE_OF_CHECKS
 from bilateral.checks import Policy
 from bilateral.cli.app import load
 from tests.api.world import ERIN, FORMULA_TAG, FRANK, TREASURY

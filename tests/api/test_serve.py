@@ -17,7 +17,7 @@ from pathlib import Path
 import httpx
 import pytest
 
-from bilateral.api.awaiting import make_app
+from bilateral.api.app import make_app
 from bilateral.api.serve import _Follower
 from bilateral.api.settings import ApiSettings, read_api_settings
 from bilateral.core.errors import InvalidArgumentError

@@ -6,8 +6,8 @@ import pytest
 from starlette.testclient import TestClient
 
 from bilateral.api.app import create_app
+from bilateral.api.routes.site import Site
 from bilateral.api.settings import ApiSettings
-from bilateral.api.site import Site
 from bilateral.core.errors import InvalidArgumentError
 from bilateral.explorer.rendering import POLICY
 from bilateral.index.log.database import open_database

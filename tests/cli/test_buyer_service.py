@@ -14,7 +14,7 @@ import httpx
 import pytest
 
 from bilateral.api.settings import ApiSettings
-from bilateral.buyers.settings import BuyerSettings
+from bilateral.buyers.policies import BuyerSettings
 from bilateral.core.contracts import Deployment
 from bilateral.index.log.database import open_database
 from bilateral.index.operating.settings import ChainSettings

@@ -10,9 +10,9 @@ import pytest
 from PIL import Image
 
 from bilateral.core.values.standing import Standing
-from bilateral.explorer.badges import badge
+from bilateral.explorer.agent_figures import Moment
 from bilateral.explorer.charts import over_time
-from bilateral.explorer.over_time import Moment
+from bilateral.explorer.pictures import badge
 
 pytestmark = pytest.mark.one_engine
 

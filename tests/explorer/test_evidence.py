@@ -8,8 +8,8 @@ from types import SimpleNamespace
 import httpx
 import pytest
 
+from bilateral.explorer.agent_figures import rater_groups
 from bilateral.explorer.networks import agent_path
-from bilateral.explorer.raters import rater_groups
 from bilateral.index.search.gate_texts import AgentQuestion
 from bilateral.solana.addresses import MAINNET, SATI
 from tests.explorer.html import Page

@@ -10,7 +10,7 @@ import pytest
 from bilateral.api.settings import ApiSettings
 from bilateral.core.errors import InvalidArgumentError
 from bilateral.explorer import rendering
-from bilateral.explorer.forms import FORMS
+from bilateral.explorer.acting import FORMS
 from tests.api.world import ALICE, DAVE, ERIN, FRANK
 from tests.explorer.html import Page
 

@@ -9,10 +9,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from bilateral.core.values.currency import dollars
-from bilateral.explorer.charts import bar, butterfly, neighbourhood
-from bilateral.explorer.identicon import identicon
+from bilateral.explorer.agent_figures import Neighbour, neighbours
+from bilateral.explorer.charts import bar, butterfly, identicon, neighbourhood
 from bilateral.explorer.look_alikes import look_alikes, readings, shape
-from bilateral.explorer.neighbours import Neighbour, neighbours
 from bilateral.explorer.networks import agent_path, chain_of, slug_of, slugs
 from bilateral.explorer.text import MAX_SHOWN, figure, moment, short, visible, web_link
 from bilateral.index.ratings.neighbourhood import Edge

@@ -17,11 +17,10 @@ from prometheus_client.parser import text_string_to_metric_families
 from sqlalchemy.dialects import postgresql
 from sqlalchemy.schema import CreateIndex, CreateTable
 
-from bilateral.api.aggregator.figures import AggregatorCounters, AggregatorFigures
 from bilateral.api.graphql.schema import graphql_schema
-from bilateral.api.metrics import Metrics
+from bilateral.api.metrics import AggregatorCounters, AggregatorFigures, Metrics
 from bilateral.api.settings import ApiSettings
-from bilateral.buyers.settings import BuyerSettings
+from bilateral.buyers.policies import BuyerSettings
 from bilateral.cli.app import load
 from bilateral.index.files.worker import FileSettings
 from bilateral.index.log.database import connect_engine

@@ -9,8 +9,8 @@ from contextlib import contextmanager
 import pytest
 from mcp import Client as McpClient
 
+from bilateral.api.mcp.lookups import NOTICE_OF_CHECKS
 from bilateral.api.mcp.server import make_server
-from bilateral.api.mcp.untrusted import NOTICE_OF_CHECKS
 from bilateral.client import Client
 from bilateral.documents import Network
 from bilateral.index.reading.readers import Reader

@@ -4,21 +4,19 @@ from __future__ import annotations
 
 import time
 from datetime import UTC, datetime
-from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal
+from typing import Annotated, Any, ClassVar, Literal
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field
 
 from bilateral.api.actions.base import Action, Address, AgentText, Line, Prose, Signature, Uri
 from bilateral.api.file_store import KeptFile
+from bilateral.client import Client, Handle
 from bilateral.client.elsewhere import SignatureNeededError, SignerElsewhere
 from bilateral.client.operations.agents import seconds, wallet_deadline
 from bilateral.client.operations.registration import RegistrationChanges, changed_file
 from bilateral.core.errors import InvalidArgumentError
 from bilateral.core.signatures import Domain
 from bilateral.documents import RegistrationFile
-
-if TYPE_CHECKING:
-    from bilateral.client import Client, Handle
 
 _PARTS = (2, 3)
 """The words of a service as a line: name, endpoint, and perhaps a version."""
@@ -99,13 +97,13 @@ class _Keepable(Action):
 def _fields_of(action: BaseModel) -> dict[str, Any]:
     """Return the fields of a registration file that a form has, by their names in JSON."""
     names = {"x402": "x402Support", "trust": "supportedTrust"}
-    kept = ("name", "description", "image", "services", "x402", "active", "trust")
-    values = action.model_dump(include=set(kept), exclude_none=True)
+    included = ("name", "description", "image", "services", "x402", "active", "trust")
+    values = action.model_dump(include=set(included), exclude_none=True)
     services = [
         {name: text for name, text in service.items() if text is not None} for service in values.pop("services", [])
     ]
-    named = {names.get(name, name): value for name, value in values.items() if value != []}
-    return named | ({"services": services} if services or "services" in action.model_fields_set else {})
+    fields = {names.get(name, name): value for name, value in values.items() if value != []}
+    return fields | ({"services": services} if services or "services" in action.model_fields_set else {})
 
 
 class RegisterAgent(_Keepable):

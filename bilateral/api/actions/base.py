@@ -4,16 +4,14 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Annotated, Any, ClassVar
+from typing import Annotated, Any, ClassVar
 
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, WithJsonSchema
 
+from bilateral.client import Client, Handle
 from bilateral.client.operations.registries import chain_of
 from bilateral.core.errors import MalformedIdentifierError
 from bilateral.core.identifiers import checksummed
-
-if TYPE_CHECKING:
-    from bilateral.client import Client, Handle
 
 
 def _address(text: str) -> str:

@@ -3,32 +3,32 @@
 from __future__ import annotations
 
 import logging
+from collections.abc import Mapping
 from dataclasses import replace
 from http import HTTPStatus
-from typing import TYPE_CHECKING, Any, Final
+from typing import Annotated, Any, Final
 
+from pydantic import Field
+
+from bilateral.api.actions import feedback
+from bilateral.api.actions.agents import EditRegistration, RegisterAgent, SetAgentWallet, SetPrimaryAgent
 from bilateral.api.actions.base import Action, BlockMark, Cost, Prepared, SignatureRequest
+from bilateral.api.actions.sponsored import PublishReview, SponsoredFeedback
 from bilateral.api.file_store import OperatorStore
 from bilateral.api.problems import ProblemError
-from bilateral.client import Client
+from bilateral.api.service import Service
+from bilateral.client import Client, Handle
 from bilateral.client.elsewhere import SignatureNeededError, SignerElsewhere
 from bilateral.client.operations.fees import most
+from bilateral.core.contracts import Deployment
 from bilateral.core.contracts.deployments import REGISTRY_ATTRIBUTES
 from bilateral.core.errors import BilateralError, SignerFailedError, UnexpectedAnswerError
 from bilateral.core.errors.client import NODE_FAILURES
 from bilateral.core.text.encoding import decode_object
 from bilateral.core.values.currency import ether, symbol_of
-from bilateral.documents import DataUriStore, Limits, Loader
+from bilateral.documents import DataUriStore, Limits, Loader, Store, StoredDocument
 from bilateral.explorer.networks import slug_of
 from bilateral.explorer.signing import indexed_deployment
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
-
-    from bilateral.api.service import Service
-    from bilateral.client import Handle
-    from bilateral.core.contracts import Deployment
-    from bilateral.documents import Store, StoredDocument
 
 _NODE_SECONDS: Final = 5.0
 """The longest time for one request to a node: a visitor waits for a few of them."""
@@ -177,3 +177,22 @@ def _problem(error: BilateralError) -> ProblemError:
         return ProblemError(HTTPStatus.SERVICE_UNAVAILABLE, "node_failed", detail, headers={"Retry-After": "5"})
     status = HTTPStatus.BAD_REQUEST if isinstance(error, ValueError) else HTTPStatus.CONFLICT
     return ProblemError(status, error.reason, str(error))
+
+
+AnyAction = Annotated[
+    RegisterAgent
+    | EditRegistration
+    | SetAgentWallet
+    | SetPrimaryAgent
+    | feedback.GiveFeedback
+    | feedback.RevokeFeedback
+    | feedback.AppendResponse
+    | feedback.RateClient
+    | feedback.RateValidator
+    | feedback.RespondToValidation
+    | feedback.AuthorizeFeedback
+    | PublishReview
+    | SponsoredFeedback,
+    Field(discriminator="action"),
+]
+"""An action of any kind; its field `action` says which."""

@@ -3,28 +3,28 @@
 from __future__ import annotations
 
 import time
+from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from http import HTTPStatus
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Final
+from typing import Annotated, Any, Final
 
 import anyio
 from anyio import to_thread
-from fastapi import APIRouter, Query, Request, Response
-from pydantic import BaseModel
+from fastapi import APIRouter, FastAPI, Query, Request, Response
 
 from bilateral.api.aggregator import FEEDBACK_PATH
-from bilateral.api.aggregator.figures import AggregatorCounters, AggregatorFigures
-from bilateral.api.answers import JSON, Format, adapter, answer, answer_page, list_of, one_of
+from bilateral.api.answers import JSON, adapter, answer, answer_page, list_of, one_of
+from bilateral.api.metrics import AggregatorCounters, AggregatorFigures
 from bilateral.api.node_work import NodeWork
-from bilateral.api.parameters import Cursor, Limit, ListFormat
+from bilateral.api.parameters import ListQuery
 from bilateral.api.problems import Problem, ProblemError, known
 from bilateral.api.service import service_of
 from bilateral.core.errors import InvalidArgumentError
 from bilateral.core.identifiers import AgentId, GlobalAgentId, TransactionRef, checksummed
 from bilateral.index.log.database import open_database
-from bilateral.index.reading.pages import DEFAULT_LIMIT, Page, decode_cursor, encode_cursor
+from bilateral.index.reading.pages import Page, decode_cursor, encode_cursor
 from bilateral.x402.aggregator.blind_messages import RelayedPair
 from bilateral.x402.aggregator.configuration import read_aggregator_settings
 from bilateral.x402.aggregator.records import Filter, Sponsored, Tally, list_feedback, read_feedback, tally_feedback
@@ -32,11 +32,6 @@ from bilateral.x402.aggregator.refusals import FeedbackRefusedError
 from bilateral.x402.aggregator.service import Aggregator
 from bilateral.x402.aggregator.settings import AggregatorSettings
 from bilateral.x402.aggregator.tables import State
-
-if TYPE_CHECKING:
-    from collections.abc import AsyncIterator
-
-    from fastapi import FastAPI
 
 router = APIRouter(prefix="/v1/aggregator", tags=["aggregator"], default_response_class=Response)
 
@@ -165,8 +160,8 @@ class SponsoredTerms:
 async def lifespan(app: FastAPI) -> AsyncIterator[None]:
     """Run the aggregator while the application runs."""
     service = app.state.service
-    wanted = service.settings.aggregator
-    settings = wanted if isinstance(wanted, AggregatorSettings) else read_aggregator_settings(Path(wanted))
+    configured = service.settings.aggregator
+    settings = configured if isinstance(configured, AggregatorSettings) else read_aggregator_settings(Path(configured))
     engine = open_database(service.settings.database)
     counters = AggregatorCounters(service.metrics.registry)
     aggregator = Aggregator(engine, settings, observe=counters.observe)
@@ -204,31 +199,28 @@ async def submit_feedback(request: Request) -> Response:
     aggregator, work = _aggregator(request), request.app.state.aggregator_work
     content = await request.body()
     try:
-        taken, is_new = await work.run(aggregator.submit, content)
+        accepted, is_new = await work.run(aggregator.submit, content)
     except FeedbackRefusedError as refusal:
         raise _problem(refusal) from None
     end = time.monotonic() + aggregator.settings.answer_seconds
-    while taken.is_waiting and time.monotonic() < end:
+    while accepted.is_waiting and time.monotonic() < end:
         await anyio.sleep(_LOOK_SECONDS)
-        later: Sponsored | None = await to_thread.run_sync(aggregator.read, taken.id)
-        taken = later or taken
+        later: Sponsored | None = await to_thread.run_sync(aggregator.read, accepted.id)
+        accepted = later or accepted
     status = HTTPStatus.OK
     if is_new:
-        status = HTTPStatus.ACCEPTED if taken.transaction is None else HTTPStatus.CREATED
-    headers = {"Location": f"{FEEDBACK_PATH}/{taken.id}", "Cache-Control": "no-store"}
-    return Response(adapter(Receipt).dump_json(_receipt(aggregator, taken)), status, headers, JSON)
+        status = HTTPStatus.ACCEPTED if accepted.transaction is None else HTTPStatus.CREATED
+    headers = {"Location": f"{FEEDBACK_PATH}/{accepted.id}", "Cache-Control": "no-store"}
+    return Response(adapter(Receipt).dump_json(_receipt(aggregator, accepted)), status, headers, JSON)
 
 
-class LogQuery(BaseModel):
+class LogQuery(ListQuery):
     """Filters of the public log, and the page and form of the list."""
 
     agent: Annotated[str | None, Query(max_length=200, description="The rated agent, as 8453:247.")] = None
     client: Annotated[str | None, Query(max_length=42, description="The reviewer's address.")] = None
     task_ref: Annotated[str | None, Query(max_length=200, description="The payment, as eip155:8453:0x….")] = None
     state: Annotated[State | None, Query(description="The state.")] = None
-    limit: Limit = DEFAULT_LIMIT
-    cursor: Cursor = None
-    shown_as: ListFormat = Format.JSON
 
 
 @router.get("/feedback", responses=list_of(LogEntry))
@@ -265,12 +257,12 @@ async def submit_blind_rating(request: Request) -> Response:
     aggregator, work = _aggregator(request), request.app.state.aggregator_work
     content = await request.body()
     try:
-        taken, is_new = await work.run(aggregator.relay, content)
+        accepted, is_new = await work.run(aggregator.relay, content)
     except FeedbackRefusedError as refusal:
         raise _problem(refusal) from None
-    headers = {"Location": f"/v1/aggregator/blind-ratings/{taken.id}", "Cache-Control": "no-store"}
+    headers = {"Location": f"/v1/aggregator/blind-ratings/{accepted.id}", "Cache-Control": "no-store"}
     status = HTTPStatus.ACCEPTED if is_new else HTTPStatus.OK
-    return Response(adapter(RelayedPair).dump_json(taken), status, headers, JSON)
+    return Response(adapter(RelayedPair).dump_json(accepted), status, headers, JSON)
 
 
 @router.get("/blind-ratings/{pair_id}", responses=one_of(RelayedPair, 404))

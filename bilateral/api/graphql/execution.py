@@ -3,55 +3,28 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
-from graphql import (
-    DocumentNode,
-    FieldNode,
-    FragmentDefinitionNode,
-    FragmentSpreadNode,
-    GraphQLError,
-    GraphQLIncludeDirective,
-    GraphQLObjectType,
-    GraphQLSkipDirective,
-    OperationDefinitionNode,
-    OperationType,
-    SelectionSetNode,
-    execute,
-    get_named_type,
-    validate,
-)
+from graphql import GraphQLError, execute, validate
+from graphql import language as ast
 from graphql.execution.values import get_argument_values, get_directive_values, get_variable_values
+from graphql.type import GraphQLIncludeDirective, GraphQLObjectType, GraphQLSkipDirective, get_named_type
+from sqlalchemy import Connection
 
-from bilateral.api.graphql.limits import (
-    MAX_CONDITIONS,
-    MAX_FIRST,
-    MAX_SKIP,
-    LimitError,
-    SizeOfQuery,
-    check_variables,
-    count_conditions,
-    parsed,
-    refuse_nul,
-)
-from bilateral.api.graphql.repetitions import refuse_repetitions
+from bilateral.api.graphql import limits
+from bilateral.api.graphql.limits import MAX_CONDITIONS, MAX_FIRST, MAX_SKIP
 from bilateral.api.graphql.roots import Known, Many, Meta, One, Root
 from bilateral.api.graphql.rows import chains_of
-from bilateral.api.graphql.rules import RULES, Deadline
+from bilateral.api.graphql.rules import RULES, Deadline, refuse_repetitions
 from bilateral.api.graphql.schema import FIRST, entity_types, graphql_schema, is_derived
 from bilateral.api.graphql.selections import Page, Selected
 from bilateral.index.errors import LargeAnswerError
 from bilateral.index.reading.prepared import plan_by_values
 from bilateral.index.reading.readers import MOST_BYTES
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
-
-    from sqlalchemy import Connection
-
-    from bilateral.index.reading.registries import Registries
+from bilateral.index.reading.registries import Registries
 
 _MAX_ERRORS: Final = 5
 """Errors of one answer: enough to mend a query by, and no more work for a hostile one."""
@@ -92,15 +65,15 @@ class Checked:
         try:
             self._check(request, Deadline(seconds))
         except RecursionError:
-            raise LimitError("the query is nested too deeply: nest fragments less") from None
+            raise limits.LimitError("the query is nested too deeply: nest fragments less") from None
 
     def _check(self, request: GraphqlRequest, deadline: Deadline) -> None:
         """Parse and validate a request."""
-        check_variables(request.variables)
+        limits.check_variables(request.variables)
         is_short = len(request.query) <= _REMEMBERED_LENGTH
-        self._document = (_known_document if is_short else parsed)(request.query)
+        self._document = (_known_document if is_short else limits.parsed)(request.query)
         deadline.require()
-        SizeOfQuery(self._document, request.variables).check()
+        limits.SizeOfQuery(self._document, request.variables).check()
         refuse_repetitions(self._document)
         errors = _known_errors(request.query, deadline) if is_short else _errors(self._document, deadline)
         if errors:
@@ -117,7 +90,7 @@ class Checked:
         self._fragments = {
             definition.name.value: definition
             for definition in self._document.definitions
-            if isinstance(definition, FragmentDefinitionNode)
+            if isinstance(definition, ast.FragmentDefinitionNode)
         }
         self._conditions = 0
         self._roots = list(self._root_fields())
@@ -126,7 +99,6 @@ class Checked:
         """Answer the request.
 
         Args:
-            registries: The indexed registries.
             chain_id: The only chain; all chains for None.
 
         Raises:
@@ -158,7 +130,7 @@ class Checked:
             else:
                 yield self._root(key, nodes, query)
 
-    def _root(self, key: str, nodes: list[FieldNode], query: GraphQLObjectType) -> Root:
+    def _root(self, key: str, nodes: list[ast.FieldNode], query: GraphQLObjectType) -> Root:
         name = nodes[0].name.value
         arguments = get_argument_values(query.fields[name], nodes[0], self._variables)
         block = arguments.get("block") or {}
@@ -168,11 +140,11 @@ class Checked:
             return Meta(key, block, self._names([node.selection_set for node in nodes if node.selection_set], type_))
         selection = self._selected(nodes, type_)
         if "id" in arguments:
-            refuse_nul(arguments["id"])
+            limits.refuse_nul(arguments["id"])
             return One(key, block, type_.name, selection, arguments["id"])
         return Many(key, block, type_.name, selection, self._page(arguments))
 
-    def _names(self, sets: list[SelectionSetNode], type_: Any) -> dict[str, Any]:
+    def _names(self, sets: list[ast.SelectionSetNode], type_: Any) -> dict[str, Any]:
         """Return names of fields by response keys, nested."""
         answer: dict[str, Any] = {}
         for key, nodes in self._collected(sets, type_).items():
@@ -182,7 +154,7 @@ class Checked:
             answer[key] = (name, nested)
         return answer
 
-    def _selected(self, nodes: list[FieldNode], type_: GraphQLObjectType) -> tuple[Selected, ...]:
+    def _selected(self, nodes: list[ast.FieldNode], type_: GraphQLObjectType) -> tuple[Selected, ...]:
         """Return what fields of one response key select of an entity."""
         sets = [node.selection_set for node in nodes if node.selection_set]
         selected = []
@@ -192,29 +164,31 @@ class Checked:
                 selected.append(Selected(key, name))
                 continue
             field = type_.fields[name]
-            named = get_named_type(field.type)
-            if not isinstance(named, GraphQLObjectType):
+            kind = get_named_type(field.type)
+            if not isinstance(kind, GraphQLObjectType):
                 selected.append(Selected(key, name))
                 continue
             page = None
             if is_derived(entity_types()[type_.name].fields[name]):
                 page = self._page(get_argument_values(field, same[0], self._variables))
-            selected.append(Selected(key, name, self._selected(same, named), page))
+            selected.append(Selected(key, name, self._selected(same, kind), page))
         return tuple(selected)
 
-    def _collected(self, sets: Sequence[SelectionSetNode], type_: GraphQLObjectType) -> dict[str, list[FieldNode]]:
+    def _collected(
+        self, sets: Sequence[ast.SelectionSetNode], type_: GraphQLObjectType
+    ) -> dict[str, list[ast.FieldNode]]:
         """Return the fields of selections by response key, with those of fragments."""
-        collected: dict[str, list[FieldNode]] = {}
+        collected: dict[str, list[ast.FieldNode]] = {}
         seen: set[str] = set()
         stack = [node for selection in reversed(sets) for node in reversed(selection.selections)]
         while stack:
             node = stack.pop()
             if not self._is_included(node):
                 continue
-            if isinstance(node, FieldNode):
+            if isinstance(node, ast.FieldNode):
                 collected.setdefault((node.alias or node.name).value, []).append(node)
                 continue
-            if isinstance(node, FragmentSpreadNode):
+            if isinstance(node, ast.FragmentSpreadNode):
                 if node.name.value in seen:
                     continue
                 seen.add(node.name.value)
@@ -246,22 +220,22 @@ class Checked:
                 "filter by the last id or time that you have, and skip less"
             )
         where = arguments.get("where") or {}
-        self._conditions += count_conditions(where)
+        self._conditions += limits.count_conditions(where)
         if self._conditions > MAX_CONDITIONS:
             raise GraphQLError(f"the filters have more than {MAX_CONDITIONS} conditions: ask for less at once")
         return Page(where, arguments.get("orderBy"), arguments.get("orderDirection") == "desc", first, skip)
 
-    def _introspected(self, nodes: list[FieldNode]) -> Mapping[str, Any]:
+    def _introspected(self, nodes: list[ast.FieldNode]) -> Mapping[str, Any]:
         """Return what the schema says about itself, by response key."""
-        asked = tuple(node for node in nodes if node.name.value in ("__schema", "__type"))
-        if not asked:
+        queried = tuple(node for node in nodes if node.name.value in ("__schema", "__type"))
+        if not queried:
             return {}
-        operation = OperationDefinitionNode(
-            operation=OperationType.QUERY,
+        operation = ast.OperationDefinitionNode(
+            operation=ast.OperationType.QUERY,
             variable_definitions=self._operation.variable_definitions,
-            selection_set=SelectionSetNode(selections=asked),
+            selection_set=ast.SelectionSetNode(selections=queried),
         )
-        document = DocumentNode(definitions=(operation, *self._fragments.values()))
+        document = ast.DocumentNode(definitions=(operation, *self._fragments.values()))
         result: Any = execute(graphql_schema(), document, variable_values=self._raw_variables)
         return result.data or {}
 
@@ -278,16 +252,16 @@ class InvalidQueryError(GraphQLError):
         self.errors = tuple(errors)
 
 
-def _errors(document: DocumentNode, deadline: Deadline) -> tuple[GraphQLError, ...]:
+def _errors(document: ast.DocumentNode, deadline: Deadline) -> tuple[GraphQLError, ...]:
     """Return the first errors of a document."""
     rules = (*RULES, deadline.rule())
     return tuple(validate(graphql_schema(), document, rules, max_errors=_MAX_ERRORS, hide_suggestions=True))
 
 
 @lru_cache(_REMEMBERED)
-def _known_document(text: str) -> DocumentNode:
+def _known_document(text: str) -> ast.DocumentNode:
     """Return a document, which nothing changes. See `parsed` for its errors."""
-    return parsed(text)
+    return limits.parsed(text)
 
 
 @lru_cache(_REMEMBERED)
@@ -296,9 +270,11 @@ def _known_errors(text: str, deadline: Deadline) -> tuple[GraphQLError, ...]:
     return _errors(_known_document(text), deadline)
 
 
-def _operation(document: DocumentNode, name: str | None) -> OperationDefinitionNode:
+def _operation(document: ast.DocumentNode, name: str | None) -> ast.OperationDefinitionNode:
     """Return the operation that is asked for."""
-    operations = [definition for definition in document.definitions if isinstance(definition, OperationDefinitionNode)]
+    operations = [
+        definition for definition in document.definitions if isinstance(definition, ast.OperationDefinitionNode)
+    ]
     if name is not None:
         operations = [
             operation for operation in operations if operation.name is not None and operation.name.value == name
@@ -307,6 +283,6 @@ def _operation(document: DocumentNode, name: str | None) -> OperationDefinitionN
         raise GraphQLError("the text has no operation" if name is None else f"the text has no operation {name[:80]!r}")
     if len(operations) > 1:
         raise GraphQLError("the text has several operations: name one by operationName")
-    if operations[0].operation is not OperationType.QUERY:
+    if operations[0].operation is not ast.OperationType.QUERY:
         raise GraphQLError("only queries are served: this service cannot be written to, and pushes nothing")
     return operations[0]

@@ -3,33 +3,16 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
-from graphql import (
-    FieldNode,
-    FragmentDefinitionNode,
-    FragmentSpreadNode,
-    GraphQLError,
-    GraphQLList,
-    GraphQLNonNull,
-    GraphQLObjectType,
-    InlineFragmentNode,
-    IntValueNode,
-    ListValueNode,
-    ObjectValueNode,
-    OperationDefinitionNode,
-    VariableNode,
-    get_named_type,
-    parse,
-)
+from graphql import GraphQLError
+from graphql import language as ast
+from graphql.language import parse
+from graphql.type import GraphQLList, GraphQLNonNull, GraphQLObjectType, get_named_type
 
 from bilateral.api.graphql.schema import FIRST, graphql_schema, reference_names
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
-
-    from graphql import DocumentNode, SelectionSetNode, ValueNode
 
 # Queries up to these limits must end within two seconds: `make fuzz-graphql` draws 10,000 of them.
 MAX_DEPTH: Final = 8
@@ -102,11 +85,8 @@ class _Size:
     aliases: int = 0
 
 
-def parsed(text: str) -> DocumentNode:
+def parsed(text: str) -> ast.DocumentNode:
     """Parse a query.
-
-    Args:
-        text: The query.
 
     Raises:
         LimitError: It is nested too deeply.
@@ -146,13 +126,13 @@ class SizeOfQuery:
         variables: The variables, not yet checked.
     """
 
-    def __init__(self, document: DocumentNode, variables: Mapping[str, Any]) -> None:
+    def __init__(self, document: ast.DocumentNode, variables: Mapping[str, Any]) -> None:
         self._variables = variables
         self._document = document
         self._fragments = {
             definition.name.value: definition
             for definition in document.definitions
-            if isinstance(definition, FragmentDefinitionNode)
+            if isinstance(definition, ast.FragmentDefinitionNode)
         }
         self._known: dict[str, _Size] = {}
         self._open: set[str] = set()
@@ -168,7 +148,7 @@ class SizeOfQuery:
         if number > MAX_DEFINITIONS:
             raise LimitError(f"the query has {number} operations and fragments, and {MAX_DEFINITIONS} are allowed")
         for definition in self._document.definitions:
-            if isinstance(definition, OperationDefinitionNode):
+            if isinstance(definition, ast.OperationDefinitionNode):
                 size = self._size(definition.selection_set, schema.query_type)
                 fields = self._count_root(definition.selection_set, set())
                 self._refuse(size, fields)
@@ -187,17 +167,17 @@ class SizeOfQuery:
             ("declared objects", size.objects, MAX_OBJECTS),
         ):
             if count > allowed:
-                shown = count if count < 10**12 else "more than a billion"
-                raise LimitError(f"the query has {shown} {counted}, and {allowed} are allowed: ask for less at once")
+                figure = count if count < 10**12 else "more than a billion"
+                raise LimitError(f"the query has {figure} {counted}, and {allowed} are allowed: ask for less at once")
 
-    def _size(self, selection: SelectionSetNode, parent: Any) -> _Size:
+    def _size(self, selection: ast.SelectionSetNode, parent: Any) -> _Size:
         depth = objects = selections = aliases = 0
         for node in selection.selections:
-            if isinstance(node, FieldNode):
+            if isinstance(node, ast.FieldNode):
                 size = self._of_field(node, parent)
-            elif isinstance(node, FragmentSpreadNode):
+            elif isinstance(node, ast.FragmentSpreadNode):
                 size = self._of_fragment(node.name.value)
-            elif isinstance(node, InlineFragmentNode):
+            elif isinstance(node, ast.InlineFragmentNode):
                 size = self._size(node.selection_set, self._type_of(node, parent))
             else:
                 continue
@@ -223,7 +203,7 @@ class SizeOfQuery:
             self._open.discard(name)
         return self._known[name]
 
-    def _of_field(self, node: FieldNode, parent: Any) -> _Size:
+    def _of_field(self, node: ast.FieldNode, parent: Any) -> _Size:
         aliases = int(node.alias is not None)
         field = parent.fields.get(node.name.value) if isinstance(parent, GraphQLObjectType) else None
         for argument in node.arguments or ():
@@ -238,44 +218,44 @@ class SizeOfQuery:
         objects = times * (1 + inner.objects)
         return _Size(1 + inner.depth, objects, 1 + inner.selections, aliases + inner.aliases)
 
-    def _first(self, node: FieldNode) -> int:
+    def _first(self, node: ast.FieldNode) -> int:
         """Return the number of entries of a list that a query declares."""
         for argument in node.arguments or ():
             if argument.name.value == "first":
                 value: Any = argument.value
-                if isinstance(value, VariableNode):
+                if isinstance(value, ast.VariableNode):
                     number = self._variables.get(value.name.value, MAX_FIRST)
                     return number if type(number) is int and 0 <= number <= MAX_FIRST else MAX_FIRST
-                if isinstance(value, IntValueNode) and len(value.value) < 6:  # noqa: PLR2004  # more is refused later
+                if isinstance(value, ast.IntValueNode) and len(value.value) < 6:  # noqa: PLR2004  # more is refused later
                     return min(max(int(value.value), 0), MAX_FIRST)
                 return MAX_FIRST
         return FIRST
 
-    def _count_items(self, value: ValueNode) -> None:
+    def _count_items(self, value: ast.ValueNode) -> None:
         """Count the entries of lists in a literal."""
-        if isinstance(value, ListValueNode):
+        if isinstance(value, ast.ListValueNode):
             self._items += len(value.values)
             for inner in value.values:
                 self._count_items(inner)
-        elif isinstance(value, ObjectValueNode):
+        elif isinstance(value, ast.ObjectValueNode):
             for entry in value.fields:
                 self._count_items(entry.value)
 
-    def _count_root(self, selection: SelectionSetNode, seen: set[str]) -> int:
+    def _count_root(self, selection: ast.SelectionSetNode, seen: set[str]) -> int:
         """Return the number of fields at the root, with those of fragments."""
         number = 0
         for node in selection.selections:
-            if isinstance(node, FieldNode):
+            if isinstance(node, ast.FieldNode):
                 number += 1
-            elif isinstance(node, InlineFragmentNode):
+            elif isinstance(node, ast.InlineFragmentNode):
                 number += self._count_root(node.selection_set, seen)
-            elif isinstance(node, FragmentSpreadNode) and node.name.value not in seen:
+            elif isinstance(node, ast.FragmentSpreadNode) and node.name.value not in seen:
                 seen.add(node.name.value)
                 fragment = self._fragments.get(node.name.value)
                 number += 0 if fragment is None else self._count_root(fragment.selection_set, seen)
         return number
 
-    def _type_of(self, node: InlineFragmentNode, parent: Any) -> Any:
+    def _type_of(self, node: ast.InlineFragmentNode, parent: Any) -> Any:
         """Return the type that an inline fragment is about."""
         condition = node.type_condition
         return parent if condition is None else graphql_schema().type_map.get(condition.name.value)

@@ -3,23 +3,18 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import msgspec
 from graphql import GraphQLError
-from sqlalchemy import select
+from sqlalchemy import Connection, Row, select
 
+from bilateral.api.graphql.rows import ChainRegistries
 from bilateral.api.graphql.selections import Page, Selected
 from bilateral.api.graphql.statements import read_list, read_one
 from bilateral.index.log import tables as schema
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
-
-    from sqlalchemy import Connection, Row
-
-    from bilateral.api.graphql.rows import ChainRegistries
 
 
 @dataclass(frozen=True)
@@ -65,18 +60,18 @@ class _AtBlock(Root):
     block: Mapping[str, Any]
 
     def require_block(self, connection: Connection, chains: Sequence[ChainRegistries]) -> None:
-        wanted = {name: value for name, value in self.block.items() if value is not None}
-        if not wanted:
+        requested = {name: value for name, value in self.block.items() if value is not None}
+        if not requested:
             return
         for chain in _heads(connection, chains):
-            if chain.block_number < wanted.get("number_gte", 0):
+            if chain.block_number < requested.get("number_gte", 0):
                 raise GraphQLError(
                     f"the index has blocks of chain {chain.chain_id} up to {chain.block_number}, and block "
-                    f"{wanted['number_gte']} is not yet available: try again later"
+                    f"{requested['number_gte']} is not yet available: try again later"
                 )
-            number, hash_ = wanted.get("number", chain.block_number), wanted.get("hash")
-            known = chain.block_hash.hex()
-            if number != chain.block_number or (hash_ is not None and hash_.lower().removeprefix("0x") != known):
+            number, hash_ = requested.get("number", chain.block_number), requested.get("hash")
+            indexed_hash = chain.block_hash.hex()
+            if number != chain.block_number or (hash_ is not None and hash_.lower().removeprefix("0x") != indexed_hash):
                 raise GraphQLError(
                     f"only the last indexed block is served, of chain {chain.chain_id} block {chain.block_number}: "
                     "leave `block` out, or give `number_gte`"

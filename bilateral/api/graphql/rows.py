@@ -4,25 +4,32 @@
 
 from __future__ import annotations
 
+import re
 from abc import ABC, abstractmethod
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, ClassVar, Final
+from typing import Any, ClassVar, Final, Self
 
-from sqlalchemy import Text, and_, case, false, func, literal, literal_column, null, or_
+from sqlalchemy import (
+    ColumnElement,
+    FromClause,
+    Text,
+    and_,
+    case,
+    exists,
+    false,
+    func,
+    literal,
+    literal_column,
+    null,
+    or_,
+)
 
+from bilateral.api.graphql.values import Condition, Value
 from bilateral.core.contracts import Registry
 from bilateral.index.agents.states import shown_feedback
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
-
-    from sqlalchemy import ColumnElement, FromClause
-
-    from bilateral.api.graphql.values import Value
-    from bilateral.index.reading.json import EntityDialect
-    from bilateral.index.reading.registries import Registries
-
-    Condition = ColumnElement[bool]
+from bilateral.index.reading.json import EntityDialect
+from bilateral.index.reading.registries import Registries
 
 _LARGEST_CHAIN: Final = 2**63 - 1  # the greatest number of a BIGINT
 
@@ -100,15 +107,16 @@ def chains_of(registries: Registries, chain_id: int | None = None) -> tuple[Chai
     """Return the registries that entities show: of each chain the canonical identity registry, or else the oldest.
 
     Args:
-        registries: The indexed registries.
         chain_id: The only chain; all chains if left out.
     """
     chain_registries = []
-    for chain, known in registries.by_chain.items():
-        if chain_id not in (None, chain) or not any(registry.kind == Registry.IDENTITY for registry in known):
+    for chain, registered in registries.by_chain.items():
+        if chain_id not in (None, chain) or not any(registry.kind == Registry.IDENTITY for registry in registered):
             continue
         identity = registries.identity_of(chain)
-        related = [(registry.kind, registry.address) for registry in known if registry.identity_registry == identity]
+        related = [
+            (registry.kind, registry.address) for registry in registered if registry.identity_registry == identity
+        ]
         validation = next((address for kind, address in related if kind == Registry.VALIDATION), None)
         chain_registries.append(ChainRegistries(chain, identity, shown_feedback(related), validation))
     return tuple(chain_registries)
@@ -144,6 +152,18 @@ class Rows(ABC):
     def __init_subclass__(cls) -> None:
         """Make the rows known by the name of their entity."""
         ENTITIES[cls.entity] = cls
+
+    def _with_parent(self, kind: str, table: FromClause, parent: Rows, registry: str = "registry") -> list[Condition]:
+        """Return the conditions of rows of a table in registries of a kind, whose parent is a row of its entity."""
+        of_kind = self.scope.of(kind, table.c.chain_id, table.c[registry])
+        return [of_kind, exists().where(*parent.conditions).correlate(table)]
+
+    def _about_agent(self, kind: str, table: FromClause, rows: FromClause, registry: str = "registry") -> Self:
+        """Keep the rows of a table that are about the agent of a row, in a registry of a kind."""
+        address = self.scope.registry(kind, rows.c.chain_id)
+        self.conditions += [table.c.chain_id == rows.c.chain_id, table.c[registry] == address]
+        self.conditions += [table.c.agent_id == rows.c.agent_id]
+        return self
 
     @abstractmethod
     def of(self, rows: FromClause) -> Rows:
@@ -212,6 +232,11 @@ def parsed_feedback(text: str) -> tuple[int, int, str, int] | None:
         return None
     agent, index = parsed_agent(f"{parts[0]}:{parts[1]}"), _number(parts[3])
     return None if agent is None or index is None else (*agent, parts[2], index)
+
+
+def snake_case(name: str) -> str:
+    """Return the name of the column that holds a field."""
+    return re.sub("[A-Z]", lambda capital: f"_{capital[0].lower()}", name)
 
 
 def _number(digits: str, largest: int = 2**256 - 1) -> int | None:

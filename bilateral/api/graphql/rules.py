@@ -3,26 +3,17 @@
 from __future__ import annotations
 
 import time
-from typing import TYPE_CHECKING, Any, Final
+from collections.abc import Iterable, Mapping
+from typing import Any, Final
 
-from graphql import (
-    ASTValidationRule,
-    GraphQLError,
-    GraphQLID,
-    GraphQLList,
-    GraphQLNonNull,
-    GraphQLString,
-    get_named_type,
-    specified_rules,
-    type_from_ast,
-)
+from graphql import ASTValidationRule, GraphQLError, specified_rules, type_from_ast
+from graphql import language as ast
+from graphql.type import GraphQLID, GraphQLList, GraphQLNonNull, GraphQLString, GraphQLType, get_named_type
 from graphql.validation import FieldsOnCorrectTypeRule, VariablesInAllowedPositionRule
 from graphql.validation.rules.variables_in_allowed_position import allowed_variable_usage
 
+from bilateral.api.graphql.limits import LimitError
 from bilateral.index.errors import QueryTimeoutError
-
-if TYPE_CHECKING:
-    from graphql import FieldNode, GraphQLType, OperationDefinitionNode
 
 
 class Deadline:
@@ -70,7 +61,7 @@ class Deadline:
 class KnownFieldsRule(FieldsOnCorrectTypeRule):
     """Fields exist. The words are those of graph-node, which published SDKs look for."""
 
-    def enter_field(self, node: FieldNode, *_args: Any) -> None:
+    def enter_field(self, node: ast.FieldNode, *_args: Any) -> None:
         """Check one field."""
         parent = self.context.get_parent_type()
         if parent and not self.context.get_field_def():
@@ -80,7 +71,7 @@ class KnownFieldsRule(FieldsOnCorrectTypeRule):
 class VariablesAsIdsRule(VariablesInAllowedPositionRule):
     """Variables have the types of their places. A `String` may stand for an `ID`: a published SDK declares it so."""
 
-    def leave_operation_definition(self, operation: OperationDefinitionNode, *_args: Any) -> None:
+    def leave_operation_definition(self, operation: ast.OperationDefinitionNode, *_args: Any) -> None:
         """Check the variables of one operation."""
         schema = self.context.schema
         for usage in self.context.get_recursive_variable_usages(operation):
@@ -114,3 +105,51 @@ _OWN: Final[dict[Any, Any]] = {
 
 RULES: Final = tuple(_OWN.get(rule, rule) for rule in specified_rules)
 """The rules by which queries are validated."""
+
+
+MAX_REPETITIONS: Final = 30
+"""Fields of one name in the answer, in one selection. 30 make 435 pairs; published SDKs repeat none."""
+
+
+def refuse_repetitions(document: ast.DocumentNode) -> None:
+    """Refuse a query that repeats a field too often. Selections of one field that is repeated count as one selection.
+
+    Raises:
+        LimitError: It repeats one.
+    """
+    fragments = {node.name.value: node for node in document.definitions if isinstance(node, ast.FragmentDefinitionNode)}
+    for definition in document.definitions:
+        if isinstance(definition, ast.OperationDefinitionNode | ast.FragmentDefinitionNode):
+            _check([definition.selection_set], fragments)
+
+
+def _check(sets: Iterable[ast.SelectionSetNode], fragments: Mapping[str, ast.FragmentDefinitionNode]) -> None:
+    """Check selections that are one in the answer, and those within them."""
+    for key, fields in _by_key(sets, fragments).items():
+        if len(fields) > MAX_REPETITIONS:
+            raise LimitError(
+                f"a selection has the field {key[:80]} {len(fields)} times, and {MAX_REPETITIONS} are allowed: "
+                "select each field once"
+            )
+        if inner := [field.selection_set for field in fields if field.selection_set is not None]:
+            _check(inner, fragments)
+
+
+def _by_key(
+    sets: Iterable[ast.SelectionSetNode], fragments: Mapping[str, ast.FragmentDefinitionNode]
+) -> dict[str, list[ast.FieldNode]]:
+    """Return the fields of selections, with those of fragments, by their name in the answer."""
+    fields: dict[str, list[ast.FieldNode]] = {}
+    spread: set[str] = set()
+    stack = list(sets)
+    while stack:
+        for node in stack.pop().selections:
+            if isinstance(node, ast.FieldNode):
+                fields.setdefault((node.alias or node.name).value, []).append(node)
+            elif isinstance(node, ast.InlineFragmentNode):
+                stack.append(node.selection_set)
+            elif isinstance(node, ast.FragmentSpreadNode) and node.name.value not in spread:
+                spread.add(node.name.value)
+                if node.name.value in fragments:
+                    stack.append(fragments[node.name.value].selection_set)
+    return fields

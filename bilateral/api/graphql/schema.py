@@ -2,26 +2,26 @@
 
 from __future__ import annotations
 
+import re
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from decimal import Decimal
 from functools import cache
 from pathlib import Path
-from typing import TYPE_CHECKING, Final
+from typing import Any, Final
 
-from graphql import (
+from graphql import GraphQLError, build_schema
+from graphql.language import FloatValueNode, IntValueNode, StringValueNode, ValueNode, print_ast
+from graphql.type import (
     GraphQLEnumType,
+    GraphQLField,
     GraphQLList,
     GraphQLNonNull,
     GraphQLObjectType,
     GraphQLScalarType,
-    build_schema,
+    GraphQLSchema,
     get_named_type,
 )
-
-from bilateral.api.graphql.scalars import SCALARS
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    from graphql import GraphQLField, GraphQLSchema
 
 ENTITY_LIST: Final = Path(__file__).with_name("entities.graphql")
 """The list of entities."""
@@ -143,18 +143,18 @@ def _filter(entity: GraphQLObjectType) -> str:
 
 def _filter_lines(name: str, field: GraphQLField) -> Iterator[str]:
     """Yield the entries of a filter for one field."""
-    named = get_named_type(field.type)
+    kind = get_named_type(field.type)
     type_ = field.type.of_type if isinstance(field.type, GraphQLNonNull) else field.type
     is_list = isinstance(type_, GraphQLList)
-    if isinstance(named, GraphQLObjectType):
+    if isinstance(kind, GraphQLObjectType):
         if not is_list:
             yield from (f"{name}{end}: {_operand('String', end)}" for end in (*_ORDERED, *_MATCHED))
-        yield f"{name}_: {named.name}_filter"
+        yield f"{name}_: {kind.name}_filter"
     elif is_list:
-        ends = _TEXT_LIST if named.name == "String" else _LIST
-        yield from (f"{name}{end}: [{named.name}!]" for end in ends)
+        ends = _TEXT_LIST if kind.name == "String" else _LIST
+        yield from (f"{name}{end}: [{kind.name}!]" for end in ends)
     else:
-        yield from (f"{name}{end}: {_operand(named.name, end)}" for end in _operators(named))
+        yield from (f"{name}{end}: {_operand(kind.name, end)}" for end in _operators(kind))
 
 
 def _operators(named: object) -> tuple[str, ...]:
@@ -176,9 +176,9 @@ def _orders(entity: GraphQLObjectType) -> str:
     """Return the fields that sort an entity."""
     names = list(_sortable(entity))
     for name, field in entity.fields.items():
-        named = get_named_type(field.type)
-        if isinstance(named, GraphQLObjectType) and not is_derived(field):
-            names += [name, *(f"{name}__{inner}" for inner in _sortable(named))]
+        kind = get_named_type(field.type)
+        if isinstance(kind, GraphQLObjectType) and not is_derived(field):
+            names += [name, *(f"{name}__{inner}" for inner in _sortable(kind))]
     if entity.name == "Agent":
         names.append("name")  # a published SDK sorts by it, and means the name in the registration file
     return f"enum {entity.name}_orderBy {{ {' '.join(names)} }}"
@@ -190,3 +190,77 @@ def _sortable(entity: GraphQLObjectType) -> Iterator[str]:
         type_ = field.type.of_type if isinstance(field.type, GraphQLNonNull) else field.type
         if not isinstance(type_, GraphQLList | GraphQLObjectType):
             yield name
+
+
+_WHOLE: Final = re.compile(r"-?[0-9]{1,80}(?:\.0+)?", re.ASCII)
+_DECIMAL: Final = re.compile(r"-?[0-9]{1,80}(?:\.[0-9]{1,80})?(?:[eE][+-]?[0-9]{1,2})?", re.ASCII)
+_BYTES: Final = re.compile(r"(?:0[xX])?(?:[0-9a-fA-F]{2})*", re.ASCII)
+_NUMBERS: Final = (IntValueNode, FloatValueNode, StringValueNode)
+_SHOWN: Final = 80  # characters of a refused value: an error stays on a line
+
+
+@dataclass(frozen=True)
+class Scalar:
+    """A scalar.
+
+    Attributes:
+        parse: Returns the value that a text is; None for an invalid text.
+        nodes: The literals that it takes.
+        description: A value, in words.
+    """
+
+    parse: Callable[[str], Any]
+    nodes: tuple[type[ValueNode], ...]
+    description: str
+
+    def adorn(self, scalar: GraphQLScalarType) -> None:
+        """Make a scalar of a schema parse its values so."""
+        name = scalar.name
+
+        def parse_value(value: Any) -> Any:
+            is_number = isinstance(value, int | float) and not isinstance(value, bool)
+            if not isinstance(value, str) and not (is_number and IntValueNode in self.nodes):
+                raise GraphQLError(f"{name} cannot represent {self._shown(repr(value))}: it takes {self.description}")
+            return self._parsed(name, str(value))
+
+        def parse_literal(node: ValueNode, _: Any = None) -> Any:
+            if not isinstance(node, self.nodes):
+                literal = self._shown(print_ast(node))
+                raise GraphQLError(f"{name} cannot represent {literal}: it takes {self.description}", node)
+            return self._parsed(name, node.value)  # type: ignore[attr-defined]
+
+        own: Any = scalar
+        own.parse_value = own.coerce_input_value = parse_value
+        own.parse_literal = own.coerce_input_literal = parse_literal
+
+    def _parsed(self, name: str, text: str) -> Any:
+        parsed = self.parse(text)
+        if parsed is None:
+            raise GraphQLError(f"{name} cannot represent {self._shown(repr(text))}: it takes {self.description}")
+        return parsed
+
+    @staticmethod
+    def _shown(text: str) -> str:
+        return text if len(text) <= _SHOWN else f"{text[:_SHOWN]}…"
+
+
+def _whole(text: str) -> int | None:
+    return int(text.partition(".")[0]) if _WHOLE.fullmatch(text) else None
+
+
+def _decimal(text: str) -> Decimal | None:
+    return Decimal(text) if _DECIMAL.fullmatch(text) else None
+
+
+def _bytes(text: str) -> str | None:
+    return text if _BYTES.fullmatch(text) else None
+
+
+SCALARS: Final = {
+    "BigInt": Scalar(_whole, _NUMBERS, "an integer of at most 80 digits, as a number or a text"),
+    "BigDecimal": Scalar(_decimal, _NUMBERS, "a decimal number of at most 80 digits, as a number or a text"),
+    "Bytes": Scalar(_bytes, (StringValueNode,), "0x and pairs of hexadecimal digits"),
+    "Int8": Scalar(_whole, _NUMBERS, "an integer, as a number or a text"),
+    "Timestamp": Scalar(_whole, _NUMBERS, "microseconds since 1970, as a number or a text"),
+}
+"""The scalars beside those of GraphQL itself, by name."""

@@ -9,32 +9,22 @@ deeply become common table expressions, which follow each other in the text. SQL
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any, Final
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any, Final
 
-from sqlalchemy import Text, and_, cast, exists, false, literal_column, or_, select, true
+from sqlalchemy import Connection, ScalarSelect, Text, and_, cast, exists, false, literal_column, or_, select, true
+from sqlalchemy.sql import ColumnElement, Select, Subquery
 from sqlalchemy.util import LRUCache
 
-from bilateral.api.graphql.entities import agents as entities_agents
-from bilateral.api.graphql.entities import feedback as entities_feedback
-from bilateral.api.graphql.entities import files as entities_files
-from bilateral.api.graphql.entities import standings as entities_standings
-from bilateral.api.graphql.entities import validations as entities_validations
-from bilateral.api.graphql.fixed import fixed, key_of
+from bilateral.api.graphql.entities import agents, feedback, files, validations
 from bilateral.api.graphql.rows import ENTITIES, ChainRegistries, Rows, Scope
-from bilateral.api.graphql.selections import Page, Selected
+from bilateral.api.graphql.selections import Page, Selected, fixed, key_of
+from bilateral.api.graphql.values import Condition
 from bilateral.index.errors import LargeAnswerError
 from bilateral.index.reading.json import entity_dialect
 from bilateral.index.reading.readers import MOST_BYTES
 
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
-
-    from sqlalchemy import ColumnElement, Connection, ScalarSelect, Select, Subquery
-
-    Condition = ColumnElement[bool]
-
-MODULES: Final = (entities_agents, entities_files, entities_feedback, entities_validations, entities_standings)
+MODULES: Final = (agents, files, feedback, validations)
 """The modules whose rows are in `ENTITIES`."""
 
 _NESTED: Final = 2
@@ -51,9 +41,6 @@ def read_list(
 
     Args:
         chains: The chains and their registries, see `chains_of`.
-        entity: The type of the entities.
-        selection: The fields.
-        page: The part of the list.
 
     Raises:
         LargeAnswerError: The list is too large.
@@ -95,14 +82,12 @@ def read_one(
 
     Args:
         chains: The chains and their registries, see `chains_of`.
-        entity: The type of the entity.
-        selection: The fields.
     """
     scope = Scope(entity_dialect(connection), tuple(chains))
     rows = ENTITIES[entity](scope)
     rows.conditions.append(rows.value("id").test(scope.dialect, "", entity_id))
-    shown = _Assembly(scope, selection).object(rows, selection)
-    answer = connection.execute(select(cast(shown, Text)), execution_options=_COMPILED).scalar_one()
+    as_json = _Assembly(scope, selection).object(rows, selection)
+    answer = connection.execute(select(cast(as_json, Text)), execution_options=_COMPILED).scalar_one()
     return b"null" if answer is None else str(answer).encode()
 
 
@@ -163,22 +148,22 @@ class _Assembly:
         """
         if self._is_apart(level):
             return None  # what is written apart sees nothing around it
-        shown = [
+        objects = [
             self.object(rows.parents[selected.name](), selected.selection, level + 1).label(f"shared{at}")
             for at, selected in enumerate(selection)
             if selected.name in rows.parents and selected.selection
         ]
-        return select(*shown).limit(1).subquery() if shown else None
+        return select(*objects).limit(1).subquery() if objects else None
 
     def object(
         self, rows: Rows, selection: Sequence[Selected], level: int = 1, shared: Subquery | None = None
     ) -> ScalarSelect[Any]:
         """Return the first of some rows as a JSON object. Some of its members may be known."""
         if self._is_apart(level):
-            shown: Any = self._by_key(rows, rows.key, selection, level)
+            content: Any = self._by_key(rows, rows.key, selection, level)
         else:
-            shown = self._members(rows, selection, level, shared)
-        return _rows_of(rows, select(shown)).where(*rows.conditions).limit(1).scalar_subquery()
+            content = self._members(rows, selection, level, shared)
+        return _rows_of(rows, select(content)).where(*rows.conditions).limit(1).scalar_subquery()
 
     def _is_apart(self, level: int) -> bool:
         """Return True if the objects of a level are written apart."""
@@ -196,8 +181,8 @@ class _Assembly:
             return self.object(own, selection, level, shared)
         self._number += 1
         keys = [column.label(f"key{at}") for at, column in enumerate(own.key)]
-        shown = select(*keys, self._members(own, selection, level).label("shown")).select_from(own.source)
-        apart = shown.where(*own.conditions).cte(f"level{level}_{self._number}")
+        members = select(*keys, self._members(own, selection, level).label("shown")).select_from(own.source)
+        apart = members.where(*own.conditions).cte(f"level{level}_{self._number}")
         same = [apart.c[f"key{at}"] == value for at, value in enumerate(key)]
         # JSON that is read from another query is a text until it is parsed.
         query = select(self._scope.dialect.embedded(apart.c.shown)).where(*same)
@@ -208,10 +193,13 @@ class _Assembly:
     ) -> ColumnElement[Any]:
         """Return a row as a JSON object."""
         dialect = self._scope.dialect
-        known = {} if shared is None else {column.name: dialect.embedded(column) for column in shared.c}
+        computed = {} if shared is None else {column.name: dialect.embedded(column) for column in shared.c}
         return dialect.members(
             [
-                (selected.key, known[name] if (name := f"shared{at}") in known else self._member(rows, selected, level))
+                (
+                    selected.key,
+                    computed[name] if (name := f"shared{at}") in computed else self._member(rows, selected, level),
+                )
                 for at, selected in enumerate(selection)
             ]
         )

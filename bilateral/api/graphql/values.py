@@ -5,23 +5,19 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from decimal import Decimal
-from typing import TYPE_CHECKING, Any, ClassVar, Final
+from operator import ge, gt, le, lt
+from typing import Any, ClassVar, Final
 
-from sqlalchemy import Text, and_, cast, false, func, literal, or_, true
+from sqlalchemy import ColumnElement, ScalarSelect, Text, and_, cast, false, func, literal, or_, true
 
 from bilateral.core.errors import MalformedIdentifierError
 from bilateral.core.identifiers import checksummed
+from bilateral.index.reading.json import EntityDialect
 
-if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
-
-    from sqlalchemy import ColumnElement, ScalarSelect
-
-    from bilateral.index.reading.json import EntityDialect
-
-    Condition = ColumnElement[bool]
+Condition = ColumnElement[bool]
 
 _LARGEST: Final = 2**63 - 1  # the greatest number of a BIGINT
 _WIDEST: Final = 2**256  # one above the greatest uint256
@@ -120,12 +116,7 @@ class _Place:
         return cls(name, operator.startswith("not_"), operator.endswith("_nocase"))
 
 
-_ORDERS: Final[dict[str, Callable[[Any, Any], Condition]]] = {
-    "gt": lambda value, operand: value > operand,
-    "lt": lambda value, operand: value < operand,
-    "gte": lambda value, operand: value >= operand,
-    "lte": lambda value, operand: value <= operand,
-}
+_ORDERS: Final[dict[str, Callable[[Any, Any], Condition]]] = {"gt": gt, "lt": lt, "gte": ge, "lte": le}
 
 
 class Whole(Value):
@@ -138,8 +129,8 @@ class Whole(Value):
         self._is_text = is_text
 
     def shown(self, dialect: EntityDialect) -> ColumnElement[Any]:
-        shown = self.expression if self.unit == 1 else self.expression * self.unit
-        return cast(shown, Text) if self._is_text else shown
+        value = self.expression if self.unit == 1 else self.expression * self.unit
+        return cast(value, Text) if self._is_text else value
 
     def equals(self, dialect: EntityDialect, operands: Sequence[Any]) -> Condition:
         whole = [operand for operand in operands if operand % self.unit == 0]
@@ -204,11 +195,11 @@ class Flag(Value):
         return dialect.flag(self.expression)
 
     def equals(self, dialect: EntityDialect, operands: Sequence[Any]) -> Condition:
-        wanted = set(operands)
-        if len(wanted) > 1:
+        flags = set(operands)
+        if len(flags) > 1:
             return ~self.is_missing(dialect)
         return or_(
-            false(), *(self.expression.is_(true()) if operand else self.expression.is_(false()) for operand in wanted)
+            false(), *(self.expression.is_(true()) if operand else self.expression.is_(false()) for operand in flags)
         )
 
 

@@ -8,23 +8,20 @@ from __future__ import annotations
 
 import time
 from collections import defaultdict
+from collections.abc import Mapping
 from contextlib import ExitStack
 from functools import partial
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
 from anyio import to_thread
+from mcp import types
+from mcp.server.context import ServerRequestContext
 from mcp.server.subscriptions import SUBSCRIPTION_ID_META_KEY, ResourceUpdated
 from mcp.shared.exceptions import MCPError
 from mcp.shared.subscriptions import event_to_notification
-from mcp.types import (
-    INVALID_PARAMS,
-    INVALID_REQUEST,
-    SubscriptionFilter,
-    SubscriptionsAcknowledgedNotification,
-    SubscriptionsAcknowledgedNotificationParams,
-    SubscriptionsListenResult,
-)
+from sqlalchemy import Connection
 
+from bilateral.api.feed import Feed
 from bilateral.api.guard import network_of
 from bilateral.api.problems import ProblemError, problem_of
 from bilateral.api.service import service_of
@@ -33,17 +30,8 @@ from bilateral.core.identifiers import checksummed
 from bilateral.core.text import quoted
 from bilateral.index.changes.answers import shown_agent
 from bilateral.index.changes.queries import AT_ONCE, FeedFilter, last_cursor
+from bilateral.index.reading.readers import Reader
 from bilateral.index.reading.registries import agent_key, read_registries
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
-
-    from mcp.server.context import ServerRequestContext
-    from mcp.types import SubscriptionsListenRequestParams
-    from sqlalchemy import Connection
-
-    from bilateral.api.feed import Feed
-    from bilateral.index.reading.readers import Reader
 
 AGENTS: Final = "bilateral://agents/"
 ACCOUNTS: Final = "bilateral://accounts/"
@@ -83,11 +71,11 @@ class Listening:
         self._feed = feed
 
     async def __call__(
-        self, context: ServerRequestContext[Any, Any], params: SubscriptionsListenRequestParams
-    ) -> SubscriptionsListenResult:
+        self, context: ServerRequestContext[Any, Any], params: types.SubscriptionsListenRequestParams
+    ) -> types.SubscriptionsListenResult:
         """Tell a client which of its resources changed, until it disconnects or the subscription expires."""
         if context.request_id is None:
-            raise MCPError(INVALID_REQUEST, "subscriptions/listen requires a request id")
+            raise MCPError(types.INVALID_REQUEST, "subscriptions/listen requires a request id")
         uris = tuple(dict.fromkeys(params.notifications.resource_subscriptions or ()))
         try:
             by_name = await self._reads.read_aside(_names, uris)
@@ -100,9 +88,9 @@ class Listening:
                 return await self._tell(context, uris, by_name, cursor)
         except BilateralError as error:
             problem = problem_of(error)
-            raise MCPError(INVALID_PARAMS, f"{problem.code}: {problem.detail}") from None
+            raise MCPError(types.INVALID_PARAMS, f"{problem.code}: {problem.detail}") from None
         except ProblemError as problem:
-            raise MCPError(INVALID_REQUEST, f"{problem.code}: {problem.detail}") from None
+            raise MCPError(types.INVALID_REQUEST, f"{problem.code}: {problem.detail}") from None
 
     async def _tell(
         self,
@@ -110,14 +98,14 @@ class Listening:
         uris: tuple[str, ...],
         by_name: Mapping[str, list[str]],
         cursor: str,
-    ) -> SubscriptionsListenResult:
+    ) -> types.SubscriptionsListenResult:
         """Acknowledge a subscription, and send a notification for each resource that changed."""
         is_bounded = getattr(context, "request", None) is not None  # over HTTP
         request_id = context.request_id
         meta: dict[str, Any] = {SUBSCRIPTION_ID_META_KEY: request_id}
-        honored = SubscriptionFilter(resource_subscriptions=list(uris) or None)
-        accepted = SubscriptionsAcknowledgedNotificationParams(notifications=honored, _meta=meta)
-        acknowledged = SubscriptionsAcknowledgedNotification(params=accepted)
+        honored = types.SubscriptionFilter(resource_subscriptions=list(uris) or None)
+        accepted = types.SubscriptionsAcknowledgedNotificationParams(notifications=honored, _meta=meta)
+        acknowledged = types.SubscriptionsAcknowledgedNotification(params=accepted)
         await context.session.send_notification(acknowledged, related_request_id=request_id)
         end = time.monotonic() + STREAM_SECONDS if is_bounded else float("inf")
         while uris and (left := end - time.monotonic()) > 0:
@@ -127,14 +115,14 @@ class Listening:
             for uri in dict.fromkeys(uri for name in names for uri in by_name.get(name, ())):
                 notification = event_to_notification(ResourceUpdated(uri), meta)
                 await context.session.send_notification(notification, related_request_id=request_id)
-        return SubscriptionsListenResult(_meta=meta)
+        return types.SubscriptionsListenResult(_meta=meta)
 
 
 def _names(connection: Connection, uris: tuple[str, ...]) -> Mapping[str, list[str]]:
     """Return the resources by the agent or account that they are of, as changes name it."""
     if len(uris) > MOST_RESOURCES:
         raise MCPError(
-            INVALID_PARAMS, f"invalid_argument: {len(uris)} resources are given, and {MOST_RESOURCES} are allowed"
+            types.INVALID_PARAMS, f"invalid_argument: {len(uris)} resources are given, and {MOST_RESOURCES} are allowed"
         )
     registries = read_registries(connection)
     by_name: dict[str, list[str]] = defaultdict(list)
@@ -146,6 +134,6 @@ def _names(connection: Connection, uris: tuple[str, ...]) -> Mapping[str, list[s
             name = checksummed(uri.removeprefix(ACCOUNTS))
         else:
             detail = f"{quoted(uri)} cannot be subscribed to: write {AGENTS}8453:247 or {ACCOUNTS}0x…"
-            raise MCPError(INVALID_PARAMS, f"invalid_argument: {detail}")
+            raise MCPError(types.INVALID_PARAMS, f"invalid_argument: {detail}")
         by_name[name].append(uri)
     return by_name

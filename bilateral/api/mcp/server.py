@@ -3,41 +3,41 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import asdict
 from importlib import import_module
 from importlib.metadata import version
+from inspect import cleandoc
 from pkgutil import iter_modules
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
 from anyio import to_thread
-from mcp.server.mcpserver.exceptions import ResourceError, ResourceNotFoundError
+from mcp.server import MCPServer
+from mcp.server.lowlevel.helper_types import ReadResourceContents
+from mcp.server.mcpserver import Context
+from mcp.server.mcpserver.exceptions import ResourceError, ResourceNotFoundError, ToolError, UnexpectedToolError
+from mcp.types import CallToolResult, InputRequiredResult, SubscriptionsListenRequestParams, Tool
+from pydantic import AnyUrl, ValidationError
+from sqlalchemy import Connection
 
 from bilateral.api.feed import Feed
 from bilateral.api.mcp import tools
 from bilateral.api.mcp.listening import Listening, Reads
-from bilateral.api.mcp.lookups import key_of, read_agent_of
-from bilateral.api.mcp.strict import StrictServer
-from bilateral.api.mcp.untrusted import untrusted
-from bilateral.api.problems import problem_of
+from bilateral.api.mcp.lookups import account_of, key_of, read_agent_of, untrusted
+from bilateral.api.problems import FAILED, problem_of
 from bilateral.buyers.policies import BRP
 from bilateral.checks import Policy
 from bilateral.checks.policy import PRESETS
 from bilateral.core.errors import BilateralError
-from bilateral.core.identifiers import FeedbackId, checksummed
+from bilateral.core.errors.invalid_fields import first_problem
+from bilateral.core.identifiers import FeedbackId
+from bilateral.core.text import quoted
 from bilateral.documents import Network
-from bilateral.index.agents.queries import Account, account
+from bilateral.index.agents.queries import Account
 from bilateral.index.errors import NotIndexedError
 from bilateral.index.profiles.queries import Agent
 from bilateral.index.ratings.feedback import Feedback, feedback
-from bilateral.index.reading.registries import read_registries
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
-
-    from mcp.server import MCPServer
-    from sqlalchemy import Connection
-
-    from bilateral.index.reading.readers import Reader
+from bilateral.index.reading.readers import Reader
 
 _INSTRUCTIONS: Final = (
     "Look up AI agents of ERC-8004 registries, and their ratings in both directions: by clients of servers, and by "
@@ -93,7 +93,7 @@ def _add_resources(server: MCPServer[Any], reader: Reader) -> None:
         mime_type="application/json",
     )
     async def read_account(address: str) -> str:
-        return await _told(Account, reader.read, _account, address)
+        return await _told(Account, reader.read, account_of, address)
 
     @server.resource(
         "bilateral://policy",
@@ -112,11 +112,6 @@ def _add_resources(server: MCPServer[Any], reader: Reader) -> None:
     )
     async def read_feedback(feedback_id: str) -> str:
         return await _told(tuple[Feedback, ...], reader.read, _feedback, feedback_id)
-
-
-def _account(connection: Connection, address: str) -> Account:
-    """Return an account. Refuse a malformed address."""
-    return account(connection, checksummed(address), tuple(read_registries(connection).by_chain))
 
 
 def _feedback(connection: Connection, text: str) -> tuple[Feedback, ...]:
@@ -138,3 +133,129 @@ async def _told(kind: Any, read: Callable[..., Any], *arguments: Any) -> str:
         failure = ResourceNotFoundError if isinstance(error, NotIndexedError) else ResourceError
         raise failure(f"{problem.code}: {problem.detail}") from None
     return json.dumps(asdict(untrusted(kind, answer)), ensure_ascii=False)
+
+
+class StrictServer(MCPServer[Any]):
+    """A server whose tools refuse arguments that they do not have, and name invalid ones in one line."""
+
+    def serve_listening(self, listening: Any) -> None:
+        """Serve subscriptions to resources.
+
+        Args:
+            listening: Called with the context and the parameters of each subscription.
+        """
+        self._lowlevel_server.add_request_handler("subscriptions/listen", SubscriptionsListenRequestParams, listening)
+
+    async def list_tools(self) -> list[Tool]:
+        """Return the tools with short schemas, which say that there are no other arguments."""
+        tools = await super().list_tools()
+        return [
+            tool.model_copy(
+                update={
+                    "title": None,
+                    "description": cleandoc(tool.description or ""),
+                    "input_schema": compact(tool.input_schema),
+                    "output_schema": None,  # the instructions of the server say what all answers have
+                }
+            )
+            for tool in tools
+        ]
+
+    async def call_tool(
+        self, name: str, arguments: dict[str, Any], context: Context[Any, Any] | None = None
+    ) -> CallToolResult | InputRequiredResult:
+        """Call a tool.
+
+        Args:
+            arguments: Its arguments by name.
+            context: The request; None outside of one.
+
+        Raises:
+            ToolError: The tool or an argument is unknown, an argument is invalid, or the tool failed.
+        """
+        tools = {tool.name: tool for tool in await super().list_tools()}
+        if name not in tools:
+            raise ToolError(f"unknown_tool: there is no tool {quoted(name)}: the tools are {', '.join(tools)}")
+        _require_known(tools[name], arguments)
+        try:
+            return await super().call_tool(name, arguments, context)
+        except UnexpectedToolError as error:
+            raise UnexpectedToolError(f"internal_error: {FAILED}") from error.__cause__
+        except ToolError as error:
+            # The SDK writes the name of the tool before the message. All messages begin with a code instead.
+            if isinstance(error.__cause__, ValidationError):
+                raise ToolError(f"invalid_argument: {first_problem(error.__cause__)}") from None
+            raise ToolError(str(error.__cause__ or error)) from None
+
+    async def read_resource(
+        self, uri: AnyUrl | str, context: Context[Any, Any] | None = None
+    ) -> Iterable[ReadResourceContents] | InputRequiredResult:
+        """Read a resource.
+
+        Args:
+            context: The request; None outside of one.
+
+        Raises:
+            ResourceNotFoundError: There is none.
+            ResourceError: It cannot be read.
+        """
+        try:
+            return await super().read_resource(uri, context)
+        except ResourceNotFoundError as error:
+            if not str(error).startswith("Unknown resource"):
+                raise
+            raise ResourceNotFoundError(f"unknown_resource: there is no resource {quoted(str(uri))}") from None
+
+
+def _require_known(tool: Tool, arguments: dict[str, Any]) -> None:
+    """Refuse arguments that a tool does not have."""
+    properties = tool.input_schema["properties"]
+    for name in arguments:
+        if name not in properties:
+            raise ToolError(
+                f"invalid_argument: {tool.name} has no argument {quoted(name)}: it has {', '.join(properties)}"
+            )
+
+
+_LEFT_OUT: Final = frozenset(
+    {
+        *("title", "maxLength", "maxItems", "minimum", "maximum", "exclusiveMaximum"),
+        *("pattern", "additionalProperties", "$defs"),
+    }
+)
+"""Titles repeat names. The server checks bounds in any case, and its errors name them."""
+
+_NULL: Final = {"type": "null"}
+
+
+def compact(schema: Mapping[str, Any]) -> dict[str, Any]:
+    """Return a shorter schema of a tool's arguments. It allows the same values but null, which is as a missing one.
+
+    Args:
+        schema: The schema, as Pydantic makes it.
+    """
+    return {**_shortened(schema, schema.get("$defs", {})), "additionalProperties": False}
+
+
+def _shortened(schema: Mapping[str, Any], named: Mapping[str, Any]) -> dict[str, Any]:
+    """Return a shorter schema, with references replaced by what they name."""
+    whole = dict(schema)
+    if "$ref" in whole:
+        definition = dict(named[whole.pop("$ref").rpartition("/")[2]])
+        definition.pop("description", None)  # it is for readers of the code
+        whole = {**definition, **whole}
+    if "anyOf" in whole:
+        options = [option for option in whole.pop("anyOf") if option != _NULL]
+        if len(options) == 1:
+            whole = {**_shortened(options[0], named), **whole}
+        else:
+            types = [option["type"] for option in options]
+            whole["type"] = "number" if types == ["number", "string"] else types  # a number may be a text, too
+    if whole.get("default", 0) in (None, [], "") or whole.get("default") is False:
+        del whole["default"]
+    short = {name: value for name, value in whole.items() if name not in _LEFT_OUT}
+    if "properties" in short:
+        short["properties"] = {name: _shortened(inner, named) for name, inner in short["properties"].items()}
+    if "items" in short:
+        short["items"] = _shortened(short["items"], named)
+    return short

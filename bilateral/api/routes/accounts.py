@@ -1,25 +1,29 @@
-"""Routes of one account: its agents, the feedback that it gave, the validations that it was asked for."""
+"""Routes of one account and one feedback, and of a service that is known by its URL alone."""
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Annotated
 
-from fastapi import APIRouter, Query, Request, Response
-from pydantic import BaseModel
+from fastapi import APIRouter, Path, Query, Request, Response
 
-from bilateral.api.answers import Format, answer, answer_page, list_of, one_of
-from bilateral.api.parameters import AddressPath, ChainId, Cursor, Limit, ListFormat
+from bilateral.api.answers import answer, list_of, one_of
+from bilateral.api.parameters import AddressPath, ChainId, ListQuery, Revoked
+from bilateral.api.problems import not_found
 from bilateral.api.service import service_of
-from bilateral.core.identifiers import checksummed
+from bilateral.core.errors import MalformedIdentifierError
+from bilateral.core.identifiers import FeedbackId, checksummed
 from bilateral.index.agents.queries import Account, account
-from bilateral.index.ratings.feedback import Feedback, FeedbackFilter, feedback_by
+from bilateral.index.files.named_hosts import NamedHost, services_at
+from bilateral.index.ratings.feedback import Feedback, FeedbackFilter, feedback, feedback_by, responses_of
+from bilateral.index.ratings.feedback import Response as FeedbackResponse
 from bilateral.index.ratings.validations import Validation, validations_by
-from bilateral.index.reading.pages import DEFAULT_LIMIT
+from bilateral.index.reading.pages import MAX_LIMIT
 
-router = APIRouter(prefix="/v1/accounts/{address}", tags=["accounts"], default_response_class=Response)
+router = APIRouter(default_response_class=Response)
 
 
-@router.get("", responses=one_of(Account))
+@router.get("/v1/accounts/{address}", tags=["accounts"], responses=one_of(Account))
 def read_account(request: Request, address: AddressPath) -> Response:
     """Return the agents that an account owns, is paid for, or speaks as, on all chains."""
     service = service_of(request)
@@ -27,43 +31,75 @@ def read_account(request: Request, address: AddressPath) -> Response:
     return answer(request, Account, profile)
 
 
-class GivenQuery(BaseModel):
+class GivenQuery(ListQuery):
     """Filters of the feedback that an account gave, and the page and form of the list."""
 
     chain_id: ChainId
-    revoked: Annotated[bool, Query(description="True to show revoked feedback too.")] = False
-    limit: Limit = DEFAULT_LIMIT
-    cursor: Cursor = None
-    shown_as: ListFormat = Format.JSON
+    revoked: Revoked = False
 
 
-@router.get("/feedback", responses=list_of(Feedback, 404))
+@router.get("/v1/accounts/{address}/feedback", tags=["accounts"], responses=list_of(Feedback, 404))
 def read_given_feedback(request: Request, address: AddressPath, query: Annotated[GivenQuery, Query()]) -> Response:
     """Return the feedback that an account gave on a chain, the newest first."""
-    wanted = FeedbackFilter(include_revoked=query.revoked)
-    service = service_of(request)
-    service.require_indexed((query.chain_id,))
-    page = service.read(
-        feedback_by, query.chain_id, checksummed(address), wanted, limit=query.limit, cursor=query.cursor
-    )
-    return answer_page(request, Feedback, page, query.shown_as)
+    service_of(request).require_indexed((query.chain_id,))
+    chosen = FeedbackFilter(include_revoked=query.revoked)
+    return query.answer(request, Feedback, feedback_by, query.chain_id, checksummed(address), chosen)
 
 
-class RequestedQuery(BaseModel):
+class RequestedQuery(ListQuery):
     """The chain of validation requests, and the page and form of the list."""
 
     chain_id: ChainId
-    limit: Limit = DEFAULT_LIMIT
-    cursor: Cursor = None
-    shown_as: ListFormat = Format.JSON
 
 
-@router.get("/validations", responses=list_of(Validation, 404))
+@router.get("/v1/accounts/{address}/validations", tags=["accounts"], responses=list_of(Validation, 404))
 def read_requested_validations(
     request: Request, address: AddressPath, query: Annotated[RequestedQuery, Query()]
 ) -> Response:
     """Return the validation requests to an account on a chain, the newest first."""
+    service_of(request).require_indexed((query.chain_id,))
+    return query.answer(request, Validation, validations_by, query.chain_id, checksummed(address))
+
+
+@dataclass(frozen=True, slots=True)
+class FeedbackWithResponses:
+    """A feedback and the responses to it.
+
+    Attributes:
+        feedback: The feedback; several if more than one registry has its id. The newest comes first.
+        responses: The responses, the newest first; the first 1,000.
+    """
+
+    feedback: tuple[Feedback, ...]
+    responses: tuple[FeedbackResponse, ...]
+
+
+@router.get("/v1/feedback/{id}", tags=["feedback"], responses=one_of(FeedbackWithResponses, 404))
+def read_one_feedback(
+    request: Request,
+    feedback_id: Annotated[
+        str, Path(alias="id", max_length=250, description="The feedback's textual id, whose last number counts from 0.")
+    ],
+) -> Response:
+    """Return one feedback with its responses, by its textual id, such as 8453:247:0x742d…:0."""
     service = service_of(request)
-    service.require_indexed((query.chain_id,))
-    page = service.read(validations_by, query.chain_id, checksummed(address), limit=query.limit, cursor=query.cursor)
-    return answer_page(request, Validation, page, query.shown_as)
+    parsed = FeedbackId.parse(feedback_id)
+    if parsed.agent.chain_id is None:
+        raise MalformedIdentifierError("a feedback id with its chain", feedback_id, "expected 8453:247:0x…:0")
+    key = service.agent_key(str(parsed.agent))
+    feedbacks = service.read(feedback, key, parsed.client, parsed.on_chain_index)
+    if not feedbacks:
+        raise not_found("feedback", str(parsed))
+    responses = service.read(responses_of, key, parsed.client, parsed.on_chain_index, limit=MAX_LIMIT)
+    return answer(request, FeedbackWithResponses, FeedbackWithResponses(feedbacks, responses.items))
+
+
+@router.get("/v1/services", tags=["agents"], responses=one_of(NamedHost))
+def read_services(
+    request: Request, url: Annotated[str, Query(max_length=2_000, description="An https URL, or a host alone.")]
+) -> Response:
+    """Return the agents whose registration files name a URL, or another one of its host. Nothing is fetched.
+
+    Everybody can name the host of somebody else: check the agent, and its wallet, before you pay.
+    """
+    return answer(request, NamedHost, service_of(request).read(services_at, url))

@@ -1,19 +1,23 @@
-"""Routes of the web pages on which visitors act with their own wallets."""
+"""Routes for visitors who act with their own wallets: a page for each action, and what prepares its transaction."""
 
 from __future__ import annotations
 
-from typing import Final, get_args
+from typing import Annotated, Final, get_args
 
-from fastapi import APIRouter, Request, Response
+from fastapi import APIRouter, Body, Request, Response
 
-from bilateral.api.actions.catalogue import AnyAction
-from bilateral.api.pages import page_answer
+from bilateral.api.actions.base import PATH, Action, Prepared
+from bilateral.api.actions.preparing import AnyAction, prepare
+from bilateral.api.actions.sponsored import PublishReview
+from bilateral.api.answers import JSON, adapter, one_of
+from bilateral.api.buyers import problem_of_refusal
+from bilateral.api.pages import page
 from bilateral.api.problems import known
 from bilateral.api.service import service_of
-from bilateral.explorer import rendering
+from bilateral.buyers.errors import BuyerRefusalError
 from bilateral.explorer.acting import ActPage, Offers, act_page
 
-router = APIRouter(include_in_schema=False, default_response_class=Response)
+router = APIRouter(default_response_class=Response)
 
 _FINAL: Final = {
     get_args(kind.model_fields["action"].annotation)[0]: kind.final for kind in get_args(get_args(AnyAction)[0])
@@ -21,18 +25,34 @@ _FINAL: Final = {
 """The sentence of each action that says what cannot be undone."""
 
 
-@router.get("/act/{action}")
-@router.get("/act/{action}.json")  # the lower one is looked at first
-def act(request: Request, action: str) -> Response:
+@page(router, "/act/{action}", "act")
+def act(request: Request, action: str) -> ActPage:
     """Show the form of an action."""
-    service = service_of(request)
+    service, aggregator = service_of(request), getattr(request.app.state, "aggregator", None)
+    sponsors = [] if aggregator is None else [chain.chain_id for chain in aggregator.settings.chains]
+    files = None if service.settings.store is None else service.settings.store_url
+    offers = Offers(frozenset(sponsors), files, _FINAL.get(action, ""))
+    content = service.read(act_page, service.registries(), action, request.query_params, offers)
+    return known(content, "action", action)
 
-    def read() -> ActPage:
-        aggregator = getattr(request.app.state, "aggregator", None)
-        sponsors = frozenset() if aggregator is None else {chain.chain_id for chain in aggregator.settings.chains}
-        files = None if service.settings.store is None else service.settings.store_url
-        offers = Offers(frozenset(sponsors), files, _FINAL.get(action, ""))
-        page = service.read(act_page, service.registries(), action, request.query_params, offers)
-        return known(page, "action", action)
 
-    return page_answer(request, ActPage, read, rendering.template("act"))
+def _prepare(request: Request, action: Action) -> Prepared:
+    """Prepare an action, and refuse before a signature what this service would refuse after it."""
+    prepared = prepare(service_of(request), action)
+    if isinstance(action, PublishReview) and prepared.signature is not None:
+        try:
+            request.app.state.buyer_messages.check_review(prepared.signature.body)
+        except BuyerRefusalError as refusal:
+            raise problem_of_refusal(refusal) from None
+    return prepared
+
+
+@router.post(PATH, tags=["actions"], responses=one_of(Prepared, 404, 409, 422))
+async def prepare_transaction(request: Request, action: Annotated[AnyAction, Body()]) -> Response:
+    """Check and simulate an action of an account, and return what its wallet has to sign. Nothing is sent.
+
+    With `keep`, the account signs the registration file first. The service stores it when the signature comes back.
+    """
+    prepared = await service_of(request).visitor_work.run(_prepare, request, action)
+    body = adapter(Prepared).dump_json(prepared)
+    return Response(body, media_type=JSON, headers={"Cache-Control": "no-store", "X-Content-Type-Options": "nosniff"})

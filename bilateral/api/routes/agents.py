@@ -3,17 +3,17 @@
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING, Annotated, Final
+from re import Match
+from typing import Annotated, Final
 
 from fastapi import APIRouter, Query, Request, Response
-from pydantic import BaseModel
 
-from bilateral.api.answers import Format, adapter, answer, answer_page, list_of, one_of
-from bilateral.api.parameters import AgentPath, BlindOnly, Client, Cursor, Limit, ListFormat, RatingFilters, Tag
+from bilateral.api import parameters
+from bilateral.api.answers import adapter, answer, list_of, one_of
+from bilateral.api.layers import Shortcut
+from bilateral.api.parameters import AgentPath, ListQuery, require_storable
 from bilateral.api.problems import known
-from bilateral.api.service import service_of
-from bilateral.api.shortcuts import Shortcut
-from bilateral.api.texts import require_storable
+from bilateral.api.service import Service, service_of
 from bilateral.core.identifiers import checksummed
 from bilateral.index.profiles.queries import Agent, agent
 from bilateral.index.ratings.authorized import AuthorizedFeedback, authorized_feedback_of
@@ -23,13 +23,7 @@ from bilateral.index.ratings.neighbourhood import MAX_EDGES, Neighbourhood, neig
 from bilateral.index.ratings.queries import Rating, ratings_of
 from bilateral.index.ratings.sealed import SealedPair, SealState, sealed_pairs_of
 from bilateral.index.ratings.validations import Validation, validations_of
-from bilateral.index.reading.pages import DEFAULT_LIMIT
 from bilateral.index.reading.registries import agent_key
-
-if TYPE_CHECKING:
-    from re import Match
-
-    from bilateral.api.service import Service
 
 router = APIRouter(prefix="/v1/agents/{agent}", tags=["agents"], default_response_class=Response)
 
@@ -48,11 +42,11 @@ def read_agent(
 
 async def _agent_json(service: Service, match: Match[str], query: bytes) -> bytes | None:
     """Return an agent as JSON; None for a query that the route has to check."""
-    asked = _NEWEST.fullmatch(query)
-    if asked is None:
+    newest = _NEWEST.fullmatch(query)
+    if newest is None:
         return None
     key = agent_key(await service.registries_briefly(), match[1])
-    details = await service.read_briefly(agent, key, int(asked[1] or 0))
+    details = await service.read_briefly(agent, key, int(newest[1] or 0))
     return adapter(Agent).dump_json(known(details, "agent", key.id))
 
 
@@ -61,113 +55,77 @@ _NEWEST: Final = re.compile(rb"(?:newest=([0-9]{1,2}|100))?")
 shortcuts = (Shortcut("/v1/agents/{agent}", re.compile("/v1/agents/([^/]{1,200})"), _agent_json),)
 
 
-class ReceivedFeedbackQuery(BaseModel):
+def _address(client: str | None) -> str | None:
+    return None if client is None else checksummed(client)
+
+
+class ReceivedFeedbackQuery(ListQuery):
     """Filters of the feedback on an agent, and the page and form of the list."""
 
-    tag1: Tag = None
-    tag2: Tag = None
-    client: Client = None
-    revoked: Annotated[bool, Query(description="True to show revoked feedback too.")] = False
-    blind: BlindOnly = None
-    limit: Limit = DEFAULT_LIMIT
-    cursor: Cursor = None
-    shown_as: ListFormat = Format.JSON
+    tag1: parameters.Tag = None
+    tag2: parameters.Tag = None
+    client: parameters.Client = None
+    revoked: parameters.Revoked = False
+    blind: parameters.BlindOnly = None
 
 
 @router.get("/feedback", responses=list_of(Feedback, 404))
 def read_feedback(request: Request, agent_id: AgentPath, query: Annotated[ReceivedFeedbackQuery, Query()]) -> Response:
     """Return the feedback on an agent, the newest first."""
-    service = service_of(request)
-    address = None if query.client is None else checksummed(query.client)
-    wanted = FeedbackFilter(
-        require_storable(query.tag1), require_storable(query.tag2), address, query.revoked, query.blind
-    )
-    page = service.read(feedback_of, service.agent_key(agent_id), wanted, limit=query.limit, cursor=query.cursor)
-    return answer_page(request, Feedback, page, query.shown_as)
+    address, tag1, tag2 = _address(query.client), require_storable(query.tag1), require_storable(query.tag2)
+    chosen = FeedbackFilter(tag1, tag2, address, query.revoked, query.blind)
+    return query.answer(request, Feedback, feedback_of, service_of(request).agent_key(agent_id), chosen)
 
 
-class ClientQuery(BaseModel):
+class ClientQuery(ListQuery):
     """A client whose records to list, and the page and form of the list."""
 
-    client: Client = None
-    limit: Limit = DEFAULT_LIMIT
-    cursor: Cursor = None
-    shown_as: ListFormat = Format.JSON
+    client: parameters.Client = None
 
 
 @router.get("/authorized-feedback", responses=list_of(AuthorizedFeedback, 404))
 def read_authorized_feedback(request: Request, agent_id: AgentPath, query: Annotated[ClientQuery, Query()]) -> Response:
     """Return the feedback on an agent that its owner authorised, the newest first."""
-    service = service_of(request)
-    address = None if query.client is None else checksummed(query.client)
-    page = service.read(
-        authorized_feedback_of, service.agent_key(agent_id), address, limit=query.limit, cursor=query.cursor
-    )
-    return answer_page(request, AuthorizedFeedback, page, query.shown_as)
+    address, key = _address(query.client), service_of(request).agent_key(agent_id)
+    return query.answer(request, AuthorizedFeedback, authorized_feedback_of, key, address)
 
 
 @router.get("/responses", responses=list_of(FeedbackResponse, 404))
 def read_responses(request: Request, agent_id: AgentPath, query: Annotated[ClientQuery, Query()]) -> Response:
     """Return the responses to the feedback on an agent, the newest first."""
-    service = service_of(request)
-    address = None if query.client is None else checksummed(query.client)
-    page = service.read(responses_of, service.agent_key(agent_id), address, limit=query.limit, cursor=query.cursor)
-    return answer_page(request, FeedbackResponse, page, query.shown_as)
+    address, key = _address(query.client), service_of(request).agent_key(agent_id)
+    return query.answer(request, FeedbackResponse, responses_of, key, address)
 
 
-class RatingsQuery(RatingFilters):
+class RatingsQuery(ListQuery, parameters.RatingFilters):
     """Filters of the ratings by servers, and the page and form of the list."""
 
-    blind: BlindOnly = None
-    limit: Limit = DEFAULT_LIMIT
-    cursor: Cursor = None
-    shown_as: ListFormat = Format.JSON
+    blind: parameters.BlindOnly = None
 
 
 @router.get("/ratings", responses=list_of(Rating, 404))
 def read_ratings(request: Request, agent_id: AgentPath, query: Annotated[RatingsQuery, Query()]) -> Response:
     """Return the ratings by servers that an agent received or gave, the newest first."""
-    service = service_of(request)
-    key = service.agent_key(agent_id)
-    page = service.read(
-        ratings_of, key, query.direction, query.side, blind=query.blind, limit=query.limit, cursor=query.cursor
-    )
-    return answer_page(request, Rating, page, query.shown_as)
+    key = service_of(request).agent_key(agent_id)
+    return query.answer(request, Rating, ratings_of, key, query.direction, query.side, blind=query.blind)
 
 
-class SealedPairsQuery(BaseModel):
+class SealedPairsQuery(ListQuery):
     """A filter of sealed ratings, and the page and form of the list."""
 
     state: Annotated[SealState | None, Query(description="Only pairs in this state.")] = None
-    limit: Limit = DEFAULT_LIMIT
-    cursor: Cursor = None
-    shown_as: ListFormat = Format.JSON
 
 
 @router.get("/sealed-pairs", responses=list_of(SealedPair, 404))
 def read_sealed_pairs(request: Request, agent_id: AgentPath, query: Annotated[SealedPairsQuery, Query()]) -> Response:
     """Return the ratings that an agent and others sealed, and which sides opened theirs, the newest seal first."""
-    service = service_of(request)
-    page = service.read(
-        sealed_pairs_of, service.agent_key(agent_id), query.state, limit=query.limit, cursor=query.cursor
-    )
-    return answer_page(request, SealedPair, page, query.shown_as)
-
-
-class ListQuery(BaseModel):
-    """The page and form of a list of validations."""
-
-    limit: Limit = DEFAULT_LIMIT
-    cursor: Cursor = None
-    shown_as: ListFormat = Format.JSON
+    return query.answer(request, SealedPair, sealed_pairs_of, service_of(request).agent_key(agent_id), query.state)
 
 
 @router.get("/validations", responses=list_of(Validation, 404))
 def read_validations(request: Request, agent_id: AgentPath, query: Annotated[ListQuery, Query()]) -> Response:
     """Return the validations of an agent, the newest request first."""
-    service = service_of(request)
-    page = service.read(validations_of, service.agent_key(agent_id), limit=query.limit, cursor=query.cursor)
-    return answer_page(request, Validation, page, query.shown_as)
+    return query.answer(request, Validation, validations_of, service_of(request).agent_key(agent_id))
 
 
 @router.get("/neighbourhood", responses=one_of(Neighbourhood, 404))

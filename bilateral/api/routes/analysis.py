@@ -3,40 +3,24 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Annotated, Literal
+from typing import Annotated, Literal
 
 from fastapi import APIRouter, Path, Query, Request, Response
+from sqlalchemy import Connection
 
 from bilateral.api.answers import Format, answer, answer_page, list_of, one_of
-from bilateral.api.parameters import AddressPath, AgentPath, ChainId, ListFormat
+from bilateral.api.parameters import AddressPath, AgentPath, ChainId, ListFormat, require_storable
 from bilateral.api.problems import known
 from bilateral.api.service import service_of
-from bilateral.api.texts import require_storable
 from bilateral.core.identifiers import checksummed
 from bilateral.core.values.standing import Standing
 from bilateral.index.errors import NotIndexedError
 from bilateral.index.profiles.queries import agent as read_agent
 from bilateral.index.reading.pages import Page
-from bilateral.index.standing.findings import (
-    AnalysisRun,
-    Cluster,
-    EvidenceRow,
-    Finding,
-    Member,
-    TrustScore,
-    analysis_run,
-    clusters,
-    evidence_of,
-    findings,
-    findings_about,
-    members_of,
-    trust_scores,
-)
+from bilateral.index.standing import findings as standing_findings
+from bilateral.index.standing.findings import Finding, TrustScore, findings
 from bilateral.index.standing.queries import stored_standing
 from bilateral.index.standing.trusted import Suspect, TrustedClients, cluster_accounts, suspect, trusted_clients
-
-if TYPE_CHECKING:
-    from sqlalchemy import Connection
 
 router = APIRouter(prefix="/v1", tags=["trust analysis"], default_response_class=Response)
 
@@ -52,8 +36,8 @@ class ExplainedFinding:
     """
 
     finding: Finding
-    members: tuple[Member, ...]
-    evidence: tuple[EvidenceRow, ...]
+    members: tuple[standing_findings.Member, ...]
+    evidence: tuple[standing_findings.EvidenceRow, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,21 +74,21 @@ def read_standing(request: Request, agent: AgentPath, side: Literal["server", "c
     """
     service = service_of(request)
     key = service.agent_key(agent)
-    held = service.read(stored_standing, key.chain_id, key.identity_registry, key.agent_id, side)
-    if held is None:
+    standing = service.read(stored_standing, key.chain_id, key.identity_registry, key.agent_id, side)
+    if standing is None:
         known(service.read(read_agent, key), "agent", key.id)
         raise NotIndexedError(f"standing as a {side}, which an analysis makes, of agent", key.id)
-    return answer(request, Standing, held)
+    return answer(request, Standing, standing)
 
 
-@router.get("/analysis", responses=one_of(AnalysisRun, 404))
+@router.get("/analysis", responses=one_of(standing_findings.AnalysisRun, 404))
 def read_analysis(request: Request, chain_id: ChainId) -> Response:
     """Return the last analysis of a chain: its block, and how much it read and found."""
     service = service_of(request)
-    run = service.read(analysis_run, chain_id, service.registries().identity_of(chain_id))
+    run = service.read(standing_findings.analysis_run, chain_id, service.registries().identity_of(chain_id))
     if run is None:
         raise NotIndexedError("analysis of chain", chain_id)
-    return answer(request, AnalysisRun, run)
+    return answer(request, standing_findings.AnalysisRun, run)
 
 
 @router.get("/findings", responses=list_of(Finding, 404, 422))
@@ -122,7 +106,10 @@ def read_findings(
     if account is None:
         stored = service.read(findings, chain_id, identity)
     else:
-        stored = tuple(value for value, _ in service.read(findings_about, chain_id, identity, [checksummed(account)]))
+        stored = tuple(
+            value
+            for value, _ in service.read(standing_findings.findings_about, chain_id, identity, [checksummed(account)])
+        )
     return answer_page(request, Finding, Page(stored, None), shown_as)
 
 
@@ -136,18 +123,18 @@ def read_finding(request: Request, finding_id: Annotated[str, Path(max_length=60
         raise NotIndexedError("finding", finding_id)
     explained = ExplainedFinding(
         matches[0],
-        service.read(members_of, *of, [finding_id]).get(finding_id, ()),
-        service.read(evidence_of, *of, [finding_id]).get(finding_id, ()),
+        service.read(standing_findings.members_of, *of, [finding_id]).get(finding_id, ()),
+        service.read(standing_findings.evidence_of, *of, [finding_id]).get(finding_id, ()),
     )
     return answer(request, ExplainedFinding, explained)
 
 
-@router.get("/clusters", responses=list_of(Cluster, 404))
+@router.get("/clusters", responses=list_of(standing_findings.Cluster, 404))
 def read_clusters(request: Request, chain_id: ChainId, shown_as: ListFormat = Format.JSON) -> Response:
     """Return the clusters of accounts that seem to be under one control, the most suspicious first: at most 100."""
     service = service_of(request)
-    groups = service.read(clusters, chain_id, service.registries().identity_of(chain_id))
-    return answer_page(request, Cluster, Page(groups, None), shown_as)
+    groups = service.read(standing_findings.clusters, chain_id, service.registries().identity_of(chain_id))
+    return answer_page(request, standing_findings.Cluster, Page(groups, None), shown_as)
 
 
 @router.get("/clusters/{cluster}", responses=list_of(Suspect, 404))
@@ -181,8 +168,8 @@ def explain_account(connection: Connection, chain_id: int, identity: str, accoun
         account: The account, in checksum form.
     """
     of = (connection, chain_id, identity)
-    named = tuple(Involvement(*involvement) for involvement in findings_about(*of, [account]))
-    return ExplainedAccount(suspect(*of, account), named, trust_scores(*of, [account]))
+    involvements = tuple(Involvement(*involvement) for involvement in standing_findings.findings_about(*of, [account]))
+    return ExplainedAccount(suspect(*of, account), involvements, standing_findings.trust_scores(*of, [account]))
 
 
 @router.get("/agents/{agent}/trust", responses=list_of(TrustScore, 404))
@@ -190,7 +177,7 @@ def read_agent_trust(request: Request, agent: AgentPath, shown_as: ListFormat = 
     """Return the scores of an agent without false ratings: as a server, and as a validator."""
     service = service_of(request)
     key = service.agent_key(agent)
-    scores = service.read(trust_scores, key.chain_id, key.identity_registry, [str(key.agent_id)])
+    scores = service.read(standing_findings.trust_scores, key.chain_id, key.identity_registry, [str(key.agent_id)])
     return answer_page(request, TrustScore, Page(scores, None), shown_as)
 
 

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable
 from datetime import UTC, datetime
-from typing import TYPE_CHECKING, Final
+from typing import Final
 from xml.etree.ElementTree import Element, SubElement, tostring
 
 from fastapi import APIRouter, Request, Response
@@ -15,15 +16,9 @@ from bilateral.api.service import service_of
 from bilateral.core.identifiers import checksummed
 from bilateral.explorer.networks import account_path, agent_path, rating_path
 from bilateral.explorer.text import plain
-from bilateral.index.agents.queries import changes_of
-from bilateral.index.ratings.feedback import FeedbackFilter, feedback_by, feedback_of
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable
-
-    from bilateral.index.agents.queries import Change
-    from bilateral.index.ratings.feedback import Feedback
-    from bilateral.index.reading.registries import AgentKey
+from bilateral.index.agents.queries import Change, changes_of
+from bilateral.index.ratings.feedback import Feedback, FeedbackFilter, feedback_by, feedback_of
+from bilateral.index.reading.registries import AgentKey
 
 MEDIA_TYPE: Final = "application/atom+xml"
 

@@ -5,15 +5,16 @@
 from __future__ import annotations
 
 import os
+from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Any
 
-from fastapi import APIRouter, Path, Request, Response
+from fastapi import APIRouter, FastAPI, Request, Response
 from prometheus_client import Counter
 
 from bilateral.api.answers import JSON
-from bilateral.api.buyers import described_body, json_body, problem_of_refusal
+from bilateral.api.buyers import BuyerPath, described_body, json_body, problem_of_refusal
 from bilateral.api.problems import ProblemError
 from bilateral.api.service import service_of
 from bilateral.buyers.acceptance import BuyerMessages, Taken
@@ -24,11 +25,6 @@ from bilateral.buyers.requests import DisputeBody, EnrichmentBody, FeedbackBody,
 from bilateral.buyers.results import ResultSigner
 from bilateral.core.errors import InvalidArgumentError
 from bilateral.index.log.database import open_database
-
-if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Callable, Mapping
-
-    from fastapi import FastAPI
 
 router = APIRouter(tags=["buyers"])
 
@@ -93,13 +89,13 @@ def _secret(variable: str) -> bytes:
 @router.post("/api/buyer/feedback", **described_body(FeedbackBody, FeedbackTaken))
 async def submit_feedback(request: Request) -> Response:
     """Take feedback of a seller on a buyer. It counts if the agent's wallet or owner signed it."""
-    taken = await _take(request, "feedback", _messages(request).take_feedback)
+    accepted = await _take(request, "feedback", _messages(request).take_feedback)
     text = "Feedback recorded. Buyer reputation will be updated."
-    if not taken.is_counted:
+    if not accepted.is_counted:
         text = "Feedback has no signature of the seller, so it does not count."
-    identity = buyer_id(taken.seller.chain_id, taken.buyer)
+    identity = buyer_id(accepted.seller.chain_id, accepted.buyer)
     answer = FeedbackTaken(
-        True, f"fb_{taken.id[:8]}", identity, taken.seller.global_id, text, taken.is_counted, taken.is_new
+        True, f"fb_{accepted.id[:8]}", identity, accepted.seller.global_id, text, accepted.is_counted, accepted.is_new
     )
     return _answer(answer)
 
@@ -107,33 +103,33 @@ async def submit_feedback(request: Request) -> Response:
 @router.post("/api/review", **described_body(ReviewBody, MessageTaken))
 async def submit_review(request: Request) -> Response:
     """Take a review of a seller by its buyer. It counts if the buyer signed it."""
-    taken = await _take(request, "review", _messages(request).take_review)
-    return _taken(taken, f"rv_{taken.id[:8]}", "Review recorded.", "Review has no signature, so it does not count.")
+    accepted = await _take(request, "review", _messages(request).take_review)
+    return _taken(
+        accepted, f"rv_{accepted.id[:8]}", "Review recorded.", "Review has no signature, so it does not count."
+    )
 
 
 @router.post("/api/agent/enrichment", **described_body(EnrichmentBody, MessageTaken))
 async def submit_enrichment(request: Request) -> Response:
     """Take a service of a seller and its policy for buyers, signed by the agent's wallet, owner or operator."""
-    taken = await _take(request, "enrichment", _messages(request).take_enrichment)
-    return _taken(taken, f"en_{taken.id[:8]}", "Service recorded.", "")
+    accepted = await _take(request, "enrichment", _messages(request).take_enrichment)
+    return _taken(accepted, f"en_{accepted.id[:8]}", "Service recorded.", "")
 
 
 @router.post("/api/buyer/{address}/disputes", **described_body(DisputeBody, MessageTaken, 403))
-async def submit_dispute(
-    request: Request, address: Annotated[str, Path(max_length=200, description="0x…, or eip155:8453:0x….")]
-) -> Response:
+async def submit_dispute(request: Request, address: BuyerPath) -> Response:
     """Take a dispute of a seller about a payment, or its withdrawal. Off unless the operator switched it on."""
     buyer = parse_buyer(address)[1]
     take = _messages(request).take_dispute
-    taken = await _take(request, "dispute", lambda value: take(buyer, value))
-    return _taken(taken, f"dp_{taken.id[:8]}", "Dispute recorded.", "")
+    accepted = await _take(request, "dispute", lambda value: take(buyer, value))
+    return _taken(accepted, f"dp_{accepted.id[:8]}", "Dispute recorded.", "")
 
 
 @router.post("/api/buyer/replies", **described_body(ReplyBody, MessageTaken, 404))
 async def submit_reply(request: Request) -> Response:
     """Take the reply of a buyer to feedback or a dispute, signed by the buyer."""
-    taken = await _take(request, "reply", _messages(request).take_reply)
-    return _taken(taken, f"rp_{taken.id[:8]}", "Reply recorded.", "")
+    accepted = await _take(request, "reply", _messages(request).take_reply)
+    return _taken(accepted, f"rp_{accepted.id[:8]}", "Reply recorded.", "")
 
 
 async def _take(request: Request, kind: str, take: Callable[[Mapping[str, Any]], Taken]) -> Taken:
@@ -145,15 +141,15 @@ async def _take(request: Request, kind: str, take: Callable[[Mapping[str, Any]],
         counter.labels(kind, problem.code).inc()
         raise
     try:
-        taken = await service_of(request).buyer_work.run(take, value)
+        accepted = await service_of(request).buyer_work.run(take, value)
     except BuyerRefusalError as refusal:
         counter.labels(kind, refusal.code).inc()
         raise problem_of_refusal(refusal) from None
     except ProblemError as problem:
         counter.labels(kind, problem.code).inc()
         raise
-    counter.labels(kind, "taken" if taken.is_counted else "not_counted").inc()
-    return taken
+    counter.labels(kind, "taken" if accepted.is_counted else "not_counted").inc()
+    return accepted
 
 
 def _messages(request: Request) -> BuyerMessages:
@@ -163,9 +159,9 @@ def _messages(request: Request) -> BuyerMessages:
 
 def _taken(taken: Taken, short_id: str, text: str, uncounted: str) -> Response:
     """Answer a message that was taken."""
-    shown = text if taken.is_counted else uncounted
+    sentence = text if taken.is_counted else uncounted
     return _answer(
-        MessageTaken(True, short_id, taken.seller.global_id, shown, taken.is_counted, taken.is_new, taken.warnings)
+        MessageTaken(True, short_id, taken.seller.global_id, sentence, taken.is_counted, taken.is_new, taken.warnings)
     )
 
 

@@ -9,53 +9,31 @@ import time
 from dataclasses import dataclass
 from email.utils import format_datetime
 from http import HTTPStatus
-from typing import TYPE_CHECKING, Annotated, Any, Final, Literal
+from re import Match
+from typing import Annotated, Any, Final, Literal
 
 from eth_account.messages import encode_defunct
 from eth_utils.crypto import keccak
-from fastapi import APIRouter, Path, Query, Request, Response
+from fastapi import APIRouter, Query, Request, Response
 from pydantic import BaseModel, Field
+from sqlalchemy import Connection
 
+from bilateral.api import buyers
 from bilateral.api.answers import JSON, one_of, tagged
-from bilateral.api.buyers import (
-    buyer_registries,
-    end_of_day,
-    problem_of_refusal,
-    provider_of,
-    read_buyer,
-    read_buyer_everywhere,
-)
+from bilateral.api.buyers import buyer_registries, provider_of, read_buyer
+from bilateral.api.layers import Shortcut
 from bilateral.api.problems import ProblemError
-from bilateral.api.routes.buyer_answers import (
-    Batch,
-    DiscountAnswer,
-    DiscountTerms,
-    ExpandedProfile,
-    Profile,
-    Profiles,
-    ServiceDiscount,
-)
 from bilateral.api.service import Service, service_of
-from bilateral.api.shortcuts import Shortcut
 from bilateral.buyers.discounts import BuyerIncentives, discounted
 from bilateral.buyers.errors import BuyerRefusalError
 from bilateral.buyers.moderation import messages_about
 from bilateral.buyers.proofs import find_signer
-from bilateral.buyers.records import buyer_id, encode, profile_of, recent_transactions
+from bilateral.buyers.records import Standing, buyer_id, encode, profile_of, recent_transactions
 from bilateral.buyers.registry import read_registry_records
 from bilateral.buyers.results import ResultSigner, result_of
 from bilateral.buyers.score import score_of, tier_of
 from bilateral.buyers.sellers import Offer, best_discount, is_held_back, read_offers
-from bilateral.index.reading.registries import AgentKey
-
-if TYPE_CHECKING:
-    from re import Match
-
-    from sqlalchemy import Connection
-
-    from bilateral.buyers.records import Standing
-    from bilateral.index.reading.registries import Registries
-
+from bilateral.index.reading.registries import AgentKey, Registries
 
 router = APIRouter(tags=["buyers"], default_response_class=Response)
 
@@ -70,21 +48,18 @@ _PROOF_SECONDS: Final = 600
 
 _SIGNATURE: Final = re.compile("(?:0x)?(?:[0-9a-fA-F]{2}){1,10000}")
 
-_Buyer = Annotated[str, Path(max_length=200, description="0x…, or eip155:8453:0x….")]
-_Chain = Annotated[int | None, Query(ge=1, lt=2**63, description="The chain; the service's first one if missing.")]
 _AnyChain = Annotated[
     Annotated[int, Field(ge=1, lt=2**63)] | Literal["all"] | None,
     Query(description="The chain, or all; the service's first one if missing."),
 ]
-_Policy = Annotated[str | None, Query(max_length=64, description="The scoring policy, such as brp-1.0.")]
 
 
-@router.get("/api/buyer/{address}", responses=one_of(ExpandedProfile, 401, 422))
+@router.get("/api/buyer/{address}", responses=one_of(buyers.ExpandedProfile, 401, 422))
 async def read_profile(
     request: Request,
-    address: _Buyer,
+    address: buyers.BuyerPath,
     chainId: _AnyChain = None,
-    policy: _Policy = None,
+    policy: buyers.ScoringPolicyName = None,
     expand: Annotated[str | None, Query(max_length=40, description="recentTransactions or messages")] = None,
 ) -> Response:
     """Return the reputation of a buyer. A buyer without payments has a record of zeros."""
@@ -95,18 +70,18 @@ async def read_profile(
         raise ProblemError(HTTPStatus.BAD_REQUEST, "invalid_argument", detail)
     registries = await service.registries_briefly()
 
-    def read(connection: Connection) -> tuple[Standing, Profile]:
+    def read(connection: Connection) -> tuple[Standing, buyers.Profile]:
         if chainId == "all":
-            standing = read_buyer_everywhere(connection, address, name, is_expanded=expand is not None)
+            standing = buyers.read_buyer_everywhere(connection, address, name, is_expanded=expand is not None)
         else:
             standing = read_buyer(connection, address, chainId, name)
         return standing, _with_records(connection, standing, registries)
 
-    def read_more(connection: Connection) -> ExpandedProfile:
+    def read_more(connection: Connection) -> buyers.ExpandedProfile:
         key = standing.chain_id, standing.buyer
         payments = recent_transactions(connection, *key) if expand == "recentTransactions" else None
         messages = messages_about(connection, *key) if expand == "messages" else None
-        return ExpandedProfile(**vars(profile), recentTransactions=payments, messages=messages)
+        return buyers.ExpandedProfile(**vars(profile), recentTransactions=payments, messages=messages)
 
     standing, profile = await service.read_aside(read)
     if expand is None:
@@ -114,26 +89,26 @@ async def read_profile(
     try:
         await service.buyer_work.run(_require_consent, request, standing)  # it may ask a node
     except BuyerRefusalError as refusal:
-        raise problem_of_refusal(refusal) from None
+        raise buyers.problem_of_refusal(refusal) from None
     return tagged(request, encode(await service.read_aside(read_more)), JSON)
 
 
-def _with_records(connection: Connection, standing: Standing, registries: Registries) -> Profile:
+def _with_records(connection: Connection, standing: Standing, registries: Registries) -> buyers.Profile:
     """Return the profile of a buyer with the records of registries."""
     places = buyer_registries(registries, standing.chain_id)
     records = read_registry_records(connection, standing.buyer, places) if places else ()
-    return Profile(**vars(profile_of(standing)), registryRecords=records)
+    return buyers.Profile(**vars(profile_of(standing)), registryRecords=records)
 
 
 async def _profile_json(service: Service, match: Match[str], query: bytes) -> bytes | None:
     """Return a profile as JSON; None for a query that the route has to check."""
-    asked = _PLAIN.fullmatch(query)
-    if asked is None:
+    plain = _PLAIN.fullmatch(query)
+    if plain is None:
         return None
     registries = await service.registries_briefly()
-    policy = (asked[1] or b"").decode() or service.settings.buyers.policy
+    policy = (plain[1] or b"").decode() or service.settings.buyers.policy
 
-    def read(connection: Connection) -> Profile:
+    def read(connection: Connection) -> buyers.Profile:
         return _with_records(connection, read_buyer(connection, match[1], None, policy), registries)
 
     return encode(await service.read_briefly(read))
@@ -159,24 +134,24 @@ def _require_consent(request: Request, standing: Standing) -> None:
     settings = service_of(request).settings.buyers
     if settings.shows_transactions:
         return
-    shown = buyer_id(standing.chain_id, standing.buyer)
+    identity = buyer_id(standing.chain_id, standing.buyer)
     until, signature = (request.headers.get(f"x-buyer-{name}", "") for name in ("until", "signature"))
     is_timely = until.isdecimal() and len(until) < 12 and 0 <= int(until) - time.time() <= _PROOF_SECONDS  # noqa: PLR2004
     if is_timely and _SIGNATURE.fullmatch(signature):
-        text = encode_defunct(text=consent_text(shown, int(until)))
+        text = encode_defunct(text=consent_text(identity, int(until)))
         digest = keccak(b"\x19" + text.version + text.header + text.body)
         proof = bytes.fromhex(signature.removeprefix("0x"))
         if find_signer(digest, standing.chain_id, proof, {standing.buyer}, settings.nodes) is not None:
             return
     detail = (
         "only the buyer sees its payments: send X-Buyer-Until, Unix seconds at most ten minutes ahead, and "
-        f"X-Buyer-Signature of the text {consent_text(shown, 0)[:-1]}… (EIP-191; ERC-1271 for a contract)"
+        f"X-Buyer-Signature of the text {consent_text(identity, 0)[:-1]}… (EIP-191; ERC-1271 for a contract)"
     )
     raise ProblemError(HTTPStatus.UNAUTHORIZED, "signature_required", detail)
 
 
-@router.post("/api/buyers", responses=one_of(Profiles, 422))
-def read_profiles(request: Request, batch: Batch) -> Response:
+@router.post("/api/buyers", responses=one_of(buyers.Profiles, 422))
+def read_profiles(request: Request, batch: buyers.Batch) -> Response:
     """Return the reputation of up to 100 buyers."""
     service = service_of(request)
     name = batch.policy or service.settings.buyers.policy
@@ -184,7 +159,7 @@ def read_profiles(request: Request, batch: Batch) -> Response:
         profiles = tuple(
             profile_of(read_buyer(connection, address, batch.chainId, name)) for address in batch.addresses
         )
-    return Response(encode(Profiles(profiles)), media_type=JSON, headers={"Cache-Control": "no-store"})
+    return Response(encode(buyers.Profiles(profiles)), media_type=JSON, headers={"Cache-Control": "no-store"})
 
 
 class DiscountQuery(BaseModel):
@@ -194,12 +169,12 @@ class DiscountQuery(BaseModel):
         str, Query(max_length=200, description="The seller, as eip155:8453:0x…%23247: a # must be sent as %23.")
     ]
     serviceName: Annotated[str | None, Query(max_length=200, description="One service; all if missing.")] = None
-    chainId: _Chain = None
-    policy: _Policy = None
+    chainId: buyers.PaymentChain = None
+    policy: buyers.ScoringPolicyName = None
 
 
-@router.get("/api/buyer/{address}/discount", responses=one_of(DiscountAnswer, 404, 422))
-def read_discount(request: Request, address: _Buyer, query: Annotated[DiscountQuery, Query()]) -> Response:
+@router.get("/api/buyer/{address}/discount", responses=one_of(buyers.DiscountAnswer, 404, 422))
+def read_discount(request: Request, address: buyers.BuyerPath, query: Annotated[DiscountQuery, Query()]) -> Response:
     """Return the discount that a seller offers a buyer, for all its services or for one."""
     service = service_of(request)
     now = int(time.time())
@@ -220,15 +195,15 @@ def read_discount(request: Request, address: _Buyer, query: Annotated[DiscountQu
     if offer is None:
         detail = f"the seller {seller.global_id} has published no service with the name {query.serviceName!r}"
         raise ProblemError(HTTPStatus.NOT_FOUND, "service_not_found", detail)
-    end = end_of_day(now)
+    end = buyers.end_of_day(now)
     discounts = offer.discounts_for(standing, is_held_back=held_back)
     discount, applies_to = best_discount(discounts)
-    answer = DiscountAnswer(
+    answer = buyers.DiscountAnswer(
         buyerId=f"eip155:{standing.chain_id}:{standing.buyer}",
         sellerGlobalId=seller.global_id,
         buyerTier=tier_of(standing.weighed.metrics).value,
         buyerScore=score_of(standing.weighed.metrics),
-        discount=DiscountTerms(
+        discount=buyers.DiscountTerms(
             discount.percentage,
             discount.reason,
             applies_to,
@@ -240,7 +215,7 @@ def read_discount(request: Request, address: _Buyer, query: Annotated[DiscountQu
         discountedPricing={name: discounted(price, discounts[name].percentage) for name, price in offer.prices.items()},
         scoringPolicy=standing.policy.name,
         services={
-            name: ServiceDiscount(discount.percentage, discount.reason, discount.verdict)
+            name: buyers.ServiceDiscount(discount.percentage, discount.reason, discount.verdict)
             for name, discount in discounts.items()
         },
     )
@@ -281,7 +256,12 @@ class SignedResult:
 
 
 @router.get("/api/buyer/{address}/signed", responses=one_of(SignedResult, 404, 422))
-def read_signed(request: Request, address: _Buyer, chainId: _Chain = None, policy: _Policy = None) -> Response:
+def read_signed(
+    request: Request,
+    address: buyers.BuyerPath,
+    chainId: buyers.PaymentChain = None,
+    policy: buyers.ScoringPolicyName = None,
+) -> Response:
     """Return the score of a buyer, signed by this service and valid for an hour."""
     service = service_of(request)
     signer = signer_of(request)

@@ -1,14 +1,17 @@
-"""Routes of the indexed chains: progress, registries, statistics by day."""
+"""Routes of the indexed chains: progress, registries, statistics by day; and for monitors: alive, ready, figures."""
 
 from __future__ import annotations
 
+import time
 from dataclasses import dataclass
 from datetime import UTC, date, datetime, timedelta
+from http import HTTPStatus
 from typing import Annotated
 
 from fastapi import APIRouter, Query, Request, Response
 
-from bilateral.api.answers import Format, answer_page, list_of
+from bilateral.api.answers import JSON, PROBLEM, Format, adapter, answer_page, list_of
+from bilateral.api.metrics import CONTENT_TYPE
 from bilateral.api.parameters import ListFormat
 from bilateral.api.service import service_of
 from bilateral.index.operating.chains import ChainProgress, chains
@@ -16,7 +19,7 @@ from bilateral.index.reading.pages import Page
 from bilateral.index.reading.registries import IndexedRegistry
 from bilateral.index.reading.statistics import DayStatistics, statistics
 
-router = APIRouter(prefix="/v1", tags=["chains"], default_response_class=Response)
+router = APIRouter(default_response_class=Response)
 
 _DEFAULT_DAYS = 30  # a month, with one row a day for each chain
 
@@ -34,7 +37,7 @@ class Chain:
     registries: tuple[IndexedRegistry, ...]
 
 
-@router.get("/chains", responses=list_of(Chain))
+@router.get("/v1/chains", tags=["chains"], responses=list_of(Chain))
 def read_chains(request: Request, shown_as: ListFormat = Format.JSON) -> Response:
     """Return the indexed chains with their registries."""
     service = service_of(request)
@@ -46,7 +49,7 @@ def read_chains(request: Request, shown_as: ListFormat = Format.JSON) -> Respons
     return answer_page(request, Chain, Page(listed, None), shown_as)
 
 
-@router.get("/statistics", responses=list_of(DayStatistics, 404))
+@router.get("/v1/statistics", tags=["chains"], responses=list_of(DayStatistics, 404))
 def read_statistics(
     request: Request,
     chain_id: Annotated[
@@ -58,12 +61,76 @@ def read_statistics(
 ) -> Response:
     """Return the numbers of events by chain and day, for each day with an event."""
     service = service_of(request)
-    known = service.registries()
+    registries = service.registries()
     if chain_id is not None:
-        known.require_indexed([chain_id])
+        registries.require_indexed([chain_id])
     today = datetime.now(UTC).date()
     end = last or today
     begin = first or max(date.min + timedelta(days=_DEFAULT_DAYS), end) - timedelta(days=_DEFAULT_DAYS - 1)
-    wanted = tuple(known.by_chain) if chain_id is None else (chain_id,)
-    days = service.read(statistics, wanted, begin, end)
+    chain_ids = tuple(registries.by_chain) if chain_id is None else (chain_id,)
+    days = service.read(statistics, chain_ids, begin, end)
     return answer_page(request, DayStatistics, Page(days, None), shown_as)
+
+
+@dataclass(frozen=True)
+class Health:
+    """The state of the process.
+
+    Attributes:
+        status: `ok`.
+    """
+
+    status: str
+
+
+@dataclass(frozen=True)
+class Readiness:
+    """The state of the service.
+
+    Attributes:
+        ready: True if every chain that can be read is close to its head, and has current standings.
+        problems: The reasons why it is not.
+        chains: The progress of each chain.
+        missing: The chains whose shard does not answer.
+    """
+
+    ready: bool
+    problems: tuple[str, ...]
+    chains: tuple[ChainProgress, ...]
+    missing: tuple[int, ...]
+
+
+@router.get("/healthz", tags=["health"], responses={200: {"model": Health}})
+async def read_health() -> Response:
+    """Tell that the process answers."""
+    return Response(b'{"status":"ok"}', media_type=JSON, headers={"Cache-Control": "no-store"})
+
+
+@router.get("/readyz", tags=["health"], responses={200: {"model": Readiness}, 503: {"model": Readiness, **PROBLEM}})
+def read_readiness(request: Request) -> Response:
+    """Tell whether the database answers, and each chain is close to its head, with current payments and standings."""
+    service = service_of(request)
+    progress, missing = service.progress.get(), tuple(sorted(service.reader.missing))
+    now = time.time()
+    problems = [] if progress else ["no shard answers" if missing else "no chain is indexed yet"]
+    for chain in progress:
+        if chain.lag > service.settings.max_lag:
+            problems.append(f"chain {chain.chain_id} is {chain.lag} blocks behind its head")
+        if now - chain.updated_at > service.settings.max_silence:
+            problems.append(f"chain {chain.chain_id} was last looked at {now - chain.updated_at:.0f} seconds ago")
+        if service.settings.needs_analysis and (lack := chain.standings.lack):
+            problems.append(f"chain {chain.chain_id} {lack}")
+    for payments in service.payments.get():
+        if payments.lag and payments.block < payments.first_block:
+            problems.append(f"no payment of chain {payments.chain_id} is read yet")
+        elif payments.lag > service.settings.max_lag:
+            problems.append(f"payments of chain {payments.chain_id} are {payments.lag} blocks behind its index")
+    status = HTTPStatus.SERVICE_UNAVAILABLE if problems else HTTPStatus.OK
+    body = adapter(Readiness).dump_json(Readiness(not problems, tuple(problems), progress, missing))
+    return Response(body, status, {"Cache-Control": "no-store"}, JSON)
+
+
+@router.get("/metrics", tags=["health"], responses={200: {"content": {"text/plain": {}}}})
+def read_metrics(request: Request) -> Response:
+    """Return the figures of the service for Prometheus."""
+    return Response(service_of(request).metrics.text(), media_type=CONTENT_TYPE)

@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import time
+from collections.abc import AsyncIterator
 from contextlib import ExitStack, aclosing, asynccontextmanager
 from dataclasses import dataclass
 from enum import StrEnum
-from typing import TYPE_CHECKING, Annotated, Any, Final
+from typing import Annotated, Any, Final
 
-from fastapi import APIRouter, Header, Query, Request, Response
+from fastapi import APIRouter, FastAPI, Header, Query, Request, Response
 from fastapi.responses import StreamingResponse
 from pydantic import BaseModel
+from starlette.types import Receive, Scope, Send
 
 from bilateral.api.answers import JSON, JSON_LINES, adapter, json_lines, one_of
 from bilateral.api.feed import Feed
@@ -19,16 +21,8 @@ from bilateral.api.problems import ProblemError
 from bilateral.api.service import service_of
 from bilateral.core.errors import BilateralError, InvalidArgumentError
 from bilateral.index.changes.answers import FeedChange
-from bilateral.index.changes.queries import AT_ONCE, FeedCursorError, last_cursor, parse_filter
+from bilateral.index.changes.queries import AT_ONCE, FeedCursorError, FeedFilter, FeedPage, last_cursor, parse_filter
 from bilateral.index.changes.tables import ChangeKind
-
-if TYPE_CHECKING:
-    from collections.abc import AsyncIterator
-
-    from fastapi import FastAPI
-    from starlette.types import Receive, Scope, Send
-
-    from bilateral.index.changes.queries import FeedFilter, FeedPage
 
 EVENTS: Final = "text/event-stream"
 
@@ -161,7 +155,7 @@ async def read_changes(
     """
     service, feed = service_of(request), _feed_of(request)
     subjects = (query.agents or (), query.accounts or (), query.tags or (), query.kinds or ())
-    wanted = parse_filter(await service.registries_briefly(), *subjects)
+    chosen = parse_filter(await service.registries_briefly(), *subjects)
     since, limit, is_stream = query.since, query.limit, query.shown_as is FeedFormat.EVENTS
     if is_stream:
         if query.wait:
@@ -169,20 +163,20 @@ async def read_changes(
         since = last_event_id or since
     cursor = since if since is not None else await service.read_briefly(last_cursor)
     if not is_stream and not query.wait:
-        return _answer(await feed.read(cursor, wanted, limit), query.shown_as)
+        return _answer(await feed.read(cursor, chosen, limit), query.shown_as)
     with ExitStack() as stack:
         stack.enter_context(feed.place(network_of(request.scope, service.settings.proxy_networks)))
         if not is_stream:
-            return _answer(await feed.wait(cursor, wanted, limit, query.wait), query.shown_as)
+            return _answer(await feed.wait(cursor, chosen, limit, query.wait), query.shown_as)
         reset = None
         try:
-            first = await feed.read(cursor, wanted, limit)  # a wrong `since` is refused before the stream begins
+            first = await feed.read(cursor, chosen, limit)  # a wrong `since` is refused before the stream begins
         except FeedCursorError as problem:
             if not last_event_id:
                 raise
             reset = Reset(problem.reason, str(problem), await service.read_briefly(last_cursor))
-            first = await feed.read(reset.cursor, wanted, limit)
-        return _Stream(_events(feed, first, wanted, limit, reset), stack.pop_all())
+            first = await feed.read(reset.cursor, chosen, limit)
+        return _Stream(_events(feed, first, chosen, limit, reset), stack.pop_all())
 
 
 def _feed_of(request: Request) -> Feed:

@@ -2,48 +2,95 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from decimal import Decimal
-from typing import Annotated, Any
+from typing import Annotated, Any, Final, Optional, TypeVar, Union, get_args, get_origin
 
 from fastapi import APIRouter, Query, Request, Response
-from pydantic import BaseModel, Field
+from pydantic import BaseModel, Field, create_model
 
 from bilateral.api.answers import answer, one_of
+from bilateral.api.parameters import require_storable
 from bilateral.api.service import service_of
 from bilateral.api.stored_buyers import stored_buyers
-from bilateral.api.texts import require_storable
 from bilateral.checks import Check, Policy
-from bilateral.checks.policy import PolicyName, policy_of
+from bilateral.checks.policy import Newcomers, PolicyName, policy_of
 from bilateral.checks.questions import Moment, OfClient, OfServer, Text
 from bilateral.core.errors import InvalidArgumentError
 from bilateral.core.values.blind import Blind
 
 router = APIRouter(prefix="/v1/checks", tags=["checks"], default_response_class=Response)
 
+M = TypeVar("M", bound=BaseModel)
+
 _Texts = Annotated[list[Text], Field(max_length=200)]
 
 
-class PolicyQuery(Moment, BaseModel):
-    """The policy and the moment of a check. Without a policy's field its default counts, see docs/checks.md."""
+_OF_SERVERS: Final = (
+    "require_payment_proof",
+    "validators",
+    "minimum_validations",
+    "minimum_validation",
+    "require_domain",
+)
+_OF_CLIENTS: Final = ("anonymous", "minimum_buyer_score")
+"""The fields of a policy that are about one side alone."""
 
-    policy: Annotated[PolicyName | None, Field(description="The policy that counts for fields left out.")] = None
-    minimum_rating: Decimal | None = None
-    tag: Text | None = None
-    minimum_raters: int | None = None
-    first_purchase: Decimal | None = None
-    minimum_evidence: Decimal | None = None
-    newcomers: Text | None = None
-    trust_account: Annotated[_Texts, Field(description="An account whose feedback counts; may be repeated.")] = []
-    trust_agent: Annotated[_Texts, Field(description="An agent whose ratings count; may be repeated.")] = []
-    own_experience: bool = False
-    minimum_lower_bound: Decimal | None = None
-    blind: Annotated[Blind | None, Field(description="`only` counts ratings that were sealed before.")] = None
-    maximum_rating_age_days: int | None = None
-    maximum_repeats: int | None = None
-    repeat_days: int | None = None
-    minimum_age_days: int | None = None
-    recent_days: int | None = None
-    severity: Annotated[_Texts, Field(description="code:severity, such as inactive:decline; may be repeated.")] = []
+_AS_PARAMETERS: Final[dict[str, dict[str, Any]]] = {
+    "name": {
+        "policy": (Annotated[PolicyName | None, Field(description="The policy that counts for fields left out.")], None)
+    },
+    "trust": {
+        "trust_account": (
+            Annotated[_Texts, Field(description="An account whose feedback counts; may be repeated.")],
+            [],
+        ),
+        "trust_agent": (Annotated[_Texts, Field(description="An agent whose ratings count; may be repeated.")], []),
+        "own_experience": (bool, False),
+        "minimum_lower_bound": (Decimal | None, None),
+    },
+    "blind": {
+        "blind": (Annotated[Blind | None, Field(description="`only` counts ratings that were sealed before.")], None)
+    },
+    "validators": {
+        "validators": (
+            Annotated[
+                _Texts, Field(alias="validator", description="A validator whose answers count; may be repeated.")
+            ],
+            [],
+        )
+    },
+    "severities": {
+        "severity": (
+            Annotated[_Texts, Field(description="code:severity, such as inactive:decline; may be repeated.")],
+            [],
+        )
+    },
+}
+"""The fields of a policy that a query writes in another way. All others are parameters as they are."""
+
+
+def _asks_for(*names: str) -> Callable[[type[M]], type[M]]:
+    """Make fields of a policy parameters of a query. The policy checks their limits, with its own words."""
+
+    def decorate(query: type[M]) -> type[M]:
+        fields: dict[str, Any] = {}
+        for name in names:
+            fields |= _AS_PARAMETERS.get(name) or {name: (_parameter(Policy.model_fields[name].annotation), None)}
+        return create_model(query.__name__, __base__=query, __doc__=query.__doc__, **fields)
+
+    return decorate
+
+
+def _parameter(kind: Any) -> Any:
+    """Return a type of a policy without its limits, and None beside it. Texts are read by the policy."""
+    options = [get_args(part)[0] if get_origin(part) is Annotated else part for part in get_args(kind) or (kind,)]
+    return Optional[Union[tuple(Text if option in (str, Newcomers) else option for option in options)]]  # noqa: UP007, UP045
+
+
+@_asks_for(*(name for name in Policy.model_fields if name not in (*_OF_SERVERS, *_OF_CLIENTS)))
+class PolicyQuery(Moment):
+    """The policy and the moment of a check. Without a policy's field its default counts, see docs/checks.md."""
 
     def options(self) -> dict[str, Any]:
         """Return the options of the check: its policy, its moment, and whether findings count.
@@ -51,37 +98,27 @@ class PolicyQuery(Moment, BaseModel):
         Raises:
             InvalidArgumentError: A field is out of its limits.
         """
-        own = Policy.model_fields.keys() - {"name", "trust", "severities"}
+        own, values = Policy.model_fields.keys() - {"name", "trust", "severities"}, dict(self)
         fields: dict[str, Any] = self.model_dump(include=own, exclude_unset=True, exclude_none=True)
-        fields["name"] = self.policy or PolicyName.BALANCED
+        fields["name"] = values["policy"] or PolicyName.BALANCED
         fields["trust"] = {
-            "accounts": self.trust_account,
-            "agents": self.trust_agent,
-            "own_experience": self.own_experience,
-            "minimum_lower_bound": self.minimum_lower_bound,
+            "accounts": values["trust_account"],
+            "agents": values["trust_agent"],
+            **{name: values[name] for name in ("own_experience", "minimum_lower_bound")},
         }
-        fields["severities"] = dict(_severity(text) for text in self.severity)
-        require_storable(self.tag)
+        fields["severities"] = dict(map(_severity, values["severity"]))
+        require_storable(values["tag"])
         return {"policy": policy_of(fields), **self.moment()}
 
 
+@_asks_for(*_OF_SERVERS)
 class ServerQuery(OfServer, PolicyQuery):
     """A question about a server."""
 
-    require_payment_proof: bool | None = None
-    validators: Annotated[
-        _Texts, Field(alias="validator", description="A validator whose answers count; may be repeated.")
-    ] = []
-    minimum_validations: int | None = None
-    minimum_validation: Decimal | None = None
-    require_domain: bool | None = None
 
-
+@_asks_for(*_OF_CLIENTS)
 class ClientQuery(OfClient, PolicyQuery):
     """A question about a client."""
-
-    anonymous: Text | None = None
-    minimum_buyer_score: Decimal | None = None
 
 
 class Question(Moment):

@@ -2,21 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
-from typing import TYPE_CHECKING
 
-from fastapi import APIRouter
+from fastapi import APIRouter, FastAPI
+from mcp.server.streamable_http_manager import StreamableHTTPSessionManager
 from mcp.server.transport_security import TransportSecuritySettings
+from starlette.types import Receive, Scope, Send
 
 from bilateral.api.mcp.server import make_server
 from bilateral.documents import Network
-
-if TYPE_CHECKING:
-    from collections.abc import AsyncIterator
-
-    from fastapi import FastAPI
-    from mcp.server.streamable_http_manager import StreamableHTTPSessionManager
-    from starlette.types import Receive, Scope, Send
 
 router = APIRouter()
 
@@ -36,11 +31,7 @@ router.add_route("/mcp", _Endpoint(), methods=["POST"], include_in_schema=False)
 
 @asynccontextmanager
 async def lifespan(app: FastAPI) -> AsyncIterator[None]:
-    """Run the server of an application.
-
-    Args:
-        app: The application.
-    """
+    """Run the server of an application."""
     service = app.state.service
     settings = service.settings
     server = make_server(

@@ -1,23 +1,24 @@
-"""The route of a file with all ratings that a list of an agent has."""
+"""Routes of files: all ratings that a list of an agent has, and the registration files that the operator keeps."""
 
 from __future__ import annotations
 
+import re
+from collections.abc import Iterator
+from contextlib import suppress
+from pathlib import Path
 from threading import BoundedSemaphore
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 from fastapi import APIRouter, Request, Response
 from fastapi.responses import StreamingResponse
+from starlette.types import Receive, Scope, Send
 
-from bilateral.api.answers import CSV, attachment, csv_lines
-from bilateral.api.pages import indexed_chain
+from bilateral.api.answers import CSV, JSON, attachment, csv_lines
+from bilateral.api.file_store import PATH, PENDING
+from bilateral.api.pages import agent_of
 from bilateral.api.problems import ProblemError, known
 from bilateral.api.service import service_of
 from bilateral.explorer.listing import rating_rows
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    from starlette.types import Receive, Scope, Send
 
 router = APIRouter(include_in_schema=False, default_response_class=Response)
 
@@ -42,7 +43,7 @@ def ratings_file(request: Request, network: str, agent_id: int) -> Response:
     """Return all of the ratings that a list of an agent has, as CSV. They are read and sent a thousand at a time."""
     service = service_of(request)
     parameters = {name: value for name, value in request.query_params.items() if name != "cursor"}  # of all pages
-    key = service.agent_key(f"{indexed_chain(service, network)}:{agent_id}")
+    key = agent_of(service, network, agent_id)
     first = known(service.read(rating_rows, service.registries(), key, parameters), "agent", key.id)
 
     def parts() -> Iterator[bytes]:
@@ -65,3 +66,25 @@ def ratings_file(request: Request, network: str, agent_id: int) -> Response:
         detail = f"{_MOST_FILES} files of ratings are sent at this moment: try again later"
         raise ProblemError(503, "files_busy", detail, headers={"Retry-After": "10"})
     return _File(parts(), 200, headers, CSV)
+
+
+_NAME: Final = re.compile(r"[0-9a-f]{64}")
+_HEADERS: Final = {
+    "Cache-Control": "public, max-age=31536000, immutable",
+    "Content-Security-Policy": "default-src 'none'",
+    "X-Content-Type-Options": "nosniff",
+}
+"""The headers of a file: its name is its hash, and its texts are the words of a stranger."""
+
+
+@router.get(f"{PATH}/{{name}}.json")
+def read_registration_file(request: Request, name: str) -> Response:
+    """Return a registration file that this service keeps, by its keccak-256 hash."""
+    folder = service_of(request).settings.store
+    places = () if folder is None or not _NAME.fullmatch(name) else (Path(folder), Path(folder) / PENDING, Path(folder))
+    content = None
+    for place in places:  # a file may be moved meanwhile, so the first place comes twice
+        if content is None:
+            with suppress(OSError):
+                content = (place / f"{name}.json").read_bytes()
+    return Response(known(content, "file", name), headers=_HEADERS, media_type=JSON)

@@ -2,27 +2,24 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from decimal import Decimal
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 from fastapi import APIRouter, Query, Request, Response
 from pydantic import BaseModel, Field
 
-from bilateral.api.answers import Format, answer, answer_page, list_of, one_of
-from bilateral.api.parameters import BlindOnly, ChainId, Cursor, Limit, ListFormat, Tag
+from bilateral.api.answers import answer, list_of, one_of
+from bilateral.api.parameters import BlindOnly, ChainId, ListQuery, Tag
 from bilateral.api.service import service_of
 from bilateral.index.ratings.feedback import Feedback
-from bilateral.index.reading.pages import DEFAULT_LIMIT, MAX_LIMIT
+from bilateral.index.reading.pages import MAX_LIMIT
+from bilateral.index.reading.registries import AgentKey
 from bilateral.index.search.feedback import FeedbackSearch, search_feedback
 from bilateral.index.search.filters import AgentSearch, Side, query_words
 from bilateral.index.search.gate_texts import AgentQuestion
 from bilateral.index.search.leaders import Board, Leader, leaderboard
 from bilateral.index.search.queries import FoundAgent, FoundAgents, search_agents, search_indexed
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable
-
-    from bilateral.index.reading.registries import AgentKey
 
 router = APIRouter(tags=["search"], default_response_class=Response)
 
@@ -32,12 +29,8 @@ _Number = Annotated[Decimal | None, Query(allow_inf_nan=False, max_digits=60)]
 _Time = Annotated[int | None, Query(ge=0, lt=2**63, description="Unix seconds.")]
 
 
-class AgentQuery(AgentQuestion):
+class AgentQuery(ListQuery, AgentQuestion):
     """A search of agents, and the page and form of its answer."""
-
-    limit: Limit = DEFAULT_LIMIT
-    cursor: Cursor = None
-    shown_as: ListFormat = Format.JSON
 
 
 @router.get("/v1/search/agents", responses=list_of(FoundAgent, 404, page=FoundAgents))
@@ -47,11 +40,10 @@ def read_agents(request: Request, query: Annotated[AgentQuery, Query()]) -> Resp
     The conditions on ratings make the first gate. Each `gate` adds one: of another tag or side, for example. If no
     agent has all words and no order is named, the agents closest to their meaning are found, and `is_closest` is true.
     """
-    page = service_of(request).read(search_indexed, query.search(), limit=query.limit, cursor=query.cursor)
-    return answer_page(request, FoundAgent, page, query.shown_as)
+    return query.answer(request, FoundAgent, search_indexed, query.search())
 
 
-class FeedbackSearchQuery(BaseModel):
+class FeedbackSearchQuery(ListQuery):
     """A search of the open feedback of one chain, and the page and form of its answer."""
 
     chain_id: ChainId
@@ -69,9 +61,6 @@ class FeedbackSearchQuery(BaseModel):
     paid: bool | None = None
     revoked: bool = False
     blind: BlindOnly = None
-    limit: Limit = DEFAULT_LIMIT
-    cursor: Cursor = None
-    shown_as: ListFormat = Format.JSON
 
     def search(self, agents: Iterable[AgentKey]) -> FeedbackSearch:
         """Return the search.
@@ -97,21 +86,16 @@ def read_feedback(request: Request, query: Annotated[FeedbackSearchQuery, Query(
     """Find open feedback of one chain, the newest first."""
     service = service_of(request)
     service.require_indexed((query.chain_id,))
-    search = query.search(map(service.agent_key, query.agent or ()))
-    page = service.read(search_feedback, search, limit=query.limit, cursor=query.cursor)
-    return answer_page(request, Feedback, page, query.shown_as)
+    return query.answer(request, Feedback, search_feedback, query.search(map(service.agent_key, query.agent or ())))
 
 
-class LeadersQuery(BaseModel):
+class LeadersQuery(ListQuery):
     """A board of leaders, and the page and form of its answer."""
 
     tag: Annotated[str, Query(max_length=1_000, description="The tag; empty for ratings by servers.")]
     side: Side = Side.SERVER
     board: Board | None = None
     chains: _Chains = None
-    limit: Limit = DEFAULT_LIMIT
-    cursor: Cursor = None
-    shown_as: ListFormat = Format.JSON
 
 
 @router.get("/v1/leaders", responses=list_of(Leader, 404))
@@ -120,13 +104,9 @@ def read_leaders(request: Request, query: Annotated[LeadersQuery, Query()]) -> R
 
     Validators have no standing, and are ranked by lower bound. Nobody leads on a chain that is not analysed yet.
     """
-    service = service_of(request)
     chains = tuple(query.chains or ())
-    service.require_indexed(chains)
-    page = service.read(
-        leaderboard, query.tag, query.side, board=query.board, chains=chains, limit=query.limit, cursor=query.cursor
-    )
-    return answer_page(request, Leader, page, query.shown_as)
+    service_of(request).require_indexed(chains)
+    return query.answer(request, Leader, leaderboard, query.tag, query.side, board=query.board, chains=chains)
 
 
 class Keywords(BaseModel):

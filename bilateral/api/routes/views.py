@@ -2,25 +2,18 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Annotated, Any
+from collections.abc import Callable
+from typing import Annotated, Any
 
 from fastapi import APIRouter, Path, Query, Request, Response
 from fastapi.responses import RedirectResponse
 
-from bilateral.api.pages import indexed_chain, page_answer
+from bilateral.api.pages import agent_of, indexed_chain, page, page_answer
+from bilateral.api.parameters import require_storable
 from bilateral.api.problems import ProblemError, known
 from bilateral.api.service import Service, service_of
-from bilateral.api.texts import require_storable
 from bilateral.core.errors import BilateralError
-from bilateral.explorer import rendering
-from bilateral.explorer.analysis import (
-    AnalysisPage,
-    ClusterPage,
-    FindingPage,
-    analysis_page,
-    cluster_page,
-    finding_page,
-)
+from bilateral.explorer import analysis, rendering
 from bilateral.explorer.comparing import ComparePage, compare_page
 from bilateral.explorer.network import NetworkPage, neighbourhood_page, network_page
 from bilateral.explorer.networks import slug_of
@@ -28,11 +21,7 @@ from bilateral.explorer.records import RatingPage, ValidationPage, rating_page, 
 from bilateral.explorer.searching import SearchPage, filled, path_of, search_page
 from bilateral.index.errors import MissingChainError
 from bilateral.index.ratings.network import MAX_RATINGS
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    from bilateral.index.reading.registries import AgentKey
+from bilateral.index.reading.registries import AgentKey
 
 router = APIRouter(include_in_schema=False, default_response_class=Response)
 
@@ -54,24 +43,17 @@ def search(request: Request) -> Response:
     )
 
 
-@router.get("/compare.json")
-@router.get("/compare")
-def compare(request: Request, first: _Id = "", second: _Id = "") -> Response:
+@page(router, "/compare", rendering.render_compare)
+def compare(request: Request, first: _Id = "", second: _Id = "") -> ComparePage:
     """Compare two agents."""
-    service = service_of(request)
-
-    def read() -> ComparePage:
-        keys: list[AgentKey] = []
-        problem = None
-        for text in (first.strip(), second.strip()):
-            try:
-                if text:
-                    keys.append(_key(service, text))
-            except (BilateralError, ProblemError) as error:
-                problem = error.detail if isinstance(error, ProblemError) else str(error)
-        return service.read(compare_page, service.registries(), (first, second), keys, problem)
-
-    return page_answer(request, ComparePage, read, rendering.render_compare)
+    service, keys, problem = service_of(request), list[AgentKey](), None
+    for text in (first.strip(), second.strip()):
+        try:
+            if text:
+                keys.append(_key(service, text))
+        except (BilateralError, ProblemError) as error:
+            problem = error.detail if isinstance(error, ProblemError) else str(error)
+    return service.read(compare_page, service.registries(), (first, second), keys, problem)
 
 
 def _key(service: Service, text: str) -> AgentKey:
@@ -126,8 +108,7 @@ def agent_network(request: Request, network: str, agent_id: int, number: _Number
     service = service_of(request)
 
     def read() -> NetworkPage:
-        key = service.agent_key(f"{indexed_chain(service, network)}:{agent_id}")
-        return service.read(neighbourhood_page, service.registries(), key)
+        return service.read(neighbourhood_page, service.registries(), agent_of(service, network, agent_id))
 
     return page_answer(request, NetworkPage, read, _network(number))
 
@@ -137,75 +118,48 @@ def _network(number: int) -> Callable[[rendering.Frame, Any], str]:
     return lambda frame, page: rendering.render_network(frame, page, number)
 
 
-@router.get("/{network}/ratings/{block:number}-{log_index:number}.json")
-@router.get("/{network}/ratings/{block:number}-{log_index:number}")
-def rating(request: Request, network: str, block: _Block, log_index: _Event) -> Response:
+@page(router, "/{network}/ratings/{block:number}-{log_index:number}", "rating")
+def rating(request: Request, network: str, block: _Block, log_index: _Event) -> RatingPage:
     """Show one rating with all its evidence."""
     service = service_of(request)
-
-    def read() -> RatingPage:
-        chain_id = indexed_chain(service, network)
-        page = service.read(rating_page, service.registries(), chain_id, block, log_index)
-        return known(page, "rating", f"{network} {block}-{log_index}")
-
-    return page_answer(request, RatingPage, read, rendering.template("rating"))
+    content = service.read(rating_page, service.registries(), indexed_chain(service, network), block, log_index)
+    return known(content, "rating", f"{network} {block}-{log_index}")
 
 
-@router.get("/{network}/validations/{request_hash}")
-@router.get("/{network}/validations/{request_hash}.json")  # looked at first
+@page(router, "/{network}/validations/{request_hash}", "validation")
 def validation(
     request: Request, network: str, request_hash: Annotated[str, Path(pattern="^0x[0-9a-f]{64}$")]
-) -> Response:
+) -> ValidationPage:
     """Show one validation with all its answers."""
-    service = service_of(request)
-
-    def read() -> ValidationPage:
-        chain_id = indexed_chain(service, network)
-        page = service.read(validation_page, service.registries(), chain_id, bytes.fromhex(request_hash[2:]))
-        return known(page, "validation", request_hash)
-
-    return page_answer(request, ValidationPage, read, rendering.template("validation"))
+    service, name = service_of(request), bytes.fromhex(request_hash[2:])
+    content = service.read(validation_page, service.registries(), indexed_chain(service, network), name)
+    return known(content, "validation", request_hash)
 
 
-@router.get("/{network}/analysis.json")
-@router.get("/{network}/analysis")
-def analysis(request: Request, network: str) -> Response:
+@page(router, "/{network}/analysis", "analysis")
+def chain_analysis(request: Request, network: str) -> analysis.AnalysisPage:
     """Show what the trust analysis of a chain found, and how."""
     service = service_of(request)
-
-    def read() -> AnalysisPage:
-        chain_id = indexed_chain(service, network)
-        return service.read(analysis_page, chain_id, service.registries().identity_of(chain_id))
-
-    return page_answer(request, AnalysisPage, read, rendering.template("analysis"))
+    return service.read(analysis.analysis_page, *_analysed(service, network))
 
 
-@router.get("/{network}/clusters/{number:number}.json")
-@router.get("/{network}/clusters/{number:number}")
-def cluster(request: Request, network: str, number: _Block) -> Response:
+def _analysed(service: Service, network: str) -> tuple[int, str]:
+    """Return a chain, and the identity registry whose agents its analysis is about."""
+    chain_id = indexed_chain(service, network)
+    return chain_id, service.registries().identity_of(chain_id)
+
+
+@page(router, "/{network}/clusters/{number:number}", "cluster")
+def cluster(request: Request, network: str, number: _Block) -> analysis.ClusterPage:
     """Show the accounts of one cluster."""
     service = service_of(request)
-
-    def read() -> ClusterPage:
-        chain_id = indexed_chain(service, network)
-        page = service.read(
-            cluster_page, service.registries(), chain_id, service.registries().identity_of(chain_id), number
-        )
-        return known(page, "cluster", str(number))
-
-    return page_answer(request, ClusterPage, read, rendering.template("cluster"))
+    content = service.read(analysis.cluster_page, service.registries(), *_analysed(service, network), number)
+    return known(content, "cluster", str(number))
 
 
-@router.get("/{network}/findings/{finding_id}")
-@router.get("/{network}/findings/{finding_id}.json")  # looked at first
-def finding(request: Request, network: str, finding_id: Annotated[str, Path(max_length=60)]) -> Response:
+@page(router, "/{network}/findings/{finding_id}", "finding")
+def finding(request: Request, network: str, finding_id: Annotated[str, Path(max_length=60)]) -> analysis.FindingPage:
     """Show one finding with its accounts and events."""
     service = service_of(request)
-
-    def read() -> FindingPage:
-        chain_id = indexed_chain(service, network)
-        identity = service.registries().identity_of(chain_id)
-        page = service.read(finding_page, service.registries(), chain_id, identity, require_storable(finding_id))
-        return known(page, "finding", finding_id)
-
-    return page_answer(request, FindingPage, read, rendering.template("finding"))
+    about = service.registries(), *_analysed(service, network)
+    return known(service.read(analysis.finding_page, *about, require_storable(finding_id)), "finding", finding_id)

@@ -10,22 +10,21 @@ from typing import Annotated, Any, Final, Literal
 from fastapi import APIRouter, Query, Request, Response
 
 from bilateral.api.answers import tagged
-from bilateral.api.compression import compressed
-from bilateral.api.pages import html, indexed_chain, page_answer
+from bilateral.api.pages import agent_of, compressed, html, page, page_answer
 from bilateral.api.problems import known
-from bilateral.api.service import Service, service_of
+from bilateral.api.service import service_of
 from bilateral.core.identifiers import checksummed
 from bilateral.explorer import rendering
 from bilateral.explorer.accounts import AccountPage, account_page
 from bilateral.explorer.assets import assets
 from bilateral.explorer.listing import RatingsPage, ratings_page
-from bilateral.explorer.method import MethodPage, method_page
-from bilateral.explorer.pictures import agent_picture, site_picture
-from bilateral.explorer.private_tiers import PrivateTiersPage, private_tiers_page
+from bilateral.explorer.method import MethodPage, PrivateTiersPage, method_page, private_tiers_page
+from bilateral.explorer.pictures import POLICY, agent_picture, badge, embedded_page, favicon, site_picture, touch_icon
 from bilateral.explorer.views import AgentPage, HomePage, agent_page, agent_standings, home_page, latest_of_all
 from bilateral.index.files.queries import names_of
 from bilateral.index.operating.chains import chains
-from bilateral.index.standing.queries import doubts_of
+from bilateral.index.profiles.queries import agent as read_agent
+from bilateral.index.standing.queries import doubts_of, standings_of
 
 router = APIRouter(include_in_schema=False, default_response_class=Response)
 
@@ -53,22 +52,16 @@ def latest(request: Request, side: _Rated = None) -> Response:
     return html(request, rendering.render_latest(rows, names, doubts))
 
 
-@router.get("/method.json")
-@router.get("/method")
-def method(request: Request) -> Response:
+@page(router, "/method", "method")
+def method(request: Request) -> MethodPage:
     """Show how each figure is made."""
-    service = service_of(request)
-    return page_answer(request, MethodPage, lambda: method_page(service.read(chains)), rendering.template("method"))
+    return method_page(service_of(request).read(chains))
 
 
-@router.get("/private-tiers.json")
-@router.get("/private-tiers")
-def private_tiers(request: Request) -> Response:
+@page(router, "/private-tiers", "private_tiers")
+def private_tiers(request: Request) -> PrivateTiersPage:
     """Show who learns what of a private proof, and the size of the groups."""
-    service = service_of(request)
-    return page_answer(
-        request, PrivateTiersPage, lambda: service.read(private_tiers_page), rendering.template("private_tiers")
-    )
+    return service_of(request).read(private_tiers_page)
 
 
 @router.get("/openapi")
@@ -92,51 +85,83 @@ def picture(request: Request) -> Response:
     return tagged(request, site_picture(), _PNG)
 
 
-@router.get("/accounts/{address}")
-@router.get("/accounts/{address}.json")  # the lower one is looked at first
-def account(request: Request, address: str) -> Response:
+@page(router, "/accounts/{address}", rendering.render_account)
+def account(request: Request, address: str) -> AccountPage:
     """Show an account: its agents, and what it gave."""
     service = service_of(request)
-
-    def read() -> AccountPage:
-        return service.read(account_page, service.registries(), checksummed(address))
-
-    return page_answer(request, AccountPage, read, rendering.render_account)
+    return service.read(account_page, service.registries(), checksummed(address))
 
 
 @router.get("/{network}/{agent_id:number}.png")
 def agent_preview(request: Request, network: str, agent_id: int) -> Response:
     """Return the picture of an agent that previews of links show."""
     service = service_of(request)
-    key = service.agent_key(f"{indexed_chain(service, network)}:{agent_id}")
+    key = agent_of(service, network, agent_id)
     return tagged(request, agent_picture(*known(service.read(agent_standings, key), "agent", key.id)), _PNG)
 
 
-@router.get("/{network}/{agent_id:number}.json")
-@router.get("/{network}/{agent_id:number}")
-def agent(request: Request, network: str, agent_id: int) -> Response:
+@page(router, "/{network}/{agent_id:number}", rendering.render_agent)
+def agent(request: Request, network: str, agent_id: int) -> AgentPage:
     """Show an agent from both sides."""
     service = service_of(request)
-    return page_answer(request, AgentPage, lambda: _read_agent(service, network, agent_id), rendering.render_agent)
+    key = agent_of(service, network, agent_id)
+    return known(service.read(agent_page, service.registries(), key), "agent", key.id)
 
 
-@router.get("/{network}/{agent_id:number}/ratings.json")
-@router.get("/{network}/{agent_id:number}/ratings")
-def ratings(request: Request, network: str, agent_id: int) -> Response:
+@page(router, "/{network}/{agent_id:number}/ratings", "ratings")
+def ratings(request: Request, network: str, agent_id: int) -> RatingsPage:
     """Show the ratings that a figure of an agent is made of."""
+    service, path = service_of(request), f"/{network}/{agent_id}/ratings"
+    key = agent_of(service, network, agent_id)
+    return known(service.read(ratings_page, service.registries(), key, path, request.query_params), "agent", key.id)
+
+
+_EmbeddedSide = Annotated[Literal["server", "client"], Query()]
+
+_SHARED: Final = {
+    "Cache-Control": "public, max-age=300",
+    "Content-Security-Policy": POLICY,
+    "Cross-Origin-Resource-Policy": "cross-origin",
+    "Referrer-Policy": "no-referrer",
+    "X-Content-Type-Options": "nosniff",
+}
+"""The headers of answers for other sites. Standings are renewed every few minutes."""
+
+
+@router.get("/embed/{network}/{agent_id:number}.svg")
+def agent_badge(request: Request, network: str, agent_id: int, side: _EmbeddedSide = "server") -> Response:
+    """Return the badge of an agent: its standing, and the number of its raters."""
     service = service_of(request)
-
-    def read() -> RatingsPage:
-        key = service.agent_key(f"{indexed_chain(service, network)}:{agent_id}")
-        path = f"/{network}/{agent_id}/ratings"
-        page = service.read(ratings_page, service.registries(), key, path, request.query_params)
-        return known(page, "agent", key.id)
-
-    return page_answer(request, RatingsPage, read, rendering.template("ratings"))
+    key = agent_of(service, network, agent_id)
+    standings = service.read(standings_of, key)
+    if not standings:
+        known(service.read(read_agent, key), "agent", key.id)
+    return _shared(request, badge(key.id, standings, side), "image/svg+xml")
 
 
-def _read_agent(service: Service, network: str, agent_id: int) -> AgentPage:
-    """Return the content of an agent's page."""
-    key = service.agent_key(f"{indexed_chain(service, network)}:{agent_id}")
-    page = service.read(agent_page, service.registries(), key)
-    return known(page, "agent", key.id)
+@router.get("/embed/{network}/{agent_id:number}")
+def agent_frame(request: Request, network: str, agent_id: int, side: _EmbeddedSide = "server") -> Response:
+    """Return a page with the badge alone, for frames on other sites."""
+    service = service_of(request)
+    key = agent_of(service, network, agent_id)
+    known(service.read(read_agent, key), "agent", key.id)
+    return _shared(request, embedded_page(key.id, side), "text/html; charset=utf-8")
+
+
+@router.get("/favicon.ico")
+def icon() -> Response:
+    """Return the icon of the site for browsers that take no SVG."""
+    return Response(favicon(), 200, {"Cache-Control": "public, max-age=86400"}, "image/vnd.microsoft.icon")
+
+
+@router.get("/apple-touch-icon.png")
+def icon_of_phones() -> Response:
+    """Return the icon of the site for the home screens of phones."""
+    return Response(touch_icon(), 200, {"Cache-Control": "public, max-age=86400"}, "image/png")
+
+
+def _shared(request: Request, body: str, media_type: str) -> Response:
+    """Answer with a body that other sites show, and that caches keep for five minutes."""
+    response = tagged(request, body.encode(), media_type)
+    response.headers.update(_SHARED)
+    return response

@@ -4,17 +4,20 @@ from __future__ import annotations
 
 import logging
 import secrets
+import threading
 import time
 from collections import Counter
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from http import HTTPStatus
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
 import msgspec
+from sqlalchemy import Engine
 from sqlalchemy.exc import DBAPIError
 
 from bilateral.api.answers import adapter
+from bilateral.api.webhooks.signing import Signer
 from bilateral.api.webhooks.subscribing import stored_filter
 from bilateral.core.errors import BilateralError, RefusedDocumentError
 from bilateral.documents.http import HttpSession, Limits, Network
@@ -22,13 +25,6 @@ from bilateral.index.changes.answers import FeedChange
 from bilateral.index.changes.queries import FeedPrunedError, last_step, read_feed
 from bilateral.index.changes.webhooks import due_webhooks, give_lease_back, note_webhook, take_lease
 from bilateral.index.log.database import snapshot
-
-if TYPE_CHECKING:
-    import threading
-
-    from sqlalchemy import Engine
-
-    from bilateral.api.webhooks.signing import Signer
 
 _LOGGER: Final = logging.getLogger("bilateral.webhooks")
 
@@ -186,16 +182,16 @@ class Deliverer:
         headers = self._signer.headers(row.url, body, delivery)
         with HttpSession(_LIMITS, self._network) as session:
             session.post(row.url, content=body, headers=headers)
-        taken = {"since": batch.cursor, "pending": None, "failures": 0, "failing_since": None, "problem": None}
-        self._note(row, **taken, next_at=int(time.time()), delivered=row.delivered + 1)
+        progress = {"since": batch.cursor, "pending": None, "failures": 0, "failing_since": None, "problem": None}
+        self._note(row, **progress, next_at=int(time.time()), delivered=row.delivered + 1)
 
     def _fail(self, row: Any, problem: BilateralError) -> None:
         """Store a failure, and when to try again."""
         now = int(time.time())
         since = now if row.failing_since is None else row.failing_since
         is_gone = isinstance(problem, RefusedDocumentError) and problem.status == HTTPStatus.GONE
-        asked = getattr(problem, "wait_seconds", None) or 0
-        wait = min(_LONGEST_WAIT, max(_FIRST_WAIT << min(row.failures, 10), asked))
+        delay = getattr(problem, "wait_seconds", None) or 0
+        wait = min(_LONGEST_WAIT, max(_FIRST_WAIT << min(row.failures, 10), delay))
         self._note(
             row,
             failures=row.failures + 1,

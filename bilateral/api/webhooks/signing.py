@@ -39,11 +39,7 @@ class Signer:
         self._signer = HTTPMessageSigner(signature_algorithm=algorithms.ED25519, key_resolver=keys)
 
     def headers(self, url: str, body: bytes, delivery: str) -> dict[str, str]:
-        """Return the headers of a signed POST.
-
-        Args:
-            url: The receiver.
-        """
+        """Return the headers of a signed POST."""
         headers = {"Content-Type": "application/json", "Webhook-Delivery": delivery}
         request = httpx.Request("POST", url, headers=headers, content=body)
         self._signer.sign(
@@ -55,9 +51,6 @@ class Signer:
 
 def read_key(path: Path) -> OKPKey:
     """Read an Ed25519 private key from a PEM file that only its owner reads.
-
-    Args:
-        path: The file.
 
     Raises:
         InvalidArgumentError: The file cannot be read, others may read it, or it has no such key.

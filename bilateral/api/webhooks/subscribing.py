@@ -4,20 +4,17 @@ from __future__ import annotations
 
 import json
 from socket import inet_aton, inet_ntoa
-from typing import TYPE_CHECKING, Final
+from typing import Final
+
+from sqlalchemy import Connection
 
 from bilateral.core.errors import InvalidArgumentError
 from bilateral.core.text import quoted
 from bilateral.documents.http import host_of
 from bilateral.documents.public_addresses import is_public
-from bilateral.index.changes.queries import last_cursor, parse_filter, read_feed
+from bilateral.index.changes.queries import FeedFilter, last_cursor, parse_filter, read_feed
 from bilateral.index.changes.webhooks import add_webhook
 from bilateral.index.reading.registries import read_registries
-
-if TYPE_CHECKING:
-    from sqlalchemy import Connection
-
-    from bilateral.index.changes.queries import FeedFilter
 
 _MOST_URL: Final = 2_000  # characters, as of a URI in a file
 _MOST_OWNER: Final = 64  # the width of the column
@@ -98,9 +95,5 @@ def _stored(wanted: FeedFilter) -> str:
 
 
 def stored_filter(connection: Connection, text: str) -> FeedFilter:
-    """Return the filter of a subscription.
-
-    Args:
-        text: The filter as JSON.
-    """
+    """Return the filter of a subscription."""
     return parse_filter(read_registries(connection), **json.loads(text))

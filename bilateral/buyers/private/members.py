@@ -9,18 +9,21 @@ from __future__ import annotations
 import json
 import logging
 import time
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from http import HTTPStatus
 from typing import TYPE_CHECKING, Final
 
-from sqlalchemy import delete, func, insert, select
+from sqlalchemy import Connection, Engine, delete, func, insert, select
 from sqlalchemy.exc import IntegrityError
 
+from bilateral.buyers.anchoring import read_proof
 from bilateral.buyers.errors import BuyerRefusalError
+from bilateral.buyers.messages import TierMember
 from bilateral.buyers.private.errors import MemberListError
 from bilateral.buyers.private.lists import Member, MemberList, read_list
+from bilateral.buyers.private.prover import Prover
 from bilateral.buyers.private.terms import MOST_MEMBERS, TIERS, epoch_of
-from bilateral.buyers.stored_trees import read_proof
 from bilateral.buyers.tables import tier_list, tier_member
 from bilateral.core.contracts import Registry
 from bilateral.core.contracts.buyer_terms import policy_hash
@@ -28,12 +31,6 @@ from bilateral.core.contracts.reverts import ContractRevertError
 from bilateral.core.errors import InvalidArgumentError
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
-
-    from sqlalchemy import Connection, Engine
-
-    from bilateral.buyers.messages import TierMember
-    from bilateral.buyers.private.prover import Prover
     from bilateral.client import Client
 
 _LOG: Final = logging.getLogger(__name__)
@@ -52,7 +49,6 @@ def take_member(engine: Engine, message: TierMember, policy: str, signatures: by
 
     Args:
         message: The message, whose signature was checked.
-        policy: The name of the scoring policy.
         signatures: The buyer's signature, which was checked, and then what `Prover.sign` returned.
         now: The time, in Unix time.
 
@@ -117,7 +113,6 @@ def post_tiers(engine: Engine, client: Client, policy: str, prover: Prover, *, n
 
     Args:
         client: A client whose signer is the attestor.
-        policy: The name of the scoring policy.
         prover: Builds the trees.
         now: The time, in Unix time; by default now.
 
@@ -162,8 +157,6 @@ def read_list_row(engine: Engine, chain_id: int, registry: str, policy: str, epo
     Args:
         chain_id: The chain of the contract of proofs.
         registry: The contract of proofs.
-        policy: The name of the scoring policy.
-        epoch: The UTC day.
     """
     table = tier_list.c
     key = table.chain_id == chain_id, table.registry == registry, table.policy == policy, table.epoch == epoch
@@ -173,12 +166,7 @@ def read_list_row(engine: Engine, chain_id: int, registry: str, policy: str, epo
 
 
 def read_published(engine: Engine, policy: str, epoch: int) -> bytes | None:
-    """Return the published list of a day; None if there is none. A service has one contract of proofs.
-
-    Args:
-        policy: The name of the scoring policy.
-        epoch: The UTC day.
-    """
+    """Return the published list of a day; None if there is none. A service has one contract of proofs."""
     table = tier_list.c
     query = select(table.document).where(table.policy == policy, table.epoch == epoch).limit(1)
     with engine.connect() as connection:
@@ -187,11 +175,7 @@ def read_published(engine: Engine, policy: str, epoch: int) -> bytes | None:
 
 
 def read_last_sizes(engine: Engine, policy: str) -> tuple[int, dict[str, int]] | None:
-    """Return the last day with a list, and the number of members of each group; None without a list.
-
-    Args:
-        policy: The name of the scoring policy.
-    """
+    """Return the last day with a list, and the number of members of each group; None without a list."""
     table = tier_list.c
     query = select(table.epoch, table.sizes).where(table.policy == policy).order_by(table.epoch.desc()).limit(1)
     with engine.connect() as connection:
@@ -222,10 +206,10 @@ def _prepare(engine: Engine, client: Client, place: tuple[int, str, str, int], p
     members = _identities(members, _last_list(engine, place), prover)
     if len(members) > MOST_MEMBERS:
         raise InvalidArgumentError(f"there are {len(members)} members, and a tree takes {MOST_MEMBERS}")
-    made = MemberList(chain_id, registry, policy, epoch, anchor_epoch, tuple(members))
-    roots = b"".join(root.to_bytes(_WORD) for root in prover.roots(made.commitments()))
-    sizes = {tier.value: len(made.group(tier)) for tier in TIERS}
-    document = made.document()
+    built = MemberList(chain_id, registry, policy, epoch, anchor_epoch, tuple(members))
+    roots = b"".join(root.to_bytes(_WORD) for root in prover.roots(built.commitments()))
+    sizes = {tier.value: len(built.group(tier)) for tier in TIERS}
+    document = built.document()
     key = {"chain_id": chain_id, "registry": registry, "policy": policy, "epoch": epoch}
     content = {"made_at": now, "roots": roots, "sizes": json.dumps(sizes), "document": document}
     try:

@@ -8,20 +8,16 @@ from __future__ import annotations
 
 import json
 import threading
+from collections.abc import Callable, Sequence
 from functools import cache
 from importlib.resources import files
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
 from py_ecc import optimized_bn128 as curve
 
 from bilateral.buyers.private.errors import TierProofRefusedError
-from bilateral.buyers.private.terms import BASE_ORDER, SCALAR_ORDER, TIERS, signal_of
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
-
-    from bilateral.buyers.private.terms import TierProof
-    from bilateral.buyers.private.verifying import Verification
+from bilateral.buyers.private.terms import BASE_ORDER, SCALAR_ORDER, TIERS, TierProof, signal_of
+from bilateral.buyers.private.verifying import Verification
 
 Roots = tuple[int, int, int]
 

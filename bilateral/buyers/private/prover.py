@@ -6,12 +6,15 @@ user fills by `install_prover`. A secret is passed by standard input.
 
 from __future__ import annotations
 
+import base64
 import hashlib
 import json
 import os
 import shutil
 import subprocess
-from collections.abc import Mapping, Sequence
+import tarfile
+import tempfile
+from collections.abc import Callable, Mapping, Sequence
 from importlib.resources import files
 from pathlib import Path
 from typing import Any, Final
@@ -40,8 +43,8 @@ _SECONDS: Final = 300
 
 def default_folder() -> Path:
     """Return the folder of the prover: that of the environment, or else one in the user's cache."""
-    named = os.environ.get(FOLDER_VARIABLE)
-    return Path(named) if named else Path.home() / ".cache" / "bilateral" / "prover"
+    folder = os.environ.get(FOLDER_VARIABLE)
+    return Path(folder) if folder else Path.home() / ".cache" / "bilateral" / "prover"
 
 
 def packaged(name: str) -> bytes:
@@ -182,3 +185,70 @@ class Prover:
         except (subprocess.TimeoutExpired, ValueError) as failure:
             raise ProverFailedError(f"the prover gives no answer: {type(failure).__name__}") from None
         return answer
+
+
+PACKAGE: Final = "@zk-kit/semaphore-artifacts@4.13.0"
+
+INTEGRITY: Final = "UgFQkcwI63XT1Xk8fkUYMNfcuR85LiSL3Of9XLsyMLflHkiwXP9D1WC8hnpD8Tp2HoAMJ/mCv7ZMlU7TC0mvdQ=="
+"""SHA-512 of the package in base 64, as npm publishes it. The package has all depths, 109 MB; two files are kept."""
+
+_NPM_SECONDS: Final = 900
+"""The longest installation: npm waits minutes for a slow registry."""
+
+
+def install_prover(folder: Path | None = None, *, progress: Callable[[str], None] | None = None) -> Prover:
+    """Install the prover from the npm registry of the user's configuration. Does nothing if it is there.
+
+    Args:
+        folder: The folder; by default `default_folder()`.
+        progress: Takes a sentence before each step.
+
+    Raises:
+        ProverMissingError: npm is missing.
+        ProverFailedError: npm fails.
+        ArtifactMismatchError: The package of artifacts is not the pinned one.
+    """
+    place = (default_folder() if folder is None else folder).resolve()  # npm runs there, and takes paths of it
+    try:
+        return Prover(place)
+    except (ProverMissingError, ArtifactMismatchError):
+        pass
+    tell = progress or (lambda _: None)
+    npm = shutil.which("npm")
+    if npm is None:
+        raise ProverMissingError("npm is not on the PATH: install Node 20 or newer")
+    place.mkdir(parents=True, exist_ok=True)
+    for name in SOURCES:
+        (place / name).write_bytes(packaged(name))
+    tell("installing Semaphore's packages by npm (90 MB)")
+    _run_npm([npm, "ci", "--ignore-scripts", "--no-audit", "--no-fund", "--loglevel=error"], place)
+    tell("fetching the circuit and the proving key by npm (109 MB, 6 MB are kept)")
+    with tempfile.TemporaryDirectory(dir=place) as scratch:
+        _run_npm([npm, "pack", PACKAGE, "--silent", "--pack-destination", scratch], place)
+        (archive,) = Path(scratch).glob("*.tgz")
+        with archive.open("rb") as file:
+            digest = base64.b64encode(hashlib.file_digest(file, "sha512").digest()).decode()
+        if digest != INTEGRITY:
+            raise ArtifactMismatchError(f"{PACKAGE} has the hash {digest}, not the pinned {INTEGRITY}")
+        _extract(archive, place)
+    return Prover(place)
+
+
+def _extract(archive: Path, place: Path) -> None:
+    """Write the artifacts of one depth."""
+    with tarfile.open(archive) as package:
+        for name in ARTIFACTS:
+            member = package.extractfile(f"package/{name}")
+            if member is None:
+                raise ArtifactMismatchError(f"{PACKAGE} has no file {name}")
+            (place / name).write_bytes(member.read())
+
+
+def _run_npm(command: list[str], place: Path) -> None:
+    try:
+        subprocess.run(command, cwd=place, check=True, capture_output=True, timeout=_NPM_SECONDS)  # noqa: S603
+    except subprocess.CalledProcessError as failure:
+        problem = failure.stderr.decode(errors="replace").strip()[-300:]
+        raise ProverFailedError(f"npm fails: {problem}") from None
+    except subprocess.TimeoutExpired:
+        raise ProverFailedError(f"npm takes longer than {_NPM_SECONDS} seconds") from None

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import secrets
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any, Final
 
 import httpx
@@ -12,21 +12,17 @@ from eth_utils.crypto import keccak
 
 from bilateral.buyers.errors import BuyerServiceFailedError
 from bilateral.buyers.messages import TierMember
-from bilateral.buyers.payment_proofs import signature_of
-from bilateral.buyers.private.audit import SAMPLE, audit_list
 from bilateral.buyers.private.errors import NotAMemberError, TooFewMembersError
-from bilateral.buyers.private.lists import MOST_BYTES
+from bilateral.buyers.private.lists import MOST_BYTES, SAMPLE, audit_list
 from bilateral.buyers.private.prover import Prover
 from bilateral.buyers.private.terms import TierProof, epoch_of, member_domain, signal_of, use_message
-from bilateral.buyers.remote import PROVIDER, answer_of, base_of
+from bilateral.buyers.remote import PROVIDER, answer_of, base_of, signature_of
 from bilateral.core.contracts.buyer_terms import BuyerTier, policy_hash
 from bilateral.core.errors import InvalidArgumentError
 from bilateral.core.identifiers import checksummed
 from bilateral.core.signatures import signer_errors
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
-
     from bilateral.client import Client
     from bilateral.client.inputs import TransactionSigner
 
@@ -92,7 +88,6 @@ def join_tiers(  # noqa: PLR0913  # the fields of the wish
         secret: The identity's secret. It stays here.
         signer: The buyer, an account with a key.
         chain_id: The EIP-155 id of the chain of the payments.
-        policy: The scoring policy.
         from_epoch: The first UTC day, today or tomorrow; by default today.
         prover: The prover; by default the installed one.
         http: The HTTP client; by default one that follows no redirects.
@@ -127,8 +122,6 @@ def fetch_list(service: str, policy: str, epoch: int, *, http: httpx.Client | No
 
     Args:
         service: The URL of the service.
-        policy: The scoring policy.
-        epoch: The UTC day.
         http: The HTTP client; by default one that follows no redirects.
 
     Raises:

@@ -56,10 +56,7 @@ def private_gate_scope(chain_id: int, gate: str, policy: bytes, epoch: int) -> b
     """Return the scope of proofs for a contract that inherits `PrivateTierGated`: its `getPrivateTierScope`.
 
     Args:
-        chain_id: EIP-155 id of its chain.
-        gate: Its address.
         policy: The hash of the scoring policy's name.
-        epoch: The UTC day.
     """
     kinds = ["string", "uint256", "address", "bytes32", "uint64"]
     return keccak(encode(kinds, [_PLACE, chain_id, checksummed(gate), policy, epoch]))
@@ -72,7 +69,6 @@ def private_agent_scope(chain_id: int, identity_registry: str, agent_id: int, po
         chain_id: EIP-155 id of the seller's chain.
         agent_id: The seller.
         policy: The hash of the scoring policy's name.
-        epoch: The UTC day.
     """
     kinds = ["string", "uint256", "address", "uint256", "bytes32", "uint64"]
     return keccak(encode(kinds, [_PLACE, chain_id, checksummed(identity_registry), agent_id, policy, epoch]))
@@ -143,9 +139,6 @@ class TierProof:
     @classmethod
     def from_json(cls, fields: Mapping[str, Any]) -> TierProof:
         """Read a proof, and refuse numbers that no proof has.
-
-        Args:
-            fields: The JSON object.
 
         Raises:
             TierProofRefusedError: `proof_malformed`: a field is missing or out of range. The error names it.

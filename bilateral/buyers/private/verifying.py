@@ -13,14 +13,13 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Final, Protocol
 
 from bilateral.buyers.private.errors import TierProofRefusedError
-from bilateral.buyers.private.terms import epoch_of, use_message
+from bilateral.buyers.private.terms import TierProof, epoch_of, use_message
+from bilateral.core.contracts.buyer_terms import BuyerTier
 from bilateral.core.contracts.reverts import ContractRevertError
 from bilateral.core.identifiers import checksummed
 
 if TYPE_CHECKING:
-    from bilateral.buyers.private.terms import TierProof
     from bilateral.client import Client
-    from bilateral.core.contracts.buyer_terms import BuyerTier
 
 Verification = Callable[["TierProof", bytes, bytes], None]
 """Verifies a proof for a scope and a message. It raises `TierProofRefusedError` if the proof is not valid."""
@@ -59,8 +58,8 @@ class MemoryNullifiers:
 
     def holder_of(self, nullifier: int) -> str | None:
         """See `Nullifiers`."""
-        known = self._holders.get(nullifier)
-        return None if known is None else known[1]
+        entry = self._holders.get(nullifier)
+        return None if entry is None else entry[1]
 
     def take(self, nullifier: int, epoch: int, holder: str) -> str:
         """See `Nullifiers`.
@@ -71,7 +70,7 @@ class MemoryNullifiers:
         with self._lock:
             if len(self._holders) >= _MOST_HOLDERS:
                 today = epoch_of()
-                self._holders = {key: kept for key, kept in self._holders.items() if kept[0] >= today - 1}
+                self._holders = {key: entry for key, entry in self._holders.items() if entry[0] >= today - 1}
                 if len(self._holders) >= _MOST_HOLDERS:
                     raise TierProofRefusedError("verifier_busy", "no room for more buyers today")
             return self._holders.setdefault(nullifier, (epoch, holder))[1]

@@ -7,7 +7,7 @@ from itertools import chain
 import pytest
 from graphql import GraphQLObjectType, get_named_type
 
-from bilateral.api.graphql import fixed as entities_fixed
+from bilateral.api.graphql import selections
 from bilateral.api.graphql.rows import ENTITIES, Scope, chains_of
 from bilateral.api.graphql.schema import PLURALS, entity_types, graphql_schema, is_derived
 from bilateral.api.graphql.statements import MODULES
@@ -55,10 +55,10 @@ def test_list_whose_statement_is_kept_is_one_statement_too(name, query, statemen
     text = f"{{ {name}(first: 1000) {selected(get_named_type(graphql_schema().query_type.fields[name].type), 0)} }}"
     first, second = query(text), query(text)
     assert second == first
-    kept = entities_fixed._prepared.cache_info()
+    kept = selections._prepared.cache_info()
     statements.clear()
     assert query(text) == first
-    assert entities_fixed._prepared.cache_info().hits == kept.hits + 1
+    assert selections._prepared.cache_info().hits == kept.hits + 1
     assert len(statements) == 1
 
 

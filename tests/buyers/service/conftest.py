@@ -8,7 +8,7 @@ from dataclasses import replace
 import pytest
 
 from bilateral.api.settings import ApiSettings
-from bilateral.buyers.settings import BuyerSettings
+from bilateral.buyers.policies import BuyerSettings
 from scripts._anvil import running_anvil
 from simulation.event_chain import OPTIONS, EventChain
 from tests.api.described import comparing_client

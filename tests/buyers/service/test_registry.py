@@ -16,8 +16,8 @@ from bilateral.api.settings import ApiSettings
 from bilateral.buyers.anchoring import anchor_states
 from bilateral.buyers.anchors import verify_state
 from bilateral.buyers.messages import content_hash
+from bilateral.buyers.policies import BuyerSettings
 from bilateral.buyers.requests import EnrichmentBody, FeedbackBody, ReviewBody
-from bilateral.buyers.settings import BuyerSettings
 from bilateral.buyers.tables import buyer_anchor, buyer_state
 from bilateral.core.contracts.buyer_terms import (
     AttestedPayment,

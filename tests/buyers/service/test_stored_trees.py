@@ -7,8 +7,8 @@ import math
 import pytest
 from sqlalchemy import func, select, update
 
+from bilateral.buyers.anchoring import forget_trees, read_proof, store_tree
 from bilateral.buyers.anchors import StateTree, verify_state
-from bilateral.buyers.stored_trees import forget_trees, read_proof, store_tree
 from bilateral.buyers.tables import buyer_state, buyer_tree
 from bilateral.core.contracts.buyer_terms import BuyerState, BuyerTier, policy_hash
 from bilateral.core.identifiers import checksummed

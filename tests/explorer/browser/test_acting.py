@@ -9,7 +9,7 @@ import httpx
 from playwright.sync_api import expect
 
 from bilateral.documents.hashing import document_hash
-from bilateral.explorer.forms import FORMS
+from bilateral.explorer.acting import FORMS
 from bilateral.x402 import interaction_hash
 from tests.api.world import ALICE, BOB, CAROL, DAVE, ERIN, FRANK, GRACE, TREASURY
 from tests.explorer.browser.market import FILES, IMAGE

@@ -15,7 +15,7 @@ from playwright.sync_api import expect
 
 from bilateral.core.contracts import Registry, selectors
 from bilateral.documents import RegistrationFile
-from bilateral.explorer.forms import FORMS
+from bilateral.explorer.acting import FORMS
 from tests.api.world import ALICE, BOB, CAROL, ERIN, FRANK, GRACE, TREASURY
 from tests.explorer.browser.market import FILES, IMAGE
 from tests.explorer.browser.test_acting import CONNECT, SIGN, paid_statement, press

@@ -10,8 +10,8 @@ from sqlalchemy import select
 from bilateral.buyers.acceptance import BuyerMessages
 from bilateral.buyers.errors import BuyerRefusalError
 from bilateral.buyers.metrics import read_dealings
+from bilateral.buyers.policies import BuyerSettings
 from bilateral.buyers.requests import DisputeBody, FeedbackBody, ReviewBody
-from bilateral.buyers.settings import BuyerSettings
 from bilateral.buyers.tables import agent_review
 from bilateral.core.contracts import Registry
 from bilateral.core.signatures import Domain

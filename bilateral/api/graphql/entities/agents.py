@@ -2,30 +2,26 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Mapping, Sequence
 from functools import partial
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import Any, ClassVar, Final
 
-from sqlalchemy import BigInteger, Text, and_, case, cast, exists, false, func, literal_column, or_, select
+from sqlalchemy import BigInteger, Text, and_, case, cast, false, func, literal_column, or_, select
+from sqlalchemy.sql import ColumnElement, FromClause
+from sqlalchemy.sql.base import ReadOnlyColumnCollection
 
-from bilateral.api.graphql.rows import ENTITIES, Rows, lowered, parsed_agent, text_of
-from bilateral.api.graphql.values import Address, Blob, Entries, Id, String, Value, Whole, Wide, checksum_address
+from bilateral.api.graphql import values
+from bilateral.api.graphql.rows import ENTITIES, Rows, Scope, lowered, parsed_agent, text_of
+from bilateral.api.graphql.values import Condition, Entries, Value, checksum_address
 from bilateral.core.events import Approval, MetadataSet
+from bilateral.core.values.standing import Side
 from bilateral.index.agents import tables as agent_tables
 from bilateral.index.agents.tables import agent_activity
 from bilateral.index.files.reading import listed
 from bilateral.index.log import tables as schema
 from bilateral.index.ratings import tables as rating_tables
 from bilateral.index.reading.json import has_all
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
-
-    from sqlalchemy import ColumnElement, FromClause
-    from sqlalchemy.sql.base import ReadOnlyColumnCollection
-
-    from bilateral.api.graphql.rows import Scope
-
-    Condition = ColumnElement[bool]
+from bilateral.index.standing.tables import standing
 
 _ZERO_ADDRESS = "0x" + "00" * 20
 
@@ -90,18 +86,18 @@ class AgentRows(Rows):
     def fields(self) -> Mapping[str, Callable[[], Value]]:
         columns = self.agent.c
         return {
-            "id": lambda: Id(agent_id_text(self.agent, self.scope), agent_finder(self.agent, self.scope)),
-            "chainId": lambda: Whole(columns.chain_id),
-            "agentId": lambda: Wide(columns.agent_id),
-            "agentURI": lambda: String(columns.uri),
-            "agentURIType": lambda: String(uri_type(columns.uri)),
-            "owner": lambda: Address(columns.owner),
-            "agentWallet": lambda: Address(columns.wallet, is_nullable=True),
+            "id": lambda: values.Id(agent_id_text(self.agent, self.scope), agent_finder(self.agent, self.scope)),
+            "chainId": lambda: values.Whole(columns.chain_id),
+            "agentId": lambda: values.Wide(columns.agent_id),
+            "agentURI": lambda: values.String(columns.uri),
+            "agentURIType": lambda: values.String(uri_type(columns.uri)),
+            "owner": lambda: values.Address(columns.owner),
+            "agentWallet": lambda: values.Address(columns.wallet, is_nullable=True),
             "operators": self._operators,
-            "createdAt": lambda: Whole(columns.registered_at),
-            "updatedAt": lambda: Whole(self._times().updated_at),
-            "totalFeedback": lambda: Whole(self._total_feedback()),
-            "lastActivity": lambda: Whole(self._times().last_activity),
+            "createdAt": lambda: values.Whole(columns.registered_at),
+            "updatedAt": lambda: values.Whole(self._times().updated_at),
+            "totalFeedback": lambda: values.Whole(self._total_feedback()),
+            "lastActivity": lambda: values.Whole(self._times().last_activity),
         }
 
     @property
@@ -122,10 +118,7 @@ class AgentRows(Rows):
 
     def of(self, rows: FromClause) -> AgentRows:
         """Keep the agent that rows of a table are about."""
-        registry = self.scope.registry("identity", rows.c.chain_id)
-        self.conditions += [self.agent.c.chain_id == rows.c.chain_id, self.agent.c.identity_registry == registry]
-        self.conditions += [self.agent.c.agent_id == rows.c.agent_id]
-        return self
+        return self._about_agent("identity", self.agent, rows, "identity_registry")
 
     def order(self, name: str) -> list[ColumnElement[Any]] | None:
         if not self.scope.is_one_chain:
@@ -142,8 +135,8 @@ class AgentRows(Rows):
             self._activity = activity = agent_activity.alias()
             names = (column.name for column in agent_activity.primary_key)
             # The constants of the first condition hold for both: an index of either table may lead.
-            known = self.scope.of("identity", activity.c.chain_id, activity.c.identity_registry)
-            same = and_(known, *(activity.c[name] == agent.c[name] for name in names))
+            of_registry = self.scope.of("identity", activity.c.chain_id, activity.c.identity_registry)
+            same = and_(of_registry, *(activity.c[name] == agent.c[name] for name in names))
             self.source = agent.join(activity, same)
         return self._activity.c
 
@@ -176,7 +169,7 @@ class AgentRows(Rows):
             .correlate(self.agent)
             .subquery()
         )
-        shown = select(self.scope.dialect.json_list(page.c.account)).scalar_subquery()
+        as_json = select(self.scope.dialect.json_list(page.c.account)).scalar_subquery()
 
         def has(entries: Sequence[str], _: bool) -> Condition:  # an address has no case
             checksums = [checksum for entry in entries if (checksum := checksum_address(entry)) is not None]
@@ -185,11 +178,11 @@ class AgentRows(Rows):
             return has_all(self.scope.dialect.lower, table, table.c.account, checksums, *about)
 
         def same(entries: Sequence[str]) -> Condition:
-            return func.replace(cast(shown, Text), literal_column("' '"), literal_column("''")) == listed(
+            return func.replace(cast(as_json, Text), literal_column("' '"), literal_column("''")) == listed(
                 [entry.lower() for entry in entries]
             ).replace(" ", "")
 
-        return Entries(shown, has, same)
+        return Entries(as_json, has, same)
 
 
 class MetadataRows(Rows):
@@ -200,30 +193,22 @@ class MetadataRows(Rows):
     def __init__(self, scope: Scope) -> None:
         super().__init__(scope)
         self.source = self.metadata = metadata = agent_tables.agent_metadata.alias()
-        agents = AgentRows(scope).of(metadata)
-        self.conditions = [
-            scope.of("identity", metadata.c.chain_id, metadata.c.identity_registry),
-            exists().where(*agents.conditions).correlate(metadata),
-        ]
+        self.conditions = self._with_parent("identity", metadata, AgentRows(scope).of(metadata), "identity_registry")
         self.key = tuple(metadata.c[column.name] for column in agent_tables.agent_metadata.primary_key)
 
     def of(self, rows: FromClause) -> MetadataRows:
         """Keep the metadata of the agent of a row."""
         self.parents["agent"] = lambda: AgentRows(self.scope).of(rows)
-        table = self.metadata.c
-        registry = self.scope.registry("identity", rows.c.chain_id)
-        self.conditions += [table.chain_id == rows.c.chain_id, table.identity_registry == registry]
-        self.conditions += [table.agent_id == rows.c.agent_id]
-        return self
+        return self._about_agent("identity", self.metadata, rows, "identity_registry")
 
     @property
     def fields(self) -> Mapping[str, Callable[[], Value]]:
         columns = self.metadata.c
         return {
-            "id": lambda: Id(text_of(agent_id_text(self.metadata, self.scope), columns.metadata_key)),
-            "key": lambda: String(columns.metadata_key),
-            "value": lambda: Blob(columns.metadata_value),
-            "updatedAt": lambda: Whole(self._updated_at()),
+            "id": lambda: values.Id(text_of(agent_id_text(self.metadata, self.scope), columns.metadata_key)),
+            "key": lambda: values.String(columns.metadata_key),
+            "value": lambda: values.Blob(columns.metadata_value),
+            "updatedAt": lambda: values.Whole(self._updated_at()),
         }
 
     @property
@@ -240,3 +225,67 @@ class MetadataRows(Rows):
             table.c.metadata_key == columns.metadata_key,
         )
         return func.coalesce(latest.correlate(self.metadata).scalar_subquery(), 0)
+
+
+_DECIMALS: Final = 4
+"""The decimals of figures: the tables have floating-point numbers, whose last digits differ between engines."""
+
+
+class StandingRows(Rows):
+    """The rows of `Standing`: of agents as servers, and as clients those that are rated."""
+
+    entity: ClassVar = "Standing"
+
+    def __init__(self, scope: Scope) -> None:
+        super().__init__(scope)
+        self.source = self.standing = table = standing.alias()
+        self.conditions = self._with_parent("identity", table, AgentRows(scope).of(table), "identity_registry")
+        self.key = tuple(table.c[column.name] for column in standing.primary_key)
+
+    def of(self, rows: FromClause) -> StandingRows:
+        """Keep the standing of the agent of a row as a server."""
+        return self.on(rows, Side.SERVER)
+
+    def on(self, rows: FromClause, side: Side) -> StandingRows:
+        """Keep the standing of the agent of a row on one side."""
+        self._about_agent("identity", self.standing, rows, "identity_registry")
+        self.conditions += [self.standing.c.side == literal_column(f"'{side}'")]
+        return self
+
+    @property
+    def fields(self) -> Mapping[str, Callable[[], Value]]:
+        columns = self.standing.c
+        figures = {
+            "lower": columns.lower_bound,
+            "upper": columns.upper_bound,
+            "effectiveRaters": columns.effective_raters,
+            "paid": columns.paid,
+            "evidenceCost": columns.evidence_cost,
+        }
+        return {
+            "id": lambda: values.Id(text_of(agent_id_text(self.standing, self.scope), columns.side), self._find),
+            "side": lambda: values.String(columns.side),
+            "status": lambda: values.String(columns.status),
+            "raters": lambda: values.Whole(columns.raters),
+            "payments": lambda: values.Whole(columns.payments),
+            "reasons": lambda: values.String(columns.reasons),
+            **{name: partial(_figure, column) for name, column in figures.items()},
+        }
+
+    @property
+    def links(self) -> Mapping[str, Callable[[], Rows]]:
+        return {"agent": lambda: AgentRows(self.scope).of(self.standing)}
+
+    def _find(self, ids: Sequence[str]) -> Condition:
+        columns, conditions = self.standing.c, []
+        for text in ids:
+            agent, _, side = text.rpartition(":")
+            if (key := parsed_agent(agent)) is not None and self.scope.has_chain(key[0]):
+                conditions.append(and_(columns.chain_id == key[0], columns.agent_id == key[1], columns.side == side))
+        return or_(false(), *conditions)
+
+
+def _figure(column: ColumnElement[float]) -> Value:
+    """Return a figure, rounded."""
+    units = cast(func.round(column * literal_column(str(10**_DECIMALS))), BigInteger)
+    return values.FixedPoint(units, literal_column(str(_DECIMALS)))

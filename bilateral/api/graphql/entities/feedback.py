@@ -2,45 +2,30 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Mapping, Sequence
 from functools import partial
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import Any, ClassVar
 
-from sqlalchemy import Text, and_, cast, exists, false, func, or_, select, tuple_
+from sqlalchemy import ColumnElement, FromClause, Text, and_, cast, exists, false, func, or_, select, tuple_
 
+from bilateral.api.graphql import values
 from bilateral.api.graphql.entities.agents import AgentRows, agent_id_text, uri_type
 from bilateral.api.graphql.entities.files import file_cid, file_id, text_field
-from bilateral.api.graphql.rows import Rows, lowered, parsed_feedback, text_of
-from bilateral.api.graphql.values import (
-    Address,
-    Blob,
-    Entries,
-    FixedPoint,
-    Flag,
-    Id,
-    String,
-    Value,
-    Whole,
-    Wide,
-    checksum_address,
-)
+from bilateral.api.graphql.rows import Rows, Scope, lowered, parsed_feedback, snake_case, text_of
+from bilateral.api.graphql.values import Condition, Entries, Value, checksum_address
 from bilateral.core.events import FeedbackRevoked, NewFeedback, ResponseAppended
 from bilateral.index.files import tables as files
 from bilateral.index.files.reading import listed
 from bilateral.index.log import tables as schema
 from bilateral.index.ratings.blind import is_blind_feedback
 
-if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
-
-    from sqlalchemy import ColumnElement, FromClause
-
-    from bilateral.api.graphql.rows import Scope
-
-    Condition = ColumnElement[bool]
-
 _GIVEN = schema.EVENT_TABLES[NewFeedback]
 _REVOKED = schema.EVENT_TABLES[FeedbackRevoked]
 _RESPONSE = schema.EVENT_TABLES[ResponseAppended]
+_TEXTS = (
+    *("agentRegistry", "clientAddress", "text", "tag1", "tag2"),
+    *("mcpTool", "mcpPrompt", "mcpResource", "a2aContextId", "a2aTaskId"),
+)
 _KEY = ("registry", "agent_id", "client_address", "feedback_index")
 
 
@@ -97,11 +82,7 @@ class FeedbackRows(Rows):
         super().__init__(scope)
         self.source = self.given = feedback = _GIVEN.alias()
         self._is_of_agent = False
-        agents = AgentRows(scope).of(feedback)
-        self.conditions = [
-            scope.of("reputation", feedback.c.chain_id, feedback.c.registry),
-            exists().where(*agents.conditions).correlate(feedback),
-        ]
+        self.conditions = self._with_parent("reputation", feedback, AgentRows(scope).of(feedback))
         self.key = tuple(feedback.c[column.name] for column in _GIVEN.primary_key)
         self.block = feedback.c.block_number
 
@@ -110,10 +91,7 @@ class FeedbackRows(Rows):
         self._is_of_agent = True
         self.parents["agent"] = lambda: AgentRows(self.scope).of(rows)
         del self.conditions[1]  # the agent is registered
-        registry = self.scope.registry("reputation", rows.c.chain_id)
-        self.conditions += [self.given.c.chain_id == rows.c.chain_id, self.given.c.registry == registry]
-        self.conditions += [self.given.c.agent_id == rows.c.agent_id]
-        return self
+        return self._about_agent("reputation", self.given, rows)
 
     def of_response(self, rows: FromClause) -> FeedbackRows:
         """Keep the feedback that a response is about."""
@@ -124,20 +102,20 @@ class FeedbackRows(Rows):
     def fields(self) -> Mapping[str, Callable[[], Value]]:
         columns = self.given.c
         return {
-            "id": lambda: Id(feedback_id_text(self.given, self.scope), feedback_finder(self.given, self.scope)),
-            "clientAddress": lambda: Address(columns.client_address),
-            "feedbackIndex": lambda: Wide(columns.feedback_index),
-            "value": lambda: FixedPoint(columns.value, columns.value_decimals),
-            "tag1": lambda: String(columns.tag1),
-            "tag2": lambda: String(columns.tag2),
-            "endpoint": lambda: String(columns.endpoint),
-            "feedbackURI": lambda: String(columns.feedback_uri),
-            "feedbackURIType": lambda: String(uri_type(columns.feedback_uri)),
-            "feedbackHash": lambda: Blob(columns.feedback_hash),
-            "isRevoked": lambda: Flag(self._is_revoked()),
-            "isBlind": lambda: Flag(self._is_blind()),
-            "createdAt": lambda: Whole(columns.block_time),
-            "revokedAt": lambda: Whole(self._revoked_at(), is_nullable=True),
+            "id": lambda: values.Id(feedback_id_text(self.given, self.scope), feedback_finder(self.given, self.scope)),
+            "clientAddress": lambda: values.Address(columns.client_address),
+            "feedbackIndex": lambda: values.Wide(columns.feedback_index),
+            "value": lambda: values.FixedPoint(columns.value, columns.value_decimals),
+            "tag1": lambda: values.String(columns.tag1),
+            "tag2": lambda: values.String(columns.tag2),
+            "endpoint": lambda: values.String(columns.endpoint),
+            "feedbackURI": lambda: values.String(columns.feedback_uri),
+            "feedbackURIType": lambda: values.String(uri_type(columns.feedback_uri)),
+            "feedbackHash": lambda: values.Blob(columns.feedback_hash),
+            "isRevoked": lambda: values.Flag(self._is_revoked()),
+            "isBlind": lambda: values.Flag(self._is_blind()),
+            "createdAt": lambda: values.Whole(columns.block_time),
+            "revokedAt": lambda: values.Whole(self._revoked_at(), is_nullable=True),
         }
 
     @property
@@ -197,11 +175,7 @@ class ResponseRows(Rows):
     def __init__(self, scope: Scope) -> None:
         super().__init__(scope)
         self.source = self.response = response = _RESPONSE.alias()
-        feedback = FeedbackRows(scope).of_response(response)
-        self.conditions = [
-            scope.of("reputation", response.c.chain_id, response.c.registry),
-            exists().where(*feedback.conditions).correlate(response),
-        ]
+        self.conditions = self._with_parent("reputation", response, FeedbackRows(scope).of_response(response))
         self.key = tuple(response.c[column.name] for column in _RESPONSE.primary_key)
         self.block = response.c.block_number
 
@@ -219,11 +193,11 @@ class ResponseRows(Rows):
     def fields(self) -> Mapping[str, Callable[[], Value]]:
         columns = self.response.c
         return {
-            "id": lambda: Id(self._id()),
-            "responder": lambda: Address(columns.responder),
-            "responseUri": lambda: String(columns.response_uri),
-            "responseHash": lambda: Blob(columns.response_hash),
-            "createdAt": lambda: Whole(columns.block_time),
+            "id": lambda: values.Id(self._id()),
+            "responder": lambda: values.Address(columns.responder),
+            "responseUri": lambda: values.String(columns.response_uri),
+            "responseHash": lambda: values.Blob(columns.response_hash),
+            "createdAt": lambda: values.Whole(columns.block_time),
         }
 
     @property
@@ -249,19 +223,15 @@ class FeedbackFileRows(Rows):
         super().__init__(scope)
         self.given = feedback = _GIVEN.alias()
         self.file, self.read = file, read = files.file.alias(), files.feedback_file.alias()
-        named = files.file_reference.alias()
-        agents = AgentRows(scope).of(feedback)
+        reference = files.file_reference.alias()
         place = ("chain_id", "block_number", "log_index")
         self.source = (
-            feedback.join(named, and_(*(named.c[name] == feedback.c[name] for name in place)))
-            .join(file, file.c.file_id == named.c.file_id)
+            feedback.join(reference, and_(*(reference.c[name] == feedback.c[name] for name in place)))
+            .join(file, file.c.file_id == reference.c.file_id)
             .join(read, read.c.content_hash == file.c.content_hash)
         )
-        self.conditions = [
-            scope.of("reputation", feedback.c.chain_id, feedback.c.registry),
-            exists().where(*agents.conditions).correlate(feedback),
-            file.c.state == "loaded",
-        ]
+        self.conditions = self._with_parent("reputation", feedback, AgentRows(scope).of(feedback))
+        self.conditions += [file.c.state == "loaded"]
         self.key = tuple(feedback.c[column.name] for column in _GIVEN.primary_key)
         self.block = feedback.c.block_number
 
@@ -274,34 +244,27 @@ class FeedbackFileRows(Rows):
     def fields(self) -> Mapping[str, Callable[[], Value]]:
         read, feedback, dialect = self.read.c, self.given.c, self.scope.dialect
         texts = {
-            "agentRegistry": read.agent_registry,
-            "clientAddress": read.client_address,
+            **{name: read[snake_case(name)] for name in _TEXTS},
             "createdAtIso": read.created_at,
-            "text": read.text,
-            "mcpTool": read.mcp_tool,
-            "mcpPrompt": read.mcp_prompt,
-            "mcpResource": read.mcp_resource,
-            "a2aContextId": read.a2a_context_id,
-            "a2aTaskId": read.a2a_task_id,
             "proofOfPaymentFromAddress": read.payment_from,
             "proofOfPaymentToAddress": read.payment_to,
             "proofOfPaymentChainId": read.payment_chain_id,
             "proofOfPaymentTxHash": read.payment_transaction,
-            "tag1": read.tag1,
-            "tag2": read.tag2,
         }
-        lists = {"a2aSkills": read.a2a_skills, "oasfSkills": read.oasf_skills, "oasfDomains": read.oasf_domains}
+        lists = {name: read[snake_case(name)] for name in ("a2aSkills", "oasfSkills", "oasfDomains")}
         transaction = dialect.hexadecimal(feedback.transaction_hash)
         return {
-            "id": lambda: Id(file_id(self.file.c.uri, transaction, feedback.log_index)),
-            "cid": lambda: String(file_cid(self.file.c.uri, transaction, feedback.log_index)),
-            "feedbackId": lambda: Id(feedback_id_text(self.given, self.scope), feedback_finder(self.given, self.scope)),
-            "agentId": lambda: Whole(dialect.integer_in_text(read.agent_id), is_nullable=True),
-            "valueRaw": lambda: Whole(dialect.integer_in_text(read.value), is_nullable=True),
-            "valueDecimals": lambda: Whole(
+            "id": lambda: values.Id(file_id(self.file.c.uri, transaction, feedback.log_index)),
+            "cid": lambda: values.String(file_cid(self.file.c.uri, transaction, feedback.log_index)),
+            "feedbackId": lambda: values.Id(
+                feedback_id_text(self.given, self.scope), feedback_finder(self.given, self.scope)
+            ),
+            "agentId": lambda: values.Whole(dialect.integer_in_text(read.agent_id), is_nullable=True),
+            "valueRaw": lambda: values.Whole(dialect.integer_in_text(read.value), is_nullable=True),
+            "valueDecimals": lambda: values.Whole(
                 dialect.integer_in_text(read.value_decimals), is_nullable=True, is_text=False
             ),
-            "createdAt": lambda: Whole(feedback.block_time),
+            "createdAt": lambda: values.Whole(feedback.block_time),
             **{name: text_field(column) for name, column in texts.items()},
             **{name: self._list_field(column) for name, column in lists.items()},
         }

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, ClassVar, Final
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, ClassVar, Final
 
 from sqlalchemy import Text, and_, case, cast, exists, func, literal, literal_column, or_, select, tuple_
+from sqlalchemy.sql import ColumnElement, FromClause
 
 from bilateral.api.graphql.entities.agents import agent_finder, agent_id_text, starts_with
-from bilateral.api.graphql.rows import Rows, text_of
-from bilateral.api.graphql.values import Address, Entries, Flag, Id, String, Value, Whole
+from bilateral.api.graphql.rows import Rows, Scope, snake_case, text_of
+from bilateral.api.graphql.values import Address, Condition, Entries, Flag, Id, String, Value, Whole
 from bilateral.core.events import Registered, URIUpdated
 from bilateral.index.agents import tables as agent_tables
 from bilateral.index.files import tables as files
@@ -16,15 +18,11 @@ from bilateral.index.files.reading import listed
 from bilateral.index.log import tables as schema
 from bilateral.index.reading.json import has_all
 
-if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
-
-    from sqlalchemy import ColumnElement, FromClause
-
-    from bilateral.api.graphql.rows import Scope
-
-    Condition = ColumnElement[bool]
-
+_CARD_TEXTS: Final = (
+    *("mcpEndpoint", "mcpVersion", "a2aEndpoint", "a2aVersion", "webEndpoint", "oasfEndpoint", "oasfVersion"),
+    *("emailEndpoint", "ens", "did"),
+)
+_CARD_LISTS: Final = ("mcpTools", "mcpPrompts", "mcpResources", "a2aSkills", "oasfSkills", "oasfDomains")
 _CID_START: Final = 8
 """The position behind `ipfs://`."""
 
@@ -38,7 +36,7 @@ class RegistrationFileRows(Rows):
         super().__init__(scope)
         is_of_row = agent is not None
         self.agent = agent = agent_tables.agent.alias() if agent is None else agent
-        self.named = named = files.file_reference.alias()
+        self.named = reference = files.file_reference.alias()
         self.file = file = files.file.alias()
         self.read = read = files.registration_file.alias()
         self.card = card = files.registration_card.alias()
@@ -46,26 +44,27 @@ class RegistrationFileRows(Rows):
         # A literal: SQLite uses a partial index only if the statement itself says its condition.
         kind: ColumnElement[str] = literal_column("'registration'")
         is_named = and_(
-            named.c.chain_id == agent.c.chain_id,
-            scope.same_chain(named, agent),
-            named.c.registry == agent.c.identity_registry,
-            named.c.agent_id == agent.c.agent_id,
-            named.c.kind == kind,
+            reference.c.chain_id == agent.c.chain_id,
+            scope.same_chain(reference, agent),
+            reference.c.registry == agent.c.identity_registry,
+            reference.c.agent_id == agent.c.agent_id,
+            reference.c.kind == kind,
         )
         replaced = (
             exists()
             .where(
-                scope.same_chain(later, named),
-                later.c.registry == named.c.registry,
-                later.c.agent_id == named.c.agent_id,
+                scope.same_chain(later, reference),
+                later.c.registry == reference.c.registry,
+                later.c.agent_id == reference.c.agent_id,
                 later.c.kind == kind,
-                tuple_(later.c.block_number, later.c.log_index) > tuple_(named.c.block_number, named.c.log_index),
+                tuple_(later.c.block_number, later.c.log_index)
+                > tuple_(reference.c.block_number, reference.c.log_index),
             )
-            .correlate(named)
+            .correlate(reference)
         )
         self.source = (
-            (named if is_of_row else agent.join(named, is_named))
-            .join(file, file.c.file_id == named.c.file_id)
+            (reference if is_of_row else agent.join(reference, is_named))
+            .join(file, file.c.file_id == reference.c.file_id)
             .join(read, read.c.content_hash == file.c.content_hash)
             .join(card, card.c.content_hash == file.c.content_hash)
         )
@@ -76,8 +75,8 @@ class RegistrationFileRows(Rows):
             file.c.uri == agent.c.uri,
             file.c.state == literal_column("'loaded'"),
         ]
-        self.key = (named.c.chain_id, named.c.block_number, named.c.log_index)
-        self.block = named.c.block_number
+        self.key = (reference.c.chain_id, reference.c.block_number, reference.c.log_index)
+        self.block = reference.c.block_number
 
     def of(self, rows: FromClause) -> RegistrationFileRows:
         """Keep the file of the agent of a row."""
@@ -95,26 +94,10 @@ class RegistrationFileRows(Rows):
             "description": read.description,
             "image": read.image,
             "endpointsRawJson": card.services,
-            "mcpEndpoint": card.mcp_endpoint,
-            "mcpVersion": card.mcp_version,
-            "a2aEndpoint": card.a2a_endpoint,
-            "a2aVersion": card.a2a_version,
-            "webEndpoint": card.web_endpoint,
-            "oasfEndpoint": card.oasf_endpoint,
-            "oasfVersion": card.oasf_version,
-            "emailEndpoint": card.email_endpoint,
-            "ens": card.ens,
-            "did": card.did,
+            **{name: card[snake_case(name)] for name in _CARD_TEXTS},
         }
-        lists = {
-            "supportedTrusts": ("trust", card.supported_trusts),
-            "mcpTools": ("mcp_tool", card.mcp_tools),
-            "mcpPrompts": ("mcp_prompt", card.mcp_prompts),
-            "mcpResources": ("mcp_resource", card.mcp_resources),
-            "a2aSkills": ("a2a_skill", card.a2a_skills),
-            "oasfSkills": ("oasf_skill", card.oasf_skills),
-            "oasfDomains": ("oasf_domain", card.oasf_domains),
-        }
+        lists = {name: (snake_case(name).removesuffix("s"), card[snake_case(name)]) for name in _CARD_LISTS}
+        lists["supportedTrusts"] = ("trust", card.supported_trusts)
         return {
             "id": lambda: Id(file_id(self.file.c.uri, self._transaction(), self.named.c.log_index)),
             "cid": lambda: String(file_cid(self.file.c.uri, self._transaction(), self.named.c.log_index)),
@@ -148,10 +131,10 @@ class RegistrationFileRows(Rows):
         """Return a column of the event that named the file."""
         queries = []
         for event in (Registered, URIUpdated):
-            table, named = schema.EVENT_TABLES[event].alias(), self.named
-            is_event = (table.c[name] == named.c[name] for name in ("block_number", "log_index"))
-            of_chain = self.scope.same_chain(table, named)
-            queries.append(select(table.c[name]).where(of_chain, *is_event).correlate(named).scalar_subquery())
+            table, reference = schema.EVENT_TABLES[event].alias(), self.named
+            is_event = (table.c[name] == reference.c[name] for name in ("block_number", "log_index"))
+            of_chain = self.scope.same_chain(table, reference)
+            queries.append(select(table.c[name]).where(of_chain, *is_event).correlate(reference).scalar_subquery())
         return func.coalesce(*queries)
 
     def _transaction(self) -> ColumnElement[str]:

@@ -2,25 +2,17 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, ClassVar
+from collections.abc import Callable, Mapping, Sequence
+from typing import ClassVar
 
-from sqlalchemy import Text, case, cast, exists, func, literal, select
+from sqlalchemy import ColumnElement, FromClause, Text, case, cast, func, literal, select
 
 from bilateral.api.graphql.entities.agents import AgentRows
-from bilateral.api.graphql.rows import Rows
-from bilateral.api.graphql.values import Address, Blob, Id, String, Value, Whole
+from bilateral.api.graphql.rows import Rows, Scope
+from bilateral.api.graphql.values import Address, Blob, Condition, Id, String, Value, Whole
 from bilateral.core.events import Registered
 from bilateral.index.log import tables as schema
 from bilateral.index.ratings.validations import VIEW
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
-
-    from sqlalchemy import ColumnElement, FromClause
-
-    from bilateral.api.graphql.rows import Scope
-
-    Condition = ColumnElement[bool]
 
 
 class ValidationRows(Rows):
@@ -31,21 +23,14 @@ class ValidationRows(Rows):
     def __init__(self, scope: Scope) -> None:
         super().__init__(scope)
         self.source = self.request = request = VIEW.alias()
-        agents = AgentRows(scope).of(request)
-        self.conditions = [
-            scope.of("validation", request.c.chain_id, request.c.registry),
-            exists().where(*agents.conditions).correlate(request),
-        ]
+        self.conditions = self._with_parent("validation", request, AgentRows(scope).of(request))
         self.key = (request.c.chain_id, request.c.registry, request.c.request_hash)
         self.block = func.coalesce(request.c.answered_block, request.c.requested_block)
 
     def of(self, rows: FromClause) -> ValidationRows:
         """Keep the validations of the agent of a row."""
         self.parents["agent"] = lambda: AgentRows(self.scope).of(rows)
-        registry = self.scope.registry("validation", rows.c.chain_id)
-        self.conditions += [self.request.c.chain_id == rows.c.chain_id, self.request.c.registry == registry]
-        self.conditions += [self.request.c.agent_id == rows.c.agent_id]
-        return self
+        return self._about_agent("validation", self.request, rows)
 
     @property
     def fields(self) -> Mapping[str, Callable[[], Value]]:

@@ -2,25 +2,20 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated, Any
 
-from anyio import to_thread
+from mcp.server import MCPServer
 from pydantic import Field
+from sqlalchemy import Connection
 
-from bilateral.api.mcp.lookups import READS, AgentText, key_of, tool_errors
-from bilateral.api.mcp.untrusted import Untrusted, untrusted
+from bilateral.api.mcp.lookups import READS, AgentText, Untrusted, key_of, words_of_strangers
 from bilateral.api.routes.analysis import ExplainedAccount
 from bilateral.api.routes.analysis import explain_account as explanation
 from bilateral.core.identifiers import checksummed
 from bilateral.index.errors import NotIndexedError
+from bilateral.index.reading.readers import Reader
 from bilateral.index.reading.registries import read_registries
 from bilateral.index.standing.trusted import TrustedClients, trusted_clients
-
-if TYPE_CHECKING:
-    from mcp.server import MCPServer
-    from sqlalchemy import Connection
-
-    from bilateral.index.reading.readers import Reader
 
 
 def add_tools(server: MCPServer[Any], reader: Reader) -> None:
@@ -40,8 +35,7 @@ def add_tools(server: MCPServer[Any], reader: Reader) -> None:
             identity = read_registries(connection).identity_of(chain)
             return explanation(connection, chain, identity, checksummed(address))
 
-        with tool_errors():
-            return untrusted(ExplainedAccount, await to_thread.run_sync(reader.read, read))
+        return await words_of_strangers(ExplainedAccount, reader.read, read)
 
     @server.tool(title="Get trusted clients", annotations=READS)
     async def get_trusted_clients(agent: AgentText) -> Untrusted:
@@ -57,5 +51,4 @@ def add_tools(server: MCPServer[Any], reader: Reader) -> None:
                 raise NotIndexedError("analysis of chain", key.chain_id)
             return clients
 
-        with tool_errors():
-            return untrusted(TrustedClients, await to_thread.run_sync(reader.read, read))
+        return await words_of_strangers(TrustedClients, reader.read, read)

@@ -4,23 +4,20 @@ from __future__ import annotations
 
 import json
 from http import HTTPStatus
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated, Any
 
 from anyio import to_thread
+from mcp.server import MCPServer
 from mcp.server.mcpserver.exceptions import ToolError
 from pydantic import Field
+from sqlalchemy import Connection
 
 from bilateral.api.buyers import read_buyer
 from bilateral.api.mcp.lookups import READS, AgentText, key_of, tool_errors
 from bilateral.api.problems import ProblemError
 from bilateral.buyers.records import BuyerProfile, encode, profile_of
 from bilateral.buyers.sellers import Offer, best_discount, is_held_back, read_offers
-
-if TYPE_CHECKING:
-    from mcp.server import MCPServer
-    from sqlalchemy import Connection
-
-    from bilateral.index.reading.readers import Reader
+from bilateral.index.reading.readers import Reader
 
 _Buyer = Annotated[str, Field(max_length=200, description="0x… or eip155:8453:0x….")]
 _Chain = Annotated[int | None, Field(ge=1, lt=2**63, description="The first one if missing.")]

@@ -3,25 +3,20 @@
 from __future__ import annotations
 
 from functools import partial
-from typing import TYPE_CHECKING, Annotated, Any, Final
+from typing import Annotated, Any, Final
 
 from anyio import to_thread
+from mcp.server import MCPServer
 from pydantic import Field
 
-from bilateral.api.mcp.arguments import asks, brief
-from bilateral.api.mcp.lookups import READS, tool_errors
-from bilateral.api.mcp.untrusted import Judged, judged
+from bilateral.api.mcp.lookups import READS, Judged, asks, brief, judged, tool_errors
+from bilateral.api.parameters import require_storable
 from bilateral.api.stored_buyers import stored_buyers
-from bilateral.api.texts import require_storable
 from bilateral.checks import PolicyName
 from bilateral.checks.names import is_account
 from bilateral.checks.policy import policy_of, with_reviewers
 from bilateral.checks.questions import Moment, OfClient, OfServer, Text
-
-if TYPE_CHECKING:
-    from mcp.server import MCPServer
-
-    from bilateral.index.reading.readers import Reader
+from bilateral.index.reading.readers import Reader
 
 PolicyArgument = Annotated[
     str | dict[str, Any],

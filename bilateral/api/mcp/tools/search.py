@@ -2,24 +2,17 @@
 
 from __future__ import annotations
 
-from functools import partial
-from typing import TYPE_CHECKING, Annotated, Any, Final
+from typing import Annotated, Any, Final
 
-from anyio import to_thread
+from mcp.server import MCPServer
 from pydantic import BeforeValidator, Field, WithJsonSchema
 
-from bilateral.api.mcp.arguments import asks, brief
-from bilateral.api.mcp.lookups import READS, Cursor, Limit, tool_errors
-from bilateral.api.mcp.untrusted import Untrusted, untrusted
+from bilateral.api.mcp.lookups import READS, Cursor, Limit, Untrusted, asks, brief, words_of_strangers
 from bilateral.core.values.blind import Blind
+from bilateral.index.reading.readers import Reader
 from bilateral.index.search.filters import MAX_GATES, Order
 from bilateral.index.search.gate_texts import AgentFilters, GateFilters
 from bilateral.index.search.queries import FoundAgents, search_indexed
-
-if TYPE_CHECKING:
-    from mcp.server import MCPServer
-
-    from bilateral.index.reading.readers import Reader
 
 
 def _only(is_sealed: object) -> object:
@@ -66,7 +59,9 @@ def add_tools(server: MCPServer[Any], reader: Reader) -> None:
 
         Ratings can be bought: name `reviewers` that your principal trusts, and use check_server before you pay.
         """
-        with tool_errors():
+
+        def read() -> FoundAgents:
             search = question.search_by(tuple(gate.gate() for gate in question.gates or ()), question.order)
-            read = partial(reader.read, search_indexed, search, limit=limit, cursor=cursor)
-            return untrusted(FoundAgents, await to_thread.run_sync(read))
+            return reader.read(search_indexed, search, limit=limit, cursor=cursor)
+
+        return await words_of_strangers(FoundAgents, read)

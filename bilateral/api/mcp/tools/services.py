@@ -3,37 +3,33 @@
 from __future__ import annotations
 
 import logging
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Annotated, Any, Final
 
 from anyio import to_thread
+from mcp.server import MCPServer
 from mcp.server.mcpserver.exceptions import ToolError
 from pydantic import Field
 from pydantic_core import to_jsonable_python
+from sqlalchemy import Connection
 
-from bilateral.api.mcp.lookups import READS, tool_errors
-from bilateral.api.mcp.untrusted import NOTICE_OF_CHECKS, Judged, Untrusted, untrusted, visible
+from bilateral.api.mcp import lookups
+from bilateral.api.mcp.lookups import READS, Judged, Untrusted
 from bilateral.api.node_work import NodeWork
 from bilateral.api.problems import ProblemError
 from bilateral.checks.names import is_account
 from bilateral.client import Client
+from bilateral.core.contracts import Deployment
 from bilateral.core.errors import DocumentError, MissingExtraError
 from bilateral.core.errors.client import NODE_FAILURES
-from bilateral.core.identifiers import checksummed
-from bilateral.documents import Limits, Loader
+from bilateral.documents import Limits, Loader, Network
 from bilateral.explorer.signing import indexed_deployment
-from bilateral.index.agents.queries import Account, account
+from bilateral.index.agents.queries import Account
 from bilateral.index.files.named_hosts import NamedHost, services_at
+from bilateral.index.reading.readers import Reader
 from bilateral.index.reading.registries import read_registries
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
-
-    from mcp.server import MCPServer
-    from sqlalchemy import Connection
-
-    from bilateral.core.contracts import Deployment
-    from bilateral.documents import Network
-    from bilateral.index.reading.readers import Reader
     from bilateral.x402.clients.service_check import ServiceCheck
 
 _SECONDS: Final = 5.0
@@ -58,24 +54,18 @@ def add_tools(server: MCPServer[Any], reader: Reader, nodes: Mapping[str, str], 
         at: Annotated[str, Field(max_length=2_000, description="https URL, host or payTo.")],
     ) -> Untrusted:
         """Find agents by a service that they name, or by their payee."""
-
-        def read_account(connection: Connection) -> Account:
-            return account(connection, checksummed(at), tuple(read_registries(connection).by_chain))
-
-        with tool_errors():
-            if is_account(at):
-                return untrusted(Account, await to_thread.run_sync(reader.read, read_account))
-            return untrusted(NamedHost, await to_thread.run_sync(reader.read, lambda reading: services_at(reading, at)))
+        kind, read = (Account, lookups.account_of) if is_account(at) else (NamedHost, services_at)
+        return await lookups.words_of_strangers(kind, reader.read, read, at)
 
     @server.tool(name="check_service", title="Check service", annotations=READS)
     async def check_service_(url: Annotated[str, Field(max_length=2_000)]) -> Judged:
         """Ask an x402 service for its price, and answer "should I pay?"."""
         if not nodes:
             raise ToolError("no_node: this service has no node, so it checks no URL: use get_services")
-        with tool_errors():
+        with lookups.tool_errors():
             deployments = await to_thread.run_sync(reader.read, lambda reading: _deployments(reading, nodes))
         try:
-            with tool_errors():
+            with lookups.tool_errors():
                 return _judged(await work.run(_check, url, nodes, deployments, network))
         except ProblemError as problem:
             raise ToolError(f"{problem.code}: {problem.detail}") from None
@@ -118,8 +108,8 @@ def _check(url: str, nodes: Mapping[str, str], deployments: Mapping[str, Deploym
 
 def _judged(answer: ServiceCheck) -> Judged:
     """Return an answer with the words of strangers apart: the price, and what findings and agents quote."""
-    shown = visible(to_jsonable_python(answer))
-    strange = {name: shown.pop(name) for name in ("price", "findings", "unknown")}
+    content = lookups.visible(to_jsonable_python(answer))
+    strange = {name: content.pop(name) for name in ("price", "findings", "unknown")}
     findings = [{"check": finding.check, "code": finding.code} for finding in answer.findings]
-    strange["agents"] = [agent.pop("untrusted") for agent in shown["agents"]]
-    return Judged({**shown, "findings": findings}, NOTICE_OF_CHECKS, strange)
+    strange["agents"] = [agent.pop("untrusted") for agent in content["agents"]]
+    return Judged({**content, "findings": findings}, lookups.NOTICE_OF_CHECKS, strange)

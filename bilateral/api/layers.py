@@ -1,0 +1,203 @@
+"""Pages of other origins may read, and may not write (CORS)."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Awaitable, Callable, Sequence
+from dataclasses import dataclass
+from re import Match, Pattern
+from typing import Final
+from zlib import crc32
+
+from fastapi import Response
+from starlette.middleware.cors import CORSMiddleware
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
+
+from bilateral.api.answers import tagged_by
+from bilateral.api.guard import network_of
+from bilateral.api.problems import ProblemError, answer_to, problem_of
+from bilateral.api.service import Service
+from bilateral.core.errors import BilateralError
+from bilateral.index.operating.chains import chains
+from bilateral.index.reading.copies import VISIT, Copies, Visit
+
+READING_POSTS: Final = ("/graphql", "/api/v1/search", "/v1/checks", "/mcp")
+"""The paths, with all below them, at which POST only reads."""
+
+_HEADERS: Final = (
+    *("Content-Type", "If-None-Match", "Accept"),
+    *("MCP-Protocol-Version", "MCP-Session-Id", "MCP-Method", "MCP-Name", "Last-Event-ID"),  # of clients of /mcp
+)
+_EXPOSED: Final = ("ETag", "Link", "Retry-After", "Content-Disposition", "Index-State")
+
+
+class CrossOriginReads:
+    """Allows pages of every origin to read, without credentials."""
+
+    def __init__(self, app: ASGIApp) -> None:
+        self._app = app
+        common = {"allow_origins": ("*",), "allow_headers": _HEADERS, "expose_headers": _EXPOSED, "max_age": 86_400}
+        self._reads = CORSMiddleware(app, allow_methods=("GET", "HEAD"), **common)  # type: ignore[arg-type]
+        self._posts = CORSMiddleware(app, allow_methods=("GET", "HEAD", "POST"), **common)  # type: ignore[arg-type]
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Answer a preflight, and mark the answers to reads."""
+        if scope["type"] != "http":
+            await self._app(scope, receive, send)
+        elif _may_post(scope["path"]):
+            await self._posts(scope, receive, send)
+        elif scope["method"] in ("GET", "HEAD", "OPTIONS"):
+            await self._reads(scope, receive, send)
+        else:
+            await self._app(scope, receive, send)
+
+
+def _may_post(path: str) -> bool:
+    return any(path == reading or path.startswith(f"{reading}/") for reading in READING_POSTS)
+
+
+HEADER: Final = "Index-State"
+"""The name of the header. Its value is a list of RFC 9651: `8453;block=46123456;lag=2;seconds=5, 1;block=…`.
+
+An answer of a replica has `;behind=3` too: the blocks of the primary that the replica lacked.
+"""
+
+_READ_AFTER: Final = 1.0
+"""The seconds after which the progress is read again: a second is the least that the header tells."""
+
+_LEFT_OUT: Final = ("/assets/", "/healthz", "/readyz", "/metrics", "/openapi.json")
+"""Paths whose answers do not come from the index, or state its lag in the body."""
+
+
+class IndexState:
+    """Adds the header to each answer. The header is of the state before the answer, so it never looks too new."""
+
+    def __init__(self, app: ASGIApp, service: Service) -> None:
+        self._app = app
+        self._service = service
+        self._proxies = service.settings.proxy_networks
+        self._states: tuple[tuple[str, int], ...] = ()
+        self._until = 0.0
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Pass a request on, and mark its answer."""
+        if scope["type"] != "http" or scope["path"].startswith(_LEFT_OUT):
+            await self._app(scope, receive, send)
+            return
+        value = await self._value_of(scope)
+
+        async def mark(message: Message) -> None:
+            if message["type"] == "http.response.start" and (header := value()):
+                message["headers"] = [*message.get("headers", ()), (HEADER.lower().encode(), header)]
+            await send(message)
+
+        await self._app(scope, receive, mark)
+
+    async def _value_of(self, scope: Scope) -> Callable[[], bytes]:
+        """Return what makes the value for a request, once it is answered."""
+        if (copies := self._service.copies) is not None:
+            return _value_of_copies(copies, network_of(scope, self._proxies))
+        if time.monotonic() > self._until:
+            await self._read()
+        value = self._value()
+        return lambda: value
+
+    async def _read(self) -> None:
+        """Read the progress of the chains. A database that does not answer has no state to tell."""
+        self._until = time.monotonic() + _READ_AFTER  # others use the last one meanwhile
+        try:
+            progresses = await self._service.read_reachable(chains)
+        except BilateralError:
+            self._states = ()
+        else:
+            self._states = tuple(
+                (f"{chain.chain_id};block={chain.block};lag={chain.lag}", chain.block_time) for chain in progresses
+            )
+
+    def _value(self) -> bytes:
+        now = int(time.time())
+        return ", ".join(f"{state};seconds={max(0, now - made)}" for state, made in self._states).encode()
+
+
+def _value_of_copies(copies: Copies, client: str) -> Callable[[], bytes]:
+    """Choose the server of a client's request, and return what tells the state of the server that answered it."""
+    visit = Visit(crc32(client.encode()))
+    VISIT.set(visit)
+    states = {copy: copy.states for copy in copies.all}
+
+    def value() -> bytes:
+        copy = visit.copy or copies.in_order()[0]
+        if visit.copy is None and not copy.is_up:
+            return b""
+        heads, primary, now = copies.heads(), states[copies.primary], int(time.time())
+        parts = []
+        for chain_id, state in sorted(states[copy].items()):
+            lag, seconds = max(0, heads[chain_id] - state.block), max(0, now - state.block_time)
+            part = f"{chain_id};block={state.block};lag={lag};seconds={seconds}"
+            if not copy.is_primary and chain_id in primary:
+                part += f";behind={max(0, primary[chain_id].block - state.block)}"
+            parts.append(part)
+        return ", ".join(parts).encode()
+
+    return value
+
+
+@dataclass(frozen=True, slots=True)
+class Shortcut:
+    """A frequent kind of GET request. Its route stays in the application: it describes the path, and takes the rest.
+
+    Attributes:
+        path: The path of the route, for the figures of the service.
+        pattern: The paths, without a query.
+        answer: Gives the JSON of a request, by its path and its query; None to leave it to the route.
+    """
+
+    path: str
+    pattern: Pattern[str]
+    answer: Callable[[Service, Match[str], bytes], Awaitable[bytes | None]]
+
+
+class Shortcuts:
+    """Answers the requests of `Shortcut`s, and passes the others on.
+
+    Args:
+        shortcuts: The kinds of requests.
+    """
+
+    def __init__(self, app: ASGIApp, service: Service, shortcuts: Sequence[Shortcut]) -> None:
+        self._app = app
+        self._service = service
+        self._shortcuts = shortcuts
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Answer a request, or pass it on."""
+        response = None
+        if scope["type"] == "http" and scope["method"] == "GET":
+            response = await self._answer(scope)
+        await (self._app if response is None else response)(scope, receive, send)
+
+    async def _answer(self, scope: Scope) -> Response | None:
+        path = scope["path"]
+        for shortcut in self._shortcuts:
+            match = shortcut.pattern.fullmatch(path)
+            if match is None:
+                continue
+            try:
+                body = await shortcut.answer(self._service, match, scope["query_string"])
+            except ProblemError as problem:
+                response = answer_to(path, problem)
+            except BilateralError as error:
+                response = answer_to(path, problem_of(error))
+            else:
+                if body is None:
+                    return None
+                response = tagged_by(_tags_of_client(scope), body)
+            scope["route"] = shortcut
+            return response
+        return None
+
+
+def _tags_of_client(scope: Scope) -> str | None:
+    """Return the tags of the answers that the client has."""
+    values = [value for name, value in scope["headers"] if name == b"if-none-match"]
+    return b",".join(values).decode("latin-1") if values else None
