@@ -16,7 +16,7 @@ import typer
 from bilateral.cli.errors import UsageProblemError
 from bilateral.cli.invocation import Invocation
 from bilateral.cli.options import command
-from bilateral.core.errors.base import require_modules
+from bilateral.core.errors import require_modules
 
 if TYPE_CHECKING:
     from bilateral.dev.world import Ports, World

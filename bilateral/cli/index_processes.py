@@ -8,7 +8,7 @@ import threading
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, Final
 
-from bilateral.core.errors.base import require_modules
+from bilateral.core.errors import require_modules
 from bilateral.core.text.log_lines import safe_handler
 
 if TYPE_CHECKING:

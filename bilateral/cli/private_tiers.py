@@ -13,8 +13,7 @@ from bilateral.cli.index_options import Database
 from bilateral.cli.index_processes import open_index, require_extra
 from bilateral.cli.invocation import Invocation
 from bilateral.cli.options import command
-from bilateral.core.errors import InvalidArgumentError
-from bilateral.core.errors.base import require_modules
+from bilateral.core.errors import InvalidArgumentError, require_modules
 
 if TYPE_CHECKING:
     from bilateral.core.contracts.buyer_terms import BuyerTier

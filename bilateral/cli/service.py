@@ -12,7 +12,7 @@ from bilateral.cli.index_options import ChainOptions, Database, SettingsFile
 from bilateral.cli.index_processes import log_steps
 from bilateral.cli.invocation import Invocation
 from bilateral.cli.options import command
-from bilateral.core.errors.base import require_modules
+from bilateral.core.errors import require_modules
 from bilateral.core.text.log_lines import log_safely
 
 app = typer.Typer()

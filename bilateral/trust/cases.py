@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, Final, Self
 import numpy as np
 from scipy import sparse
 
-from bilateral.core.errors.base import require_modules
+from bilateral.core.errors import require_modules
 from bilateral.trust.propagation import LabelSpreading
 
 if TYPE_CHECKING:

@@ -14,8 +14,7 @@ from urllib.parse import parse_qsl
 import numpy as np
 import pyarrow as pa
 
-from bilateral.core.errors import InvalidArgumentError
-from bilateral.core.errors.base import require_modules
+from bilateral.core.errors import InvalidArgumentError, require_modules
 from bilateral.core.text import quoted
 from bilateral.trust.accounts import ACCOUNTS, in_small_letters
 from bilateral.trust.columns import LARGEST

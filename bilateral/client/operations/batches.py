@@ -6,8 +6,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Final
 
 from bilateral.client.operations import fees, registries, transactions
-from bilateral.core.errors import BatchInterruptedError, BilateralError
-from bilateral.core.errors.client import NODE_FAILURES
+from bilateral.core.errors import NODE_FAILURES, BatchInterruptedError, BilateralError
 from bilateral.node.steps import Batch, Exclusive, Rpc, together
 
 if TYPE_CHECKING:

@@ -10,6 +10,7 @@ from bilateral.client.state import NonceMemory
 from bilateral.core.contracts.logs import RawLog
 from bilateral.core.contracts.reverts import ContractRevertError
 from bilateral.core.errors import (
+    NODE_FAILURES,
     NotSentError,
     TransactionDroppedError,
     TransactionFailedError,
@@ -17,7 +18,6 @@ from bilateral.core.errors import (
     TransactionReplacedError,
     UnexpectedAnswerError,
 )
-from bilateral.core.errors.client import NODE_FAILURES
 from bilateral.node import answers
 from bilateral.node.steps import Pause
 

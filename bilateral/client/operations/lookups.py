@@ -6,7 +6,7 @@ import time
 from typing import TYPE_CHECKING, Any, Final
 
 from bilateral.client.operations import registries
-from bilateral.core.errors.client import NODE_FAILURES
+from bilateral.core.errors import NODE_FAILURES
 from bilateral.node import answers
 from bilateral.node.steps import Pause, Rpc
 

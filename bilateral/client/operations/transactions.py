@@ -11,13 +11,13 @@ from eth_utils.crypto import keccak
 from bilateral.client.operations import documents, fees, lookups, registries, signing
 from bilateral.client.state import NonceMemory
 from bilateral.core.errors import (
+    NODE_FAILURES,
     BilateralError,
     InsufficientFundsError,
     NodeError,
     SendUncertainError,
     UnexpectedAnswerError,
 )
-from bilateral.core.errors.client import NODE_FAILURES
 from bilateral.node import answers
 from bilateral.node.refusals import Refusal
 from bilateral.node.steps import Batch, Exclusive, Rpc

@@ -171,6 +171,7 @@ class ContractRevertError(BilateralError):
             sent.
     """
 
+    reason = "reverted"
     transaction: str | None = None
 
     def __init__(self, error: str, arguments: Mapping[str, Any], reason: str, advice: str, data: bytes) -> None:

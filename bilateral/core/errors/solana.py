@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from bilateral.core.errors.base import BilateralError
+from bilateral.core.errors import BilateralError
 
 
 class SolanaError(BilateralError):

@@ -8,8 +8,7 @@ from typing import TYPE_CHECKING, Any, Final
 from bilateral.client.operations import confirmations, feedback, fees, registries, transactions
 from bilateral.core.contracts import Registry
 from bilateral.core.contracts.reverts import ContractRevertError
-from bilateral.core.errors import NodeError, TransactionFailedError, UnexpectedAnswerError
-from bilateral.core.errors.client import NODE_FAILURES
+from bilateral.core.errors import NODE_FAILURES, NodeError, TransactionFailedError, UnexpectedAnswerError
 from bilateral.core.identifiers import AgentId
 from bilateral.node import answers
 from bilateral.node.refusals import Refusal

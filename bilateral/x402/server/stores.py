@@ -14,7 +14,7 @@ import threading
 import time
 from typing import TYPE_CHECKING, Any, Final
 
-from bilateral.core.errors.base import require_modules
+from bilateral.core.errors import require_modules
 
 require_modules("index", "platformdirs", "sqlalchemy")
 

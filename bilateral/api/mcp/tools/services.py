@@ -16,8 +16,7 @@ from bilateral.api.node_work import NodeWork
 from bilateral.api.problems import ProblemError
 from bilateral.checks.subjects import is_account
 from bilateral.client import Client
-from bilateral.core.errors import DocumentError, MissingExtraError
-from bilateral.core.errors.client import NODE_FAILURES
+from bilateral.core.errors import NODE_FAILURES, DocumentError, MissingExtraError
 from bilateral.core.identifiers import checksummed
 from bilateral.documents import Limits, Loader
 from bilateral.explorer.signing import indexed_deployment
