@@ -18,13 +18,13 @@ app = make_group("account")
 Alias = Annotated[str, typer.Argument(metavar="ALIAS", help="The account's name.")]
 
 
-@command(app, "new", "bilateral account new alice", creates=True)
+@command(app, creates=True)
 def new(invocation: Invocation, alias: Alias) -> None:
     """Create a key, and encrypt it into a keystore. The file is the only copy: back it up."""
     _create(invocation, alias, None, "Account created")
 
 
-@command(app, "import", "bilateral account import alice", "bilateral account import alice < key.txt", creates=True)
+@command(app, "import", creates=True)
 def import_key(invocation: Invocation, alias: Alias) -> None:
     """Encrypt a private key into a keystore. The key comes from the terminal, the standard input or a variable."""
     from eth_account import Account  # noqa: PLC0415  # slow to import
@@ -46,7 +46,7 @@ def import_key(invocation: Invocation, alias: Alias) -> None:
     _create(invocation, alias, key, "Account imported")
 
 
-@command(app, "list", "bilateral account list", is_local=True)
+@command(app, "list", is_local=True)
 def list_accounts(invocation: Invocation) -> None:
     """List the keystores, with the addresses that they name."""
     from bilateral.cli.keystores import aliases, keystore_path, read_keystore  # noqa: PLC0415  # slow to import

@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Final
+from typing import TYPE_CHECKING, Annotated, Any, Final
 
 import typer
 
 from bilateral.cli.invocation import Invocation
 from bilateral.cli.keys import key_of_variable, open_keystore
 from bilateral.cli.options import Agent, command, make_group, moment
-from bilateral.cli.registration import FileOptions, register_new, services_of
 from bilateral.core.errors import InvalidArgumentError
 from bilateral.core.identifiers import checksummed
 from bilateral.core.text import printable, quoted
@@ -34,17 +34,39 @@ File = Annotated[
 ]
 
 
-@command(
-    app,
-    "register",
-    "bilateral agent register --name 'Weather agent' --description Forecasts --image https://agent.example/i.png "
-    "--service MCP=https://agent.example/mcp --account alice",
-    "bilateral agent register https://agent.example/agent.json --account alice",
-    "bilateral agent register --file agent.json --metadata tier=gold --account alice",
-    "bilateral agent register --domain agent.example --account alice",
-    writes=True,
-    stores=True,
-)
+@dataclass(frozen=True)
+class FileOptions:
+    """The options that make a registration file, or change it."""
+
+    name: Annotated[str | None, typer.Option(metavar="NAME", help="The name in the registration file.")] = None
+    description: Annotated[str | None, typer.Option(metavar="TEXT", help="Its description.")] = None
+    image: Annotated[str | None, typer.Option(metavar="URI", help="The URI of its picture.")] = None
+    services: Annotated[
+        list[str] | None,
+        typer.Option("--service", metavar="NAME=ENDPOINT", help="A service of it, such as MCP; may be repeated."),
+    ] = None
+
+    @property
+    def words(self) -> dict[str, Any]:
+        """The name, the description and the picture."""
+        return {"name": self.name, "description": self.description, "image": self.image}
+
+    def file(self) -> RegistrationFile | None:
+        """Return a new registration file; None without any option.
+
+        Raises:
+            InvalidArgumentError: An option is missing, or a service has no name or no endpoint.
+        """
+        from bilateral.documents import RegistrationFile  # noqa: PLC0415  # slow to import
+
+        if not (any(self.words.values()) or self.services):
+            return None
+        if not all(self.words.values()):
+            raise InvalidArgumentError("a registration file needs --name, --description and --image")
+        return RegistrationFile.new(**self.words, services=services_of(self.services or ()))
+
+
+@command(app, writes=True, stores=True)
 def register(  # noqa: PLR0913, PLR0917  # as many as the user has options
     invocation: Invocation,
     description: FileOptions,
@@ -73,7 +95,7 @@ def register(  # noqa: PLR0913, PLR0917  # as many as the user has options
     invocation.write("Agent registered", lambda client: client.register_agent(uri, file=document, metadata=entries))
 
 
-@command(app, "show", "bilateral agent show 42", "bilateral agent show 84532:42 --json")
+@command(app)
 def show(
     invocation: Invocation,
     agent: Agent,
@@ -87,7 +109,7 @@ def show(
         invocation.output.note("The file does not name this agent: somebody else may have written it.")
 
 
-@command(app, "set-uri", "bilateral agent set-uri 42 https://agent.example/agent.json", writes=True, stores=True)
+@command(app, writes=True, stores=True)
 def set_uri(
     invocation: Invocation,
     agent: Agent,
@@ -103,14 +125,7 @@ def set_uri(
     invocation.write("URI replaced", lambda client: client.set_agent_uri(agent, uri or "", file=document))
 
 
-@command(
-    app,
-    "edit",
-    "bilateral agent edit 42 --description 'Hourly forecasts' --account alice",
-    "bilateral agent edit 42 --service A2A=https://agent.example/a2a --remove-service MCP --account alice",
-    writes=True,
-    stores=True,
-)
+@command(app, writes=True, stores=True)
 def edit(
     invocation: Invocation,
     agent: Agent,
@@ -129,12 +144,7 @@ def edit(
     )
 
 
-@command(
-    app,
-    "set-wallet",
-    "bilateral agent set-wallet 42 0x8004B663056A597Dffe9eCcC1965A193B7388713 --wallet-account bob --account alice",
-    writes=True,
-)
+@command(app, writes=True)
 def set_wallet(  # noqa: PLR0913, PLR0917  # as many as the user has options
     invocation: Invocation,
     agent: Agent,
@@ -174,13 +184,13 @@ def set_wallet(  # noqa: PLR0913, PLR0917  # as many as the user has options
     )
 
 
-@command(app, "unset-wallet", "bilateral agent unset-wallet 42 --account alice", writes=True)
+@command(app, writes=True)
 def unset_wallet(invocation: Invocation, agent: Agent) -> None:
     """Leave an agent without a wallet."""
     invocation.write("Wallet unset", lambda client: client.unset_agent_wallet(agent))
 
 
-@command(app, "metadata", "bilateral agent metadata 42 tier")
+@command(app)
 def metadata(
     invocation: Invocation,
     agent: Agent,
@@ -192,13 +202,7 @@ def metadata(
     invocation.output.result({"key": key, "value": value, "text": _text(value)})
 
 
-@command(
-    app,
-    "set-metadata",
-    "bilateral agent set-metadata 42 tier gold --account alice",
-    "bilateral agent set-metadata 42 root 0x00ff --hex --account alice",
-    writes=True,
-)
+@command(app, writes=True)
 def set_metadata(
     invocation: Invocation,
     agent: Agent,
@@ -211,12 +215,7 @@ def set_metadata(
     invocation.write("Metadata set", lambda client: client.set_metadata(agent, key, content))
 
 
-@command(
-    app,
-    "transfer",
-    "bilateral agent transfer 42 0x8004B663056A597Dffe9eCcC1965A193B7388713 --account alice",
-    writes=True,
-)
+@command(app, writes=True)
 def transfer(
     invocation: Invocation,
     agent: Agent,
@@ -226,12 +225,7 @@ def transfer(
     invocation.write("Agent transferred", lambda client: client.transfer_agent(agent, new_owner))
 
 
-@command(
-    app,
-    "resolve",
-    "bilateral agent resolve agent.example",
-    "bilateral agent resolve 0x8004B663056A597Dffe9eCcC1965A193B7388713",
-)
+@command(app)
 def resolve(
     invocation: Invocation,
     name: Annotated[str, typer.Argument(metavar="DOMAIN|ADDRESS", help="The domain or address to look up.")],
@@ -250,7 +244,7 @@ def resolve(
             invocation.output.result(client.resolve_by_domain(name), title=f"Domain {printable(name)}")
 
 
-@command(app, "update", "bilateral agent update 42 --domain agent.example --account alice", writes=True)
+@command(app, writes=True)
 def update(
     invocation: Invocation,
     agent: Agent,
@@ -263,25 +257,25 @@ def update(
     invocation.write("Agent updated", lambda client: client.update_agent(agent, domain=domain, address=address))
 
 
-@command(app, "release-domain", "bilateral agent release-domain 42 --account alice", writes=True)
+@command(app, writes=True)
 def release_domain(invocation: Invocation, agent: Agent) -> None:
     """Give up an agent's domain, which is free at once (August 2025)."""
     invocation.write("Domain released", lambda client: client.release_agent_domain(agent))
 
 
-@command(app, "set-primary", "bilateral agent set-primary 42 --account alice", writes=True)
+@command(app, writes=True)
 def set_primary(invocation: Invocation, agent: Agent) -> None:
     """Choose the signer's primary agent."""
     invocation.write("Primary agent chosen", lambda client: client.set_primary_agent(agent))
 
 
-@command(app, "prove", "bilateral agent prove 42 --account alice", writes=True)
+@command(app, writes=True)
 def prove(invocation: Invocation, agent: Agent) -> None:
     """Prove to the companion of a foreign registry that an agent exists, so that batches of ratings may name it."""
     invocation.write("Agent proven", lambda client: client.prove_agent(agent))
 
 
-@command(app, "can-act", "bilateral agent can-act 0x8004B663056A597Dffe9eCcC1965A193B7388713 42")
+@command(app)
 def can_act(
     invocation: Invocation,
     account: Annotated[str, typer.Argument(metavar="ADDRESS", help="The account.")],
@@ -335,3 +329,55 @@ def _text(value: bytes) -> str | None:
         return value.decode()
     except UnicodeDecodeError:
         return None
+
+
+def services_of(services: Sequence[str]) -> list[dict[str, str]]:
+    """Return services as objects of a registration file.
+
+    Args:
+        services: The services, each as NAME=ENDPOINT.
+
+    Raises:
+        InvalidArgumentError: A service has no name or no endpoint.
+    """
+    pairs = [service.partition("=") for service in services]
+    if not all(kind and endpoint for kind, _, endpoint in pairs):
+        raise InvalidArgumentError("a service is given as NAME=ENDPOINT, such as MCP=https://agent.example/mcp")
+    return [{"name": kind, "endpoint": endpoint} for kind, _, endpoint in pairs]
+
+
+def register_new(invocation: Invocation, file: RegistrationFile, metadata: dict[str, str]) -> None:
+    """Register an agent with a file, then add its id to the file by a second transaction.
+
+    Args:
+        invocation: The run of the command.
+        file: The registration file.
+        metadata: Metadata to keep on chain.
+    """
+    if invocation.settings.dry_run or not invocation.settings.wait:
+        invocation.write("Agent registered", lambda client: client.register_agent(file=file, metadata=metadata))
+        return
+    with invocation.client() as client:
+        handle = invocation.send(lambda: client.register_agent(metadata=metadata))
+        invocation.output.sent = [str(handle.hash)]
+        invocation.output.note(f"sent {handle.hash}")
+        registered = invocation.wait_for(handle.wait)
+        confirmation = invocation.send(lambda: client.set_agent_uri(registered.agent, file=file))
+        invocation.output.sent.append(str(confirmation.hash))
+        invocation.output.note(f"sent {confirmation.hash}")
+        uri_set = invocation.wait_for(confirmation.wait)
+    value = {
+        "hash": handle.hash,
+        "gas": handle.gas,
+        "transaction": None,
+        "result": registered,
+        "confirmation": {"hash": confirmation.hash, "gas": confirmation.gas, "result": uri_set},
+    }
+    view = {
+        "agent": registered.agent,
+        "owner": registered.owner,
+        "uri": uri_set.uri,
+        "transaction": handle.hash,
+        "confirmed by": confirmation.hash,
+    }
+    invocation.output.result(value, title="Agent registered", view=view)

@@ -22,12 +22,7 @@ Authorization = Annotated[
 ]
 
 
-@command(
-    app,
-    "create",
-    "bilateral auth create 42 0x8004B663056A597Dffe9eCcC1965A193B7388713 --count 3 --account alice",
-    signs=True,
-)
+@command(app, signs=True)
 def create(  # noqa: PLR0913, PLR0917  # as many as the user has options
     invocation: Invocation,
     agent: Agent,
@@ -65,7 +60,7 @@ def create(  # noqa: PLR0913, PLR0917  # as many as the user has options
         invocation.output.raw(str(authorization))
 
 
-@command(app, "show", "bilateral auth show 0x0000…", "bilateral auth create 42 0x8004… | bilateral auth show -")
+@command(app)
 def show(invocation: Invocation, authorization: Authorization) -> None:
     """Show the fields of an authorisation. With a node, also check that the agent's owner signed it.
 
@@ -78,7 +73,7 @@ def show(invocation: Invocation, authorization: Authorization) -> None:
     invocation.output.result(value, title="Authorisation")
 
 
-@command(app, "give", "bilateral auth give 92 0x0000… --tag1 quality --account bob", writes=True, stores=True)
+@command(app, writes=True, stores=True)
 def give(  # noqa: PLR0913, PLR0917  # as many as the user has options
     invocation: Invocation,
     score: Annotated[int, typer.Argument(metavar="SCORE", help="0 to 100.")],
@@ -106,7 +101,7 @@ def give(  # noqa: PLR0913, PLR0917  # as many as the user has options
     )
 
 
-@command(app, "list", "bilateral auth list 42 --limit 20")
+@command(app, "list")
 def list_feedback(
     invocation: Invocation,
     agent: Agent,
@@ -135,7 +130,7 @@ def list_feedback(
     )
 
 
-@command(app, "summary", "bilateral auth summary 42")
+@command(app)
 def summary(invocation: Invocation, agent: Agent) -> None:
     """Average all authorised feedback of an agent."""
     with invocation.reading() as client:

@@ -79,7 +79,7 @@ def vault_at(path: Path | None) -> BlindVault:
     return BlindVault(path or Path.home() / ".bilateral" / "blind.sqlite")
 
 
-@command(app, "list", "bilateral blind list", "bilateral blind list --json")
+@command(app, "list")
 def list_(invocation: Invocation, vault: Vault = None) -> None:
     """List your sealed ratings: until when they can be sealed on chain, and what is missing."""
     with invocation.reading() as client:
@@ -89,7 +89,7 @@ def list_(invocation: Invocation, vault: Vault = None) -> None:
     invocation.output.results(rows, {name: itemgetter(name) for name in columns})
 
 
-@command(app, "verify", "bilateral blind verify server.json")
+@command(app)
 def verify(invocation: Invocation, envelope: EnvelopeFile) -> None:
     """Check an envelope: its deadline, its signature, and the agents of both accounts."""
     (signed,) = read_envelopes(invocation, [envelope])
@@ -98,20 +98,14 @@ def verify(invocation: Invocation, envelope: EnvelopeFile) -> None:
     invocation.output.raw(signed.to_json())
 
 
-@command(app, "seal", "bilateral blind seal client.json server.json --account relay", writes=True)
+@command(app, writes=True)
 def seal(invocation: Invocation, pair: PairOptions) -> None:
     """Store both envelopes on chain, so that neither rating can change. Nothing is shown."""
     envelopes = pair.read(invocation)
     invocation.write("Ratings sealed", lambda client: client.seal_ratings(*envelopes))
 
 
-@command(
-    app,
-    "open",
-    "bilateral blind open client.json server.json --confirmations 3 --account alice",
-    "bilateral blind open client.json server.json --opening theirs.json --account relay",
-    writes=True,
-)
+@command(app, "open", writes=True)
 def open_(
     invocation: Invocation,
     sealed: OpenedOptions,
@@ -134,12 +128,7 @@ def open_(
     )
 
 
-@command(
-    app,
-    "exchange",
-    "bilateral blind exchange client.json server.json --opening theirs.json --account relay",
-    writes=True,
-)
+@command(app, writes=True)
 def exchange(
     invocation: Invocation,
     pair: OpenedOptions,
@@ -156,14 +145,14 @@ def exchange(
     )
 
 
-@command(app, "opening", "bilateral blind opening mine.json > opening.json")
+@command(app)
 def opening(invocation: Invocation, envelope: EnvelopeFile, vault: Vault = None) -> None:
     """Write the opening of your envelope as JSON. Hand it over only after you trust the receiver, or after the seal."""
     (signed,) = read_envelopes(invocation, [envelope])
     invocation.output.raw(_own(signed, vault).to_json())
 
 
-@command(app, "relay", "bilateral blind relay mine.json --relay https://feedback.example/v1/aggregator/blind-ratings")
+@command(app)
 def relay(
     invocation: Invocation,
     envelope: EnvelopeFile,

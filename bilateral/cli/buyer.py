@@ -19,9 +19,6 @@ if TYPE_CHECKING:
 
 app = make_group("buyer")
 
-_ADDRESS = "0x8004B663056A597Dffe9eCcC1965A193B7388713"
-_SELLER = "0x8004A818BFB912233c491871b3d84c89A494BD9e"
-
 Buyer = Annotated[str, typer.Argument(metavar="BUYER", help="The account that pays.")]
 PaymentTransaction = Annotated[
     str, typer.Argument(metavar="TRANSACTION", help="The hash of the payment's transaction.")
@@ -32,12 +29,7 @@ Terms = Annotated[
 Role = Annotated[str, typer.Argument(metavar="ROLE", help="attestor or anchorer.")]
 
 
-@command(
-    app,
-    "show",
-    f"bilateral buyer show {_ADDRESS} --service https://service.example",
-    f"bilateral buyer show {_ADDRESS} --seller {_SELLER}",
-)
+@command(app)
 def show(
     invocation: Invocation,
     buyer: Buyer,
@@ -70,7 +62,7 @@ def show(
     invocation.output.result(fields, title="Buyer")
 
 
-@command(app, "settle", "bilateral buyer settle payment.json --account facilitator", writes=True)
+@command(app, writes=True)
 def settle(invocation: Invocation, payment: Terms) -> None:
     """Submit an x402 payment that a buyer signed, and record it."""
     from bilateral.cli.terms import json_of, term_of  # noqa: PLC0415
@@ -80,7 +72,7 @@ def settle(invocation: Invocation, payment: Terms) -> None:
     invocation.write("Payment settled", lambda client: client.settle_payment(signed))
 
 
-@command(app, "record", f"bilateral buyer record {_ADDRESS} 20000 0x5c1f… --account attestor", writes=True)
+@command(app, writes=True)
 def record(
     invocation: Invocation,
     buyer: Buyer,
@@ -91,7 +83,7 @@ def record(
     invocation.write("Payment recorded", lambda client: client.record_payment(buyer, amount, transaction_hash))
 
 
-@command(app, "record-many", "bilateral buyer record-many payments.json --account attestor", writes=True)
+@command(app, writes=True)
 def record_many(invocation: Invocation, payments: Terms) -> None:
     """Record payments of one chain, all or none, as the attestor."""
     from bilateral.cli.terms import list_of, object_of  # noqa: PLC0415
@@ -102,7 +94,7 @@ def record_many(invocation: Invocation, payments: Terms) -> None:
     invocation.write("Payments recorded", lambda client: client.record_payments(content["chain_id"], records))
 
 
-@command(app, "paid", "bilateral buyer paid 0x5c1f…", "bilateral buyer paid 0x5c1f… --position 3 --chain-id 8453")
+@command(app)
 def paid(
     invocation: Invocation,
     transaction_hash: PaymentTransaction,
@@ -120,7 +112,7 @@ def paid(
     invocation.output.result({"transaction": transaction_hash, "is_recorded": is_recorded})
 
 
-@command(app, "vote", f"bilateral buyer vote {_ADDRESS}:{_SELLER}=90 --account attestor", writes=True)
+@command(app, writes=True)
 def vote(
     invocation: Invocation,
     votes: Annotated[list[str], typer.Argument(metavar="BUYER:SELLER=SCORE...", help="Votes of sellers on buyers.")],
@@ -133,7 +125,7 @@ def vote(
         invocation.write("Votes recorded", lambda client: client.record_buyer_feedbacks(feedback))
 
 
-@command(app, "review", "bilateral buyer review reviews.json --account attestor", writes=True)
+@command(app, writes=True)
 def review(invocation: Invocation, reviews: Terms) -> None:
     """Set the reviews and disputes of buyers, all or none, as the attestor."""
     from bilateral.cli.terms import json_of, list_of  # noqa: PLC0415
@@ -143,7 +135,7 @@ def review(invocation: Invocation, reviews: Terms) -> None:
     invocation.write("Reviews recorded", lambda client: client.record_buyer_reviews(parsed))
 
 
-@command(app, "anchor", "bilateral buyer anchor 7 0x5c1f… --account anchorer", writes=True)
+@command(app, writes=True)
 def anchor(
     invocation: Invocation,
     epoch: Annotated[int, typer.Argument(metavar="EPOCH", help="The next epoch, see root.")],
@@ -153,7 +145,7 @@ def anchor(
     invocation.write("Root anchored", lambda client: client.anchor_root(epoch, root))
 
 
-@command(app, "root", "bilateral buyer root", "bilateral buyer root 7")
+@command(app, "root")
 def show_root(
     invocation: Invocation,
     epoch: Annotated[int | None, typer.Argument(metavar="[EPOCH]", help="The epoch; the latest if left out.")] = None,
@@ -166,7 +158,7 @@ def show_root(
     invocation.output.result({"epoch": wanted, "root": root, "next_epoch": following})
 
 
-@command(app, "verify", "bilateral buyer verify state.json")
+@command(app)
 def verify(invocation: Invocation, state: Terms) -> None:
     """Check the state of a buyer against the root of its epoch."""
     from bilateral.cli.terms import bytes_of, object_of, term_of  # noqa: PLC0415
@@ -184,12 +176,7 @@ def verify(invocation: Invocation, state: Terms) -> None:
         raise typer.Exit(1)
 
 
-@command(
-    app,
-    "issue",
-    f"bilateral buyer issue {_ADDRESS} --tier trusted --gate {_ADDRESS} --pseudonym 0x5c1f… --account attestor",
-    signs=True,
-)
+@command(app, signs=True)
 def issue(  # noqa: PLR0913, PLR0917  # as many as the user has options
     invocation: Invocation,
     holder: Annotated[str, typer.Argument(metavar="HOLDER", help="The address that may use it; best a fresh one.")],
@@ -230,7 +217,7 @@ def issue(  # noqa: PLR0913, PLR0917  # as many as the user has options
     invocation.output.raw(json.dumps({"credential": fields_of(made), "signature": "0x" + signature.hex()}))
 
 
-@command(app, "credential", f"bilateral buyer credential credential.json --gate {_ADDRESS}")
+@command(app)
 def credential(
     invocation: Invocation,
     signed: Terms,
@@ -260,7 +247,7 @@ def credential(
         raise typer.Exit(1)
 
 
-@command(app, "roles", "bilateral buyer roles")
+@command(app)
 def roles(invocation: Invocation) -> None:
     """Show the holders of the roles, and the tokens that payments are settled in."""
     from bilateral.core.contracts.buyer_terms import BuyerRole  # noqa: PLC0415  # slow to import
@@ -277,13 +264,7 @@ def roles(invocation: Invocation) -> None:
     )
 
 
-@command(
-    app,
-    "nominate",
-    f"bilateral buyer nominate attestor {_ADDRESS} --account attestor",
-    "bilateral buyer nominate attestor --account attestor",
-    writes=True,
-)
+@command(app, writes=True)
 def nominate(
     invocation: Invocation,
     role: Role,
@@ -296,7 +277,7 @@ def nominate(
     invocation.write("Successor nominated", lambda client: client.set_nominee(wanted, nominee))
 
 
-@command(app, "take-role", "bilateral buyer take-role attestor --account successor", writes=True)
+@command(app, writes=True)
 def take_role(invocation: Invocation, role: Role) -> None:
     """Take a role that the signer was nominated for."""
     wanted = _role(role)

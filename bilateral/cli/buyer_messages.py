@@ -6,7 +6,7 @@ import json
 from dataclasses import dataclass, field
 from decimal import Decimal, InvalidOperation
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 import typer
 
@@ -14,14 +14,6 @@ from bilateral.cli.buyer_options import Agent, Note, PaymentOptions, PlaceOption
 from bilateral.cli.invocation import Invocation
 from bilateral.cli.options import command
 from bilateral.core.errors import InvalidArgumentError
-
-if TYPE_CHECKING:
-    pass
-
-_BUYER = "0x8004B663056A597Dffe9eCcC1965A193B7388713"
-_SELLER = "eip155:8453:0x8004…#247"
-_TO = "--service https://service.example"
-_PAID = f"--transaction 0x5c1f… --seller '{_SELLER}' {_TO}"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -37,17 +29,8 @@ def add_commands(app: typer.Typer) -> None:
     Args:
         app: The group.
     """
-    published = f"bilateral buyer publish audit --price 0.05 --incentives policy.json --seller '{_SELLER}' {_TO}"
-    wished = f"bilateral buyer request-credential {_BUYER} --gate {_BUYER} --chain-id 8453 {_TO}"
-    for function, name, example in (
-        (publish, "publish", f"{published} --account seller"),
-        (send_review, "send-review", f"bilateral buyer send-review 90 --payee {_BUYER} {_PAID} --account buyer"),
-        (dispute, "dispute", f"bilateral buyer dispute {_BUYER} --reason 'charged back' {_PAID} --account seller"),
-        (messages, "messages", f"bilateral buyer messages --chain-id 8453 {_TO} --account buyer"),
-        (reply, "reply", f"bilateral buyer reply 5c1f… --text thanks --seller '{_SELLER}' {_TO} --account buyer"),
-        (request_credential, "request-credential", f"{wished} --account buyer > credential.json"),
-    ):
-        command(app, name, example, is_local=True, signs=True)(function)
+    for function in (publish, send_review, dispute, messages, reply, request_credential):
+        command(app, is_local=True, signs=True)(function)
 
 
 def publish(  # noqa: PLR0913, PLR0917  # one a field of the message

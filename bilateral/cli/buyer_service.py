@@ -17,10 +17,6 @@ from bilateral.core.errors import InvalidArgumentError
 if TYPE_CHECKING:
     from bilateral.client import Client
 
-_BUYER = "0x8004B663056A597Dffe9eCcC1965A193B7388713"
-_SELLER = "eip155:8453:0x8004…#247"
-_SERVICE = "https://service.example"
-
 _URI: Final = re.compile(r"(https?|ipfs|data):", re.IGNORECASE)
 
 Buyer = Annotated[str, typer.Argument(metavar="BUYER", help="The account that pays.")]
@@ -43,21 +39,8 @@ def add_commands(app: typer.Typer) -> None:
     Args:
         app: The group.
     """
-    command(
-        app,
-        "discount",
-        f"bilateral buyer discount {_BUYER} --seller '{_SELLER}' --service {_SERVICE}",
-        f"bilateral buyer discount {_BUYER} --incentives agent-buyer-incentives.json --service {_SERVICE}",
-        f"bilateral buyer discount {_BUYER} --incentives https://seller.example/.well-known/agent-buyer-incentives.json",
-    )(discount)
-    command(
-        app,
-        "feedback",
-        f"bilateral buyer feedback {_BUYER} --score 90 --tag prompt-payment --transaction 0x5c1f… --seller '{_SELLER}' "
-        f"--service {_SERVICE} --account seller",
-        is_local=True,
-        signs=True,
-    )(feedback)
+    command(app)(discount)
+    command(app, is_local=True, signs=True)(feedback)
 
 
 def discount(  # noqa: PLR0913, PLR0917  # one an option

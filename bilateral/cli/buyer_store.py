@@ -11,8 +11,6 @@ from bilateral.cli.index_processes import open_index, require_extra
 from bilateral.cli.invocation import Invocation
 from bilateral.cli.options import command
 
-_ID = "5c1f2f1e3d4c5b6a798897a6b5c4d3e2f1005c1f2f1e3d4c5b6a798897a6b5c4"
-
 Message = Annotated[str, typer.Argument(metavar="MESSAGE", help="The id of the message.")]
 
 
@@ -22,17 +20,9 @@ def add_commands(app: typer.Typer) -> None:
     Args:
         app: The group.
     """
-    command(
-        app,
-        "anchor-states",
-        "bilateral buyer anchor-states --account anchorer",
-        "bilateral buyer anchor-states --policy brp-1.0 --policy independent-1.0 --account anchorer",
-        signs=True,
-    )(anchor)
-    command(app, "decide", f"bilateral buyer decide {_ID} --as upheld", is_local=True)(decide)
-    command(app, "remove", f"bilateral buyer remove {_ID}", f"bilateral buyer remove {_ID} --whole", is_local=True)(
-        remove
-    )
+    command(app, "anchor-states", signs=True)(anchor)
+    command(app, is_local=True)(decide)
+    command(app, is_local=True)(remove)
 
 
 def anchor(

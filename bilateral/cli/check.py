@@ -12,18 +12,31 @@ from pydantic import Field
 
 from bilateral.checks.questions import Moment, OfClient, OfServer, Text
 from bilateral.cli.errors import UsageProblemError, named_option
+from bilateral.cli.help import ExampleGroup
 from bilateral.cli.index_options import Database
 from bilateral.cli.index_processes import require_extra
 from bilateral.cli.invocation import Invocation
 from bilateral.cli.live_check import EXITS, LiveOptions, show_live
 from bilateral.cli.options import command, make_group
-from bilateral.cli.url_check import CheckGroup, check_url_command
 from bilateral.core.text import quoted
 
 if TYPE_CHECKING:
     from bilateral.checks import Check, Policy
 
+
+class CheckGroup(ExampleGroup):
+    """The group of checks. A URL in the place of a command's name is checked."""
+
+    def resolve_command(self, ctx: Any, args: list[str]) -> Any:
+        """Return the command that the arguments name."""
+        is_url = args[0].lower().startswith(("http://", "https://"))
+        return super().resolve_command(ctx, ["url", *args] if is_url else args)
+
+
 app = make_group("check", cls=CheckGroup)
+
+_TERMS: Final = ("scheme", "network", "asset")
+"""The terms of a price beside its words: a token may call itself as it likes."""
 
 _SECONDS: Final = 30.0
 """Seconds that a check may take: fifteen times the limit of a service, as nobody else waits."""
@@ -97,16 +110,7 @@ Repeat = Annotated[
 ]
 
 
-@command(
-    app,
-    "server",
-    "bilateral check server 8453:247 --pay-to 0x8004B663056A597Dffe9eCcC1965A193B7388713",
-    "bilateral check server 8453:247 --policy policy.toml --json",
-    "bilateral check server 8453:247 --at-block 31204111",
-    "bilateral check server solana:EtWTRABZaYq6iMfeYKouRu166VU2xqa1:7v91N7iZ9mNicL8WfG6cgSCKyRXydQjLh6UYBWwm6y1Q "
-    "--live --solana-node https://api.devnet.solana.com",
-    "bilateral check server 8453:247 --live --rpc-url https://mainnet.base.org",
-)
+@command(app, "server")
 def check_server_command(  # noqa: PLR0913, PLR0917  # models, and what a check of nodes asks
     invocation: Invocation,
     question: ServerOptions,
@@ -132,13 +136,7 @@ def check_server_command(  # noqa: PLR0913, PLR0917  # models, and what a check 
     _answer(invocation, (question, moment), policy, repeat, database)
 
 
-@command(
-    app,
-    "client",
-    "bilateral check client 8453:12 --server 8453:247",
-    "bilateral check client 0x8004B663056A597Dffe9eCcC1965A193B7388713 --chain-id 8453 --minimum-rating 80",
-    is_local=True,
-)
+@command(app, "client", is_local=True)
 def check_client_command(  # noqa: PLR0913, PLR0917  # models, and the index
     invocation: Invocation,
     question: ClientOptions,
@@ -154,12 +152,47 @@ def check_client_command(  # noqa: PLR0913, PLR0917  # models, and the index
     _answer(invocation, (question, moment), policy, repeat, database, buyers=stored_buyers)
 
 
-command(
-    app,
-    "url",
-    "bilateral check url https://agent.example/weather --rpc-url https://mainnet.base.org",
-    "bilateral check url https://agent.example/forecast --method POST --body-file question.json",
-)(check_url_command)
+@command(app, "url")
+def check_url_command(
+    invocation: Invocation,
+    url: Annotated[str, typer.Argument(metavar="URL", help="The URL of a paid route.")],
+    method: Annotated[str, typer.Option(metavar="NAME", help="The method of the request.")] = "GET",
+    body_file: Annotated[Path | None, typer.Option(metavar="FILE", help="A file with the body of the request.")] = None,
+) -> None:
+    """Check a paid service by its URL: price, declaration, agent, file, ratings. Exit codes as of `check server`."""
+    from bilateral.x402.clients.service_check import check_service  # noqa: PLC0415  # slow, and an extra
+
+    rpc_url = invocation.settings.rpc_url
+    if rpc_url is None:
+        raise UsageProblemError("a check of a URL asks a node: give --rpc-url")
+    content = b"" if body_file is None else invocation.read_file(body_file)
+    with invocation.reading("Asking the service and the node") as client:
+        answer = check_service(
+            client, rpc_url, url, method, content=content, loader=invocation.loader(), report=invocation.output.note
+        )
+    view = {
+        "verdict": answer.verdict.value,
+        "price": [
+            f"{option['text']} ({', '.join(option[name] for name in _TERMS if name in option)})"
+            for option in answer.price
+        ],
+        "declaration": {
+            f"{finding.check}, {finding.network}": finding.problem or "passed" for finding in answer.findings
+        },
+        **{
+            f"agent {agent.agent}": {
+                "name, as it calls itself": agent.untrusted.get("name"),
+                "wallet": agent.account,
+                "rating": agent.figures["rating"]["rating"],
+                **{f"{reason.severity.value}: {reason.code.value}": reason.sentence for reason in agent.reasons},
+            }
+            for agent in answer.agents
+        },
+        "not known": [*answer.unknown, *(fact for agent in answer.agents[:1] for fact in agent.unknown)],
+    }
+    invocation.output.result(answer, title="Check of a service", view=view)
+    if code := EXITS[answer.verdict.value]:
+        raise typer.Exit(code)
 
 
 def _answer(

@@ -32,7 +32,7 @@ _INDEX_SECONDS: Final = 60
 """Seconds for the index to read the first twenty blocks, and for their analysis; on a busy machine they take ten."""
 
 
-@command(app, "dev", "bilateral dev", "bilateral dev --any-ports --folder /tmp/market", is_local=True)
+@command(app, is_local=True)
 def dev(
     invocation: Invocation,
     folder: Annotated[

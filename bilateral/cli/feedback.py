@@ -13,9 +13,9 @@ from bilateral.cli.feedback_options import (
     FeedbackOptions,
     SearchOptions,
     WithRevoked,
+    parse_feedback,
 )
 from bilateral.cli.invocation import Invocation
-from bilateral.cli.local_names import parse_feedback
 from bilateral.cli.options import (
     Agent,
     FeedbackText,
@@ -37,17 +37,7 @@ app = make_group("feedback")
 _TAGS_SHOWN: Final = 5  # a hint on one line
 
 
-@command(
-    app,
-    "give",
-    "bilateral feedback give 42 87 --tag1 starred --account alice",
-    "bilateral feedback give 42 4.5 --stars --text 'fast and right' --account alice",
-    "bilateral feedback give 42 -3.2 --tag1 tradingYield --tag2 week --account alice --dry-run",
-    "bilateral feedback give 42 87 --blind server.json --account alice > client.json",
-    writes=True,
-    stores=True,
-    takes_negative_numbers=True,
-)
+@command(app, writes=True, stores=True, takes_negative_numbers=True)
 def give(invocation: Invocation, agent: Agent, feedback: FeedbackOptions, offer: OfferOptions) -> None:
     """Rate an agent. With --blind, seal the feedback and write its envelope as JSON instead."""
     if offer.blind is not None:
@@ -65,14 +55,7 @@ def _seal(invocation: Invocation, agent: str, feedback: FeedbackOptions, offer: 
     invocation.output.raw(signed.to_json())
 
 
-@command(
-    app,
-    "sign",
-    "bilateral feedback sign 42 87 --tag1 starred --account alice > signed.json",
-    signs=True,
-    stores=True,
-    takes_negative_numbers=True,
-)
+@command(app, signs=True, stores=True, takes_negative_numbers=True)
 def sign(
     invocation: Invocation,
     agent: Agent,
@@ -88,7 +71,7 @@ def sign(
     invocation.output.raw(signed.to_json())
 
 
-@command(app, "submit", "bilateral feedback submit signed.json --account relay", writes=True)
+@command(app, writes=True)
 def submit(
     invocation: Invocation,
     signed: Annotated[Path, typer.Argument(metavar="FILE", help="The output of sign; - is the standard input.")],
@@ -100,7 +83,7 @@ def submit(
     invocation.write("Feedback given", lambda client: client.submit_signed_feedback(feedback))
 
 
-@command(app, "void", "bilateral feedback void 1790000000 --account alice", writes=True)
+@command(app, writes=True)
 def void(
     invocation: Invocation,
     through: Annotated[int, typer.Argument(metavar="UNIX", help="The latest deadline to void, in Unix seconds.")],
@@ -111,7 +94,7 @@ def void(
     invocation.write("Signatures voided", lambda client: client.void_signatures(deadline))
 
 
-@command(app, "voided", "bilateral feedback voided 0x8004B663056A597Dffe9eCcC1965A193B7388713")
+@command(app)
 def voided(
     invocation: Invocation,
     client: Annotated[str, typer.Argument(metavar="CLIENT", help="The client's address.")],
@@ -121,7 +104,7 @@ def voided(
         invocation.output.result({"client": client, "voided_through": reading.get_voided_deadline(client)})
 
 
-@command(app, "show", "bilateral feedback show 84532:42:0x8004B663056A597Dffe9eCcC1965A193B7388713:0")
+@command(app)
 def show(
     invocation: Invocation,
     feedback: FeedbackText,
@@ -139,7 +122,7 @@ def show(
     invocation.output.result(value, view=view, title=f"Feedback {entry.id}")
 
 
-@command(app, "list", "bilateral feedback list 42", "bilateral feedback list 42 --tag1 starred --revoked --json")
+@command(app, "list")
 def list_feedback(  # noqa: PLR0913, PLR0917  # as many as the user has options
     invocation: Invocation,
     agent: Agent,
@@ -156,12 +139,7 @@ def list_feedback(  # noqa: PLR0913, PLR0917  # as many as the user has options
     invocation.output.results(all_feedback, COLUMNS, none="no feedback")
 
 
-@command(
-    app,
-    "search",
-    "bilateral feedback search 42 --tag starred --min 80",
-    "bilateral feedback search 42 43 --capability tools --name financial_analyzer",
-)
+@command(app)
 def search(
     invocation: Invocation,
     options: SearchOptions,
@@ -176,7 +154,7 @@ def search(
     invocation.output.results(matches, columns, none="no feedback")
 
 
-@command(app, "summary", "bilateral feedback summary 42 --reviewer 0x8004B663056A597Dffe9eCcC1965A193B7388713")
+@command(app)
 def summary(
     invocation: Invocation, agent: Agent, reviewers: Reviewers = None, tag1: Tag1 = "", tag2: Tag2 = ""
 ) -> None:
@@ -203,7 +181,7 @@ def summary(
         )
 
 
-@command(app, "clients", "bilateral feedback clients 42")
+@command(app)
 def clients(invocation: Invocation, agent: Agent) -> None:
     """List the clients that ever gave feedback for an agent."""
     with invocation.reading() as client:
@@ -211,13 +189,7 @@ def clients(invocation: Invocation, agent: Agent) -> None:
     invocation.output.results(clients, {"client": lambda entry: entry}, none="no clients")
 
 
-@command(
-    app,
-    "respond",
-    "bilateral feedback respond 84532:42:0x8004B663056A597Dffe9eCcC1965A193B7388713:0 --text sorry --account alice",
-    writes=True,
-    stores=True,
-)
+@command(app, writes=True, stores=True)
 def respond(
     invocation: Invocation,
     feedback: FeedbackText,
@@ -239,12 +211,7 @@ def respond(
     invocation.write("Answered", lambda client: client.append_response(feedback_id, response=response))
 
 
-@command(
-    app,
-    "revoke",
-    "bilateral feedback revoke 84532:42:0x8004B663056A597Dffe9eCcC1965A193B7388713:0 --account alice",
-    writes=True,
-)
+@command(app, writes=True)
 def revoke(invocation: Invocation, feedback: FeedbackText) -> None:
     """Revoke a feedback of the signer. This is final."""
     feedback_id = parse_feedback(feedback)

@@ -23,21 +23,13 @@ from bilateral.cli.index_processes import (
 )
 from bilateral.cli.index_shards import indexes_with_rows, migrate_all, move, shards, show_all, show_shards, url_of_chain
 from bilateral.cli.invocation import Invocation
-from bilateral.cli.options import command, make_group
-from bilateral.cli.review_options import ReviewOptions
+from bilateral.cli.options import ReviewOptions, command, make_group
 from bilateral.index.projections import PROJECTIONS
 
 app = make_group("index")
 
 
-@command(
-    app,
-    "run",
-    "bilateral index run --rpc-url https://sepolia.base.org --deployment 84532.json",
-    "bilateral index run --rpc-url https://base.example --rpc-url https://spare.example --until-head",
-    "bilateral index run --settings index.toml --database postgresql://index@db/bilateral",
-    is_local=True,
-)
+@command(app, is_local=True)
 def run(
     invocation: Invocation,
     chains: ChainOptions,
@@ -60,7 +52,7 @@ def run(
         raise typer.Exit(SIGNAL_EXIT + signals[0])
 
 
-@command(app, "status", "bilateral index status", is_local=True)
+@command(app, is_local=True)
 def status(invocation: Invocation, database: Database = None, settings_file: SettingsFile = None) -> None:
     """Show how far the index is, chain by chain. With shards in the settings, ask each of them."""
     require_extra()
@@ -72,14 +64,7 @@ def status(invocation: Invocation, database: Database = None, settings_file: Set
         show_status(invocation, engine)
 
 
-@command(
-    app,
-    "verify",
-    "bilateral index verify --rpc-url https://spare.example --deployment 84532.json",
-    "bilateral index verify --rpc-url https://base.example --rpc-url https://spare.example --samples 20",
-    "bilateral index verify --rpc-url https://spare.example --owners 100 --derived",
-    is_local=True,
-)
+@command(app, is_local=True)
 def verify(  # noqa: PLR0913, PLR0917  # one a setting
     invocation: Invocation,
     chains: ChainOptions,
@@ -121,7 +106,7 @@ def verify(  # noqa: PLR0913, PLR0917  # one a setting
         raise typer.Exit(1)
 
 
-@command(app, "rebuild", "bilateral index rebuild --chain-id 8453", is_local=True)
+@command(app, is_local=True)
 def rebuild(
     invocation: Invocation,
     chain_id: Annotated[int, typer.Option(help="The chain.")],
@@ -140,13 +125,7 @@ def rebuild(
         show_status(invocation, engine)
 
 
-@command(
-    app,
-    "analyse",
-    "bilateral index analyse",
-    "bilateral index analyse --chain-id 8453 --rpc-url https://archive.example --reviews cases.json",
-    is_local=True,
-)
+@command(app, is_local=True)
 def analyse(  # noqa: PLR0913, PLR0917  # one a setting
     invocation: Invocation,
     judged: ReviewOptions,
@@ -171,9 +150,7 @@ def analyse(  # noqa: PLR0913, PLR0917  # one a setting
         analysis.analyse(invocation, engines, chain_id, rpc_urls or [], judged)
 
 
-@command(
-    app, "prove-claims", "bilateral index prove-claims --solana-node https://api.mainnet-beta.solana.com", is_local=True
-)
+@command(app, "prove-claims", is_local=True)
 def prove(
     invocation: Invocation,
     solana_nodes: Annotated[
@@ -195,7 +172,7 @@ def prove(
     invocation.output.result(outcomes, title="Claims")
 
 
-@command(app, "schema", "bilateral index schema --database postgresql://index@db/bilateral", is_local=True)
+@command(app, "schema", is_local=True)
 def migrate(invocation: Invocation, database: Database = None, settings_file: SettingsFile = None) -> None:
     """Bring the tables to the version that this package knows. Workers do not do that by themselves."""
     require_extra()
@@ -210,13 +187,5 @@ def migrate(invocation: Invocation, database: Database = None, settings_file: Se
     invocation.output.result({"before": before, "version": after}, title="Schema")
 
 
-command(app, "plan", "bilateral index plan --agents 100000000 --ratings 10000000000 --chains 20", is_local=True)(plan)
-command(
-    app,
-    "backfill",
-    "bilateral index backfill --rpc-url https://base.example --database postgresql://index@db/bilateral",
-    "bilateral index backfill --settings index.toml --database postgresql://index@db/bilateral",
-    is_local=True,
-)(backfill)
-command(app, "shards", "bilateral index shards --settings index.toml", is_local=True)(shards)
-command(app, "move", "bilateral index move --settings index.toml --chain-id 8453", is_local=True)(move)
+for function in (plan, backfill, shards, move):
+    command(app, is_local=True)(function)

@@ -5,6 +5,10 @@ from __future__ import annotations
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
 
+import typer
+
+from bilateral.cli.invocation import Invocation
+from bilateral.cli.options import command
 from bilateral.core.contracts import REGISTRY_ATTRIBUTES
 from bilateral.core.errors import UnknownDeploymentError
 from bilateral.core.values.currency import ether, symbol_of
@@ -12,12 +16,15 @@ from bilateral.node import answers
 from bilateral.node.steps import Rpc
 
 if TYPE_CHECKING:
-    from bilateral.cli.invocation import Invocation
     from bilateral.core.contracts import Deployment
     from bilateral.node.steps import Operation
 
 
-def show_info(invocation: Invocation) -> None:
+app = typer.Typer()
+
+
+@command(app, signs=True)
+def info(invocation: Invocation) -> None:
     """Show the chain, its last block, the registries, and the signer with its balance."""
     address = invocation.signer.address if invocation.has_key else None
     with invocation.reading() as client:

@@ -4,15 +4,17 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Callable
+from dataclasses import dataclass
 from datetime import UTC, datetime
 from functools import wraps
-from typing import Annotated, Any, Final
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any, Final
 
 import typer
 
 from bilateral.cli.errors import ExitCode, MistakeError
 from bilateral.cli.groups import GROUPS
-from bilateral.cli.help import ExampleCommand, ExampleGroup, example_text
+from bilateral.cli.help import ExampleCommand, ExampleGroup, examples_of
 from bilateral.cli.invocation import Invocation
 from bilateral.cli.models import fields_of, gathered, parameters_of
 from bilateral.cli.output import Output
@@ -25,6 +27,9 @@ from bilateral.cli.settings import (
     StoreOptions,
 )
 from bilateral.core.errors import BilateralError, InvalidArgumentError, MalformedIdentifierError
+
+if TYPE_CHECKING:
+    from bilateral.trust.reviews import Reviews
 
 _AGENT_FORMS: Final = "write 42, 84532:42 or eip155:84532:0x…#42"
 
@@ -104,8 +109,8 @@ def show_help(context: typer.Context) -> None:
 
 def command(  # noqa: PLR0913  # what commands differ in
     app: typer.Typer,
-    name: str,
-    *examples: str,
+    name: str = "",
+    *,
     signs: bool = False,
     writes: bool = False,
     stores: bool = False,
@@ -117,7 +122,7 @@ def command(  # noqa: PLR0913  # what commands differ in
 
     Args:
         app: The group that it belongs to.
-        *examples: Command lines for its help.
+        name: Its name; that of the function when left out.
         signs: True if it needs a key.
         writes: True if it sends a transaction, and so signs.
         stores: True if it may store documents.
@@ -162,12 +167,31 @@ def command(  # noqa: PLR0913  # what commands differ in
         own = [parameter.replace(kind=inspect.Parameter.KEYWORD_ONLY) for parameter in own]
         run.__signature__ = inspect.Signature([*own, _JSON, *shared])  # type: ignore[attr-defined]
         run.__annotations__ = {}
+        command_name = name or function.__name__.replace("_", "-")
         app.command(
-            name,
+            command_name,
             cls=ExampleCommand,
-            epilog=example_text(examples),
+            epilog=examples_of(app.info.name or "", command_name),
             context_settings={"ignore_unknown_options": True} if takes_negative_numbers else None,
         )(run)
         return function
 
     return decorate
+
+
+@dataclass(frozen=True, kw_only=True)
+class ReviewOptions:
+    """The cases and the accounts that people judged before."""
+
+    reviews: Annotated[
+        Path | None, typer.Option(metavar="FILE", help="A JSON list of cases: account, verdict, reason.")
+    ] = None
+    trusted: Annotated[
+        list[str] | None, typer.Option("--trust", metavar="ADDRESS", help="An account that you trust; may be repeated.")
+    ] = None
+
+    def cases(self) -> Reviews | None:
+        """Return the reviewed cases; None without a file."""
+        from bilateral.trust.reviews import Reviews  # noqa: PLC0415  # pyarrow is heavy, and an extra
+
+        return None if self.reviews is None else Reviews.read(self.reviews)

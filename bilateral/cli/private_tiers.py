@@ -18,8 +18,6 @@ from bilateral.core.errors import InvalidArgumentError, require_modules
 if TYPE_CHECKING:
     from bilateral.core.contracts.buyer_terms import BuyerTier
 
-_HOLDER = "0x8004B663056A597Dffe9eCcC1965A193B7388713"
-_TO = "--service https://service.example"
 
 Policy = Annotated[str, typer.Option("--policy", metavar="NAME", help="The scoring policy.")]
 Day = Annotated[
@@ -41,23 +39,13 @@ def add_commands(app: typer.Typer) -> None:
     Args:
         app: The group.
     """
-    command(app, "install-prover", "bilateral buyer install-prover", is_local=True)(install)
-    command(app, "join-tiers", f"bilateral buyer join-tiers --chain-id 8453 {_TO} --account buyer", signs=True)(join)
-    command(app, "post-tiers", "bilateral buyer post-tiers --account attestor", signs=True)(post)
-    command(
-        app,
-        "post-roots",
-        "bilateral buyer post-roots 20781 --root 1815… --root 77… --root 1 --account attestor",
-        writes=True,
-    )(post_roots)
-    command(app, "audit-tiers", f"bilateral buyer audit-tiers {_TO}")(audit)
-    command(
-        app,
-        "prove-tier",
-        f"bilateral buyer prove-tier {_HOLDER} --tier trusted --gate {_HOLDER} {_TO} --account buyer",
-        signs=True,
-    )(prove)
-    command(app, "verify-tier", f"bilateral buyer verify-tier proof.json --holder {_HOLDER} --gate {_HOLDER}")(verify)
+    command(app, "install-prover", is_local=True)(install)
+    command(app, "join-tiers", signs=True)(join)
+    command(app, "post-tiers", signs=True)(post)
+    command(app, writes=True)(post_roots)
+    command(app, "audit-tiers")(audit)
+    command(app, "prove-tier", signs=True)(prove)
+    command(app, "verify-tier")(verify)
 
 
 def install(

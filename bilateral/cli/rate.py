@@ -92,13 +92,7 @@ class SealingOptions:
     vault: Vault = None
 
 
-@command(
-    app,
-    "client",
-    "bilateral rate client 7 90 --account server",
-    "bilateral rate client 7 90 --blind 0x9c2f… --client-account 0xf39F… --account server > server.json",
-    writes=True,
-)
+@command(app, writes=True)
 def client(invocation: Invocation, rating: RatingOptions, sealing: SealingOptions) -> None:
     """Rate a client. A rating is final. With --blind, seal the rating and write its envelope as JSON instead."""
     if sealing.blind is not None:
@@ -108,34 +102,28 @@ def client(invocation: Invocation, rating: RatingOptions, sealing: SealingOption
     invocation.write("Client rated", lambda client: client.rate_client(rating.subject, rating.rating, **facts))
 
 
-@command(app, "validator", "bilateral rate validator 9 75 --account server", writes=True)
+@command(app, writes=True)
 def validator(invocation: Invocation, rating: RatingOptions) -> None:
     """Rate a validator. A rating is final."""
     facts = {"owner": rating.owner, **_expected(invocation, rating)}
     invocation.write("Validator rated", lambda client: client.rate_validator(rating.subject, rating.rating, **facts))
 
 
-@command(app, "clients", "bilateral rate clients 7=90 8=85 12=40 --account server", writes=True)
+@command(app, writes=True)
 def clients(invocation: Invocation, many: RatingsOptions) -> None:
     """Rate many clients in one transaction. Ratings are final."""
     pairs, facts = many.pairs(), _expected(invocation, many)
     invocation.write("Clients rated", lambda client: client.rate_clients(pairs, **facts))
 
 
-@command(app, "validators", "bilateral rate validators 9=75 10=80 --account server", writes=True)
+@command(app, writes=True)
 def validators(invocation: Invocation, many: RatingsOptions) -> None:
     """Rate many validators in one transaction. Ratings are final."""
     pairs, facts = many.pairs(), _expected(invocation, many)
     invocation.write("Validators rated", lambda client: client.rate_validators(pairs, **facts))
 
 
-@command(
-    app,
-    "show",
-    "bilateral rate show 7 --by 1",
-    "bilateral rate show 7 8 12 --by 1",
-    "bilateral rate show 9 --by 1 --validator",
-)
+@command(app)
 def show(
     invocation: Invocation,
     subjects: Annotated[list[str], typer.Argument(metavar="SUBJECT...", help="The rated agents.")],

@@ -47,15 +47,7 @@ class SearchOptions(AgentQuestion):
     }
 
 
-@command(
-    app,
-    "search",
-    "bilateral search market data --tag starred --minimum 80 --count 5",
-    "bilateral search --capability mcp_tool:get_weather --x402 --order registered",
-    "bilateral search weather --reviewer 0x8004B663056A597Dffe9eCcC1965A193B7388713 --json",
-    "bilateral search --gate tag=starred,minimum=80 --gate side=client,tag=,minimum=70",
-    is_local=True,
-)
+@command(app, is_local=True)
 def search(
     invocation: Invocation,
     question: SearchOptions,

@@ -65,15 +65,7 @@ class ServeOptions:
     ] = None
 
 
-@command(
-    app,
-    "serve",
-    "bilateral serve --rpc-url https://mainnet.base.org",
-    "bilateral serve --settings index.toml --host 0.0.0.0",
-    "bilateral serve --no-index --workers 4 --database postgresql://reader@db/bilateral",
-    "bilateral serve --rpc-url https://mainnet.base.org --aggregator aggregator.toml",
-    is_local=True,
-)
+@command(app, is_local=True)
 def serve(  # noqa: PLR0913, PLR0917  # models, and what the service does beside answering
     invocation: Invocation,
     chains: ChainOptions,
@@ -107,14 +99,7 @@ def serve(  # noqa: PLR0913, PLR0917  # models, and what the service does beside
         serve_api(settings, index, report=lambda url: invocation.output.note(f"listening on {url}"))
 
 
-@command(
-    app,
-    "mcp",
-    "bilateral mcp",
-    "bilateral mcp --database sqlite:///index.sqlite",
-    "bilateral mcp --settings index.toml",
-    is_local=True,
-)
+@command(app, is_local=True)
 def mcp(
     invocation: Invocation,  # noqa: ARG001  # every command has it
     settings_file: SettingsFile = None,

@@ -21,13 +21,7 @@ if TYPE_CHECKING:
 app = make_group("signals")
 
 
-@command(
-    app,
-    "publish",
-    "bilateral signals publish measured.json --period 2026-W47 --account watchtower",
-    """echo '[{"agent": "42", "tag": "uptime", "value": "99.8"}]' | bilateral signals publish - --account watchtower""",
-    writes=True,
-)
+@command(app, writes=True)
 def publish(
     invocation: Invocation,
     measured: Annotated[

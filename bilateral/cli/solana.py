@@ -48,12 +48,8 @@ KeyFile = Annotated[
     ),
 ]
 
-_EXAMPLE_MINT: Final = "7v91N7iZ9mNicL8WfG6cgSCKyRXydQjLh6UYBWwm6y1Q"
-_NODE_EXAMPLE: Final = "--node https://api.devnet.solana.com --cluster devnet"
-_KEY_EXAMPLE: Final = f"{_NODE_EXAMPLE} --key-file owner.json"
 
-
-@command(app, "show", f"bilateral solana show {_EXAMPLE_MINT} {_NODE_EXAMPLE}", is_local=True)
+@command(app, is_local=True)
 def show(invocation: Invocation, mint: Mint, node: Node, chain: Chain = "mainnet") -> None:
     """Show an agent of SATI: holder, wallet, URI, metadata. An agent that cannot be believed is an error."""
     from bilateral.node.running import StepRunner  # noqa: PLC0415  # slow
@@ -95,33 +91,31 @@ class OwnerOptions:
         invocation.output.result({"transaction": signature}, title="Sent")
 
 
-@command(app, "set-uri", f"bilateral solana set-uri {_EXAMPLE_MINT} ipfs://bafy… {_KEY_EXAMPLE}", is_local=True)
+@command(app, is_local=True)
 def set_uri(invocation: Invocation, mint: Mint, uri: Uri, owner: OwnerOptions) -> None:
     """Set the URI of an agent's registration file."""
     owner.write(invocation, lambda identity: identity.set_uri(mint, uri))
 
 
-@command(app, "set-metadata", f"bilateral solana set-metadata {_EXAMPLE_MINT} region no {_KEY_EXAMPLE}", is_local=True)
+@command(app, is_local=True)
 def set_metadata(invocation: Invocation, mint: Mint, key: Key, value: Value, owner: OwnerOptions) -> None:
     """Set a further text of an agent's metadata."""
     owner.write(invocation, lambda identity: identity.set_metadata(mint, key, value))
 
 
-@command(
-    app, "set-wallet", f"bilateral solana set-wallet {_EXAMPLE_MINT} {_EXAMPLE_MINT} {_KEY_EXAMPLE}", is_local=True
-)
+@command(app, is_local=True)
 def set_wallet(invocation: Invocation, mint: Mint, wallet: Address, owner: OwnerOptions) -> None:
     """Set the account to which payments for an agent go."""
     owner.write(invocation, lambda identity: identity.set_wallet(mint, wallet))
 
 
-@command(app, "remove", f"bilateral solana remove {_EXAMPLE_MINT} agentWallet {_KEY_EXAMPLE}", is_local=True)
+@command(app, is_local=True)
 def remove(invocation: Invocation, mint: Mint, key: Key, owner: OwnerOptions) -> None:
     """Remove a further text of an agent's metadata. Without a wallet, the holder is paid."""
     owner.write(invocation, lambda identity: identity.remove(mint, key))
 
 
-@command(app, "transfer", f"bilateral solana transfer {_EXAMPLE_MINT} {_EXAMPLE_MINT} {_KEY_EXAMPLE}", is_local=True)
+@command(app, is_local=True)
 def transfer(invocation: Invocation, mint: Mint, to: Address, owner: OwnerOptions) -> None:
     """Transfer an agent with the authority over its metadata, and clear its wallet."""
     owner.write(invocation, lambda identity: identity.transfer(mint, to))

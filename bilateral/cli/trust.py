@@ -14,8 +14,7 @@ import typer
 
 from bilateral.cli.errors import UsageProblemError
 from bilateral.cli.invocation import Invocation
-from bilateral.cli.options import command, make_group
-from bilateral.cli.review_options import ReviewOptions
+from bilateral.cli.options import ReviewOptions, command, make_group
 from bilateral.core.errors import InvalidArgumentError
 from bilateral.core.text import quoted
 
@@ -39,17 +38,7 @@ _Tables = Annotated[
 _Out = Annotated[Path, typer.Option("--out", metavar="DIR", help="The folder of the results.", show_default=False)]
 
 
-@command(
-    app,
-    "analyse",
-    "bilateral trust analyse --tables tables --out results",
-    "bilateral trust analyse --tables tables --out results --reviews cases.json",
-    "bilateral trust analyse --tables duckdb://tables.duckdb --out results",
-    "bilateral trust analyse --tables tables --out results --memory 4",
-    "bilateral trust analyse --tables 1=ethereum --tables 8453=base --out results",
-    "bilateral trust analyse --database postgresql://index@db/bilateral --out results",
-    is_local=True,
-)
+@command(app, is_local=True)
 def analyse(  # noqa: PLR0913, PLR0917  # one a setting
     invocation: Invocation,
     out: _Out,
@@ -236,13 +225,7 @@ def _together(read: Callable[[], dict[int, Tables]]) -> _Source:
     return ARRAYS, lambda: joined().tables, lambda results: joined().apart(results)
 
 
-@command(
-    app,
-    "decide",
-    "bilateral trust decide --tables tables --asks asks.parquet --out answers.parquet",
-    "bilateral trust decide --tables tables --asks asks.parquet --out answers.parquet --analyses 30",
-    is_local=True,
-)
+@command(app, is_local=True)
 def decide(
     invocation: Invocation,
     tables: _Tables,
@@ -269,13 +252,7 @@ def decide(
     invocation.output.result({"asks": len(verdicts), **counted, "out": str(out)}, title="Decisions")
 
 
-@command(
-    app,
-    "seeds",
-    "bilateral trust seeds --tables tables",
-    "bilateral trust seeds --tables tables --count 5 --json",
-    is_local=True,
-)
+@command(app, "seeds", is_local=True)
 def propose_seeds(
     invocation: Invocation,
     tables: _Tables,
@@ -292,15 +269,7 @@ def propose_seeds(
     invocation.output.result({"proposals": [asdict(proposal) for proposal in proposals]}, title="Accounts to trust")
 
 
-@command(
-    app,
-    "explain",
-    "bilateral trust explain 42 --out results",
-    "bilateral trust explain 0x8004B663056A597Dffe9eCcC1965A193B7388713 --out results",
-    "bilateral trust explain co-targeting-1f0a2b3c4d --out results --json",
-    "bilateral trust explain 42 --database sqlite:///index.sqlite --chain-id 8453",
-    is_local=True,
-)
+@command(app, is_local=True)
 def explain(
     invocation: Invocation,
     identifier: Annotated[str, typer.Argument(metavar="ID", help="A finding, an address or the number of an agent.")],

@@ -19,13 +19,7 @@ Validator = Annotated[str, typer.Argument(metavar="VALIDATOR", help="The validat
 ValidationTag = Annotated[str, typer.Option("--tag", metavar="TAG", help="The validator's category.")]
 
 
-@command(
-    app,
-    "request",
-    "bilateral validation request 42 0x8004B663056A597Dffe9eCcC1965A193B7388713 --document work.json --account alice",
-    writes=True,
-    stores=True,
-)
+@command(app, writes=True, stores=True)
 def request(  # noqa: PLR0913, PLR0917  # as many as the user has options
     invocation: Invocation,
     agent: Agent,
@@ -45,12 +39,7 @@ def request(  # noqa: PLR0913, PLR0917  # as many as the user has options
     )
 
 
-@command(
-    app,
-    "respond",
-    "bilateral validation respond 0x5c1f… 100 --tag zkml --uri https://validator.example/proof --account validator",
-    writes=True,
-)
+@command(app, writes=True)
 def respond(  # noqa: PLR0913, PLR0917  # as many as the user has options
     invocation: Invocation,
     request_hash: Request,
@@ -65,7 +54,7 @@ def respond(  # noqa: PLR0913, PLR0917  # as many as the user has options
     )
 
 
-@command(app, "show", "bilateral validation show 0x5c1f…")
+@command(app)
 def show(invocation: Invocation, request_hash: Request) -> None:
     """Show a request and its last answer."""
     with invocation.reading() as client:
@@ -73,7 +62,7 @@ def show(invocation: Invocation, request_hash: Request) -> None:
     invocation.output.result(status, title="Validation")
 
 
-@command(app, "summary", "bilateral validation summary 42 --tag zkml")
+@command(app)
 def summary(
     invocation: Invocation,
     agent: Agent,
@@ -93,12 +82,7 @@ def summary(
     invocation.output.result(summary, title=f"Validations of agent {summary.agent}")
 
 
-@command(
-    app,
-    "list",
-    "bilateral validation list --agent 42",
-    "bilateral validation list --validator 0x8004B663056A597Dffe9eCcC1965A193B7388713",
-)
+@command(app, "list")
 def list_requests(
     invocation: Invocation,
     agent: Annotated[str | None, typer.Option(metavar="AGENT", help="The agent whose work is validated.")] = None,

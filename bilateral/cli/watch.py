@@ -74,13 +74,7 @@ class WatchOptions(ChangeOptions):
     database: Database = None
 
 
-@command(
-    app,
-    "agent",
-    "bilateral watch agent 8453:247",
-    "bilateral watch agent 8453:247 --since 0 --kind feedback --kind revoked --once",
-    is_local=True,
-)
+@command(app, "agent", is_local=True)
 def watch_agents(
     invocation: Invocation,
     agents: Annotated[list[str], typer.Argument(metavar="AGENT...", help="The ids of agents, with their chains.")],
@@ -90,7 +84,7 @@ def watch_agents(
     _watch(invocation, options, agents=agents)
 
 
-@command(app, "account", "bilateral watch account 0x8004B663056A597Dffe9eCcC1965A193B7388713 --json", is_local=True)
+@command(app, "account", is_local=True)
 def watch_accounts(
     invocation: Invocation,
     accounts: Annotated[list[str], typer.Argument(metavar="ADDRESS...", help="The addresses of accounts.")],

@@ -66,13 +66,7 @@ class WebhookOptions(ChangeOptions):
     allow_private: Private = False
 
 
-@command(
-    app,
-    "add",
-    "bilateral webhooks add https://hooks.example/trust --agent 8453:247",
-    "bilateral webhooks add https://hooks.example/trust --kind verdict --kind flag --owner shop --since 0",
-    is_local=True,
-)
+@command(app, "add", is_local=True)
 def add_webhook(
     invocation: Invocation,
     url: Annotated[str, typer.Argument(metavar="URL", help="The https URL that receives changes.")],
@@ -90,7 +84,7 @@ def add_webhook(
     invocation.output.result({"id": webhook_id, "url": url}, title="Webhook")
 
 
-@command(app, "list", "bilateral webhooks list", "bilateral webhooks list --owner shop --json", is_local=True)
+@command(app, "list", is_local=True)
 def list_webhooks(
     invocation: Invocation,
     owner: Annotated[str | None, typer.Option(metavar="NAME", help="Those of this owner only.")] = None,
@@ -114,7 +108,7 @@ def _shown(row: Any) -> dict[str, Any]:
     return {**shown, "state": state, **counts}
 
 
-@command(app, "remove", "bilateral webhooks remove wh_1f0c…", is_local=True)
+@command(app, "remove", is_local=True)
 def remove_webhook(
     invocation: Invocation,
     webhook_id: Annotated[str, typer.Argument(metavar="WEBHOOK", help="The id of a webhook.")],
@@ -130,7 +124,7 @@ def remove_webhook(
     invocation.output.result({"id": webhook_id}, title="Removed")
 
 
-@command(app, "new-key", "bilateral webhooks new-key --key-file webhooks.pem", is_local=True)
+@command(app, is_local=True)
 def new_key(invocation: Invocation, key_file: KeyFile) -> None:
     """Make the key that signs deliveries, and show its public half for receivers."""
     require_api()
@@ -139,7 +133,7 @@ def new_key(invocation: Invocation, key_file: KeyFile) -> None:
     _show_key(invocation, write_key(key_file))
 
 
-@command(app, "key", "bilateral webhooks key --key-file webhooks.pem --json", is_local=True)
+@command(app, "key", is_local=True)
 def show_key(invocation: Invocation, key_file: KeyFile) -> None:
     """Show the public half of the key, by which receivers check signatures."""
     require_api()
@@ -154,13 +148,7 @@ def _show_key(invocation: Invocation, key: Any) -> None:
     invocation.output.result(shown, title="Key")
 
 
-@command(
-    app,
-    "deliver",
-    "bilateral webhooks deliver --key-file webhooks.pem",
-    "bilateral webhooks deliver --key-file webhooks.pem --database postgresql://index@db/bilateral",
-    is_local=True,
-)
+@command(app, is_local=True)
 def deliver(
     invocation: Invocation,  # noqa: ARG001  # every command has it
     key_file: KeyFile,

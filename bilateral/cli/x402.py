@@ -33,13 +33,7 @@ _MIN_DIGITS: Final = 8  # four bytes: few keys begin alike by chance
 _HOUR: Final = timedelta(hours=1)
 
 
-@command(
-    app,
-    "check",
-    "bilateral x402 check https://agent.example/weather",
-    "bilateral x402 check https://agent.example/forecast --method POST --body-file question.json",
-    "bilateral x402 check https://agent.example/weather --solana-node https://api.devnet.solana.com --cluster devnet",
-)
+@command(app)
 def check(  # noqa: PLR0913, PLR0917  # as many as the user has options
     invocation: Invocation,
     url: Annotated[str, typer.Argument(metavar="URL", help="The URL of a paid route.")],
@@ -85,7 +79,7 @@ def check(  # noqa: PLR0913, PLR0917  # as many as the user has options
         raise typer.Exit(ExitCode.DECLINE)
 
 
-@command(signers, "list", "bilateral x402 signers list 42")
+@command(signers, "list")
 def list_command(invocation: Invocation, agent: Agent) -> None:
     """List the keys in an agent's registration file, valid or not."""
     from bilateral.x402.server.rotation import list_signers  # noqa: PLC0415  # slow, and an extra
@@ -110,15 +104,7 @@ def _date(unix: object) -> object:
         return unix
 
 
-@command(
-    signers,
-    "add",
-    f"{SIGNING_VARIABLE}=0x… bilateral x402 signers add 42 --account alice",
-    "bilateral x402 signers add 42 --signing-keystore hot.json --comment 'hot key of 2027' --account alice",
-    "bilateral x402 signers add 42 --public-key-file kms.hex --algorithm ed25519 --account alice",
-    writes=True,
-    stores=True,
-)
+@command(signers, writes=True, stores=True)
 def add(  # noqa: PLR0913, PLR0917  # as many as the user has options
     invocation: Invocation,
     agent: Agent,
@@ -163,14 +149,7 @@ def add(  # noqa: PLR0913, PLR0917  # as many as the user has options
     invocation.write("Signer added", lambda client: add_signer(client, agent, key, **options))
 
 
-@command(
-    signers,
-    "retire",
-    "bilateral x402 signers retire 42 04a8bc1f --account alice",
-    "bilateral x402 signers retire 42 04a8bc1f --overlap-hours 0 --account alice",
-    writes=True,
-    stores=True,
-)
+@command(signers, writes=True, stores=True)
 def retire(
     invocation: Invocation,
     agent: Agent,
