@@ -6,16 +6,15 @@ import os
 import sys
 from typing import Annotated
 
-import typer
-
 from bilateral.cli.errors import KeyUnavailableError
+from bilateral.cli.help import argument
 from bilateral.cli.invocation import Invocation
 from bilateral.cli.options import command, make_group
 from bilateral.cli.secrets import KEY_VARIABLE
 
 app = make_group("account")
 
-Alias = Annotated[str, typer.Argument(metavar="ALIAS", help="The account's name.")]
+Alias = Annotated[str, argument("ALIAS", "The account's name.")]
 
 
 @command(app, creates=True)

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Final
 
 import typer
 
+from bilateral.cli.help import argument, option
 from bilateral.cli.invocation import Invocation
 from bilateral.cli.keys import key_of_variable, open_keystore
 from bilateral.cli.options import Agent, command, make_group, moment
@@ -25,12 +26,9 @@ app = make_group("agent")
 
 WALLET_KEY_VARIABLE: Final = "BILATERAL_WALLET_PRIVATE_KEY"
 
-Uri = Annotated[str, typer.Argument(metavar="[URI]", help="The URI of the registration file.")]
+Uri = Annotated[str, argument("[URI]", "The URI of the registration file.")]
 File = Annotated[
-    Path | None,
-    typer.Option(
-        "--file", metavar="FILE", help="A registration file to store, instead of a URI; - is the standard input."
-    ),
+    Path | None, option("FILE", "A registration file to store, instead of a URI; - is the standard input.", "--file")
 ]
 
 
@@ -38,12 +36,11 @@ File = Annotated[
 class FileOptions:
     """The options that make a registration file, or change it."""
 
-    name: Annotated[str | None, typer.Option(metavar="NAME", help="The name in the registration file.")] = None
-    description: Annotated[str | None, typer.Option(metavar="TEXT", help="Its description.")] = None
-    image: Annotated[str | None, typer.Option(metavar="URI", help="The URI of its picture.")] = None
+    name: Annotated[str | None, option("NAME", "The name in the registration file.")] = None
+    description: Annotated[str | None, option("TEXT", "Its description.")] = None
+    image: Annotated[str | None, option("URI", "The URI of its picture.")] = None
     services: Annotated[
-        list[str] | None,
-        typer.Option("--service", metavar="NAME=ENDPOINT", help="A service of it, such as MCP; may be repeated."),
+        list[str] | None, option("NAME=ENDPOINT", "A service of it, such as MCP; may be repeated.", "--service")
     ] = None
 
     @property
@@ -72,12 +69,8 @@ def register(  # noqa: PLR0913, PLR0917  # as many as the user has options
     description: FileOptions,
     uri: Uri = "",
     file: File = None,
-    domain: Annotated[
-        str, typer.Option(metavar="DOMAIN", help="Register under a domain, without a URI (August 2025).")
-    ] = "",
-    metadata: Annotated[
-        list[str] | None, typer.Option(metavar="KEY=VALUE", help="Metadata to keep on chain; may be repeated.")
-    ] = None,
+    domain: Annotated[str, option("DOMAIN", "Register under a domain, without a URI (August 2025).")] = "",
+    metadata: Annotated[list[str] | None, option("KEY=VALUE", "Metadata to keep on chain; may be repeated.")] = None,
 ) -> None:
     """Register an agent that the signer owns. With --name, make its registration file, and confirm it with the id."""
     if (new := description.file()) is not None:
@@ -113,9 +106,7 @@ def show(
 def set_uri(
     invocation: Invocation,
     agent: Agent,
-    uri: Annotated[
-        str | None, typer.Argument(metavar="[URI]", help='The URI of the registration file; "" removes it.')
-    ] = None,
+    uri: Annotated[str | None, argument("[URI]", 'The URI of the registration file; "" removes it.')] = None,
     file: File = None,
 ) -> None:
     """Replace the URI of an agent's registration file."""
@@ -131,7 +122,7 @@ def edit(
     agent: Agent,
     description: FileOptions,
     removed: Annotated[
-        list[str] | None, typer.Option("--remove-service", metavar="NAME", help="Remove a service; may be repeated.")
+        list[str] | None, option("NAME", "Remove a service; may be repeated.", "--remove-service")
     ] = None,
 ) -> None:
     """Change an agent's registration file, and leave the rest of it as it is. A service replaces that of its name."""
@@ -148,23 +139,16 @@ def edit(
 def set_wallet(  # noqa: PLR0913, PLR0917  # as many as the user has options
     invocation: Invocation,
     agent: Agent,
-    wallet: Annotated[str, typer.Argument(metavar="WALLET", help="The wallet's address.")],
+    wallet: Annotated[str, argument("WALLET", "The wallet's address.")],
     wallet_account: Annotated[
         str | None,
-        typer.Option(
-            metavar="ALIAS",
-            help=f"The wallet's keystore, unless it is the signer. Without it, the key in {WALLET_KEY_VARIABLE}.",
+        option(
+            "ALIAS", f"The wallet's keystore, unless it is the signer. Without it, the key in {WALLET_KEY_VARIABLE}."
         ),
     ] = None,
-    wallet_passphrase_file: Annotated[
-        Path | None, typer.Option(metavar="FILE", help="Holds that keystore's passphrase.")
-    ] = None,
-    signature: Annotated[
-        str | None, typer.Option(metavar="HEX", help="The wallet's signature, if it was made elsewhere.")
-    ] = None,
-    deadline: Annotated[
-        int | None, typer.Option(metavar="UNIX", help="The last second in which that signature counts.")
-    ] = None,
+    wallet_passphrase_file: Annotated[Path | None, option("FILE", "Holds that keystore's passphrase.")] = None,
+    signature: Annotated[str | None, option("HEX", "The wallet's signature, if it was made elsewhere.")] = None,
+    deadline: Annotated[int | None, option("UNIX", "The last second in which that signature counts.")] = None,
 ) -> None:
     """Set the wallet that receives an agent's payments, with the wallet's consent."""
     wallet_signer: TransactionSigner | None = None
@@ -194,7 +178,7 @@ def unset_wallet(invocation: Invocation, agent: Agent) -> None:
 def metadata(
     invocation: Invocation,
     agent: Agent,
-    key: Annotated[str, typer.Argument(metavar="KEY", help="The metadata's key.")],
+    key: Annotated[str, argument("KEY", "The metadata's key.")],
 ) -> None:
     """Show a metadata value of an agent."""
     with invocation.reading() as client:
@@ -206,8 +190,8 @@ def metadata(
 def set_metadata(
     invocation: Invocation,
     agent: Agent,
-    key: Annotated[str, typer.Argument(metavar="KEY", help="The metadata's key.")],
-    value: Annotated[str, typer.Argument(metavar="VALUE", help="The value, as text.")],
+    key: Annotated[str, argument("KEY", "The metadata's key.")],
+    value: Annotated[str, argument("VALUE", "The value, as text.")],
     is_hex: Annotated[bool, typer.Option("--hex", help="Take the value as hexadecimal digits.")] = False,
 ) -> None:
     """Set a metadata value of an agent."""
@@ -219,7 +203,7 @@ def set_metadata(
 def transfer(
     invocation: Invocation,
     agent: Agent,
-    new_owner: Annotated[str, typer.Argument(metavar="ADDRESS", help="The new owner.")],
+    new_owner: Annotated[str, argument("ADDRESS", "The new owner.")],
 ) -> None:
     """Transfer an agent to another owner."""
     invocation.write("Agent transferred", lambda client: client.transfer_agent(agent, new_owner))
@@ -228,7 +212,7 @@ def transfer(
 @command(app)
 def resolve(
     invocation: Invocation,
-    name: Annotated[str, typer.Argument(metavar="DOMAIN|ADDRESS", help="The domain or address to look up.")],
+    name: Annotated[str, argument("DOMAIN|ADDRESS", "The domain or address to look up.")],
     entry: Annotated[
         bool, typer.Option("--entry", help="Show only the directory's entry (August 2025), also for an address.")
     ] = False,
@@ -248,8 +232,8 @@ def resolve(
 def update(
     invocation: Invocation,
     agent: Agent,
-    domain: Annotated[str, typer.Option(metavar="DOMAIN", help="The new domain.")] = "",
-    address: Annotated[str | None, typer.Option(metavar="ADDRESS", help="The new owner.")] = None,
+    domain: Annotated[str, option("DOMAIN", "The new domain.")] = "",
+    address: Annotated[str | None, option("ADDRESS", "The new owner.")] = None,
 ) -> None:
     """Change an agent's domain, or transfer it to another address (August 2025)."""
     if not domain and address is None:
@@ -278,7 +262,7 @@ def prove(invocation: Invocation, agent: Agent) -> None:
 @command(app)
 def can_act(
     invocation: Invocation,
-    account: Annotated[str, typer.Argument(metavar="ADDRESS", help="The account.")],
+    account: Annotated[str, argument("ADDRESS", "The account.")],
     agent: Agent,
 ) -> None:
     """Show if an account may act for an agent. Such an account may not rate it."""

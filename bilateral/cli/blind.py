@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from bilateral.cli.help import argument, option
 from bilateral.cli.invocation import Invocation
 from bilateral.cli.options import command, make_group
 from bilateral.core.errors import InvalidArgumentError
@@ -24,16 +25,14 @@ app = make_group("blind")
 
 Vault = Annotated[
     Path | None,
-    typer.Option(
+    option(
+        "FILE",
+        "The file of your sealed ratings and their salts; ~/.bilateral/blind.sqlite if left out.",
         "--vault",
         envvar="BILATERAL_VAULT",
-        metavar="FILE",
-        help="The file of your sealed ratings and their salts; ~/.bilateral/blind.sqlite if left out.",
     ),
 ]
-EnvelopeFile = Annotated[
-    Path, typer.Argument(metavar="ENVELOPE", help="The envelope of one side; - is the standard input.")
-]
+EnvelopeFile = Annotated[Path, argument("ENVELOPE", "The envelope of one side; - is the standard input.")]
 
 
 @dataclass(frozen=True)
@@ -41,7 +40,7 @@ class PairOptions:
     """The envelopes of both sides."""
 
     envelope: EnvelopeFile
-    other: Annotated[Path, typer.Argument(metavar="OTHER", help="The envelope of the other side.")]
+    other: Annotated[Path, argument("OTHER", "The envelope of the other side.")]
 
     def read(self, invocation: Invocation) -> list[SignedEnvelope]:
         """Read both files.
@@ -57,8 +56,7 @@ class OpenedOptions(PairOptions):
     """The envelopes of both sides, and openings of them."""
 
     openings: Annotated[
-        list[Path] | None,
-        typer.Option("--opening", metavar="FILE", help="An opening that is not in the vault; may be repeated."),
+        list[Path] | None, option("FILE", "An opening that is not in the vault; may be repeated.", "--opening")
     ] = None
 
 
@@ -66,9 +64,7 @@ class OpenedOptions(PairOptions):
 class OfferOptions:
     """The server's envelope, for which feedback is sealed instead of given."""
 
-    blind: Annotated[
-        Path | None, typer.Option(metavar="FILE", help="Seal the feedback for the server's envelope in this file.")
-    ] = None
+    blind: Annotated[Path | None, option("FILE", "Seal the feedback for the server's envelope in this file.")] = None
     vault: Vault = None
 
 
@@ -109,9 +105,7 @@ def seal(invocation: Invocation, pair: PairOptions) -> None:
 def open_(
     invocation: Invocation,
     sealed: OpenedOptions,
-    confirmations: Annotated[
-        int, typer.Option(metavar="N", min=1, help="Wait until the pair has been sealed for N blocks.")
-    ] = 1,
+    confirmations: Annotated[int, option("N", "Wait until the pair has been sealed for N blocks.", min=1)] = 1,
     vault: Vault = None,
 ) -> None:
     """Open a sealed pair: your side from the vault, and the sides of --opening."""
@@ -156,9 +150,7 @@ def opening(invocation: Invocation, envelope: EnvelopeFile, vault: Vault = None)
 def relay(
     invocation: Invocation,
     envelope: EnvelopeFile,
-    url: Annotated[
-        str, typer.Option("--relay", metavar="URL", help="The relay. It learns the rating: choose one that you trust.")
-    ],
+    url: Annotated[str, option("URL", "The relay. It learns the rating: choose one that you trust.", "--relay")],
     vault: Vault = None,
 ) -> None:
     """Hand your envelope and its opening to a relay, which pays the gas. Run it again to see the state of the pair."""

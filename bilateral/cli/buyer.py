@@ -10,6 +10,7 @@ import typer
 
 from bilateral.cli import buyer_messages, buyer_service, buyer_store, private_tiers
 from bilateral.cli.buyer_options import Gate, PlaceOptions
+from bilateral.cli.help import argument, option
 from bilateral.cli.invocation import Invocation
 from bilateral.cli.options import command, make_group
 from bilateral.core.errors import InvalidArgumentError
@@ -19,21 +20,17 @@ if TYPE_CHECKING:
 
 app = make_group("buyer")
 
-Buyer = Annotated[str, typer.Argument(metavar="BUYER", help="The account that pays.")]
-PaymentTransaction = Annotated[
-    str, typer.Argument(metavar="TRANSACTION", help="The hash of the payment's transaction.")
-]
-Terms = Annotated[
-    Path, typer.Argument(metavar="FILE", help="A JSON file, see docs/buyers.md; - is the standard input.")
-]
-Role = Annotated[str, typer.Argument(metavar="ROLE", help="attestor or anchorer.")]
+Buyer = Annotated[str, argument("BUYER", "The account that pays.")]
+PaymentTransaction = Annotated[str, argument("TRANSACTION", "The hash of the payment's transaction.")]
+Terms = Annotated[Path, argument("FILE", "A JSON file, see docs/buyers.md; - is the standard input.")]
+Role = Annotated[str, argument("ROLE", "attestor or anchorer.")]
 
 
 @command(app)
 def show(
     invocation: Invocation,
     buyer: Buyer,
-    seller: Annotated[str | None, typer.Option(metavar="ADDRESS", help="Show the vote of this seller, too.")] = None,
+    seller: Annotated[str | None, option("ADDRESS", "Show the vote of this seller, too.")] = None,
     service: buyer_service.Service = None,
     policy: buyer_service.ScoringPolicy = None,
 ) -> None:
@@ -76,7 +73,7 @@ def settle(invocation: Invocation, payment: Terms) -> None:
 def record(
     invocation: Invocation,
     buyer: Buyer,
-    amount: Annotated[int, typer.Argument(metavar="AMOUNT", help="The amount, in millionths of a dollar.")],
+    amount: Annotated[int, argument("AMOUNT", "The amount, in millionths of a dollar.")],
     transaction_hash: PaymentTransaction,
 ) -> None:
     """Record the only payment of a transaction, as the attestor."""
@@ -115,7 +112,7 @@ def paid(
 @command(app, writes=True)
 def vote(
     invocation: Invocation,
-    votes: Annotated[list[str], typer.Argument(metavar="BUYER:SELLER=SCORE...", help="Votes of sellers on buyers.")],
+    votes: Annotated[list[str], argument("BUYER:SELLER=SCORE...", "Votes of sellers on buyers.")],
 ) -> None:
     """Record votes of sellers on buyers, 0 to 100, as the attestor. A vote replaces an earlier one."""
     feedback = [_vote(vote) for vote in votes]
@@ -138,8 +135,8 @@ def review(invocation: Invocation, reviews: Terms) -> None:
 @command(app, writes=True)
 def anchor(
     invocation: Invocation,
-    epoch: Annotated[int, typer.Argument(metavar="EPOCH", help="The next epoch, see root.")],
-    root: Annotated[str, typer.Argument(metavar="ROOT", help="The Merkle root, 32 bytes.")],
+    epoch: Annotated[int, argument("EPOCH", "The next epoch, see root.")],
+    root: Annotated[str, argument("ROOT", "The Merkle root, 32 bytes.")],
 ) -> None:
     """Post the Merkle root of the next epoch, as the anchorer."""
     invocation.write("Root anchored", lambda client: client.anchor_root(epoch, root))
@@ -148,7 +145,7 @@ def anchor(
 @command(app, "root")
 def show_root(
     invocation: Invocation,
-    epoch: Annotated[int | None, typer.Argument(metavar="[EPOCH]", help="The epoch; the latest if left out.")] = None,
+    epoch: Annotated[int | None, argument("[EPOCH]", "The epoch; the latest if left out.")] = None,
 ) -> None:
     """Show the Merkle root of an epoch, and the epoch that comes next."""
     with invocation.reading() as client:
@@ -179,19 +176,14 @@ def verify(invocation: Invocation, state: Terms) -> None:
 @command(app, signs=True)
 def issue(  # noqa: PLR0913, PLR0917  # as many as the user has options
     invocation: Invocation,
-    holder: Annotated[str, typer.Argument(metavar="HOLDER", help="The address that may use it; best a fresh one.")],
-    tier: Annotated[str, typer.Option(metavar="TIER", help="new, verified, trusted or premium.")],
+    holder: Annotated[str, argument("HOLDER", "The address that may use it; best a fresh one.")],
+    tier: Annotated[str, option("TIER", "new, verified, trusted or premium.")],
     pseudonym: Annotated[
-        str,
-        typer.Option(
-            metavar="WORD", help="32 bytes that stand for the buyer at this gate today: the same for all its holders."
-        ),
+        str, option("WORD", "32 bytes that stand for the buyer at this gate today: the same for all its holders.")
     ],
     place: PlaceOptions,
-    policy: Annotated[str, typer.Option(metavar="NAME", help="The policy that gave the tier.")] = "brp-1.0",
-    lifetime: Annotated[
-        int, typer.Option(metavar="SECONDS", help="The seconds for which it is valid, at most a day.")
-    ] = 3600,
+    policy: Annotated[str, option("NAME", "The policy that gave the tier.")] = "brp-1.0",
+    lifetime: Annotated[int, option("SECONDS", "The seconds for which it is valid, at most a day.")] = 3600,
 ) -> None:
     """Sign a tier credential, as the attestor. Write the credential, and send nothing. It ends with the UTC day."""
     from bilateral.buyers.credentials import issue_credential, sign_credential  # noqa: PLC0415
@@ -222,9 +214,7 @@ def credential(
     invocation: Invocation,
     signed: Terms,
     gate: Gate = None,
-    policy: Annotated[
-        str, typer.Option(metavar="NAME", help="The policy of the gate, compared with --gate.")
-    ] = "brp-1.0",
+    policy: Annotated[str, option("NAME", "The policy of the gate, compared with --gate.")] = "brp-1.0",
 ) -> None:
     """Check a tier credential: signed by the attestor, valid now, and, with --gate, for that gate today."""
     from bilateral.buyers.credentials import gate_scope, require_use  # noqa: PLC0415
@@ -269,7 +259,7 @@ def nominate(
     invocation: Invocation,
     role: Role,
     nominee: Annotated[
-        str | None, typer.Argument(metavar="[NOMINEE]", help="The successor; without one, a nomination is withdrawn.")
+        str | None, argument("[NOMINEE]", "The successor; without one, a nomination is withdrawn.")
     ] = None,
 ) -> None:
     """Nominate a successor for a role of the signer."""

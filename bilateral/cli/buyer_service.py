@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Final
 import typer
 
 from bilateral.cli.buyer_options import Note, PaymentOptions, buyers_module
+from bilateral.cli.help import argument, option
 from bilateral.cli.index_processes import require_extra
 from bilateral.cli.invocation import Invocation
 from bilateral.cli.options import command
@@ -19,18 +20,12 @@ if TYPE_CHECKING:
 
 _URI: Final = re.compile(r"(https?|ipfs|data):", re.IGNORECASE)
 
-Buyer = Annotated[str, typer.Argument(metavar="BUYER", help="The account that pays.")]
-Service = Annotated[
-    str | None,
-    typer.Option("--service", envvar="BILATERAL_BUYER_SERVICE", metavar="URL", help="The service for buyers."),
-]
+Buyer = Annotated[str, argument("BUYER", "The account that pays.")]
+Service = Annotated[str | None, option("URL", "The service for buyers.", "--service", envvar="BILATERAL_BUYER_SERVICE")]
 ScoringPolicy = Annotated[
-    str | None,
-    typer.Option("--policy", metavar="NAME", help="The scoring policy of the service; its own one if left out."),
+    str | None, option("NAME", "The scoring policy of the service; its own one if left out.", "--policy")
 ]
-Seller = Annotated[
-    str | None, typer.Option("--seller", metavar="AGENT", help="The paid agent, as eip155:8453:0x…#247.")
-]
+Seller = Annotated[str | None, option("AGENT", "The paid agent, as eip155:8453:0x…#247.", "--seller")]
 
 
 def add_commands(app: typer.Typer) -> None:
@@ -50,10 +45,7 @@ def discount(  # noqa: PLR0913, PLR0917  # one an option
     service: Service = None,
     incentives: Annotated[
         str | None,
-        typer.Option(
-            metavar="FILE|URL",
-            help="Apply the seller's policy in this JSON document to the buyer's score, which show shows.",
-        ),
+        option("FILE|URL", "Apply the seller's policy in this JSON document to the buyer's score, which show shows."),
     ] = None,
     policy: ScoringPolicy = None,
 ) -> None:
@@ -77,11 +69,9 @@ def discount(  # noqa: PLR0913, PLR0917  # one an option
 def feedback(  # noqa: PLR0913, PLR0917  # one a field of the message
     invocation: Invocation,
     buyer: Buyer,
-    score: Annotated[int, typer.Option(metavar="NUMBER", help="0 to 100.")],
+    score: Annotated[int, option("NUMBER", "0 to 100.")],
     paid: PaymentOptions,
-    tags: Annotated[
-        list[str] | None, typer.Option("--tag", metavar="TAG", help="A word on the buyer; may be repeated.")
-    ] = None,
+    tags: Annotated[list[str] | None, option("TAG", "A word on the buyer; may be repeated.", "--tag")] = None,
     note: Note = "",
 ) -> None:
     """Give feedback on the buyer of one payment, as the agent's owner or wallet. Sends no transaction."""

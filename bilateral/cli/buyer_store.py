@@ -6,12 +6,13 @@ from typing import Annotated
 
 import typer
 
+from bilateral.cli.help import argument, option
 from bilateral.cli.index_options import Database
 from bilateral.cli.index_processes import open_index, require_extra
 from bilateral.cli.invocation import Invocation
 from bilateral.cli.options import command
 
-Message = Annotated[str, typer.Argument(metavar="MESSAGE", help="The id of the message.")]
+Message = Annotated[str, argument("MESSAGE", "The id of the message.")]
 
 
 def add_commands(app: typer.Typer) -> None:
@@ -28,8 +29,7 @@ def add_commands(app: typer.Typer) -> None:
 def anchor(
     invocation: Invocation,
     policies: Annotated[
-        list[str] | None,
-        typer.Option("--policy", metavar="NAME", help="A scoring policy; may be repeated. brp-1.0 if left out."),
+        list[str] | None, option("NAME", "A scoring policy; may be repeated. brp-1.0 if left out.", "--policy")
     ] = None,
     database: Database = None,
 ) -> None:
@@ -47,7 +47,7 @@ def anchor(
 def decide(
     invocation: Invocation,
     dispute: Message,
-    decision: Annotated[str, typer.Option("--as", metavar="DECISION", help="upheld or rejected.")],
+    decision: Annotated[str, option("DECISION", "upheld or rejected.", "--as")],
     database: Database = None,
 ) -> None:
     """Decide a dispute of a seller about a buyer, as the operator of the service."""

@@ -12,7 +12,7 @@ from pydantic import Field
 
 from bilateral.checks.questions import Moment, OfClient, OfServer, Text
 from bilateral.cli.errors import UsageProblemError, named_option
-from bilateral.cli.help import ExampleGroup
+from bilateral.cli.help import ExampleGroup, argument, option
 from bilateral.cli.index_options import Database
 from bilateral.cli.index_processes import require_extra
 from bilateral.cli.invocation import Invocation
@@ -50,18 +50,13 @@ class PolicyOptions:
     """The options of a policy: its name or file, and fields of it."""
 
     policy: Annotated[
-        str | None,
-        typer.Option(metavar="NAME|FILE", help="balanced, strict, own-list, or a file in TOML, see docs/checks.md."),
+        str | None, option("NAME|FILE", "balanced, strict, own-list, or a file in TOML, see docs/checks.md.")
     ] = None
-    minimum_rating: Annotated[
-        str | None, typer.Option(metavar="RATING", help="The lowest acceptable rating, 0 to 100.")
-    ] = None
-    trust: Annotated[
-        list[str] | None, typer.Option(metavar="ADDRESS", help="Count the ratings of this account; may be repeated.")
-    ] = None
-    trust_agent: Annotated[
-        list[str] | None, typer.Option(metavar="AGENT", help="Count the ratings of this agent; may be repeated.")
-    ] = None
+    minimum_rating: Annotated[str | None, option("RATING", "The lowest acceptable rating, 0 to 100.")] = None
+    trust: Annotated[list[str] | None, option("ADDRESS", "Count the ratings of this account; may be repeated.")] = None
+    trust_agent: Annotated[list[str] | None, option("AGENT", "Count the ratings of this agent; may be repeated.")] = (
+        None
+    )
 
     def chosen(self) -> Policy:
         """Return the policy with a name or in a file, with what the options say."""
@@ -99,14 +94,12 @@ class MomentOptions(Moment):
     """The moment of a check, with a flag for findings."""
 
     findings: Annotated[
-        bool,
-        typer.Option("--findings/--no-findings", help="Count findings of trust analysis, or leave them out."),
+        bool, typer.Option("--findings/--no-findings", help="Count findings of trust analysis, or leave them out.")
     ] = True
 
 
 Repeat = Annotated[
-    Path | None,
-    typer.Option("--repeat", metavar="FILE", help="An earlier answer as JSON: check again by what was known then."),
+    Path | None, option("FILE", "An earlier answer as JSON: check again by what was known then.", "--repeat")
 ]
 
 
@@ -155,9 +148,9 @@ def check_client_command(  # noqa: PLR0913, PLR0917  # models, and the index
 @command(app, "url")
 def check_url_command(
     invocation: Invocation,
-    url: Annotated[str, typer.Argument(metavar="URL", help="The URL of a paid route.")],
-    method: Annotated[str, typer.Option(metavar="NAME", help="The method of the request.")] = "GET",
-    body_file: Annotated[Path | None, typer.Option(metavar="FILE", help="A file with the body of the request.")] = None,
+    url: Annotated[str, argument("URL", "The URL of a paid route.")],
+    method: Annotated[str, option("NAME", "The method of the request.")] = "GET",
+    body_file: Annotated[Path | None, option("FILE", "A file with the body of the request.")] = None,
 ) -> None:
     """Check a paid service by its URL: price, declaration, agent, file, ratings. Exit codes as of `check server`."""
     from bilateral.x402.clients.service_check import check_service  # noqa: PLC0415  # slow, and an extra

@@ -15,6 +15,7 @@ from bilateral.cli.feedback_options import (
     WithRevoked,
     parse_feedback,
 )
+from bilateral.cli.help import argument, option
 from bilateral.cli.invocation import Invocation
 from bilateral.cli.options import (
     Agent,
@@ -60,9 +61,7 @@ def sign(
     invocation: Invocation,
     agent: Agent,
     feedback: FeedbackOptions,
-    deadline: Annotated[
-        int | None, typer.Option(metavar="UNIX", help="The last second to send it; a day from now if left out.")
-    ] = None,
+    deadline: Annotated[int | None, option("UNIX", "The last second to send it; a day from now if left out.")] = None,
 ) -> None:
     """Sign a feedback that another account sends and pays for. Write it as JSON."""
     content = feedback.content(invocation)
@@ -74,7 +73,7 @@ def sign(
 @command(app, writes=True)
 def submit(
     invocation: Invocation,
-    signed: Annotated[Path, typer.Argument(metavar="FILE", help="The output of sign; - is the standard input.")],
+    signed: Annotated[Path, argument("FILE", "The output of sign; - is the standard input.")],
 ) -> None:
     """Send a feedback that its client signed, and pay for it."""
     from bilateral.client import SignedFeedback  # noqa: PLC0415  # slow to import
@@ -86,7 +85,7 @@ def submit(
 @command(app, writes=True)
 def void(
     invocation: Invocation,
-    through: Annotated[int, typer.Argument(metavar="UNIX", help="The latest deadline to void, in Unix seconds.")],
+    through: Annotated[int, argument("UNIX", "The latest deadline to void, in Unix seconds.")],
 ) -> None:
     """Void the signer's signed feedback with a deadline up to a time. This is final."""
     deadline = moment(through)
@@ -97,7 +96,7 @@ def void(
 @command(app)
 def voided(
     invocation: Invocation,
-    client: Annotated[str, typer.Argument(metavar="CLIENT", help="The client's address.")],
+    client: Annotated[str, argument("CLIENT", "The client's address.")],
 ) -> None:
     """Show the latest deadline whose signed feedback a client voided."""
     with invocation.reading() as reading:
@@ -143,9 +142,7 @@ def list_feedback(  # noqa: PLR0913, PLR0917  # as many as the user has options
 def search(
     invocation: Invocation,
     options: SearchOptions,
-    agents: Annotated[
-        list[str] | None, typer.Argument(metavar="[AGENT...]", help="The rated agents; all if a reviewer is named.")
-    ] = None,
+    agents: Annotated[list[str] | None, argument("[AGENT...]", "The rated agents; all if a reviewer is named.")] = None,
 ) -> None:
     """Search feedback."""
     with invocation.reading("Searching") as client:
@@ -193,7 +190,7 @@ def clients(invocation: Invocation, agent: Agent) -> None:
 def respond(
     invocation: Invocation,
     feedback: FeedbackText,
-    text: Annotated[str | None, typer.Option(metavar="TEXT", help="The answer, to be stored.")] = None,
+    text: Annotated[str | None, option("TEXT", "The answer, to be stored.")] = None,
     uri: FileUri = "",
     file_hash: FileHash = None,
 ) -> None:

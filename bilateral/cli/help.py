@@ -10,6 +10,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, Final
 
+import typer
 from typer.core import TyperArgument, TyperCommand, TyperGroup
 
 from bilateral.cli.errors import ReaderLeftError
@@ -17,6 +18,16 @@ from bilateral.cli.output import writing
 
 _EXAMPLES: Final = Path(__file__).with_name("examples.txt").read_text(encoding="utf-8").splitlines()
 """The examples of all commands, in the order of the help."""
+
+
+def option(metavar: str | None, about: str, *flags: str, **settings: Any) -> Any:
+    """Return an option of a command, with the name of its value and its help."""
+    return typer.Option(*flags, metavar=metavar, help=about, **settings)
+
+
+def argument(metavar: str | None, about: str, **settings: Any) -> Any:
+    """Return an argument of a command, with its name and its help."""
+    return typer.Argument(metavar=metavar, help=about, **settings)
 
 
 class _Examples:

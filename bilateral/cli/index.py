@@ -10,6 +10,7 @@ from typing import Annotated, Any
 import typer
 
 from bilateral.cli.errors import unknown_chain
+from bilateral.cli.help import option
 from bilateral.cli.index_backfill import backfill
 from bilateral.cli.index_options import ChainOptions, Database, MonitorOptions, RunOptions, SettingsFile, settings_of
 from bilateral.cli.index_plan import plan
@@ -133,10 +134,10 @@ def analyse(  # noqa: PLR0913, PLR0917  # one a setting
     chain_id: Annotated[int | None, typer.Option(help="The chain; all chains if left out.")] = None,
     rpc_urls: Annotated[
         list[str] | None,
-        typer.Option(
+        option(
+            "URL",
+            "A node that keeps old states: look there for the sources of accounts' first funds. May be repeated.",
             "--rpc-url",
-            metavar="URL",
-            help="A node that keeps old states: look there for the sources of accounts' first funds. May be repeated.",
         ),
     ] = None,
     settings_file: SettingsFile = None,
@@ -154,7 +155,7 @@ def analyse(  # noqa: PLR0913, PLR0917  # one a setting
 def prove(
     invocation: Invocation,
     solana_nodes: Annotated[
-        list[str], typer.Option("--solana-node", metavar="URL", help="A node of Solana; may be repeated, one a chain.")
+        list[str], option("URL", "A node of Solana; may be repeated, one a chain.", "--solana-node")
     ],
     database: Database = None,
     settings_file: SettingsFile = None,

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from bilateral.cli.errors import UsageProblemError, named_option
+from bilateral.cli.help import option
 from bilateral.cli.index_processes import monitored_index
 
 if TYPE_CHECKING:
@@ -22,33 +23,31 @@ if TYPE_CHECKING:
 
 Database = Annotated[
     str | None,
-    typer.Option(
+    option(
+        "URL",
+        "sqlite:///FILE or postgresql://…; an SQLite file in the user's data folder if left out.",
         "--database",
         envvar="BILATERAL_DATABASE",
-        metavar="URL",
-        help="sqlite:///FILE or postgresql://…; an SQLite file in the user's data folder if left out.",
     ),
 ]
 RpcUrls = Annotated[
     list[str] | None,
-    typer.Option(
+    option(
+        "URL",
+        "The URL of a node's JSON-RPC; may be repeated: a run fails over, and a verification asks each.",
         "--rpc-url",
         envvar="BILATERAL_RPC_URL",
-        metavar="URL",
-        help="The URL of a node's JSON-RPC; may be repeated: a run fails over, and a verification asks each.",
     ),
 ]
 Deployments = Annotated[
     list[Path] | None,
-    typer.Option(
+    option(
+        "FILE",
+        "A deployment record or address book; may be repeated. The packaged registries of the chain if left out.",
         "--deployment",
-        metavar="FILE",
-        help="A deployment record or address book; may be repeated. The packaged registries of the chain if left out.",
     ),
 ]
-SettingsFile = Annotated[
-    Path | None, typer.Option("--settings", metavar="FILE", help="A TOML file that says the same for many chains.")
-]
+SettingsFile = Annotated[Path | None, option("FILE", "A TOML file that says the same for many chains.", "--settings")]
 
 
 @dataclass(frozen=True)
@@ -56,12 +55,9 @@ class MonitorOptions:
     """The place at which a process answers monitors."""
 
     metrics_port: Annotated[
-        int | None,
-        typer.Option(min=0, max=65535, help="Answer monitors at this port: /healthz, /readyz and /metrics."),
+        int | None, typer.Option(min=0, max=65535, help="Answer monitors at this port: /healthz, /readyz and /metrics.")
     ] = None
-    metrics_host: Annotated[str, typer.Option(metavar="ADDRESS", help="The address to answer monitors at.")] = (
-        "127.0.0.1"
-    )
+    metrics_host: Annotated[str, option("ADDRESS", "The address to answer monitors at.")] = "127.0.0.1"
 
     def answering(
         self, engine: Engine, shards: Mapping[str, Shard] | None = None, *, needs_analysis: bool = True
@@ -135,10 +131,8 @@ class RunOptions:
     ] = None
     max_wait: Annotated[
         float | None,
-        typer.Option(
-            min=0,
-            metavar="SECONDS",
-            help="With --until-head: the longest wait for a node or database that fails; 120 if left out.",
+        option(
+            "SECONDS", "With --until-head: the longest wait for a node or database that fails; 120 if left out.", min=0
         ),
     ] = None
     trust_reorganisation: Annotated[

@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Annotated, Any, Final
 
-import typer
-
+from bilateral.cli.help import option
 from bilateral.cli.invocation import Invocation
 
 _COLUMNS: Final = ("part", "question", "arithmetic", "answer")
@@ -15,10 +14,10 @@ _COLUMNS_OF_CONSTANT: Final = ("name", "value", "unit", "source")
 
 def plan(
     invocation: Invocation,
-    agents: Annotated[int, typer.Option(metavar="COUNT", help="The agents of all chains.")] = 100_000_000,
-    ratings: Annotated[int, typer.Option(metavar="COUNT", help="Their ratings.")] = 10_000_000_000,
-    chains: Annotated[int, typer.Option(metavar="COUNT", help="The chains.")] = 20,
-    answers: Annotated[int, typer.Option(metavar="COUNT", help="The answers a second at the busiest time.")] = 1_000,
+    agents: Annotated[int, option("COUNT", "The agents of all chains.")] = 100_000_000,
+    ratings: Annotated[int, option("COUNT", "Their ratings.")] = 10_000_000_000,
+    chains: Annotated[int, option("COUNT", "The chains.")] = 20,
+    answers: Annotated[int, option("COUNT", "The answers a second at the busiest time.")] = 1_000,
 ) -> None:
     """Print what an index of a size takes, with the arithmetic and the source of each figure in it."""
     from bilateral.index.plan import CONSTANTS, Size  # noqa: PLC0415  # with the extra's packages

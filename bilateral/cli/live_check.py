@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Final
 import typer
 
 from bilateral.cli.errors import ExitCode, UsageProblemError
+from bilateral.cli.help import option
 from bilateral.cli.solana import SOLANA_NODE_VARIABLE
 
 if TYPE_CHECKING:
@@ -28,8 +29,7 @@ class LiveOptions:
         bool, typer.Option("--live", help="Ask a node instead of an index: --rpc-url, for Solana --solana-node.")
     ] = False
     solana_node: Annotated[
-        str | None,
-        typer.Option(envvar=SOLANA_NODE_VARIABLE, metavar="URL", help="The node of Solana that --live asks."),
+        str | None, option("URL", "The node of Solana that --live asks.", envvar=SOLANA_NODE_VARIABLE)
     ] = None
 
 

@@ -12,8 +12,9 @@ from decimal import Decimal
 from enum import EnumType
 from typing import TYPE_CHECKING, Annotated, Any, Final, get_args, get_origin, get_type_hints
 
-import typer
 from typer.models import OptionInfo
+
+from bilateral.cli.help import argument, option
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -93,23 +94,23 @@ def _option(model: Any, name: str, field: FieldInfo) -> tuple[Any, Any]:
     """Return the type and the default of a field of a question: an argument if it is required, else an option."""
     public, about = field.alias or name, (field.description or "").replace("`", "")
     if field.is_required():
-        return Annotated[str, typer.Argument(metavar=public.upper(), help=about, show_default=False)], _REQUIRED
+        return Annotated[str, argument(public.upper(), about, show_default=False)], _REQUIRED
     own = next((part for part in field.metadata if isinstance(part, OptionInfo)), None)
     parts = _parts(field.annotation)
     kind: Any = next((kind for kind in (int, bool) if kind in parts), str)  # texts are parsed later
     is_list = any(get_origin(part) is list for part in parts)
     flag = getattr(model, "flags", {}).get(name, f"--{public}" if is_list or field.alias else None)
     if _is_of_words(model, name):
-        return Annotated[list[str] | None, typer.Argument(metavar=flag, help=about, show_default=False)], None
-    option = typer.Option(
+        return Annotated[list[str] | None, argument(flag, about, show_default=False)], None
+    declared = option(
+        _metavar(public, parts) if kind is str else None,
+        about,
         *filter(None, [flag]),
-        metavar=_metavar(public, parts) if kind is str else None,
-        help=about,
         min=next((part.ge for part in field.metadata if hasattr(part, "ge")), None) if kind is int else None,
         show_default=False,
         rich_help_panel=next((panel for panel, names in getattr(model, "panels", {}).items() if name in names), None),
     )
-    return Annotated[(list[kind] if is_list else kind) | None, own or option], None
+    return Annotated[(list[kind] if is_list else kind) | None, own or declared], None
 
 
 def _is_of_words(model: Any, name: str) -> bool:

@@ -14,7 +14,7 @@ import typer
 
 from bilateral.cli.errors import ExitCode, MistakeError
 from bilateral.cli.groups import GROUPS
-from bilateral.cli.help import ExampleCommand, ExampleGroup, examples_of
+from bilateral.cli.help import ExampleCommand, ExampleGroup, argument, examples_of, option
 from bilateral.cli.invocation import Invocation
 from bilateral.cli.models import fields_of, gathered, parameters_of
 from bilateral.cli.output import Output
@@ -33,26 +33,24 @@ if TYPE_CHECKING:
 
 _AGENT_FORMS: Final = "write 42, 84532:42 or eip155:84532:0x…#42"
 
-Agent = Annotated[str, typer.Argument(metavar="AGENT", help="An agent: 42, 84532:42 or eip155:84532:0x…#42.")]
+Agent = Annotated[str, argument("AGENT", "An agent: 42, 84532:42 or eip155:84532:0x…#42.")]
 FeedbackText = Annotated[
     str,
-    typer.Argument(
-        metavar="FEEDBACK",
-        help="A feedback: agent:client:index, the index from 0. The client is an address or an alias of your accounts.",
+    argument(
+        "FEEDBACK",
+        "A feedback: agent:client:index, the index from 0. The client is an address or an alias of your accounts.",
     ),
 ]
-Tag1 = Annotated[str, typer.Option("--tag1", metavar="TAG", help="The main tag, such as starred or uptime.")]
-Tag2 = Annotated[str, typer.Option("--tag2", metavar="TAG", help="The second tag, which qualifies the main one.")]
+Tag1 = Annotated[str, option("TAG", "The main tag, such as starred or uptime.", "--tag1")]
+Tag2 = Annotated[str, option("TAG", "The second tag, which qualifies the main one.", "--tag2")]
 Reviewers = Annotated[
     list[str] | None,
-    typer.Option(
-        "--reviewer",
-        metavar="ADDRESS",
-        help="Count only feedback of this client; may be repeated. All clients count if left out.",
+    option(
+        "ADDRESS", "Count only feedback of this client; may be repeated. All clients count if left out.", "--reviewer"
     ),
 ]
-FileUri = Annotated[str, typer.Option("--uri", metavar="URI", help="The URI of a file that is stored already.")]
-FileHash = Annotated[str | None, typer.Option("--hash", metavar="HASH", help="The keccak-256 hash of that file.")]
+FileUri = Annotated[str, option("URI", "The URI of a file that is stored already.", "--uri")]
+FileHash = Annotated[str | None, option("HASH", "The keccak-256 hash of that file.", "--hash")]
 
 _JSON: Final = inspect.Parameter(
     "as_json",
@@ -183,11 +181,9 @@ def command(  # noqa: PLR0913  # what commands differ in
 class ReviewOptions:
     """The cases and the accounts that people judged before."""
 
-    reviews: Annotated[
-        Path | None, typer.Option(metavar="FILE", help="A JSON list of cases: account, verdict, reason.")
-    ] = None
+    reviews: Annotated[Path | None, option("FILE", "A JSON list of cases: account, verdict, reason.")] = None
     trusted: Annotated[
-        list[str] | None, typer.Option("--trust", metavar="ADDRESS", help="An account that you trust; may be repeated.")
+        list[str] | None, option("ADDRESS", "An account that you trust; may be repeated.", "--trust")
     ] = None
 
     def cases(self) -> Reviews | None:

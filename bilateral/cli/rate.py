@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from bilateral.cli.blind import Vault, vault_at
+from bilateral.cli.help import argument, option
 from bilateral.cli.invocation import Invocation
 from bilateral.cli.options import command, make_group
 from bilateral.core.errors import InvalidArgumentError
@@ -19,19 +20,19 @@ app = make_group("rate")
 
 Server = Annotated[
     str | None,
-    typer.Option(
+    option(
+        "AGENT",
+        "The agent that rates; the signer's primary agent if left out. The registry refuses if it is another.",
         "--by",
-        metavar="AGENT",
-        help="The agent that rates; the signer's primary agent if left out. The registry refuses if it is another.",
     ),
 ]
 Confirmations = Annotated[
     int,
-    typer.Option(
+    option(
+        "N",
+        "Wait until the rated agent has had its owner for N blocks, because a rating is final.",
         "--confirmations",
-        metavar="N",
         min=1,
-        help="Wait until the rated agent has had its owner for N blocks, because a rating is final.",
     ),
 ]
 
@@ -40,14 +41,13 @@ Confirmations = Annotated[
 class RatingOptions:
     """The rating of one agent, and the facts that it depends on."""
 
-    subject: Annotated[str, typer.Argument(metavar="SUBJECT", help="The agent that is rated: 42 or 84532:42.")]
-    rating: Annotated[int, typer.Argument(metavar="RATING", help="0 to 100.")]
+    subject: Annotated[str, argument("SUBJECT", "The agent that is rated: 42 or 84532:42.")]
+    rating: Annotated[int, argument("RATING", "0 to 100.")]
     server_id: Server = None
     owner: Annotated[
         str | None,
-        typer.Option(
-            metavar="ADDRESS",
-            help="The owner of the rated agent; its owner now if left out. The registry refuses if it is another.",
+        option(
+            "ADDRESS", "The owner of the rated agent; its owner now if left out. The registry refuses if it is another."
         ),
     ] = None
     confirmations: Confirmations = 1
@@ -57,7 +57,7 @@ class RatingOptions:
 class RatingsOptions:
     """The ratings of many agents, and the facts that they depend on."""
 
-    ratings: Annotated[list[str], typer.Argument(metavar="AGENT=RATING...", help="Agents with their ratings.")]
+    ratings: Annotated[list[str], argument("AGENT=RATING...", "Agents with their ratings.")]
     server_id: Server = None
     confirmations: Confirmations = 1
 
@@ -82,13 +82,12 @@ class RatingsOptions:
 class SealingOptions:
     """The interaction whose rating is sealed, if it is."""
 
-    blind: Annotated[
-        str | None,
-        typer.Option(metavar="INTERACTION", help="Seal the rating for this interaction: 0x and 64 digits."),
-    ] = None
-    client_account: Annotated[
-        str | None, typer.Option(metavar="ADDRESS", help="With --blind: the account that gives the feedback.")
-    ] = None
+    blind: Annotated[str | None, option("INTERACTION", "Seal the rating for this interaction: 0x and 64 digits.")] = (
+        None
+    )
+    client_account: Annotated[str | None, option("ADDRESS", "With --blind: the account that gives the feedback.")] = (
+        None
+    )
     vault: Vault = None
 
 
@@ -126,8 +125,8 @@ def validators(invocation: Invocation, many: RatingsOptions) -> None:
 @command(app)
 def show(
     invocation: Invocation,
-    subjects: Annotated[list[str], typer.Argument(metavar="SUBJECT...", help="The rated agents.")],
-    server: Annotated[str, typer.Option("--by", metavar="AGENT", help="The server that rated.")],
+    subjects: Annotated[list[str], argument("SUBJECT...", "The rated agents.")],
+    server: Annotated[str, option("AGENT", "The server that rated.", "--by")],
     as_validator: Annotated[
         bool, typer.Option("--validator", help="Show ratings as validators, not as clients.")
     ] = False,

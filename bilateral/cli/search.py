@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Final
 
 import typer
 
+from bilateral.cli.help import option
 from bilateral.cli.index_options import Database
 from bilateral.cli.index_processes import require_extra
 from bilateral.cli.invocation import Invocation
@@ -53,10 +54,7 @@ def search(
     question: SearchOptions,
     limit: Annotated[int, typer.Option(min=1, max=1000, help="The most agents.", rich_help_panel=_PAGE)] = 20,
     cursor: Annotated[
-        str | None,
-        typer.Option(
-            metavar="CURSOR", help="The next page: the cursor that the former one ended with.", rich_help_panel=_PAGE
-        ),
+        str | None, option("CURSOR", "The next page: the cursor that the former one ended with.", rich_help_panel=_PAGE)
     ] = None,
     database: Database = None,
 ) -> None:

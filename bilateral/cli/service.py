@@ -8,6 +8,7 @@ from typing import Annotated, Final
 
 import typer
 
+from bilateral.cli.help import option
 from bilateral.cli.index_options import ChainOptions, Database, SettingsFile
 from bilateral.cli.index_processes import log_steps
 from bilateral.cli.invocation import Invocation
@@ -40,28 +41,22 @@ class ServeOptions:
         int | None, typer.Option(envvar="BILATERAL_WORKERS", min=1, max=256, help="The processes that answer.")
     ] = None
     rate: Annotated[
-        str | None,
-        typer.Option(envvar="BILATERAL_RATE", metavar="LIMIT", help="The requests of an address, such as 1200/minute."),
+        str | None, option("LIMIT", "The requests of an address, such as 1200/minute.", envvar="BILATERAL_RATE")
     ] = None
     trusted_proxies: Annotated[
-        list[str] | None,
-        typer.Option("--proxy", metavar="NETWORK", help="A proxy whose X-Forwarded-… is believed; may be repeated."),
+        list[str] | None, option("NETWORK", "A proxy whose X-Forwarded-… is believed; may be repeated.", "--proxy")
     ] = None
     public_url: Annotated[
         str | None,
-        typer.Option(
+        option(
+            "URL",
+            "The address at which visitors reach the service, such as https://explorer.example.",
             envvar="BILATERAL_PUBLIC_URL",
-            metavar="URL",
-            help="The address at which visitors reach the service, such as https://explorer.example.",
         ),
     ] = None
     aggregator: Annotated[
         str | None,
-        typer.Option(
-            envvar="BILATERAL_AGGREGATOR",
-            metavar="FILE",
-            help="Pay for feedback that clients signed, as this TOML file says.",
-        ),
+        option("FILE", "Pay for feedback that clients signed, as this TOML file says.", envvar="BILATERAL_AGGREGATOR"),
     ] = None
 
 

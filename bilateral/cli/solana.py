@@ -7,9 +7,8 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Final
 
-import typer
-
 from bilateral.cli.errors import KeyUnavailableError
+from bilateral.cli.help import argument, option
 from bilateral.cli.invocation import Invocation
 from bilateral.cli.options import command, make_group
 from bilateral.solana.addresses import DEVNET, MAINNET, TESTNET
@@ -27,25 +26,17 @@ KEY_FILE_VARIABLE: Final = "BILATERAL_SOLANA_KEY_FILE"
 
 _KEY_BYTES: Final = 64  # the secret and the public half, as `solana-keygen` writes them
 
-Mint = Annotated[str, typer.Argument(metavar="MINT", help="The agent's mint.")]
-Uri = Annotated[str, typer.Argument(metavar="URI", help="The URI of the registration file.")]
-Key = Annotated[str, typer.Argument(metavar="KEY", help="The name of the text.")]
-Value = Annotated[str, typer.Argument(metavar="VALUE", help="The text.")]
-Address = Annotated[str, typer.Argument(metavar="ADDRESS", help="An address on this chain, 32 bytes in base 58.")]
-Node = Annotated[
-    str, typer.Option("--node", envvar=SOLANA_NODE_VARIABLE, metavar="URL", help="The URL of a node of Solana.")
-]
+Mint = Annotated[str, argument("MINT", "The agent's mint.")]
+Uri = Annotated[str, argument("URI", "The URI of the registration file.")]
+Key = Annotated[str, argument("KEY", "The name of the text.")]
+Value = Annotated[str, argument("VALUE", "The text.")]
+Address = Annotated[str, argument("ADDRESS", "An address on this chain, 32 bytes in base 58.")]
+Node = Annotated[str, option("URL", "The URL of a node of Solana.", "--node", envvar=SOLANA_NODE_VARIABLE)]
 Chain = Annotated[
-    str,
-    typer.Option(
-        "--cluster", metavar="CHAIN", help="mainnet, devnet, testnet, or a CAIP-2 id. The node must be of it."
-    ),
+    str, option("CHAIN", "mainnet, devnet, testnet, or a CAIP-2 id. The node must be of it.", "--cluster")
 ]
 KeyFile = Annotated[
-    Path,
-    typer.Option(
-        "--key-file", envvar=KEY_FILE_VARIABLE, metavar="FILE", help="The owner's key, a JSON file of Solana's tools."
-    ),
+    Path, option("FILE", "The owner's key, a JSON file of Solana's tools.", "--key-file", envvar=KEY_FILE_VARIABLE)
 ]
 
 

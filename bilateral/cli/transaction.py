@@ -4,14 +4,13 @@ from __future__ import annotations
 
 from typing import Annotated
 
-import typer
-
+from bilateral.cli.help import argument
 from bilateral.cli.invocation import Invocation
 from bilateral.cli.options import command, make_group
 
 app = make_group("transaction")
 
-Hash = Annotated[str, typer.Argument(metavar="HASH", help="The pending transaction's hash.")]
+Hash = Annotated[str, argument("HASH", "The pending transaction's hash.")]
 
 
 @command(app, writes=True)

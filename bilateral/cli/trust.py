@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Annotated, Final
 import typer
 
 from bilateral.cli.errors import UsageProblemError
+from bilateral.cli.help import argument, option
 from bilateral.cli.invocation import Invocation
 from bilateral.cli.options import ReviewOptions, command, make_group
 from bilateral.core.errors import InvalidArgumentError
@@ -32,10 +33,8 @@ if TYPE_CHECKING:
 
 app = make_group("trust")
 
-_Tables = Annotated[
-    str, typer.Option("--tables", metavar="DIR|URL", help="The folder of the tables, as Parquet, or its URL.")
-]
-_Out = Annotated[Path, typer.Option("--out", metavar="DIR", help="The folder of the results.", show_default=False)]
+_Tables = Annotated[str, option("DIR|URL", "The folder of the tables, as Parquet, or its URL.", "--tables")]
+_Out = Annotated[Path, option("DIR", "The folder of the results.", "--out", show_default=False)]
 
 
 @command(app, is_local=True)
@@ -45,30 +44,22 @@ def analyse(  # noqa: PLR0913, PLR0917  # one a setting
     judged: ReviewOptions,
     tables: Annotated[
         list[str] | None,
-        typer.Option(
-            "--tables",
-            metavar="[CHAIN=]DIR|URL",
-            help="The folder of the tables, as Parquet, or its URL, or that of a database that has them. "
+        option(
+            "[CHAIN=]DIR|URL",
+            "The folder of the tables, as Parquet, or its URL, or that of a database that has them. "
             "Repeat it with the id of each chain to analyse several together.",
+            "--tables",
         ),
     ] = None,
     database: Annotated[
-        str | None,
-        typer.Option(
-            "--database", metavar="URL", help="The database of an index instead: analyse all of its chains together."
-        ),
+        str | None, option("URL", "The database of an index instead: analyse all of its chains together.", "--database")
     ] = None,
     checkpoints: Annotated[
-        Path | None,
-        typer.Option(metavar="DIR", help="Keep finished steps here until the end, and continue a lost run."),
+        Path | None, option("DIR", "Keep finished steps here until the end, and continue a lost run.")
     ] = None,
     memory: Annotated[
         float | None,
-        typer.Option(
-            min=0.5,
-            metavar="GB",
-            help="The memory that it may take. Larger arrays are then on disk, beside the results.",
-        ),
+        option("GB", "The memory that it may take. Larger arrays are then on disk, beside the results.", min=0.5),
     ] = None,
 ) -> None:
     """Analyse tables, and write the results as Parquet. A database does the relational steps itself."""
@@ -229,10 +220,8 @@ def _together(read: Callable[[], dict[int, Tables]]) -> _Source:
 def decide(
     invocation: Invocation,
     tables: _Tables,
-    asks: Annotated[
-        Path, typer.Option(metavar="FILE", help="A Parquet file of asks: ask_id, asker, agent_id, ts, amount.")
-    ],
-    out: Annotated[Path, typer.Option(metavar="FILE", help="The Parquet file of the answers.")],
+    asks: Annotated[Path, option("FILE", "A Parquet file of asks: ask_id, asker, agent_id, ts, amount.")],
+    out: Annotated[Path, option("FILE", "The Parquet file of the answers.")],
     analyses: Annotated[
         int, typer.Option(min=1, help="The most analyses: more of them use later rows, up to the time of each ask.")
     ] = 4,
@@ -272,11 +261,10 @@ def propose_seeds(
 @command(app, is_local=True)
 def explain(
     invocation: Invocation,
-    identifier: Annotated[str, typer.Argument(metavar="ID", help="A finding, an address or the number of an agent.")],
+    identifier: Annotated[str, argument("ID", "A finding, an address or the number of an agent.")],
     out: _Out = Path("results"),
     database: Annotated[
-        str | None,
-        typer.Option(metavar="URL", help="The database of an index: explain what bilateral index analyse stored."),
+        str | None, option("URL", "The database of an index: explain what bilateral index analyse stored.")
     ] = None,
     chain_id: Annotated[int | None, typer.Option(help="The chain, if there are several.")] = None,
 ) -> None:

@@ -12,6 +12,7 @@ from typing import Annotated, Any, Final
 
 import typer
 
+from bilateral.cli.help import argument, option
 from bilateral.cli.index_options import Database, MonitorOptions
 from bilateral.cli.index_processes import open_index
 from bilateral.cli.invocation import Invocation
@@ -35,14 +36,14 @@ _COLUMNS: Final[Mapping[str, Callable[[Any], Any]]] = {
 
 KeyFile = Annotated[
     Path,
-    typer.Option(
+    option(
+        "FILE",
+        "The Ed25519 key that signs, in PEM. `bilateral webhooks new-key` makes one.",
         "--key-file",
         envvar="BILATERAL_WEBHOOK_KEY_FILE",
-        metavar="FILE",
-        help="The Ed25519 key that signs, in PEM. `bilateral webhooks new-key` makes one.",
     ),
 ]
-Owner = Annotated[str, typer.Option("--owner", metavar="NAME", help="The name of the webhook's owner.")]
+Owner = Annotated[str, option("NAME", "The name of the webhook's owner.", "--owner")]
 Private = Annotated[
     bool, typer.Option("--allow-private", help="Permit http and private addresses. In your own network only.")
 ]
@@ -52,16 +53,11 @@ Private = Annotated[
 class WebhookOptions(ChangeOptions):
     """The changes that a webhook receives, from where on, and for whom."""
 
-    agents: Annotated[
-        list[str] | None, typer.Option("--agent", metavar="AGENT", help="Changes of this agent. Can be repeated.")
-    ] = None
+    agents: Annotated[list[str] | None, option("AGENT", "Changes of this agent. Can be repeated.", "--agent")] = None
     accounts: Annotated[
-        list[str] | None,
-        typer.Option("--account", metavar="ADDRESS", help="Changes that name this account. Can be repeated."),
+        list[str] | None, option("ADDRESS", "Changes that name this account. Can be repeated.", "--account")
     ] = None
-    since: Annotated[
-        str | None, typer.Option(metavar="CURSOR", help="The cursor to begin at. From now on if left out.")
-    ] = None
+    since: Annotated[str | None, option("CURSOR", "The cursor to begin at. From now on if left out.")] = None
     owner: Owner = "operator"
     allow_private: Private = False
 
@@ -69,7 +65,7 @@ class WebhookOptions(ChangeOptions):
 @command(app, "add", is_local=True)
 def add_webhook(
     invocation: Invocation,
-    url: Annotated[str, typer.Argument(metavar="URL", help="The https URL that receives changes.")],
+    url: Annotated[str, argument("URL", "The https URL that receives changes.")],
     options: WebhookOptions,
     database: Database = None,
 ) -> None:
@@ -87,7 +83,7 @@ def add_webhook(
 @command(app, "list", is_local=True)
 def list_webhooks(
     invocation: Invocation,
-    owner: Annotated[str | None, typer.Option(metavar="NAME", help="Those of this owner only.")] = None,
+    owner: Annotated[str | None, option("NAME", "Those of this owner only.")] = None,
     database: Database = None,
 ) -> None:
     """List webhooks, with their state and the last problem."""
@@ -111,7 +107,7 @@ def _shown(row: Any) -> dict[str, Any]:
 @command(app, "remove", is_local=True)
 def remove_webhook(
     invocation: Invocation,
-    webhook_id: Annotated[str, typer.Argument(metavar="WEBHOOK", help="The id of a webhook.")],
+    webhook_id: Annotated[str, argument("WEBHOOK", "The id of a webhook.")],
     database: Database = None,
 ) -> None:
     """Remove a webhook."""
