@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from bilateral.client.aio.runner import AsyncRunner
 from bilateral.client.inputs import AgentLike, TransactionSigner
-from bilateral.client.operations import agents, directory, registration
+from bilateral.client.operations import agents, directory
 from bilateral.core.values.arguments import checked_class
 from bilateral.documents import RegistrationFile
 
@@ -119,8 +119,8 @@ class AsyncAgentMethods(AsyncRunner):
         """
         named = {"name": name, "description": description, "image": image}
         values = {key: value for key, value in named.items() if value is not None} | dict(fields or {})
-        changes = registration.RegistrationChanges(values, add_services, remove_services)
-        return await self._write(registration.edit(self.state, agent_id, changes))
+        changes = agents.RegistrationChanges(values, add_services, remove_services)
+        return await self._write(agents.edit(self.state, agent_id, changes))
 
     async def set_agent_wallet(
         self,

@@ -148,5 +148,5 @@ class AsyncRatingMethods(AsyncRunner):
         return await self._run(ratings.get_many(self.state, client_ids, server_id))
 
     async def get_validator_rating(self, validator_id: AgentLike, server_id: AgentLike) -> Rating:
-        """Return the rating that a server gave a validator (EIP-8004a, `getValidatorRating`). See `get_client_rating`."""
+        """Return the rating that a server gave a validator (EIP-8004a, `getValidatorRating`)."""
         return await self._run(ratings.get(self.state, RatingKind.VALIDATOR, validator_id, server_id))

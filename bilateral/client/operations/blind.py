@@ -8,7 +8,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Final
 
 from bilateral.client.operations import documents, feedback, registries, signing, transactions
-from bilateral.client.results.blind import BlindStatus, OpenedRatings, SealedRatings
+from bilateral.client.results import BlindStatus, OpenedRatings, SealedRatings
 from bilateral.core.contracts import Registry, has_private_mempool
 from bilateral.core.errors import InvalidArgumentError, SealUnsettledError
 from bilateral.core.events import ClientRated, RatingsOpened, RatingsSealed

@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
-from bilateral.client.operations import registries, transactions
+from eth_utils.crypto import keccak
+
+from bilateral.client.operations import agents, registries, transactions
 from bilateral.client.operations.agents import ZERO
-from bilateral.client.results import AgentProven, DirectoryEntry, PrimaryAgentChosen, Registered
+from bilateral.client.results import AgentProven, DirectoryEntry, PrimaryAgentChosen, Rater, Registered
 from bilateral.core.contracts import Registry
-from bilateral.core.errors import InvalidArgumentError
-from bilateral.core.events import AgentCountRaised, AgentRegistered, AgentUpdated, PrimaryAgentSet
+from bilateral.core.contracts.reverts import ContractRevertError
+from bilateral.core.errors import InvalidArgumentError, MissingFunctionError, UnexpectedAnswerError
+from bilateral.core.events import AgentCountRaised, AgentRegistered, AgentUpdated, MetadataSet, PrimaryAgentSet
 from bilateral.core.events import identity as registry_events
+from bilateral.core.events.agents import WALLET_KEY
 from bilateral.core.identifiers import AgentId, checksummed
 
 if TYPE_CHECKING:
@@ -111,3 +115,33 @@ def _resolve(state: ClientState, registry: Registry, function: str, argument: An
     (value,) = yield from registries.call(state, registry, function, argument)
     deployment = yield from registries.connect(state)
     return DirectoryEntry(AgentId(value["agentId"], deployment.chain_id), value["agentDomain"], value["agentAddress"])
+
+
+_WALLET_TOPIC: Final = "0x" + keccak(text=WALLET_KEY).hex()
+
+
+def resolve(state: ClientState, address: str, *, load_file: bool) -> Operation[Rater]:
+    """See `Client.resolve_rater`."""
+    rater = checksummed(address)
+    deployment = yield from registries.connect(state)
+    try:
+        (primary,) = yield from registries.call(state, deployment.directory_registry, "agentOf", rater)
+        agent_id = primary or None
+        if agent_id is None and deployment.directory is not None:  # few accounts have chosen one there
+            agent_id = yield from _first_by_wallet(state, rater)
+    except (ContractRevertError, MissingFunctionError, UnexpectedAnswerError):  # a registry without a directory
+        agent_id = yield from _first_by_wallet(state, rater)
+    if agent_id is None:
+        return Rater(rater, None)
+    return Rater(rater, (yield from agents.load(state, agent_id, load_file=load_file)))
+
+
+def _first_by_wallet(state: ClientState, address: str) -> Operation[int | None]:
+    """Return the first agent whose wallet an address is now, found by the logs."""
+    events = yield from registries.events(state, Registry.IDENTITY, MetadataSet, [None, _WALLET_TOPIC])
+    wallet = bytes.fromhex(address[2:])
+    for agent_id in dict.fromkeys(event.agent_id for event in events if event.metadata_value == wallet):
+        (now,) = yield from registries.call(state, Registry.IDENTITY, "getAgentWallet", agent_id)
+        if now == address:
+            return agent_id
+    return None

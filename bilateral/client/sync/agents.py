@@ -8,7 +8,7 @@ from datetime import datetime
 from typing import TYPE_CHECKING, Any
 
 from bilateral.client.inputs import AgentLike, TransactionSigner
-from bilateral.client.operations import agents, directory, registration
+from bilateral.client.operations import agents, directory
 from bilateral.client.sync.runner import Runner
 from bilateral.core.values.arguments import checked_class
 from bilateral.documents import RegistrationFile
@@ -53,7 +53,6 @@ class AgentMethods(Runner):
         """Load an agent: from the chain and, unless told not to, its registration file.
 
         Args:
-            agent_id: The agent.
             load_file: False to leave the file out. A failure to load it is not raised: see `Agent.file_problem`.
 
         Raises:
@@ -63,10 +62,6 @@ class AgentMethods(Runner):
 
     def get_metadata(self, agent_id: AgentLike, key: str) -> bytes:
         """Read a metadata value from the chain.
-
-        Args:
-            agent_id: The agent.
-            key: The key.
 
         Returns:
             The value; empty if it was never set or there is no such agent.
@@ -125,8 +120,8 @@ class AgentMethods(Runner):
         """
         named = {"name": name, "description": description, "image": image}
         values = {key: value for key, value in named.items() if value is not None} | dict(fields or {})
-        changes = registration.RegistrationChanges(values, add_services, remove_services)
-        return self._write(registration.edit(self.state, agent_id, changes))
+        changes = agents.RegistrationChanges(values, add_services, remove_services)
+        return self._write(agents.edit(self.state, agent_id, changes))
 
     def set_agent_wallet(
         self,
@@ -141,7 +136,6 @@ class AgentMethods(Runner):
 
         Args:
             agent_id: The agent; the signer owns it or may act for it.
-            new_wallet: The wallet.
             new_wallet_signer: Signs for the wallet; the client's signer does if it is the wallet itself.
             deadline: Until when the signature counts, at most five minutes ahead of the time of the block that the
                 transaction gets into. When left out, four minutes ahead of the last block's time or of this machine's
@@ -198,9 +192,6 @@ class AgentMethods(Runner):
     def get_agent_owner(self, agent_id: AgentLike) -> str:
         """Who owns an agent.
 
-        Args:
-            agent_id: The agent.
-
         Raises:
             ContractRevertError: There is no such agent: `erc721_nonexistent_token`.
         """
@@ -208,10 +199,6 @@ class AgentMethods(Runner):
 
     def is_authorized_or_owner(self, account: str, agent_id: AgentLike) -> bool:
         """Check whether an account may act for an agent, and so may not rate it: owner, operator, approved address.
-
-        Args:
-            account: The account.
-            agent_id: The agent.
 
         Raises:
             ContractRevertError: There is no such agent: `erc721_nonexistent_token`.
@@ -300,9 +287,6 @@ class AgentMethods(Runner):
 
         A batch of ratings (`rate_clients`, `rate_validators`) refuses agents above the highest proven id. Prove the
         newest agent of the batch first. This project's own identity registry needs no proof.
-
-        Args:
-            agent_id: The agent.
 
         Raises:
             MissingRegistryError: The deployment has no companion.

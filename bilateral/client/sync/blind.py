@@ -18,7 +18,7 @@ from bilateral.core.values.arguments import checked_class
 from bilateral.documents import FeedbackFile
 
 if TYPE_CHECKING:
-    from bilateral.client.results.blind import BlindStatus, OpenedRatings, SealedRatings
+    from bilateral.client.results import BlindStatus, OpenedRatings, SealedRatings
     from bilateral.client.sync.handle import Handle
 
 
@@ -42,7 +42,6 @@ class BlindMethods(Runner):
 
         Args:
             vault: The file of openings.
-            client_id: The client, an agent.
             rating: 0 to 100.
             client: The account of the client, which will give the feedback.
             interaction: The id of the interaction, 32 bytes; see
@@ -177,10 +176,5 @@ class BlindMethods(Runner):
         return self._write(operation)
 
     def get_blind_status(self, client_id: AgentLike, server_id: AgentLike) -> BlindStatus:
-        """Return the state of a server's rating of a client: none, open, sealed or blind (`ratingStateOf`).
-
-        Args:
-            client_id: The client.
-            server_id: The server.
-        """
+        """Return the state of a server's rating of a client: none, open, sealed or blind (`ratingStateOf`)."""
         return self._run(blind.status(self.state, client_id, server_id))

@@ -6,7 +6,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from bilateral.client.operations import attestations, buyers
+from bilateral.client.operations import buyers
 from bilateral.client.sync.runner import Runner
 from bilateral.core.contracts.buyer_terms import (
     WHOLE_TRANSACTION,
@@ -14,6 +14,7 @@ from bilateral.core.contracts.buyer_terms import (
     BuyerReviews,
     BuyerRole,
     BuyerState,
+    BuyerTier,
     PaymentRecord,
     SignedPayment,
     TierCredential,
@@ -24,6 +25,7 @@ if TYPE_CHECKING:
     from bilateral.client.results import Anchor, BuyerRecords, BuyerStanding, RoleHolder, SettledPayment
     from bilateral.client.sync.handle import Handle
     from bilateral.core.contracts.buyer_terms import AttestedPayment, BuyerTier
+    from bilateral.core.events import TierRootsPosted
 
 
 @checked_class
@@ -48,7 +50,6 @@ class BuyerMethods(Runner):
         Args:
             buyer: The account that paid.
             amount: The amount, in millionths of a dollar.
-            transaction_hash: The hash of the transaction.
 
         Raises:
             PaymentSettledHereError: The registry settled and counted the payment itself. It would count twice.
@@ -56,7 +57,7 @@ class BuyerMethods(Runner):
             ContractRevertError: The registry refuses: `not_role_holder`, `payment_too_high`,
                 `payment_already_recorded`.
         """
-        return self._write(attestations.record_payment(self.state, buyer, amount, transaction_hash))
+        return self._write(buyers.record_payment(self.state, buyer, amount, transaction_hash))
 
     def record_payments(self, chain_id: int, records: Sequence[PaymentRecord]) -> Handle[tuple[AttestedPayment, ...]]:
         """Record payments of one chain, all or none, as the attestor (`recordManyPayments`).
@@ -74,7 +75,7 @@ class BuyerMethods(Runner):
             ContractRevertError: The registry refuses: `not_role_holder`, `payment_time_out_of_range`,
                 `payment_already_recorded`.
         """
-        return self._write(attestations.record_payments(self.state, chain_id, records))
+        return self._write(buyers.record_payments(self.state, chain_id, records))
 
     def record_buyer_feedback(self, feedback: BuyerFeedback) -> Handle[BuyerFeedback]:
         """Record the vote of a seller on a buyer, as the attestor (`recordFeedback`). It replaces an earlier one.
@@ -86,7 +87,7 @@ class BuyerMethods(Runner):
             ContractRevertError: The registry refuses: `not_role_holder`, `score_out_of_range`, `feedback_on_self`,
                 `record_is_full`.
         """
-        return self._write(attestations.record_feedback(self.state, feedback))
+        return self._write(buyers.record_feedback(self.state, feedback))
 
     def record_buyer_feedbacks(self, feedbacks: Sequence[BuyerFeedback]) -> Handle[tuple[BuyerFeedback, ...]]:
         """Record votes of sellers, all or none, as the attestor (`recordFeedbacks`).
@@ -98,7 +99,7 @@ class BuyerMethods(Runner):
             InvalidArgumentError: The list of votes is empty.
             ContractRevertError: The registry refuses, as for `record_buyer_feedback`.
         """
-        return self._write(attestations.record_feedbacks(self.state, feedbacks))
+        return self._write(buyers.record_feedbacks(self.state, feedbacks))
 
     def record_buyer_reviews(self, reviews: Sequence[BuyerReviews]) -> Handle[tuple[BuyerReviews, ...]]:
         """Set the reviews and disputes of buyers, all or none, as the attestor (`recordReviews`). Safe to retry.
@@ -110,7 +111,7 @@ class BuyerMethods(Runner):
             InvalidArgumentError: The list of reviews is empty.
             ContractRevertError: The registry refuses: `not_role_holder`, `review_sum_too_high`.
         """
-        return self._write(attestations.record_reviews(self.state, reviews))
+        return self._write(buyers.record_reviews(self.state, reviews))
 
     def anchor_root(self, epoch: int, root: bytes | str) -> Handle[Anchor]:
         """Post the Merkle root of the next epoch, as the anchorer (`anchorRoot`).
@@ -128,7 +129,6 @@ class BuyerMethods(Runner):
         """Nominate a successor for a role of the signer (`setNominee`). The successor accepts by `take_role`.
 
         Args:
-            role: The role.
             nominee: The successor; None withdraws a nomination.
 
         Raises:
@@ -138,9 +138,6 @@ class BuyerMethods(Runner):
 
     def take_role(self, role: BuyerRole) -> Handle[RoleHolder]:
         """Take a role for which the signer was nominated (`takeRole`).
-
-        Args:
-            role: The role.
 
         Raises:
             ContractRevertError: The registry refuses: `not_nominated`.
@@ -189,7 +186,6 @@ class BuyerMethods(Runner):
         """Tell whether the attestor recorded a payment, by itself or with its whole transaction (`hasPayment`).
 
         Args:
-            transaction_hash: The hash of its transaction.
             position: The position of its log within the transaction; 255: any payment of it.
             chain_id: EIP-155 id of its chain; by default the registry's.
         """
@@ -209,19 +205,13 @@ class BuyerMethods(Runner):
         return self._run(buyers.next_epoch(self.state))
 
     def get_root(self, epoch: int) -> bytes | None:
-        """Return the root of an epoch; None without one (`rootOf`).
-
-        Args:
-            epoch: The epoch.
-        """
+        """Return the root of an epoch; None without one (`rootOf`)."""
         return self._run(buyers.root_of(self.state, epoch))
 
     def verify_buyer(self, buyer_state: BuyerState, epoch: int, proof: Sequence[bytes]) -> bool:
         """Tell whether a state is in the anchored tree of an epoch (`verifyBuyer`).
 
         Args:
-            buyer_state: The state.
-            epoch: The epoch.
             proof: The sibling hashes, from the leaf up.
 
         Raises:
@@ -235,19 +225,66 @@ class BuyerMethods(Runner):
         Compare its holder with the account that presents it. The time is that of the latest block.
 
         Args:
-            credential: The credential.
             signature: The attestor's signature.
         """
         return self._run(buyers.verify_credential(self.state, credential, signature))
 
     def get_role_holder(self, role: BuyerRole) -> RoleHolder:
-        """Return the holder of a role, and its nominated successor (`roleHolderOf`).
-
-        Args:
-            role: The role.
-        """
+        """Return the holder of a role, and its nominated successor (`roleHolderOf`)."""
         return self._run(buyers.role_holder(self.state, role))
 
     def get_payment_tokens(self) -> list[str]:
         """Return the tokens that payments are settled in (`getTokenAddresses`)."""
         return self._run(buyers.tokens(self.state))
+
+    def post_tier_roots(self, epoch: int, policy: bytes | str, roots: Sequence[int]) -> Handle[TierRootsPosted]:
+        """Post the roots of today's groups of buyers, as the attestor (`postTierRoots`). Nobody can replace them.
+
+        Args:
+            epoch: The UTC day, in days since the beginning of Unix time.
+            policy: The hash of the scoring policy's name, see `bilateral.core.contracts.buyer_terms.policy_hash`.
+            roots: The roots for `verified`, `trusted` and `premium`; 1 for a tier without members.
+
+        Raises:
+            InvalidArgumentError: The roots are not three.
+            ContractRevertError: The contract refuses: `not_the_attestor`, `epoch_over`, `roots_already_posted`,
+                `root_out_of_range`.
+        """
+        return self._write(buyers.post_tier_roots(self.state, epoch, policy, roots))
+
+    def get_tier_roots(self, policy: bytes | str, epoch: int) -> tuple[int, int, int] | None:
+        """Return the roots of a day for `verified`, `trusted` and `premium`; None if none were posted (`rootsOf`).
+
+        Args:
+            policy: The hash of the scoring policy's name.
+            epoch: The UTC day, in days since the beginning of Unix time.
+        """
+        return self._run(buyers.tier_roots(self.state, policy, epoch))
+
+    def verify_tier(  # noqa: PLR0913, PLR0917  # the contract's own arguments
+        self,
+        nullifier: int,
+        points: Sequence[int],
+        policy: bytes | str,
+        minimum: BuyerTier,
+        epoch: int,
+        scope: bytes | str,
+        message: bytes | str,
+    ) -> None:
+        """Check a private proof of a tier with fixed gas, and return if it is valid (`verifyTier`).
+
+        Count it by its nullifier: the contract does not.
+
+        Args:
+            nullifier: The proof's nullifier.
+            points: The eight coordinates of its points.
+            policy: The hash of the scoring policy's name.
+            minimum: The lowest tier that passes.
+            epoch: The UTC day of the roots: today or yesterday.
+            scope: The place and day of use.
+            message: The use that the proof is bound to.
+
+        Raises:
+            ContractRevertError: The contract refuses: `epoch_over`, `unknown_root`, `proof_malformed`, `proof_refused`.
+        """
+        self._run(buyers.verify_tier_proof(self.state, nullifier, points, policy, minimum, epoch, scope, message))

@@ -34,7 +34,6 @@ class Clients(Closing):
     def __init__(
         self, rpcs: Mapping[int, str | Provider], *, deployments: Iterable[Deployment] = (), **settings: Any
     ) -> None:
-        """See the class. Send nothing to the nodes yet."""
         known = {deployment.chain_id: deployment for deployment in deployments}
         named = settings.pop("deployment", None)
         self._clients = {

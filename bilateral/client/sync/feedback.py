@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from bilateral.client.inputs import AgentLike, ResponseLink
-from bilateral.client.operations import feedback, reading, searching
+from bilateral.client.operations import feedback, reading
 from bilateral.client.sync.runner import Runner
 from bilateral.core.identifiers import FeedbackId
 from bilateral.core.values import FeedbackValue, HumanValue
@@ -38,7 +38,6 @@ class FeedbackMethods(Runner):
         """Rate an agent as the signer (ERC-8004, `giveFeedback`; best practices, "Give Feedback").
 
         Args:
-            agent_id: The agent.
             value: The value, checked against what `tag1` measures. A `FeedbackValue` is stored as it is.
             tag1: What is measured; may be empty.
             tag2: The qualifier; may be empty.
@@ -94,7 +93,6 @@ class FeedbackMethods(Runner):
         If a node refuses so much at once, the client asks for parts.
 
         Args:
-            agent_id: The agent.
             reviewers: Whose feedback to read; everybody's when left out.
             tag1: The first tag that feedback must have; empty: any.
             tag2: The second tag, likewise.
@@ -107,11 +105,7 @@ class FeedbackMethods(Runner):
         return self._run(reading.read_all(self.state, agent_id, reviewers, selection))
 
     def get_clients(self, agent_id: AgentLike) -> list[str]:
-        """Everybody who ever gave feedback for an agent, in the order of their first (ERC-8004, `getClients`).
-
-        Args:
-            agent_id: The agent.
-        """
+        """Everybody who ever gave feedback for an agent, in the order of their first (ERC-8004, `getClients`)."""
         return self._run(reading.clients_of(self.state, agent_id))
 
     def search_feedback(  # noqa: PLR0913  # the published SDKs' arguments
@@ -159,7 +153,7 @@ class FeedbackMethods(Runner):
             InvalidArgumentError: Neither an agent nor a reviewer is named, or a capability is unknown.
         """
         named = [*([agent_id] if agent_id is not None else []), *agent_ids]
-        query = searching.Query(
+        query = reading.Query(
             tags=tuple(tags),
             capabilities=frozenset(capabilities),
             skills=frozenset(skills),
@@ -171,7 +165,7 @@ class FeedbackMethods(Runner):
             load_files=load_files,
             load_seconds=load_seconds,
         )
-        return self._run(searching.search(self.state, named, reviewers, query))
+        return self._run(reading.search(self.state, named, reviewers, query))
 
     def get_reputation_summary(
         self,
@@ -185,7 +179,6 @@ class FeedbackMethods(Runner):
         """Average an agent's feedback (ERC-8004, `getSummary`).
 
         Args:
-            agent_id: The agent.
             tag1: The first tag that feedback must have; empty: any.
             tag2: The second tag, likewise.
             reviewers: Whom you trust. When left out, everybody counts who ever gave feedback, and the result says so.

@@ -25,7 +25,6 @@ class Handle(SentTransaction[T]):
     """A write of `Client`."""
 
     def __init__(self, run: Run, state: ClientState, sent: Sent[T] | None) -> None:
-        """Show a transaction, and keep what waiting needs."""
         super().__init__(sent)
         self._run = run
         self._state = state

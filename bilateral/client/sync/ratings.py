@@ -39,7 +39,6 @@ class RatingMethods(Runner):
         `rateClient`, which checks neither, unless you name `server_id` or `owner`.
 
         Args:
-            client_id: The client, an agent.
             rating: 0 to 100.
             server_id: The server that rates; by default the signer's primary agent at the time of the call.
             owner: The client's owner; by default the owner at the time of the call.
@@ -100,7 +99,6 @@ class RatingMethods(Runner):
         The registry checks the rater and each owner, as with `rate_client`.
 
         Args:
-            client_ratings: The rating of each client, 0 to 100.
             server_id: As `rate_client`.
             confirmations: As `rate_client`.
             timeout: As `rate_client`.
@@ -128,7 +126,6 @@ class RatingMethods(Runner):
         The registry checks the rater and each owner, as with `rate_validator`.
 
         Args:
-            validator_ratings: The rating of each validator, 0 to 100.
             server_id: As `rate_client`.
             confirmations: As `rate_client`.
             timeout: As `rate_client`.
@@ -142,29 +139,15 @@ class RatingMethods(Runner):
     def get_client_rating(self, client_id: AgentLike, server_id: AgentLike) -> Rating:
         """Return the rating that a server gave a client (EIP-8004a, `getClientRating`).
 
-        Args:
-            client_id: The client.
-            server_id: The server.
-
         Returns:
             The rating. Its `rating` is None if the server has not rated it.
         """
         return self._run(ratings.get(self.state, RatingKind.CLIENT, client_id, server_id))
 
     def get_client_ratings(self, client_ids: Sequence[AgentLike], server_id: AgentLike) -> list[Rating]:
-        """Return the ratings that a server gave many clients, in their order (`getClientRatings`).
-
-        Args:
-            client_ids: The clients.
-            server_id: The server.
-        """
+        """Return the ratings that a server gave many clients, in their order (`getClientRatings`)."""
         return self._run(ratings.get_many(self.state, client_ids, server_id))
 
     def get_validator_rating(self, validator_id: AgentLike, server_id: AgentLike) -> Rating:
-        """Return the rating that a server gave a validator (EIP-8004a, `getValidatorRating`). See `get_client_rating`.
-
-        Args:
-            validator_id: The validator.
-            server_id: The server.
-        """
+        """Return the rating that a server gave a validator (EIP-8004a, `getValidatorRating`)."""
         return self._run(ratings.get(self.state, RatingKind.VALIDATOR, validator_id, server_id))

@@ -51,7 +51,6 @@ class Runner(Closing):
         request_timeout: float = 30.0,
         poll_interval: float = 1.0,
     ) -> None:
-        """See `Client`. Send nothing to the node yet."""
         require_duration("poll_interval", poll_interval)
         for name, wei in (("max_fee_per_gas", max_fee_per_gas), ("max_cost", max_cost)):
             if wei is not None and wei < 0:
@@ -119,11 +118,7 @@ class Runner(Closing):
 
 
 def _named(name: str) -> Origin:
-    """Return the packaged deployment that a caller names.
-
-    Raises:
-        InvalidArgumentError: The name is unknown.
-    """
+    """Return the packaged deployment that a caller names."""
     try:
         return Origin(name)
     except ValueError:

@@ -7,7 +7,7 @@ from datetime import datetime
 from typing import TYPE_CHECKING
 
 from bilateral.client.inputs import AgentLike, FeedbackAuthorization, SignedFeedback
-from bilateral.client.operations import authorized, feedback, signed, signing
+from bilateral.client.operations import authorized, feedback, signing
 from bilateral.client.sync.runner import Runner
 from bilateral.core.values import FeedbackValue, HumanValue
 from bilateral.core.values.arguments import checked_class
@@ -72,14 +72,12 @@ class SignedMethods(Runner):
         """Rate an agent whose owner has authorised the signer to (FeedbackAuth, `giveFeedback`).
 
         Args:
-            agent_id: The agent.
             score: 0 to 100.
             feedback_auth: The authorisation, as object, bytes, or hexadecimal digits.
             tag1: The first tag, at most 32 bytes in UTF-8.
             tag2: The second tag, likewise.
             file: A feedback file, to be completed and put into the client's store.
             file_uri: The URI of a file that is kept elsewhere, instead of `file`.
-            file_hash: The hash of that file.
 
         Raises:
             InvalidArgumentError: An argument does not fit its type.
@@ -90,11 +88,7 @@ class SignedMethods(Runner):
         return self._write(authorized.give(self.state, agent_id, score, feedback_auth, draft))
 
     def get_authorized_summary(self, agent_id: AgentLike) -> AuthorizedSummary:
-        """Average all authorised feedback of an agent (FeedbackAuth, `getSummary`).
-
-        Args:
-            agent_id: The agent.
-        """
+        """Average all authorised feedback of an agent (FeedbackAuth, `getSummary`)."""
         return self._run(authorized.summarize(self.state, agent_id))
 
     def get_authorized_feedback(
@@ -103,7 +97,6 @@ class SignedMethods(Runner):
         """Read authorised feedback, in the order in which it was given. It is asked for page by page.
 
         Args:
-            agent_id: The agent.
             client_address: Whose feedback; everybody's when left out.
             offset: The number of entries to pass over.
             limit: The most entries to read; all when left out.
@@ -132,7 +125,6 @@ class SignedMethods(Runner):
         `void_signatures` voids it for good.
 
         Args:
-            agent_id: The agent.
             value: As `give_feedback`.
             tag1: What is measured; may be empty.
             tag2: The qualifier; may be empty.
@@ -149,7 +141,7 @@ class SignedMethods(Runner):
             ContractRevertError: The registry would refuse: `self_feedback`, `erc721_nonexistent_token`.
         """
         draft = feedback.Draft(value, tag1, tag2, endpoint, feedback_file, (feedback_uri, feedback_hash))
-        return self._run(signed.sign(self.state, agent_id, draft, deadline))
+        return self._run(authorized.sign(self.state, agent_id, draft, deadline))
 
     def submit_signed_feedback(self, signed_feedback: SignedFeedback) -> Handle[FeedbackEntry]:
         """Send a feedback that its client signed, and pay for it (`giveFeedbackBySig`).
@@ -161,7 +153,7 @@ class SignedMethods(Runner):
             ContractRevertError: The registry refuses: `signature_expired`, `signature_voided`,
                 `unexpected_feedback_index`, `invalid_signature`, `self_feedback`, `erc721_nonexistent_token`.
         """
-        return self._write(signed.submit(self.state, signed_feedback))
+        return self._write(authorized.submit(self.state, signed_feedback))
 
     def void_signatures(self, through: datetime) -> Handle[VoidedSignatures]:
         """Void the signer's signed feedback, for all agents, up to a deadline (`voidSignaturesThrough`). This is final.
@@ -173,7 +165,7 @@ class SignedMethods(Runner):
             InvalidArgumentError: The deadline has no time zone.
             ContractRevertError: The registry refuses: `deadline_already_voided`.
         """
-        return self._write(signed.void(self.state, through))
+        return self._write(authorized.void(self.state, through))
 
     def get_voided_deadline(self, client_address: str | None = None) -> datetime | None:
         """Return the latest deadline that a client has voided (`getVoidedDeadline`).
@@ -187,13 +179,12 @@ class SignedMethods(Runner):
         Raises:
             MissingSignerError: There is neither an address nor a signer.
         """
-        return self._run(signed.voided_deadline(self.state, client_address))
+        return self._run(authorized.voided_deadline(self.state, client_address))
 
     def is_valid_signature(self, account: str, digest: bytes, signature: bytes, *, verifier: str | None = None) -> bool:
         """Check whether an account signed a digest, by its key or, if it is a contract, by ERC-1271.
 
         Args:
-            account: The account.
             digest: The 32 bytes that were signed, such as `FeedbackAuth.digest`.
             signature: The signature: 65 bytes of a key, or any bytes that a contract accepts.
             verifier: The contract that asks, such as a registry; by default the zero address.

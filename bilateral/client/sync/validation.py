@@ -58,7 +58,6 @@ class ValidationMethods(Runner):
         """Answer a request as the validator that it names (ERC-8004, `validationResponse`). The last answer counts.
 
         Args:
-            request_hash: The request.
             response: 0 for failed, 100 for passed, or anything between.
             response_uri: The URI of the evidence; may be empty.
             response_hash: The hash of the evidence; None if there is none.
@@ -73,9 +72,6 @@ class ValidationMethods(Runner):
     def get_validation_status(self, request_hash: bytes | str) -> ValidationStatus:
         """Read a request and its last answer (ERC-8004, `getValidationStatus`).
 
-        Args:
-            request_hash: The request.
-
         Raises:
             ContractRevertError: There is none: `unknown_request`.
         """
@@ -89,24 +85,15 @@ class ValidationMethods(Runner):
         It is one call, which a node may refuse if those who may act for the agent have made very many requests.
 
         Args:
-            agent_id: The agent.
             validators: Whose answers count; everybody's when left out, the agent's own side included.
             tag: The tag that counts; empty: any.
         """
         return self._run(validation.summarize(self.state, agent_id, validators, tag))
 
     def get_agent_validations(self, agent_id: AgentLike) -> list[bytes]:
-        """Return the hashes of all requests for an agent, oldest first (ERC-8004, `getAgentValidations`).
-
-        Args:
-            agent_id: The agent.
-        """
+        """Return the hashes of all requests for an agent, oldest first (ERC-8004, `getAgentValidations`)."""
         return self._run(validation.of_agent(self.state, agent_id))
 
     def get_validator_requests(self, validator_address: str) -> list[bytes]:
-        """Return the hashes of all requests that name a validator, oldest first (ERC-8004, `getValidatorRequests`).
-
-        Args:
-            validator_address: The validator.
-        """
+        """Return the hashes of all requests that name a validator, oldest first (ERC-8004, `getValidatorRequests`)."""
         return self._run(validation.of_validator(self.state, validator_address))

@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from sqlalchemy import Connection, Engine, Row
 
     from bilateral.client import Client
-    from bilateral.client.results.blind import BlindStatus
+    from bilateral.client.results import BlindStatus
     from bilateral.core.signatures.blind_messages import Opening
     from bilateral.core.signatures.blind_ratings import Envelope, Pair
     from bilateral.node.steps import Operation
