@@ -15,7 +15,6 @@ from bilateral.checks.as_of_block import covering, evidence_of
 from bilateral.checks.errors import HistoryTooLongError
 from bilateral.core.events import (
     AgentRegistered,
-    AgentStates,
     AgentUpdated,
     Approval,
     ApprovalForAll,
@@ -26,6 +25,7 @@ from bilateral.core.events import (
     Transfer,
     URIUpdated,
 )
+from bilateral.core.events.agents import AgentStates
 from bilateral.index.log import tables as schema
 from bilateral.index.log.lists import in_parts
 from bilateral.index.log.unindexed import newest_first

@@ -16,6 +16,7 @@ from bilateral.client.results import (
     MetadataChanged,
     Registered,
 )
+from bilateral.core import events as registry_events
 from bilateral.core.contracts import Registry
 from bilateral.core.contracts.reverts import ContractRevertError
 from bilateral.core.errors import (
@@ -26,7 +27,6 @@ from bilateral.core.errors import (
     UnexpectedAnswerError,
 )
 from bilateral.core.events import MetadataSet, Transfer, URIUpdated
-from bilateral.core.events import identity as registry_events
 from bilateral.core.events.agents import WALLET_KEY
 from bilateral.core.identifiers import AgentId, GlobalAgentId, checksummed
 from bilateral.core.signatures import AgentWalletSet, Domain

@@ -9,11 +9,11 @@ from eth_utils.crypto import keccak
 from bilateral.client.operations import agents, registries, transactions
 from bilateral.client.operations.agents import ZERO
 from bilateral.client.results import AgentProven, DirectoryEntry, PrimaryAgentChosen, Rater, Registered
+from bilateral.core import events as registry_events
 from bilateral.core.contracts import Registry
 from bilateral.core.contracts.reverts import ContractRevertError
 from bilateral.core.errors import InvalidArgumentError, MissingFunctionError, UnexpectedAnswerError
 from bilateral.core.events import AgentCountRaised, AgentRegistered, AgentUpdated, MetadataSet, PrimaryAgentSet
-from bilateral.core.events import identity as registry_events
 from bilateral.core.events.agents import WALLET_KEY
 from bilateral.core.identifiers import AgentId, checksummed
 

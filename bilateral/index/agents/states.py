@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, Any, Final, TypeAlias
 
 from bilateral.core.events import (
     AgentRegistered,
-    AgentStates,
     AgentUpdated,
     MetadataSet,
     PrimaryAgentSet,
@@ -16,7 +15,7 @@ from bilateral.core.events import (
     Transfer,
     URIUpdated,
 )
-from bilateral.core.events.agents import ADDRESS_BYTES, WALLET_KEY, address_of_bytes
+from bilateral.core.events.agents import ADDRESS_BYTES, WALLET_KEY, AgentStates, address_of_bytes
 from bilateral.index.agents import tables as agent_tables
 from bilateral.index.log import tables as schema
 from bilateral.index.log.journal import DerivedTable, Journal

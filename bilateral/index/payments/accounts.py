@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any, Final
 
 from sqlalchemy import func, select, tuple_
 
-from bilateral.core.events import AgentRegistered, AgentStates, AgentUpdated, MetadataSet, Transfer
-from bilateral.core.events.agents import WALLET_KEY
+from bilateral.core.events import AgentRegistered, AgentUpdated, MetadataSet, Transfer
+from bilateral.core.events.agents import WALLET_KEY, AgentStates
 from bilateral.index.log import tables as schema
 from bilateral.index.log.lists import in_parts
 from bilateral.index.log.rows import picker
