@@ -26,7 +26,7 @@ from bilateral.index.standing.standing_tables import standing
 from bilateral.index.standing.stored import stored_results
 from bilateral.index.standing.tables import AnalysisKey
 from bilateral.trust.explain import explain
-from scripts._demo.transactions import send_from
+from scripts._demo.stage import send_from
 
 if TYPE_CHECKING:
     from sqlalchemy import Engine
