@@ -48,7 +48,7 @@ def import_key(invocation: Invocation, alias: Alias) -> None:
 @command(app, "list", is_local=True)
 def list_accounts(invocation: Invocation) -> None:
     """List the keystores, with the addresses that they name."""
-    from bilateral.cli.keystores import aliases, keystore_path, read_keystore  # noqa: PLC0415  # slow to import
+    from bilateral.cli.keys import aliases, keystore_path, read_keystore  # noqa: PLC0415  # slow to import
 
     fields = []
     for alias in aliases():
@@ -68,8 +68,11 @@ def list_accounts(invocation: Invocation) -> None:
 
 
 def _create(invocation: Invocation, alias: str, key: bytes | None, title: str) -> None:
-    from bilateral.cli.keys import find_passphrase  # noqa: PLC0415  # slow to import
-    from bilateral.cli.keystores import create_keystore, keystore_path  # noqa: PLC0415
+    from bilateral.cli.keys import (  # noqa: PLC0415
+        create_keystore,
+        find_passphrase,  # slow to import
+        keystore_path,
+    )
 
     if keystore_path(alias).exists():  # before anybody types a passphrase
         raise KeyUnavailableError(

@@ -10,7 +10,7 @@ import typer
 
 from bilateral.cli.buyer_options import Note, PaymentOptions, buyers_module
 from bilateral.cli.help import argument, option
-from bilateral.cli.index_processes import require_extra
+from bilateral.cli.index_options import require_extra
 from bilateral.cli.invocation import Invocation
 from bilateral.cli.options import command
 from bilateral.core.errors import InvalidArgumentError

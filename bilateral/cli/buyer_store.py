@@ -7,8 +7,7 @@ from typing import Annotated
 import typer
 
 from bilateral.cli.help import argument, option
-from bilateral.cli.index_options import Database
-from bilateral.cli.index_processes import open_index, require_extra
+from bilateral.cli.index_options import Database, open_index, require_extra
 from bilateral.cli.invocation import Invocation
 from bilateral.cli.options import command
 

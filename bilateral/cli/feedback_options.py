@@ -10,7 +10,7 @@ import typer
 
 from bilateral.cli.help import argument, option
 from bilateral.cli.options import FileHash, FileUri, Reviewers, Tag1, Tag2
-from bilateral.cli.tags import marked_tag
+from bilateral.cli.output import marked_tag
 from bilateral.core.errors import InvalidArgumentError, MalformedIdentifierError
 from bilateral.core.identifiers import FeedbackId
 from bilateral.core.text import quoted
@@ -150,7 +150,7 @@ def parse_feedback(text: str) -> FeedbackId:
     """
     agent, *named = text.rsplit(":", 2)
     if len(named) == 2 and not named[0].lower().startswith("0x"):  # noqa: PLR2004  # client and index
-        from bilateral.cli.keystores import aliases, keystore_path, read_keystore  # noqa: PLC0415  # slow to import
+        from bilateral.cli.keys import aliases, keystore_path, read_keystore  # noqa: PLC0415  # slow to import
 
         client, index = named
         address = read_keystore(keystore_path(client))[1] if client in aliases() else None

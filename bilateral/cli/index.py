@@ -12,20 +12,24 @@ import typer
 from bilateral.cli.errors import unknown_chain
 from bilateral.cli.help import option
 from bilateral.cli.index_backfill import backfill
-from bilateral.cli.index_options import ChainOptions, Database, MonitorOptions, RunOptions, SettingsFile, settings_of
-from bilateral.cli.index_plan import plan
-from bilateral.cli.index_processes import (
+from bilateral.cli.index_options import (
     SIGNAL_EXIT,
+    ChainOptions,
+    Database,
+    MonitorOptions,
+    RunOptions,
+    SettingsFile,
     ended_by_signals,
     log_steps,
     open_index,
     require_extra,
+    settings_of,
     show_status,
 )
+from bilateral.cli.index_plan import plan
 from bilateral.cli.index_shards import indexes_with_rows, migrate_all, move, shards, show_all, show_shards, url_of_chain
 from bilateral.cli.invocation import Invocation
 from bilateral.cli.options import ReviewOptions, command, make_group
-from bilateral.index.projections import PROJECTIONS
 
 app = make_group("index")
 
@@ -118,6 +122,7 @@ def rebuild(
     require_extra()
     from bilateral.index.log.store import ChainStore  # noqa: PLC0415
     from bilateral.index.operating.status import chain_statuses  # noqa: PLC0415  # slow to import
+    from bilateral.index.projections import PROJECTIONS  # noqa: PLC0415
 
     with open_index(database or url_of_chain(settings_of(settings_file), chain_id)) as engine:
         if chain_id not in (status.chain_id for status in chain_statuses(engine)):

@@ -4,8 +4,15 @@ from __future__ import annotations
 
 import typer
 
-from bilateral.cli.index_options import ChainOptions, Database
-from bilateral.cli.index_processes import SIGNAL_EXIT, ended_by_signals, log_steps, open_index, require_extra
+from bilateral.cli.index_options import (
+    SIGNAL_EXIT,
+    ChainOptions,
+    Database,
+    ended_by_signals,
+    log_steps,
+    open_index,
+    require_extra,
+)
 from bilateral.cli.index_shards import show_all
 from bilateral.cli.invocation import Invocation
 

@@ -10,8 +10,7 @@ import typer
 
 from bilateral.cli.errors import UsageProblemError
 from bilateral.cli.help import option
-from bilateral.cli.index_options import settings_of
-from bilateral.cli.index_processes import open_index, require_extra, show_status, show_statuses
+from bilateral.cli.index_options import open_index, require_extra, settings_of, show_status, show_statuses
 from bilateral.cli.invocation import Invocation
 
 if TYPE_CHECKING:

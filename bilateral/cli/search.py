@@ -8,8 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Final
 import typer
 
 from bilateral.cli.help import option
-from bilateral.cli.index_options import Database
-from bilateral.cli.index_processes import require_extra
+from bilateral.cli.index_options import Database, require_extra
 from bilateral.cli.invocation import Invocation
 from bilateral.cli.options import command
 from bilateral.index.search.gate_texts import GateFilters

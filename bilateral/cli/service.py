@@ -9,8 +9,7 @@ from typing import Annotated, Final
 import typer
 
 from bilateral.cli.help import option
-from bilateral.cli.index_options import ChainOptions, Database, SettingsFile
-from bilateral.cli.index_processes import log_steps
+from bilateral.cli.index_options import ChainOptions, Database, SettingsFile, log_steps
 from bilateral.cli.invocation import Invocation
 from bilateral.cli.options import command
 from bilateral.core.errors import require_modules

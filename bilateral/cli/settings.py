@@ -22,7 +22,7 @@ from bilateral.cli.secrets import (
 
 
 def _complete_account(incomplete: str) -> list[str]:
-    from bilateral.cli.keystores import aliases  # noqa: PLC0415  # slow to import
+    from bilateral.cli.keys import aliases  # noqa: PLC0415  # slow to import
 
     return [alias for alias in aliases() if alias.startswith(incomplete)]
 

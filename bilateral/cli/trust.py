@@ -198,7 +198,7 @@ def _indexed(database: str | None, budget: Budget | None) -> Iterator[_Source]:
     """Open an index, to analyse its chains together."""
     _require_no(budget)
     from bilateral.cli.analysis import tables_of_index  # noqa: PLC0415  # slow to import
-    from bilateral.cli.index_processes import open_index  # noqa: PLC0415
+    from bilateral.cli.index_options import open_index  # noqa: PLC0415
 
     with open_index(database) as engine:
         yield _together(lambda: tables_of_index(engine))
@@ -279,7 +279,7 @@ def explain(
             results = of_chain(results, chain_id)
     else:
         from bilateral.cli.analysis import results_of_index  # noqa: PLC0415  # slow to import
-        from bilateral.cli.index_processes import open_index  # noqa: PLC0415
+        from bilateral.cli.index_options import open_index  # noqa: PLC0415
 
         with open_index(database) as engine:
             results = results_of_index(engine, chain_id)

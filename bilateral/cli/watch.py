@@ -10,8 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Final
 import typer
 
 from bilateral.cli.help import argument, option
-from bilateral.cli.index_options import Database
-from bilateral.cli.index_processes import require_extra
+from bilateral.cli.index_options import Database, require_extra
 from bilateral.cli.invocation import Invocation
 from bilateral.cli.options import command, make_group
 from bilateral.core.text import printable

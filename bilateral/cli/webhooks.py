@@ -13,8 +13,7 @@ from typing import Annotated, Any, Final
 import typer
 
 from bilateral.cli.help import argument, option
-from bilateral.cli.index_options import Database, MonitorOptions
-from bilateral.cli.index_processes import open_index
+from bilateral.cli.index_options import Database, MonitorOptions, open_index
 from bilateral.cli.invocation import Invocation
 from bilateral.cli.options import command, make_group
 from bilateral.cli.service import require_api
