@@ -10,7 +10,7 @@ from bilateral.cli.agent import hexadecimal
 from bilateral.cli.help import argument, option
 from bilateral.cli.invocation import Invocation
 from bilateral.cli.options import Agent, FileHash, FileUri, Tag1, Tag2, command, make_group, moment
-from bilateral.cli.output import marked_tag
+from bilateral.cli.tags import marked_tag
 from bilateral.core.errors import InvalidArgumentError, MissingRegistryError, NodeError
 
 app = make_group("auth")

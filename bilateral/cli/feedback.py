@@ -29,7 +29,7 @@ from bilateral.cli.options import (
     make_group,
     moment,
 )
-from bilateral.cli.output import quoted_tag
+from bilateral.cli.tags import quoted_tag
 from bilateral.core.errors import InvalidArgumentError
 
 app = make_group("feedback")

@@ -10,7 +10,7 @@ import typer
 
 from bilateral.cli.help import argument, option
 from bilateral.cli.options import FileHash, FileUri, Reviewers, Tag1, Tag2
-from bilateral.cli.output import marked_tag
+from bilateral.cli.tags import marked_tag
 from bilateral.core.errors import InvalidArgumentError, MalformedIdentifierError
 from bilateral.core.identifiers import FeedbackId
 from bilateral.core.text import quoted

@@ -34,8 +34,7 @@ from bilateral.cli.errors import (
     transaction_of,
 )
 from bilateral.cli.secrets import without_keys
-from bilateral.core.text import printable, quoted
-from bilateral.core.values import resembled_tag
+from bilateral.core.text import printable
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -387,35 +386,3 @@ def _console(*, is_error: bool) -> Console:
     stream = sys.stderr if is_error else sys.stdout
     is_terminal = stream is not None and stream.isatty()
     return _Console(stderr=is_error, width=None if is_terminal else _WIDTH, highlight=False, markup=False, emoji=False)
-
-
-def marked_tag(tag: str) -> str:
-    """Return a tag as tables show it, in quotation marks behind a mark if it may be taken for another tag.
-
-    The mark comes first, because tables shorten long texts at their end.
-
-    Args:
-        tag: A tag from the chain.
-    """
-    mark = _mark(tag)
-    return f'({mark}) "{tag}"' if mark else tag
-
-
-def quoted_tag(tag: str) -> str:
-    """Return a tag for a message, in quotation marks, behind a mark if it may be taken for another tag.
-
-    Args:
-        tag: A tag from the chain.
-    """
-    mark = _mark(tag)
-    return f"({mark}) {quoted(tag)}" if mark else quoted(tag)
-
-
-def _mark(tag: str) -> str:
-    """Return the reason why a tag may be taken for another; an empty string if there is no reason."""
-    if not tag.isascii():
-        return "not ASCII"
-    standard = resembled_tag(tag)
-    if standard is not None:
-        return f"not {standard}"
-    return "blanks" if tag != " ".join(tag.split()) else ""

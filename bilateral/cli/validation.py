@@ -8,7 +8,7 @@ from typing import Annotated
 from bilateral.cli.help import argument, option
 from bilateral.cli.invocation import Invocation
 from bilateral.cli.options import Agent, FileHash, FileUri, command, make_group
-from bilateral.cli.output import marked_tag
+from bilateral.cli.tags import marked_tag
 from bilateral.core.errors import InvalidArgumentError
 
 app = make_group("validation")

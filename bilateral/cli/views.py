@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any, Final
 
-from bilateral.cli.output import marked_tag
+from bilateral.cli.tags import marked_tag
 from bilateral.client import results
 
 

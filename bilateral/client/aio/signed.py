@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from bilateral.client.aio.runner import AsyncRunner
 from bilateral.client.inputs import AgentLike, FeedbackAuthorization, SignedFeedback
-from bilateral.client.operations import authorized, feedback, signing
+from bilateral.client.operations import authorized, feedback, registries
 from bilateral.core.values import FeedbackValue, HumanValue
 from bilateral.core.values.arguments import checked_class
 from bilateral.documents import FeedbackFile
@@ -194,4 +194,4 @@ class AsyncSignedMethods(AsyncRunner):
             InvalidArgumentError: The digest does not have 32 bytes.
             NodeError: The node reports an error other than a revert, such as a contract that uses up all gas.
         """
-        return await self._run(signing.is_valid(self.state, account, digest, signature, verifier))
+        return await self._run(registries.is_valid_signature(self.state, account, digest, signature, verifier))

@@ -8,7 +8,7 @@ from decimal import Decimal
 from typing import TYPE_CHECKING, Final
 
 from bilateral.client.inputs import FeedbackAuthorization, SignedFeedback, checked_uint
-from bilateral.client.operations import agents, documents, feedback, registries, signing, transactions
+from bilateral.client.operations import agents, documents, feedback, registries, transactions
 from bilateral.client.results import AuthorizedFeedbackEntry, AuthorizedSummary, VoidedSignatures
 from bilateral.core.contracts import Registry
 from bilateral.core.contracts.reverts import ContractRevertError
@@ -84,7 +84,7 @@ def authorize(  # noqa: PLR0913, PLR0917  # the method's own parameters
         deployment.chain_id,
     )
     domain = Domain(deployment.chain_id, deployment.address_of(Registry.AUTHORIZED))  # type: ignore[arg-type]
-    return FeedbackAuthorization(auth, (yield from signing.sign_message(signer, auth.signable(domain))))
+    return FeedbackAuthorization(auth, (yield from registries.sign_message(signer, auth.signable(domain))))
 
 
 def give(
@@ -243,7 +243,7 @@ def sign(state: ClientState, agent_id: AgentLike, draft: Draft, deadline: dateti
     token, *rest = yield from documents.settled(state, arguments)
     message = Feedback(token, client, last + 1, *rest, until)  # type: ignore[arg-type, call-arg]  # seven of them
     domain = Domain(deployment.chain_id, registry)  # type: ignore[arg-type]  # it is checksummed
-    return SignedFeedback(message, (yield from signing.sign_message(signer, message.signable(domain))))
+    return SignedFeedback(message, (yield from registries.sign_message(signer, message.signable(domain))))
 
 
 def void(state: ClientState, through: datetime) -> Operation[Sent[VoidedSignatures]]:

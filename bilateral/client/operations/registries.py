@@ -8,6 +8,7 @@ from contextlib import contextmanager
 from datetime import MAXYEAR
 from typing import TYPE_CHECKING, Any, Final, TypeVar
 
+from eth_abi.abi import encode
 from eth_abi.exceptions import EncodingError
 
 from bilateral.core.contracts import Deployment, Registry, attribute_of, network_of, packaged_deployment, selectors
@@ -31,15 +32,18 @@ from bilateral.core.errors import (
 )
 from bilateral.core.events import Event, Undecodable, UndecodedLog, decode_log, topic_of
 from bilateral.core.identifiers import AgentId, GlobalAgentId, checksummed
+from bilateral.core.signatures import recover_signer, signer_errors
 from bilateral.core.text import printable
 from bilateral.core.values.times import moment
 from bilateral.node import answers
 from bilateral.node.logs import LogFilter, read_logs
-from bilateral.node.steps import Batch, Pause, Rpc
+from bilateral.node.steps import Batch, Blocking, Pause, Rpc
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
     from datetime import datetime
+
+    from eth_account.messages import SignableMessage
 
     from bilateral.client.inputs import AgentLike, TransactionSigner
     from bilateral.client.state import ClientState
@@ -522,3 +526,58 @@ def _in_block(state: ClientState, nonce: int) -> Operation[str | None]:
         ),
         None,
     )
+
+
+_IS_VALID_SIGNATURE: Final = bytes.fromhex("1626ba7e")
+"""The selector of ERC-1271's `isValidSignature(bytes32,bytes)`, and the first bytes of the answer that accepts."""
+
+_DIGEST_BYTES: Final = 32  # of keccak-256, as EIP-712 signs it
+
+
+def sign_message(signer: TransactionSigner, signable: SignableMessage) -> Operation[bytes]:
+    """Sign a message.
+
+    Raises:
+        SignerFailedError: The signer raised an exception.
+    """
+
+    def sign() -> bytes:
+        with signer_errors():
+            return bytes(signer.sign_message(signable).signature)
+
+    signature: bytes = yield Blocking(sign)
+    return signature
+
+
+def sign_transaction(signer: TransactionSigner, unsigned: dict[str, Any]) -> Operation[bytes]:
+    """Sign a transaction, and return its raw form.
+
+    Raises:
+        SignerFailedError: The signer raised an exception.
+    """
+
+    def sign() -> bytes:
+        with signer_errors():
+            return bytes(signer.sign_transaction(unsigned).raw_transaction)
+
+    raw: bytes = yield Blocking(sign)
+    return raw
+
+
+def is_valid_signature(
+    state: ClientState, account: str, digest: bytes, signature: bytes, verifier: str | None
+) -> Operation[bool]:
+    """See `Client.is_valid_signature`."""
+    if len(digest) != _DIGEST_BYTES:
+        raise InvalidArgumentError(f"a digest has 32 bytes, not {len(digest)}")
+    signer = checksummed(account)
+    if recover_signer(digest, signature) == signer:
+        return True
+    yield from connect(state)
+    question = _IS_VALID_SIGNATURE + encode(["bytes32", "bytes"], [digest, signature])
+    call = {"to": signer, "data": "0x" + question.hex()} | ({"from": checksummed(verifier)} if verifier else {})
+    try:
+        answer = yield from simulate(call)
+    except ContractRevertError:
+        return False
+    return answer[:32] == _IS_VALID_SIGNATURE.ljust(32, b"\0")

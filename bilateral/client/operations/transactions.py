@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Final, Generic, TypeVar
 
 from eth_utils.crypto import keccak
 
-from bilateral.client.operations import documents, fees, registries, signing
+from bilateral.client.operations import documents, fees, registries
 from bilateral.client.state import NonceMemory
 from bilateral.core.errors import (
     NODE_FAILURES,
@@ -183,7 +183,7 @@ def sign(state: ClientState, prepared: Sent[T], nonce: int) -> Operation[Sent[T]
         SignerFailedError: The signer raised an exception.
     """
     transaction = prepared.transaction | {"nonce": nonce}
-    raw = yield from signing.sign_transaction(registries.require_signer(state), transaction)
+    raw = yield from registries.sign_transaction(registries.require_signer(state), transaction)
     return replace(prepared, transaction=transaction, hash="0x" + keccak(raw).hex(), raw=raw)
 
 
@@ -333,7 +333,7 @@ def send_all(
             nonce = int(write.transaction["nonce"]) + position
             note(position, replace(write, transaction=write.transaction | {"nonce": nonce}))
         return
-    yield from require_balance(state, sum(fees.most(signing.transaction) for signing in prepared))
+    yield from require_balance(state, sum(fees.most(registries.transaction) for signing in prepared))
     yield Exclusive(_send(state, prepared, note))
 
 

@@ -7,7 +7,7 @@ from datetime import datetime
 from typing import TYPE_CHECKING
 
 from bilateral.client.inputs import AgentLike, FeedbackAuthorization, SignedFeedback
-from bilateral.client.operations import authorized, feedback, signing
+from bilateral.client.operations import authorized, feedback, registries
 from bilateral.client.sync.runner import Runner
 from bilateral.core.values import FeedbackValue, HumanValue
 from bilateral.core.values.arguments import checked_class
@@ -193,4 +193,4 @@ class SignedMethods(Runner):
             InvalidArgumentError: The digest does not have 32 bytes.
             NodeError: The node reports an error other than a revert, such as a contract that uses up all gas.
         """
-        return self._run(signing.is_valid(self.state, account, digest, signature, verifier))
+        return self._run(registries.is_valid_signature(self.state, account, digest, signature, verifier))
