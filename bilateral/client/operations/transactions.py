@@ -333,7 +333,7 @@ def send_all(
             nonce = int(write.transaction["nonce"]) + position
             note(position, replace(write, transaction=write.transaction | {"nonce": nonce}))
         return
-    yield from require_balance(state, sum(fees.most(registries.transaction) for signing in prepared))
+    yield from require_balance(state, sum(fees.most(write.transaction) for write in prepared))
     yield Exclusive(_send(state, prepared, note))
 
 
