@@ -2,27 +2,33 @@
 
 from __future__ import annotations
 
+from decimal import Decimal
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
 from ape.cli import account_option
+from eth_utils.address import to_checksum_address
+from rich.table import Table
 
 from scripts._build import ROOT
 from scripts._deployment.canonical import canonical_addresses, require_canonical
 from scripts._deployment.command import NetworkCommand, chain_of, make_console
 from scripts._deployment.errors import DeploymentError, explained
-from scripts._deployment.execution import UNCOMMITTED, State, execute, git_commit, survey, with_margin
-from scripts._deployment.given import given_addresses, require_contracts
-from scripts._deployment.parameters import load_parameters
+from scripts._deployment.execution import UNCOMMITTED, Outcome, State, execute, git_commit, survey, with_margin
+from scripts._deployment.parameters import GIVEN, LIST, given_addresses, load_parameters, require_contracts
 from scripts._deployment.plan import make_plan, require_locked
 from scripts._deployment.records import Records
-from scripts._deployment.report import ether, given_table, outcome_table, plan_table
 from scripts._deployment.wallet import Wallet
 from scripts._explorer import use_explorer
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping, Sequence
+
     from ape.api import AccountAPI, ProviderAPI
+
+    from scripts._deployment.live_chain import Chain
+    from scripts._deployment.plan import PlannedContract
 
 DEPLOYMENTS = ROOT / "deployments"
 
@@ -117,3 +123,79 @@ def cli(  # noqa: PLR0913, PLR0917  # as many as the user has options
     else:
         console.print("Everything was in place, nothing was sent.")
     console.print(f"On record in {store.path(chain.chain_id)}.")
+
+
+WEI = Decimal(10) ** 18
+
+
+def ether(wei: int) -> str:
+    """Show an amount.
+
+    Args:
+        wei: The amount in wei.
+
+    Returns:
+        It, in ether (or whatever the chain's coin is).
+    """
+    return f"{(wei / WEI).normalize():f} ETH"
+
+
+def plan_table(chain: Chain, plan: Sequence[PlannedContract], states: Mapping[str, State]) -> Table:
+    """Show what a deployment will do.
+
+    Args:
+        chain: The chain.
+        plan: The plan.
+        states: The state of each contract, by its name.
+
+    Returns:
+        A table, a row a contract.
+    """
+    table = Table(
+        "contract", "address", "state", title=f"Plan for {chain.network} (chain {chain.chain_id})", title_justify="left"
+    )
+    table.add_column("gas, about", justify="right")
+    for contract in plan:
+        state = states[contract.name]
+        gas = f"{contract.estimated_gas:,}" if state is State.MISSING else "0"
+        table.add_row(contract.name, contract.address, state.value, gas)
+    return table
+
+
+def given_table(chain: Chain, addresses: Mapping[str, str | list[str]]) -> Table:
+    """Show the addresses that a user gave: the holders of roles above all.
+
+    Args:
+        chain: The chain.
+        addresses: The addresses by reference.
+
+    Returns:
+        A table, a row an address.
+    """
+    table = Table(
+        "given", "address", "on this chain", title="Given addresses, final but for roles", title_justify="left"
+    )
+    for reference, value in addresses.items():
+        for address in value if isinstance(value, list) else [value]:
+            name = reference.removeprefix(GIVEN).removesuffix(LIST)
+            kind = "a contract" if chain.code(to_checksum_address(address)) else "an account without code"
+            table.add_row(name, address, kind)
+    return table
+
+
+def outcome_table(chain: Chain, outcomes: Iterable[Outcome]) -> Table:
+    """Show what a deployment did.
+
+    Args:
+        chain: The chain.
+        outcomes: The outcome for each contract.
+
+    Returns:
+        A table, a row a contract.
+    """
+    title = f"{chain.network} (chain {chain.chain_id})"
+    table = Table("contract", "address", "result", "block", title=title, title_justify="left")
+    for outcome in outcomes:
+        block = outcome.record.block
+        table.add_row(outcome.contract.name, outcome.record.address, outcome.state.value, f"{block or ''}")
+    return table

@@ -6,25 +6,24 @@ import os
 import sys
 from typing import Annotated
 
-import typer
-
 from bilateral.cli.errors import KeyUnavailableError
+from bilateral.cli.help import argument
 from bilateral.cli.invocation import Invocation
 from bilateral.cli.options import command, make_group
 from bilateral.cli.secrets import KEY_VARIABLE
 
 app = make_group("account")
 
-Alias = Annotated[str, typer.Argument(metavar="ALIAS", help="The account's name.")]
+Alias = Annotated[str, argument("ALIAS", "The account's name.")]
 
 
-@command(app, "new", "bilateral account new alice", creates=True)
+@command(app, creates=True)
 def new(invocation: Invocation, alias: Alias) -> None:
     """Create a key, and encrypt it into a keystore. The file is the only copy: back it up."""
     _create(invocation, alias, None, "Account created")
 
 
-@command(app, "import", "bilateral account import alice", "bilateral account import alice < key.txt", creates=True)
+@command(app, "import", creates=True)
 def import_key(invocation: Invocation, alias: Alias) -> None:
     """Encrypt a private key into a keystore. The key comes from the terminal, the standard input or a variable."""
     from eth_account import Account  # noqa: PLC0415  # slow to import
@@ -46,10 +45,10 @@ def import_key(invocation: Invocation, alias: Alias) -> None:
     _create(invocation, alias, key, "Account imported")
 
 
-@command(app, "list", "bilateral account list", is_local=True)
+@command(app, "list", is_local=True)
 def list_accounts(invocation: Invocation) -> None:
     """List the keystores, with the addresses that they name."""
-    from bilateral.cli.keystores import aliases, keystore_path, read_keystore  # noqa: PLC0415  # slow to import
+    from bilateral.cli.keys import aliases, keystore_path, read_keystore  # noqa: PLC0415  # slow to import
 
     fields = []
     for alias in aliases():
@@ -69,8 +68,11 @@ def list_accounts(invocation: Invocation) -> None:
 
 
 def _create(invocation: Invocation, alias: str, key: bytes | None, title: str) -> None:
-    from bilateral.cli.keys import find_passphrase  # noqa: PLC0415  # slow to import
-    from bilateral.cli.keystores import create_keystore, keystore_path  # noqa: PLC0415
+    from bilateral.cli.keys import (  # noqa: PLC0415
+        create_keystore,
+        find_passphrase,  # slow to import
+        keystore_path,
+    )
 
     if keystore_path(alias).exists():  # before anybody types a passphrase
         raise KeyUnavailableError(

@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Final
+from typing import TYPE_CHECKING, Annotated, Any, Final
 
 import typer
 
+from bilateral.cli.help import argument, option
 from bilateral.cli.invocation import Invocation
 from bilateral.cli.keys import key_of_variable, open_keystore
 from bilateral.cli.options import Agent, command, make_group, moment
-from bilateral.cli.registration import FileOptions, register_new, services_of
 from bilateral.core.errors import InvalidArgumentError
 from bilateral.core.identifiers import checksummed
 from bilateral.core.text import printable, quoted
@@ -25,37 +26,51 @@ app = make_group("agent")
 
 WALLET_KEY_VARIABLE: Final = "BILATERAL_WALLET_PRIVATE_KEY"
 
-Uri = Annotated[str, typer.Argument(metavar="[URI]", help="The URI of the registration file.")]
+Uri = Annotated[str, argument("[URI]", "The URI of the registration file.")]
 File = Annotated[
-    Path | None,
-    typer.Option(
-        "--file", metavar="FILE", help="A registration file to store, instead of a URI; - is the standard input."
-    ),
+    Path | None, option("FILE", "A registration file to store, instead of a URI; - is the standard input.", "--file")
 ]
 
 
-@command(
-    app,
-    "register",
-    "bilateral agent register --name 'Weather agent' --description Forecasts --image https://agent.example/i.png "
-    "--service MCP=https://agent.example/mcp --account alice",
-    "bilateral agent register https://agent.example/agent.json --account alice",
-    "bilateral agent register --file agent.json --metadata tier=gold --account alice",
-    "bilateral agent register --domain agent.example --account alice",
-    writes=True,
-    stores=True,
-)
+@dataclass(frozen=True)
+class FileOptions:
+    """The options that make a registration file, or change it."""
+
+    name: Annotated[str | None, option("NAME", "The name in the registration file.")] = None
+    description: Annotated[str | None, option("TEXT", "Its description.")] = None
+    image: Annotated[str | None, option("URI", "The URI of its picture.")] = None
+    services: Annotated[
+        list[str] | None, option("NAME=ENDPOINT", "A service of it, such as MCP; may be repeated.", "--service")
+    ] = None
+
+    @property
+    def words(self) -> dict[str, Any]:
+        """The name, the description and the picture."""
+        return {"name": self.name, "description": self.description, "image": self.image}
+
+    def file(self) -> RegistrationFile | None:
+        """Return a new registration file; None without any option.
+
+        Raises:
+            InvalidArgumentError: An option is missing, or a service has no name or no endpoint.
+        """
+        from bilateral.documents import RegistrationFile  # noqa: PLC0415  # slow to import
+
+        if not (any(self.words.values()) or self.services):
+            return None
+        if not all(self.words.values()):
+            raise InvalidArgumentError("a registration file needs --name, --description and --image")
+        return RegistrationFile.new(**self.words, services=services_of(self.services or ()))
+
+
+@command(app, writes=True, stores=True)
 def register(  # noqa: PLR0913, PLR0917  # as many as the user has options
     invocation: Invocation,
     description: FileOptions,
     uri: Uri = "",
     file: File = None,
-    domain: Annotated[
-        str, typer.Option(metavar="DOMAIN", help="Register under a domain, without a URI (August 2025).")
-    ] = "",
-    metadata: Annotated[
-        list[str] | None, typer.Option(metavar="KEY=VALUE", help="Metadata to keep on chain; may be repeated.")
-    ] = None,
+    domain: Annotated[str, option("DOMAIN", "Register under a domain, without a URI (August 2025).")] = "",
+    metadata: Annotated[list[str] | None, option("KEY=VALUE", "Metadata to keep on chain; may be repeated.")] = None,
 ) -> None:
     """Register an agent that the signer owns. With --name, make its registration file, and confirm it with the id."""
     if (new := description.file()) is not None:
@@ -73,7 +88,7 @@ def register(  # noqa: PLR0913, PLR0917  # as many as the user has options
     invocation.write("Agent registered", lambda client: client.register_agent(uri, file=document, metadata=entries))
 
 
-@command(app, "show", "bilateral agent show 42", "bilateral agent show 84532:42 --json")
+@command(app)
 def show(
     invocation: Invocation,
     agent: Agent,
@@ -87,13 +102,11 @@ def show(
         invocation.output.note("The file does not name this agent: somebody else may have written it.")
 
 
-@command(app, "set-uri", "bilateral agent set-uri 42 https://agent.example/agent.json", writes=True, stores=True)
+@command(app, writes=True, stores=True)
 def set_uri(
     invocation: Invocation,
     agent: Agent,
-    uri: Annotated[
-        str | None, typer.Argument(metavar="[URI]", help='The URI of the registration file; "" removes it.')
-    ] = None,
+    uri: Annotated[str | None, argument("[URI]", 'The URI of the registration file; "" removes it.')] = None,
     file: File = None,
 ) -> None:
     """Replace the URI of an agent's registration file."""
@@ -103,20 +116,13 @@ def set_uri(
     invocation.write("URI replaced", lambda client: client.set_agent_uri(agent, uri or "", file=document))
 
 
-@command(
-    app,
-    "edit",
-    "bilateral agent edit 42 --description 'Hourly forecasts' --account alice",
-    "bilateral agent edit 42 --service A2A=https://agent.example/a2a --remove-service MCP --account alice",
-    writes=True,
-    stores=True,
-)
+@command(app, writes=True, stores=True)
 def edit(
     invocation: Invocation,
     agent: Agent,
     description: FileOptions,
     removed: Annotated[
-        list[str] | None, typer.Option("--remove-service", metavar="NAME", help="Remove a service; may be repeated.")
+        list[str] | None, option("NAME", "Remove a service; may be repeated.", "--remove-service")
     ] = None,
 ) -> None:
     """Change an agent's registration file, and leave the rest of it as it is. A service replaces that of its name."""
@@ -129,32 +135,20 @@ def edit(
     )
 
 
-@command(
-    app,
-    "set-wallet",
-    "bilateral agent set-wallet 42 0x8004B663056A597Dffe9eCcC1965A193B7388713 --wallet-account bob --account alice",
-    writes=True,
-)
+@command(app, writes=True)
 def set_wallet(  # noqa: PLR0913, PLR0917  # as many as the user has options
     invocation: Invocation,
     agent: Agent,
-    wallet: Annotated[str, typer.Argument(metavar="WALLET", help="The wallet's address.")],
+    wallet: Annotated[str, argument("WALLET", "The wallet's address.")],
     wallet_account: Annotated[
         str | None,
-        typer.Option(
-            metavar="ALIAS",
-            help=f"The wallet's keystore, unless it is the signer. Without it, the key in {WALLET_KEY_VARIABLE}.",
+        option(
+            "ALIAS", f"The wallet's keystore, unless it is the signer. Without it, the key in {WALLET_KEY_VARIABLE}."
         ),
     ] = None,
-    wallet_passphrase_file: Annotated[
-        Path | None, typer.Option(metavar="FILE", help="Holds that keystore's passphrase.")
-    ] = None,
-    signature: Annotated[
-        str | None, typer.Option(metavar="HEX", help="The wallet's signature, if it was made elsewhere.")
-    ] = None,
-    deadline: Annotated[
-        int | None, typer.Option(metavar="UNIX", help="The last second in which that signature counts.")
-    ] = None,
+    wallet_passphrase_file: Annotated[Path | None, option("FILE", "Holds that keystore's passphrase.")] = None,
+    signature: Annotated[str | None, option("HEX", "The wallet's signature, if it was made elsewhere.")] = None,
+    deadline: Annotated[int | None, option("UNIX", "The last second in which that signature counts.")] = None,
 ) -> None:
     """Set the wallet that receives an agent's payments, with the wallet's consent."""
     wallet_signer: TransactionSigner | None = None
@@ -174,17 +168,17 @@ def set_wallet(  # noqa: PLR0913, PLR0917  # as many as the user has options
     )
 
 
-@command(app, "unset-wallet", "bilateral agent unset-wallet 42 --account alice", writes=True)
+@command(app, writes=True)
 def unset_wallet(invocation: Invocation, agent: Agent) -> None:
     """Leave an agent without a wallet."""
     invocation.write("Wallet unset", lambda client: client.unset_agent_wallet(agent))
 
 
-@command(app, "metadata", "bilateral agent metadata 42 tier")
+@command(app)
 def metadata(
     invocation: Invocation,
     agent: Agent,
-    key: Annotated[str, typer.Argument(metavar="KEY", help="The metadata's key.")],
+    key: Annotated[str, argument("KEY", "The metadata's key.")],
 ) -> None:
     """Show a metadata value of an agent."""
     with invocation.reading() as client:
@@ -192,18 +186,12 @@ def metadata(
     invocation.output.result({"key": key, "value": value, "text": _text(value)})
 
 
-@command(
-    app,
-    "set-metadata",
-    "bilateral agent set-metadata 42 tier gold --account alice",
-    "bilateral agent set-metadata 42 root 0x00ff --hex --account alice",
-    writes=True,
-)
+@command(app, writes=True)
 def set_metadata(
     invocation: Invocation,
     agent: Agent,
-    key: Annotated[str, typer.Argument(metavar="KEY", help="The metadata's key.")],
-    value: Annotated[str, typer.Argument(metavar="VALUE", help="The value, as text.")],
+    key: Annotated[str, argument("KEY", "The metadata's key.")],
+    value: Annotated[str, argument("VALUE", "The value, as text.")],
     is_hex: Annotated[bool, typer.Option("--hex", help="Take the value as hexadecimal digits.")] = False,
 ) -> None:
     """Set a metadata value of an agent."""
@@ -211,30 +199,20 @@ def set_metadata(
     invocation.write("Metadata set", lambda client: client.set_metadata(agent, key, content))
 
 
-@command(
-    app,
-    "transfer",
-    "bilateral agent transfer 42 0x8004B663056A597Dffe9eCcC1965A193B7388713 --account alice",
-    writes=True,
-)
+@command(app, writes=True)
 def transfer(
     invocation: Invocation,
     agent: Agent,
-    new_owner: Annotated[str, typer.Argument(metavar="ADDRESS", help="The new owner.")],
+    new_owner: Annotated[str, argument("ADDRESS", "The new owner.")],
 ) -> None:
     """Transfer an agent to another owner."""
     invocation.write("Agent transferred", lambda client: client.transfer_agent(agent, new_owner))
 
 
-@command(
-    app,
-    "resolve",
-    "bilateral agent resolve agent.example",
-    "bilateral agent resolve 0x8004B663056A597Dffe9eCcC1965A193B7388713",
-)
+@command(app)
 def resolve(
     invocation: Invocation,
-    name: Annotated[str, typer.Argument(metavar="DOMAIN|ADDRESS", help="The domain or address to look up.")],
+    name: Annotated[str, argument("DOMAIN|ADDRESS", "The domain or address to look up.")],
     entry: Annotated[
         bool, typer.Option("--entry", help="Show only the directory's entry (August 2025), also for an address.")
     ] = False,
@@ -250,12 +228,12 @@ def resolve(
             invocation.output.result(client.resolve_by_domain(name), title=f"Domain {printable(name)}")
 
 
-@command(app, "update", "bilateral agent update 42 --domain agent.example --account alice", writes=True)
+@command(app, writes=True)
 def update(
     invocation: Invocation,
     agent: Agent,
-    domain: Annotated[str, typer.Option(metavar="DOMAIN", help="The new domain.")] = "",
-    address: Annotated[str | None, typer.Option(metavar="ADDRESS", help="The new owner.")] = None,
+    domain: Annotated[str, option("DOMAIN", "The new domain.")] = "",
+    address: Annotated[str | None, option("ADDRESS", "The new owner.")] = None,
 ) -> None:
     """Change an agent's domain, or transfer it to another address (August 2025)."""
     if not domain and address is None:
@@ -263,28 +241,28 @@ def update(
     invocation.write("Agent updated", lambda client: client.update_agent(agent, domain=domain, address=address))
 
 
-@command(app, "release-domain", "bilateral agent release-domain 42 --account alice", writes=True)
+@command(app, writes=True)
 def release_domain(invocation: Invocation, agent: Agent) -> None:
     """Give up an agent's domain, which is free at once (August 2025)."""
     invocation.write("Domain released", lambda client: client.release_agent_domain(agent))
 
 
-@command(app, "set-primary", "bilateral agent set-primary 42 --account alice", writes=True)
+@command(app, writes=True)
 def set_primary(invocation: Invocation, agent: Agent) -> None:
     """Choose the signer's primary agent."""
     invocation.write("Primary agent chosen", lambda client: client.set_primary_agent(agent))
 
 
-@command(app, "prove", "bilateral agent prove 42 --account alice", writes=True)
+@command(app, writes=True)
 def prove(invocation: Invocation, agent: Agent) -> None:
     """Prove to the companion of a foreign registry that an agent exists, so that batches of ratings may name it."""
     invocation.write("Agent proven", lambda client: client.prove_agent(agent))
 
 
-@command(app, "can-act", "bilateral agent can-act 0x8004B663056A597Dffe9eCcC1965A193B7388713 42")
+@command(app)
 def can_act(
     invocation: Invocation,
-    account: Annotated[str, typer.Argument(metavar="ADDRESS", help="The account.")],
+    account: Annotated[str, argument("ADDRESS", "The account.")],
     agent: Agent,
 ) -> None:
     """Show if an account may act for an agent. Such an account may not rate it."""
@@ -335,3 +313,55 @@ def _text(value: bytes) -> str | None:
         return value.decode()
     except UnicodeDecodeError:
         return None
+
+
+def services_of(services: Sequence[str]) -> list[dict[str, str]]:
+    """Return services as objects of a registration file.
+
+    Args:
+        services: The services, each as NAME=ENDPOINT.
+
+    Raises:
+        InvalidArgumentError: A service has no name or no endpoint.
+    """
+    pairs = [service.partition("=") for service in services]
+    if not all(kind and endpoint for kind, _, endpoint in pairs):
+        raise InvalidArgumentError("a service is given as NAME=ENDPOINT, such as MCP=https://agent.example/mcp")
+    return [{"name": kind, "endpoint": endpoint} for kind, _, endpoint in pairs]
+
+
+def register_new(invocation: Invocation, file: RegistrationFile, metadata: dict[str, str]) -> None:
+    """Register an agent with a file, then add its id to the file by a second transaction.
+
+    Args:
+        invocation: The run of the command.
+        file: The registration file.
+        metadata: Metadata to keep on chain.
+    """
+    if invocation.settings.dry_run or not invocation.settings.wait:
+        invocation.write("Agent registered", lambda client: client.register_agent(file=file, metadata=metadata))
+        return
+    with invocation.client() as client:
+        handle = invocation.send(lambda: client.register_agent(metadata=metadata))
+        invocation.output.sent = [str(handle.hash)]
+        invocation.output.note(f"sent {handle.hash}")
+        registered = invocation.wait_for(handle.wait)
+        confirmation = invocation.send(lambda: client.set_agent_uri(registered.agent, file=file))
+        invocation.output.sent.append(str(confirmation.hash))
+        invocation.output.note(f"sent {confirmation.hash}")
+        uri_set = invocation.wait_for(confirmation.wait)
+    value = {
+        "hash": handle.hash,
+        "gas": handle.gas,
+        "transaction": None,
+        "result": registered,
+        "confirmation": {"hash": confirmation.hash, "gas": confirmation.gas, "result": uri_set},
+    }
+    view = {
+        "agent": registered.agent,
+        "owner": registered.owner,
+        "uri": uri_set.uri,
+        "transaction": handle.hash,
+        "confirmed by": confirmation.hash,
+    }
+    invocation.output.result(value, title="Agent registered", view=view)

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from sqlalchemy import Engine
 
     from bilateral.cli.invocation import Invocation
-    from bilateral.cli.review_options import ReviewOptions
+    from bilateral.cli.options import ReviewOptions
     from bilateral.index.standing.tables import AnalysisKey
     from bilateral.trust.results import Results
     from bilateral.trust.tables.schema import Tables

@@ -14,8 +14,7 @@ from typer.main import get_group as make_commands
 from bilateral.cli.errors import ExitCode, InterruptionError, Stopped, TerminationError, UsageProblemError
 from bilateral.cli.groups import COMMANDS, GROUPS
 from bilateral.cli.help import ExampleCommand, ExampleGroup, example_text
-from bilateral.cli.invocation import Invocation
-from bilateral.cli.options import command, make_group, show_help
+from bilateral.cli.options import make_group, show_help
 from bilateral.cli.output import Output
 from bilateral.cli.secrets import refuse_keys
 from bilateral.core.errors import BilateralError
@@ -116,14 +115,6 @@ def run(
         Output(as_json=False).raw(f"bilateral {described()}")
         raise typer.Exit
     show_help(context)
-
-
-@command(app, "info", "bilateral info", "bilateral info --account alice", signs=True)
-def info(invocation: Invocation) -> None:
-    """Show the chain, its last block, the registries, and the signer with its balance."""
-    from bilateral.cli.info import show_info  # noqa: PLC0415  # slow to import
-
-    show_info(invocation)
 
 
 def _is_text(argument: str) -> bool:

@@ -6,9 +6,8 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Annotated, Any
 
-import typer
-
 from bilateral.cli.agent import hexadecimal
+from bilateral.cli.help import argument, option
 from bilateral.cli.invocation import Invocation
 from bilateral.cli.options import Agent, FileHash, FileUri, Tag1, Tag2, command, make_group, moment
 from bilateral.cli.tags import marked_tag
@@ -16,42 +15,32 @@ from bilateral.core.errors import InvalidArgumentError, MissingRegistryError, No
 
 app = make_group("auth")
 
-Client = Annotated[str, typer.Argument(metavar="CLIENT", help="The client's address.")]
+Client = Annotated[str, argument("CLIENT", "The client's address.")]
 Authorization = Annotated[
-    str, typer.Argument(metavar="AUTH", help="The output of create, in hexadecimal digits; - is the standard input.")
+    str, argument("AUTH", "The output of create, in hexadecimal digits; - is the standard input.")
 ]
 
 
-@command(
-    app,
-    "create",
-    "bilateral auth create 42 0x8004B663056A597Dffe9eCcC1965A193B7388713 --count 3 --account alice",
-    signs=True,
-)
+@command(app, signs=True)
 def create(  # noqa: PLR0913, PLR0917  # as many as the user has options
     invocation: Invocation,
     agent: Agent,
     client: Client,
-    count: Annotated[
-        int, typer.Option(min=1, metavar="N", help="The number of feedback that is allowed from now on.")
-    ] = 1,
+    count: Annotated[int, option("N", "The number of feedback that is allowed from now on.", min=1)] = 1,
     last_index: Annotated[
         int,
-        typer.Option(
+        option(
+            "N",
+            "The number of authorised feedback that the client has given for the agent. The node must agree.",
             min=0,
-            metavar="N",
-            help="The number of authorised feedback that the client has given for the agent. The node must agree.",
         ),
     ] = 0,
     index_limit: Annotated[
         int | None,
-        typer.Option(
-            metavar="N",
-            help="Allow feedback while the client's index is below this, instead of --count and --last-index.",
-        ),
+        option("N", "Allow feedback while the client's index is below this, instead of --count and --last-index."),
     ] = None,
     expiry: Annotated[
-        int | None, typer.Option(metavar="UNIX", help="The last second in which it counts; a day from now if left out.")
+        int | None, option("UNIX", "The last second in which it counts; a day from now if left out.")
     ] = None,
 ) -> None:
     """Authorise a client to rate an agent, as the agent's owner. Write the authorisation, and send nothing."""
@@ -65,7 +54,7 @@ def create(  # noqa: PLR0913, PLR0917  # as many as the user has options
         invocation.output.raw(str(authorization))
 
 
-@command(app, "show", "bilateral auth show 0x0000…", "bilateral auth create 42 0x8004… | bilateral auth show -")
+@command(app)
 def show(invocation: Invocation, authorization: Authorization) -> None:
     """Show the fields of an authorisation. With a node, also check that the agent's owner signed it.
 
@@ -78,18 +67,16 @@ def show(invocation: Invocation, authorization: Authorization) -> None:
     invocation.output.result(value, title="Authorisation")
 
 
-@command(app, "give", "bilateral auth give 92 0x0000… --tag1 quality --account bob", writes=True, stores=True)
+@command(app, writes=True, stores=True)
 def give(  # noqa: PLR0913, PLR0917  # as many as the user has options
     invocation: Invocation,
-    score: Annotated[int, typer.Argument(metavar="SCORE", help="0 to 100.")],
+    score: Annotated[int, argument("SCORE", "0 to 100.")],
     authorization: Authorization,
     tag1: Tag1 = "",
     tag2: Tag2 = "",
     uri: FileUri = "",
     file_hash: FileHash = None,
-    text: Annotated[
-        str | None, typer.Option(metavar="TEXT", help="Your comment; it goes into a feedback file.")
-    ] = None,
+    text: Annotated[str | None, option("TEXT", "Your comment; it goes into a feedback file.")] = None,
 ) -> None:
     """Rate the agent that an authorisation names, as the client that it names."""
     from bilateral.core.signatures import decode_feedback_auth  # noqa: PLC0415
@@ -106,17 +93,15 @@ def give(  # noqa: PLR0913, PLR0917  # as many as the user has options
     )
 
 
-@command(app, "list", "bilateral auth list 42 --limit 20")
+@command(app, "list")
 def list_feedback(
     invocation: Invocation,
     agent: Agent,
     client: Annotated[
-        str | None, typer.Option(metavar="ADDRESS", help="The client that gave the feedback; all clients if left out.")
+        str | None, option("ADDRESS", "The client that gave the feedback; all clients if left out.")
     ] = None,
-    offset: Annotated[int, typer.Option(min=0, metavar="N", help="The number of feedback to skip.")] = 0,
-    limit: Annotated[
-        int | None, typer.Option(min=1, metavar="N", help="The largest number of feedback to read.")
-    ] = None,
+    offset: Annotated[int, option("N", "The number of feedback to skip.", min=0)] = 0,
+    limit: Annotated[int | None, option("N", "The largest number of feedback to read.", min=1)] = None,
 ) -> None:
     """List the authorised feedback for an agent, oldest first."""
     with invocation.reading("Reading feedback") as reading:
@@ -135,7 +120,7 @@ def list_feedback(
     )
 
 
-@command(app, "summary", "bilateral auth summary 42")
+@command(app)
 def summary(invocation: Invocation, agent: Agent) -> None:
     """Average all authorised feedback of an agent."""
     with invocation.reading() as client:

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from bilateral.cli.help import argument, option
 from bilateral.cli.invocation import Invocation
 from bilateral.cli.options import command, make_group
 from bilateral.core.errors import InvalidArgumentError
@@ -24,16 +25,14 @@ app = make_group("blind")
 
 Vault = Annotated[
     Path | None,
-    typer.Option(
+    option(
+        "FILE",
+        "The file of your sealed ratings and their salts; ~/.bilateral/blind.sqlite if left out.",
         "--vault",
         envvar="BILATERAL_VAULT",
-        metavar="FILE",
-        help="The file of your sealed ratings and their salts; ~/.bilateral/blind.sqlite if left out.",
     ),
 ]
-EnvelopeFile = Annotated[
-    Path, typer.Argument(metavar="ENVELOPE", help="The envelope of one side; - is the standard input.")
-]
+EnvelopeFile = Annotated[Path, argument("ENVELOPE", "The envelope of one side; - is the standard input.")]
 
 
 @dataclass(frozen=True)
@@ -41,7 +40,7 @@ class PairOptions:
     """The envelopes of both sides."""
 
     envelope: EnvelopeFile
-    other: Annotated[Path, typer.Argument(metavar="OTHER", help="The envelope of the other side.")]
+    other: Annotated[Path, argument("OTHER", "The envelope of the other side.")]
 
     def read(self, invocation: Invocation) -> list[SignedEnvelope]:
         """Read both files.
@@ -57,8 +56,7 @@ class OpenedOptions(PairOptions):
     """The envelopes of both sides, and openings of them."""
 
     openings: Annotated[
-        list[Path] | None,
-        typer.Option("--opening", metavar="FILE", help="An opening that is not in the vault; may be repeated."),
+        list[Path] | None, option("FILE", "An opening that is not in the vault; may be repeated.", "--opening")
     ] = None
 
 
@@ -66,9 +64,7 @@ class OpenedOptions(PairOptions):
 class OfferOptions:
     """The server's envelope, for which feedback is sealed instead of given."""
 
-    blind: Annotated[
-        Path | None, typer.Option(metavar="FILE", help="Seal the feedback for the server's envelope in this file.")
-    ] = None
+    blind: Annotated[Path | None, option("FILE", "Seal the feedback for the server's envelope in this file.")] = None
     vault: Vault = None
 
 
@@ -79,7 +75,7 @@ def vault_at(path: Path | None) -> BlindVault:
     return BlindVault(path or Path.home() / ".bilateral" / "blind.sqlite")
 
 
-@command(app, "list", "bilateral blind list", "bilateral blind list --json")
+@command(app, "list")
 def list_(invocation: Invocation, vault: Vault = None) -> None:
     """List your sealed ratings: until when they can be sealed on chain, and what is missing."""
     with invocation.reading() as client:
@@ -89,7 +85,7 @@ def list_(invocation: Invocation, vault: Vault = None) -> None:
     invocation.output.results(rows, {name: itemgetter(name) for name in columns})
 
 
-@command(app, "verify", "bilateral blind verify server.json")
+@command(app)
 def verify(invocation: Invocation, envelope: EnvelopeFile) -> None:
     """Check an envelope: its deadline, its signature, and the agents of both accounts."""
     (signed,) = read_envelopes(invocation, [envelope])
@@ -98,26 +94,18 @@ def verify(invocation: Invocation, envelope: EnvelopeFile) -> None:
     invocation.output.raw(signed.to_json())
 
 
-@command(app, "seal", "bilateral blind seal client.json server.json --account relay", writes=True)
+@command(app, writes=True)
 def seal(invocation: Invocation, pair: PairOptions) -> None:
     """Store both envelopes on chain, so that neither rating can change. Nothing is shown."""
     envelopes = pair.read(invocation)
     invocation.write("Ratings sealed", lambda client: client.seal_ratings(*envelopes))
 
 
-@command(
-    app,
-    "open",
-    "bilateral blind open client.json server.json --confirmations 3 --account alice",
-    "bilateral blind open client.json server.json --opening theirs.json --account relay",
-    writes=True,
-)
+@command(app, "open", writes=True)
 def open_(
     invocation: Invocation,
     sealed: OpenedOptions,
-    confirmations: Annotated[
-        int, typer.Option(metavar="N", min=1, help="Wait until the pair has been sealed for N blocks.")
-    ] = 1,
+    confirmations: Annotated[int, option("N", "Wait until the pair has been sealed for N blocks.", min=1)] = 1,
     vault: Vault = None,
 ) -> None:
     """Open a sealed pair: your side from the vault, and the sides of --opening."""
@@ -134,12 +122,7 @@ def open_(
     )
 
 
-@command(
-    app,
-    "exchange",
-    "bilateral blind exchange client.json server.json --opening theirs.json --account relay",
-    writes=True,
-)
+@command(app, writes=True)
 def exchange(
     invocation: Invocation,
     pair: OpenedOptions,
@@ -156,20 +139,18 @@ def exchange(
     )
 
 
-@command(app, "opening", "bilateral blind opening mine.json > opening.json")
+@command(app)
 def opening(invocation: Invocation, envelope: EnvelopeFile, vault: Vault = None) -> None:
     """Write the opening of your envelope as JSON. Hand it over only after you trust the receiver, or after the seal."""
     (signed,) = read_envelopes(invocation, [envelope])
     invocation.output.raw(_own(signed, vault).to_json())
 
 
-@command(app, "relay", "bilateral blind relay mine.json --relay https://feedback.example/v1/aggregator/blind-ratings")
+@command(app)
 def relay(
     invocation: Invocation,
     envelope: EnvelopeFile,
-    url: Annotated[
-        str, typer.Option("--relay", metavar="URL", help="The relay. It learns the rating: choose one that you trust.")
-    ],
+    url: Annotated[str, option("URL", "The relay. It learns the rating: choose one that you trust.", "--relay")],
     vault: Vault = None,
 ) -> None:
     """Hand your envelope and its opening to a relay, which pays the gas. Run it again to see the state of the pair."""

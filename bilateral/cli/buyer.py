@@ -10,6 +10,7 @@ import typer
 
 from bilateral.cli import buyer_messages, buyer_service, buyer_store, private_tiers
 from bilateral.cli.buyer_options import Gate, PlaceOptions
+from bilateral.cli.help import argument, option
 from bilateral.cli.invocation import Invocation
 from bilateral.cli.options import command, make_group
 from bilateral.core.errors import InvalidArgumentError
@@ -19,29 +20,17 @@ if TYPE_CHECKING:
 
 app = make_group("buyer")
 
-_ADDRESS = "0x8004B663056A597Dffe9eCcC1965A193B7388713"
-_SELLER = "0x8004A818BFB912233c491871b3d84c89A494BD9e"
-
-Buyer = Annotated[str, typer.Argument(metavar="BUYER", help="The account that pays.")]
-PaymentTransaction = Annotated[
-    str, typer.Argument(metavar="TRANSACTION", help="The hash of the payment's transaction.")
-]
-Terms = Annotated[
-    Path, typer.Argument(metavar="FILE", help="A JSON file, see docs/buyers.md; - is the standard input.")
-]
-Role = Annotated[str, typer.Argument(metavar="ROLE", help="attestor or anchorer.")]
+Buyer = Annotated[str, argument("BUYER", "The account that pays.")]
+PaymentTransaction = Annotated[str, argument("TRANSACTION", "The hash of the payment's transaction.")]
+Terms = Annotated[Path, argument("FILE", "A JSON file, see docs/buyers.md; - is the standard input.")]
+Role = Annotated[str, argument("ROLE", "attestor or anchorer.")]
 
 
-@command(
-    app,
-    "show",
-    f"bilateral buyer show {_ADDRESS} --service https://service.example",
-    f"bilateral buyer show {_ADDRESS} --seller {_SELLER}",
-)
+@command(app)
 def show(
     invocation: Invocation,
     buyer: Buyer,
-    seller: Annotated[str | None, typer.Option(metavar="ADDRESS", help="Show the vote of this seller, too.")] = None,
+    seller: Annotated[str | None, option("ADDRESS", "Show the vote of this seller, too.")] = None,
     service: buyer_service.Service = None,
     policy: buyer_service.ScoringPolicy = None,
 ) -> None:
@@ -70,7 +59,7 @@ def show(
     invocation.output.result(fields, title="Buyer")
 
 
-@command(app, "settle", "bilateral buyer settle payment.json --account facilitator", writes=True)
+@command(app, writes=True)
 def settle(invocation: Invocation, payment: Terms) -> None:
     """Submit an x402 payment that a buyer signed, and record it."""
     from bilateral.cli.terms import json_of, term_of  # noqa: PLC0415
@@ -80,18 +69,18 @@ def settle(invocation: Invocation, payment: Terms) -> None:
     invocation.write("Payment settled", lambda client: client.settle_payment(signed))
 
 
-@command(app, "record", f"bilateral buyer record {_ADDRESS} 20000 0x5c1f… --account attestor", writes=True)
+@command(app, writes=True)
 def record(
     invocation: Invocation,
     buyer: Buyer,
-    amount: Annotated[int, typer.Argument(metavar="AMOUNT", help="The amount, in millionths of a dollar.")],
+    amount: Annotated[int, argument("AMOUNT", "The amount, in millionths of a dollar.")],
     transaction_hash: PaymentTransaction,
 ) -> None:
     """Record the only payment of a transaction, as the attestor."""
     invocation.write("Payment recorded", lambda client: client.record_payment(buyer, amount, transaction_hash))
 
 
-@command(app, "record-many", "bilateral buyer record-many payments.json --account attestor", writes=True)
+@command(app, writes=True)
 def record_many(invocation: Invocation, payments: Terms) -> None:
     """Record payments of one chain, all or none, as the attestor."""
     from bilateral.cli.terms import list_of, object_of  # noqa: PLC0415
@@ -102,7 +91,7 @@ def record_many(invocation: Invocation, payments: Terms) -> None:
     invocation.write("Payments recorded", lambda client: client.record_payments(content["chain_id"], records))
 
 
-@command(app, "paid", "bilateral buyer paid 0x5c1f…", "bilateral buyer paid 0x5c1f… --position 3 --chain-id 8453")
+@command(app)
 def paid(
     invocation: Invocation,
     transaction_hash: PaymentTransaction,
@@ -120,10 +109,10 @@ def paid(
     invocation.output.result({"transaction": transaction_hash, "is_recorded": is_recorded})
 
 
-@command(app, "vote", f"bilateral buyer vote {_ADDRESS}:{_SELLER}=90 --account attestor", writes=True)
+@command(app, writes=True)
 def vote(
     invocation: Invocation,
-    votes: Annotated[list[str], typer.Argument(metavar="BUYER:SELLER=SCORE...", help="Votes of sellers on buyers.")],
+    votes: Annotated[list[str], argument("BUYER:SELLER=SCORE...", "Votes of sellers on buyers.")],
 ) -> None:
     """Record votes of sellers on buyers, 0 to 100, as the attestor. A vote replaces an earlier one."""
     feedback = [_vote(vote) for vote in votes]
@@ -133,7 +122,7 @@ def vote(
         invocation.write("Votes recorded", lambda client: client.record_buyer_feedbacks(feedback))
 
 
-@command(app, "review", "bilateral buyer review reviews.json --account attestor", writes=True)
+@command(app, writes=True)
 def review(invocation: Invocation, reviews: Terms) -> None:
     """Set the reviews and disputes of buyers, all or none, as the attestor."""
     from bilateral.cli.terms import json_of, list_of  # noqa: PLC0415
@@ -143,20 +132,20 @@ def review(invocation: Invocation, reviews: Terms) -> None:
     invocation.write("Reviews recorded", lambda client: client.record_buyer_reviews(parsed))
 
 
-@command(app, "anchor", "bilateral buyer anchor 7 0x5c1f… --account anchorer", writes=True)
+@command(app, writes=True)
 def anchor(
     invocation: Invocation,
-    epoch: Annotated[int, typer.Argument(metavar="EPOCH", help="The next epoch, see root.")],
-    root: Annotated[str, typer.Argument(metavar="ROOT", help="The Merkle root, 32 bytes.")],
+    epoch: Annotated[int, argument("EPOCH", "The next epoch, see root.")],
+    root: Annotated[str, argument("ROOT", "The Merkle root, 32 bytes.")],
 ) -> None:
     """Post the Merkle root of the next epoch, as the anchorer."""
     invocation.write("Root anchored", lambda client: client.anchor_root(epoch, root))
 
 
-@command(app, "root", "bilateral buyer root", "bilateral buyer root 7")
+@command(app, "root")
 def show_root(
     invocation: Invocation,
-    epoch: Annotated[int | None, typer.Argument(metavar="[EPOCH]", help="The epoch; the latest if left out.")] = None,
+    epoch: Annotated[int | None, argument("[EPOCH]", "The epoch; the latest if left out.")] = None,
 ) -> None:
     """Show the Merkle root of an epoch, and the epoch that comes next."""
     with invocation.reading() as client:
@@ -166,7 +155,7 @@ def show_root(
     invocation.output.result({"epoch": wanted, "root": root, "next_epoch": following})
 
 
-@command(app, "verify", "bilateral buyer verify state.json")
+@command(app)
 def verify(invocation: Invocation, state: Terms) -> None:
     """Check the state of a buyer against the root of its epoch."""
     from bilateral.cli.terms import bytes_of, object_of, term_of  # noqa: PLC0415
@@ -184,27 +173,17 @@ def verify(invocation: Invocation, state: Terms) -> None:
         raise typer.Exit(1)
 
 
-@command(
-    app,
-    "issue",
-    f"bilateral buyer issue {_ADDRESS} --tier trusted --gate {_ADDRESS} --pseudonym 0x5c1f… --account attestor",
-    signs=True,
-)
+@command(app, signs=True)
 def issue(  # noqa: PLR0913, PLR0917  # as many as the user has options
     invocation: Invocation,
-    holder: Annotated[str, typer.Argument(metavar="HOLDER", help="The address that may use it; best a fresh one.")],
-    tier: Annotated[str, typer.Option(metavar="TIER", help="new, verified, trusted or premium.")],
+    holder: Annotated[str, argument("HOLDER", "The address that may use it; best a fresh one.")],
+    tier: Annotated[str, option("TIER", "new, verified, trusted or premium.")],
     pseudonym: Annotated[
-        str,
-        typer.Option(
-            metavar="WORD", help="32 bytes that stand for the buyer at this gate today: the same for all its holders."
-        ),
+        str, option("WORD", "32 bytes that stand for the buyer at this gate today: the same for all its holders.")
     ],
     place: PlaceOptions,
-    policy: Annotated[str, typer.Option(metavar="NAME", help="The policy that gave the tier.")] = "brp-1.0",
-    lifetime: Annotated[
-        int, typer.Option(metavar="SECONDS", help="The seconds for which it is valid, at most a day.")
-    ] = 3600,
+    policy: Annotated[str, option("NAME", "The policy that gave the tier.")] = "brp-1.0",
+    lifetime: Annotated[int, option("SECONDS", "The seconds for which it is valid, at most a day.")] = 3600,
 ) -> None:
     """Sign a tier credential, as the attestor. Write the credential, and send nothing. It ends with the UTC day."""
     from bilateral.buyers.credentials import issue_credential, sign_credential  # noqa: PLC0415
@@ -230,14 +209,12 @@ def issue(  # noqa: PLR0913, PLR0917  # as many as the user has options
     invocation.output.raw(json.dumps({"credential": fields_of(made), "signature": "0x" + signature.hex()}))
 
 
-@command(app, "credential", f"bilateral buyer credential credential.json --gate {_ADDRESS}")
+@command(app)
 def credential(
     invocation: Invocation,
     signed: Terms,
     gate: Gate = None,
-    policy: Annotated[
-        str, typer.Option(metavar="NAME", help="The policy of the gate, compared with --gate.")
-    ] = "brp-1.0",
+    policy: Annotated[str, option("NAME", "The policy of the gate, compared with --gate.")] = "brp-1.0",
 ) -> None:
     """Check a tier credential: signed by the attestor, valid now, and, with --gate, for that gate today."""
     from bilateral.buyers.credentials import gate_scope, require_use  # noqa: PLC0415
@@ -260,7 +237,7 @@ def credential(
         raise typer.Exit(1)
 
 
-@command(app, "roles", "bilateral buyer roles")
+@command(app)
 def roles(invocation: Invocation) -> None:
     """Show the holders of the roles, and the tokens that payments are settled in."""
     from bilateral.core.contracts.buyer_terms import BuyerRole  # noqa: PLC0415  # slow to import
@@ -277,18 +254,12 @@ def roles(invocation: Invocation) -> None:
     )
 
 
-@command(
-    app,
-    "nominate",
-    f"bilateral buyer nominate attestor {_ADDRESS} --account attestor",
-    "bilateral buyer nominate attestor --account attestor",
-    writes=True,
-)
+@command(app, writes=True)
 def nominate(
     invocation: Invocation,
     role: Role,
     nominee: Annotated[
-        str | None, typer.Argument(metavar="[NOMINEE]", help="The successor; without one, a nomination is withdrawn.")
+        str | None, argument("[NOMINEE]", "The successor; without one, a nomination is withdrawn.")
     ] = None,
 ) -> None:
     """Nominate a successor for a role of the signer."""
@@ -296,7 +267,7 @@ def nominate(
     invocation.write("Successor nominated", lambda client: client.set_nominee(wanted, nominee))
 
 
-@command(app, "take-role", "bilateral buyer take-role attestor --account successor", writes=True)
+@command(app, writes=True)
 def take_role(invocation: Invocation, role: Role) -> None:
     """Take a role that the signer was nominated for."""
     wanted = _role(role)

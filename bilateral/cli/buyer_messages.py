@@ -6,29 +6,22 @@ import json
 from dataclasses import dataclass, field
 from decimal import Decimal, InvalidOperation
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 import typer
 
 from bilateral.cli.buyer_options import Agent, Note, PaymentOptions, PlaceOptions, Service, buyers_module
+from bilateral.cli.help import argument, option
 from bilateral.cli.invocation import Invocation
 from bilateral.cli.options import command
 from bilateral.core.errors import InvalidArgumentError
-
-if TYPE_CHECKING:
-    pass
-
-_BUYER = "0x8004B663056A597Dffe9eCcC1965A193B7388713"
-_SELLER = "eip155:8453:0x8004…#247"
-_TO = "--service https://service.example"
-_PAID = f"--transaction 0x5c1f… --seller '{_SELLER}' {_TO}"
 
 
 @dataclass(frozen=True, kw_only=True)
 class ReviewOptions(PaymentOptions):
     """A payment that the signer made."""
 
-    payee: Annotated[str, typer.Option(metavar="ADDRESS", help="The wallet that you paid.")] = field()
+    payee: Annotated[str, option("ADDRESS", "The wallet that you paid.")] = field()
 
 
 def add_commands(app: typer.Typer) -> None:
@@ -37,31 +30,20 @@ def add_commands(app: typer.Typer) -> None:
     Args:
         app: The group.
     """
-    published = f"bilateral buyer publish audit --price 0.05 --incentives policy.json --seller '{_SELLER}' {_TO}"
-    wished = f"bilateral buyer request-credential {_BUYER} --gate {_BUYER} --chain-id 8453 {_TO}"
-    for function, name, example in (
-        (publish, "publish", f"{published} --account seller"),
-        (send_review, "send-review", f"bilateral buyer send-review 90 --payee {_BUYER} {_PAID} --account buyer"),
-        (dispute, "dispute", f"bilateral buyer dispute {_BUYER} --reason 'charged back' {_PAID} --account seller"),
-        (messages, "messages", f"bilateral buyer messages --chain-id 8453 {_TO} --account buyer"),
-        (reply, "reply", f"bilateral buyer reply 5c1f… --text thanks --seller '{_SELLER}' {_TO} --account buyer"),
-        (request_credential, "request-credential", f"{wished} --account buyer > credential.json"),
-    ):
-        command(app, name, example, is_local=True, signs=True)(function)
+    for function in (publish, send_review, dispute, messages, reply, request_credential):
+        command(app, is_local=True, signs=True)(function)
 
 
 def publish(  # noqa: PLR0913, PLR0917  # one a field of the message
     invocation: Invocation,
-    name: Annotated[str, typer.Argument(metavar="NAME", help="The name of the service.")],
+    name: Annotated[str, argument("NAME", "The name of the service.")],
     seller: Agent,
     service: Service,
-    price: Annotated[str | None, typer.Option(metavar="DOLLARS", help="The price of a call in dollars.")] = None,
+    price: Annotated[str | None, option("DOLLARS", "The price of a call in dollars.")] = None,
     incentives: Annotated[
-        Path | None, typer.Option(metavar="FILE", help="The policy for buyers: a JSON file with buyerIncentives.")
+        Path | None, option("FILE", "The policy for buyers: a JSON file with buyerIncentives.")
     ] = None,
-    details: Annotated[
-        Path | None, typer.Option(metavar="FILE", help="Further fields: a JSON file, see docs/buyers.md.")
-    ] = None,
+    details: Annotated[Path | None, option("FILE", "Further fields: a JSON file, see docs/buyers.md.")] = None,
 ) -> None:
     """Publish a service of your agent with its price and its policy for buyers. It replaces the one with its name."""
     from bilateral.cli.terms import json_of  # noqa: PLC0415  # slow to import
@@ -80,10 +62,10 @@ def publish(  # noqa: PLR0913, PLR0917  # one a field of the message
 
 def send_review(  # noqa: PLR0913, PLR0917  # one a field of the message
     invocation: Invocation,
-    score: Annotated[int, typer.Argument(metavar="SCORE", help="0 to 100.")],
+    score: Annotated[int, argument("SCORE", "0 to 100.")],
     paid: ReviewOptions,
-    tag1: Annotated[str, typer.Option(metavar="TAG", help="The main tag.")] = "",
-    tag2: Annotated[str, typer.Option(metavar="TAG", help="The second tag.")] = "",
+    tag1: Annotated[str, option("TAG", "The main tag.")] = "",
+    tag2: Annotated[str, option("TAG", "The second tag.")] = "",
     note: Note = "",
 ) -> None:
     """Review a seller that you paid, as the buyer. Sends no transaction."""
@@ -95,9 +77,9 @@ def send_review(  # noqa: PLR0913, PLR0917  # one a field of the message
 
 def dispute(
     invocation: Invocation,
-    buyer: Annotated[str, typer.Argument(metavar="BUYER", help="The account that paid.")],
+    buyer: Annotated[str, argument("BUYER", "The account that paid.")],
     paid: PaymentOptions,
-    reason: Annotated[str, typer.Option(metavar="TEXT", help="The reason, which the buyer sees.")] = "",
+    reason: Annotated[str, option("TEXT", "The reason, which the buyer sees.")] = "",
     withdraw: Annotated[bool, typer.Option("--withdraw", help="Withdraw the dispute that you filed.")] = False,
 ) -> None:
     """File a dispute about a payment to your agent, or withdraw it. Sends no transaction."""
@@ -119,8 +101,8 @@ def messages(
 
 def reply(  # one a field of the message
     invocation: Invocation,
-    message: Annotated[str, typer.Argument(metavar="MESSAGE", help="The id of the message, see messages.")],
-    text: Annotated[str, typer.Option(metavar="TEXT", help="The reply.")],
+    message: Annotated[str, argument("MESSAGE", "The id of the message, see messages.")],
+    text: Annotated[str, option("TEXT", "The reply.")],
     seller: Agent,
     service: Service,
 ) -> None:
@@ -132,13 +114,11 @@ def reply(  # one a field of the message
 
 def request_credential(  # noqa: PLR0913, PLR0917  # one a field of the wish
     invocation: Invocation,
-    holder: Annotated[str, typer.Argument(metavar="HOLDER", help="The address that may use it; best a fresh one.")],
+    holder: Annotated[str, argument("HOLDER", "The address that may use it; best a fresh one.")],
     service: Service,
     chain_id: Annotated[int, typer.Option(min=1, help="The chain of the payments.")],
     place: PlaceOptions,
-    policy: Annotated[
-        str, typer.Option(metavar="NAME", help="The scoring policy that the place asks for.")
-    ] = "brp-1.0",
+    policy: Annotated[str, option("NAME", "The scoring policy that the place asks for.")] = "brp-1.0",
 ) -> None:
     """Ask a service for a credential of your tier for another address. Write it as credential reads it."""
     from bilateral.buyers.publishing import request_credential as request  # noqa: PLC0415  # slow to import

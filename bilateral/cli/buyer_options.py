@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from bilateral.cli.help import option
 from bilateral.core.errors import InvalidArgumentError, MissingExtraError
 
 if TYPE_CHECKING:
@@ -15,14 +16,11 @@ if TYPE_CHECKING:
 
     from bilateral.buyers.remote import PaymentProof
 
-Service = Annotated[
-    str, typer.Option("--service", envvar="BILATERAL_BUYER_SERVICE", metavar="URL", help="The service for buyers.")
-]
-Agent = Annotated[str, typer.Option("--seller", metavar="AGENT", help="The agent, as eip155:8453:0x…#247.")]
-Note = Annotated[str, typer.Option("--note", metavar="TEXT", help="A remark, which may be published.")]
+Service = Annotated[str, option("URL", "The service for buyers.", "--service", envvar="BILATERAL_BUYER_SERVICE")]
+Agent = Annotated[str, option("AGENT", "The agent, as eip155:8453:0x…#247.", "--seller")]
+Note = Annotated[str, option("TEXT", "A remark, which may be published.", "--note")]
 Gate = Annotated[
-    str | None,
-    typer.Option("--gate", metavar="ADDRESS", help="The contract where it is used, which inherits BuyerTierGated."),
+    str | None, option("ADDRESS", "The contract where it is used, which inherits BuyerTierGated.", "--gate")
 ]
 
 
@@ -42,12 +40,10 @@ def buyers_module(name: str) -> ModuleType:
 class PaymentOptions:
     """A payment that a message is about, and the service that gets the message."""
 
-    transaction: Annotated[str, typer.Option(metavar="HASH", help="The transaction of the payment.")]
+    transaction: Annotated[str, option("HASH", "The transaction of the payment.")]
     seller: Agent
     service: Service
-    payee: Annotated[
-        str | None, typer.Option(metavar="ADDRESS", help="The wallet that was paid; the signer if left out.")
-    ] = None
+    payee: Annotated[str | None, option("ADDRESS", "The wallet that was paid; the signer if left out.")] = None
     log_index: Annotated[
         int | None, typer.Option(min=0, help="The payment's log, if the transaction has several that fit.")
     ] = None
@@ -74,9 +70,7 @@ class PlaceOptions:
     """The place where a credential is used."""
 
     gate: Gate = None
-    scope: Annotated[
-        str | None, typer.Option(metavar="WORD", help="The place of its use, 32 bytes, instead of --gate.")
-    ] = None
+    scope: Annotated[str | None, option("WORD", "The place of its use, 32 bytes, instead of --gate.")] = None
 
     def require(self) -> None:
         """Check that one place is named.

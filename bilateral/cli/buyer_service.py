@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING, Annotated, Any, Final
 import typer
 
 from bilateral.cli.buyer_options import Note, PaymentOptions, buyers_module
-from bilateral.cli.index_processes import require_extra
+from bilateral.cli.help import argument, option
+from bilateral.cli.index_options import require_extra
 from bilateral.cli.invocation import Invocation
 from bilateral.cli.options import command
 from bilateral.core.errors import InvalidArgumentError
@@ -17,24 +18,14 @@ from bilateral.core.errors import InvalidArgumentError
 if TYPE_CHECKING:
     from bilateral.client import Client
 
-_BUYER = "0x8004B663056A597Dffe9eCcC1965A193B7388713"
-_SELLER = "eip155:8453:0x8004…#247"
-_SERVICE = "https://service.example"
-
 _URI: Final = re.compile(r"(https?|ipfs|data):", re.IGNORECASE)
 
-Buyer = Annotated[str, typer.Argument(metavar="BUYER", help="The account that pays.")]
-Service = Annotated[
-    str | None,
-    typer.Option("--service", envvar="BILATERAL_BUYER_SERVICE", metavar="URL", help="The service for buyers."),
-]
+Buyer = Annotated[str, argument("BUYER", "The account that pays.")]
+Service = Annotated[str | None, option("URL", "The service for buyers.", "--service", envvar="BILATERAL_BUYER_SERVICE")]
 ScoringPolicy = Annotated[
-    str | None,
-    typer.Option("--policy", metavar="NAME", help="The scoring policy of the service; its own one if left out."),
+    str | None, option("NAME", "The scoring policy of the service; its own one if left out.", "--policy")
 ]
-Seller = Annotated[
-    str | None, typer.Option("--seller", metavar="AGENT", help="The paid agent, as eip155:8453:0x…#247.")
-]
+Seller = Annotated[str | None, option("AGENT", "The paid agent, as eip155:8453:0x…#247.", "--seller")]
 
 
 def add_commands(app: typer.Typer) -> None:
@@ -43,21 +34,8 @@ def add_commands(app: typer.Typer) -> None:
     Args:
         app: The group.
     """
-    command(
-        app,
-        "discount",
-        f"bilateral buyer discount {_BUYER} --seller '{_SELLER}' --service {_SERVICE}",
-        f"bilateral buyer discount {_BUYER} --incentives agent-buyer-incentives.json --service {_SERVICE}",
-        f"bilateral buyer discount {_BUYER} --incentives https://seller.example/.well-known/agent-buyer-incentives.json",
-    )(discount)
-    command(
-        app,
-        "feedback",
-        f"bilateral buyer feedback {_BUYER} --score 90 --tag prompt-payment --transaction 0x5c1f… --seller '{_SELLER}' "
-        f"--service {_SERVICE} --account seller",
-        is_local=True,
-        signs=True,
-    )(feedback)
+    command(app)(discount)
+    command(app, is_local=True, signs=True)(feedback)
 
 
 def discount(  # noqa: PLR0913, PLR0917  # one an option
@@ -67,10 +45,7 @@ def discount(  # noqa: PLR0913, PLR0917  # one an option
     service: Service = None,
     incentives: Annotated[
         str | None,
-        typer.Option(
-            metavar="FILE|URL",
-            help="Apply the seller's policy in this JSON document to the buyer's score, which show shows.",
-        ),
+        option("FILE|URL", "Apply the seller's policy in this JSON document to the buyer's score, which show shows."),
     ] = None,
     policy: ScoringPolicy = None,
 ) -> None:
@@ -94,11 +69,9 @@ def discount(  # noqa: PLR0913, PLR0917  # one an option
 def feedback(  # noqa: PLR0913, PLR0917  # one a field of the message
     invocation: Invocation,
     buyer: Buyer,
-    score: Annotated[int, typer.Option(metavar="NUMBER", help="0 to 100.")],
+    score: Annotated[int, option("NUMBER", "0 to 100.")],
     paid: PaymentOptions,
-    tags: Annotated[
-        list[str] | None, typer.Option("--tag", metavar="TAG", help="A word on the buyer; may be repeated.")
-    ] = None,
+    tags: Annotated[list[str] | None, option("TAG", "A word on the buyer; may be repeated.", "--tag")] = None,
     note: Note = "",
 ) -> None:
     """Give feedback on the buyer of one payment, as the agent's owner or wallet. Sends no transaction."""

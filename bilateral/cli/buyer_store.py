@@ -6,14 +6,12 @@ from typing import Annotated
 
 import typer
 
-from bilateral.cli.index_options import Database
-from bilateral.cli.index_processes import open_index, require_extra
+from bilateral.cli.help import argument, option
+from bilateral.cli.index_options import Database, open_index, require_extra
 from bilateral.cli.invocation import Invocation
 from bilateral.cli.options import command
 
-_ID = "5c1f2f1e3d4c5b6a798897a6b5c4d3e2f1005c1f2f1e3d4c5b6a798897a6b5c4"
-
-Message = Annotated[str, typer.Argument(metavar="MESSAGE", help="The id of the message.")]
+Message = Annotated[str, argument("MESSAGE", "The id of the message.")]
 
 
 def add_commands(app: typer.Typer) -> None:
@@ -22,24 +20,15 @@ def add_commands(app: typer.Typer) -> None:
     Args:
         app: The group.
     """
-    command(
-        app,
-        "anchor-states",
-        "bilateral buyer anchor-states --account anchorer",
-        "bilateral buyer anchor-states --policy brp-1.0 --policy independent-1.0 --account anchorer",
-        signs=True,
-    )(anchor)
-    command(app, "decide", f"bilateral buyer decide {_ID} --as upheld", is_local=True)(decide)
-    command(app, "remove", f"bilateral buyer remove {_ID}", f"bilateral buyer remove {_ID} --whole", is_local=True)(
-        remove
-    )
+    command(app, "anchor-states", signs=True)(anchor)
+    command(app, is_local=True)(decide)
+    command(app, is_local=True)(remove)
 
 
 def anchor(
     invocation: Invocation,
     policies: Annotated[
-        list[str] | None,
-        typer.Option("--policy", metavar="NAME", help="A scoring policy; may be repeated. brp-1.0 if left out."),
+        list[str] | None, option("NAME", "A scoring policy; may be repeated. brp-1.0 if left out.", "--policy")
     ] = None,
     database: Database = None,
 ) -> None:
@@ -57,7 +46,7 @@ def anchor(
 def decide(
     invocation: Invocation,
     dispute: Message,
-    decision: Annotated[str, typer.Option("--as", metavar="DECISION", help="upheld or rejected.")],
+    decision: Annotated[str, option("DECISION", "upheld or rejected.", "--as")],
     database: Database = None,
 ) -> None:
     """Decide a dispute of a seller about a buyer, as the operator of the service."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from contextlib import ExitStack
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Final
@@ -11,19 +12,33 @@ import typer
 from pydantic import Field
 
 from bilateral.checks.questions import Moment, OfClient, OfServer, Text
-from bilateral.cli.errors import UsageProblemError, named_option
-from bilateral.cli.index_options import Database
-from bilateral.cli.index_processes import require_extra
+from bilateral.cli.errors import ExitCode, UsageProblemError, named_option
+from bilateral.cli.help import ExampleGroup, argument, option
+from bilateral.cli.index_options import Database, require_extra
 from bilateral.cli.invocation import Invocation
-from bilateral.cli.live_check import EXITS, LiveOptions, show_live
 from bilateral.cli.options import command, make_group
-from bilateral.cli.url_check import CheckGroup, check_url_command
+from bilateral.cli.solana import SOLANA_NODE_VARIABLE
 from bilateral.core.text import quoted
 
 if TYPE_CHECKING:
-    from bilateral.checks import Check, Policy
+    from bilateral.checks import Check, LiveCheck, Policy
+    from bilateral.cli.invocation import Invocation
+    from bilateral.client import Client
+
+
+class CheckGroup(ExampleGroup):
+    """The group of checks. A URL in the place of a command's name is checked."""
+
+    def resolve_command(self, ctx: Any, args: list[str]) -> Any:
+        """Return the command that the arguments name."""
+        is_url = args[0].lower().startswith(("http://", "https://"))
+        return super().resolve_command(ctx, ["url", *args] if is_url else args)
+
 
 app = make_group("check", cls=CheckGroup)
+
+_TERMS: Final = ("scheme", "network", "asset")
+"""The terms of a price beside its words: a token may call itself as it likes."""
 
 _SECONDS: Final = 30.0
 """Seconds that a check may take: fifteen times the limit of a service, as nobody else waits."""
@@ -33,22 +48,29 @@ _SOURCES: Final = {"server": "files", "client": "payments"}
 
 
 @dataclass(frozen=True)
+class LiveOptions:
+    """The options of a check that asks nodes."""
+
+    live: Annotated[
+        bool, typer.Option("--live", help="Ask a node instead of an index: --rpc-url, for Solana --solana-node.")
+    ] = False
+    solana_node: Annotated[
+        str | None, option("URL", "The node of Solana that --live asks.", envvar=SOLANA_NODE_VARIABLE)
+    ] = None
+
+
+@dataclass(frozen=True)
 class PolicyOptions:
     """The options of a policy: its name or file, and fields of it."""
 
     policy: Annotated[
-        str | None,
-        typer.Option(metavar="NAME|FILE", help="balanced, strict, own-list, or a file in TOML, see docs/checks.md."),
+        str | None, option("NAME|FILE", "balanced, strict, own-list, or a file in TOML, see docs/checks.md.")
     ] = None
-    minimum_rating: Annotated[
-        str | None, typer.Option(metavar="RATING", help="The lowest acceptable rating, 0 to 100.")
-    ] = None
-    trust: Annotated[
-        list[str] | None, typer.Option(metavar="ADDRESS", help="Count the ratings of this account; may be repeated.")
-    ] = None
-    trust_agent: Annotated[
-        list[str] | None, typer.Option(metavar="AGENT", help="Count the ratings of this agent; may be repeated.")
-    ] = None
+    minimum_rating: Annotated[str | None, option("RATING", "The lowest acceptable rating, 0 to 100.")] = None
+    trust: Annotated[list[str] | None, option("ADDRESS", "Count the ratings of this account; may be repeated.")] = None
+    trust_agent: Annotated[list[str] | None, option("AGENT", "Count the ratings of this agent; may be repeated.")] = (
+        None
+    )
 
     def chosen(self) -> Policy:
         """Return the policy with a name or in a file, with what the options say."""
@@ -85,27 +107,16 @@ class MomentOptions(Moment):
     """The moment of a check, with a flag for findings."""
 
     findings: Annotated[
-        bool,
-        typer.Option("--findings/--no-findings", help="Count findings of trust analysis, or leave them out."),
+        bool, typer.Option("--findings/--no-findings", help="Count findings of trust analysis, or leave them out.")
     ] = True
 
 
 Repeat = Annotated[
-    Path | None,
-    typer.Option("--repeat", metavar="FILE", help="An earlier answer as JSON: check again by what was known then."),
+    Path | None, option("FILE", "An earlier answer as JSON: check again by what was known then.", "--repeat")
 ]
 
 
-@command(
-    app,
-    "server",
-    "bilateral check server 8453:247 --pay-to 0x8004B663056A597Dffe9eCcC1965A193B7388713",
-    "bilateral check server 8453:247 --policy policy.toml --json",
-    "bilateral check server 8453:247 --at-block 31204111",
-    "bilateral check server solana:EtWTRABZaYq6iMfeYKouRu166VU2xqa1:7v91N7iZ9mNicL8WfG6cgSCKyRXydQjLh6UYBWwm6y1Q "
-    "--live --solana-node https://api.devnet.solana.com",
-    "bilateral check server 8453:247 --live --rpc-url https://mainnet.base.org",
-)
+@command(app, "server")
 def check_server_command(  # noqa: PLR0913, PLR0917  # models, and what a check of nodes asks
     invocation: Invocation,
     question: ServerOptions,
@@ -131,13 +142,7 @@ def check_server_command(  # noqa: PLR0913, PLR0917  # models, and what a check 
     _answer(invocation, (question, moment), policy, repeat, database)
 
 
-@command(
-    app,
-    "client",
-    "bilateral check client 8453:12 --server 8453:247",
-    "bilateral check client 0x8004B663056A597Dffe9eCcC1965A193B7388713 --chain-id 8453 --minimum-rating 80",
-    is_local=True,
-)
+@command(app, "client", is_local=True)
 def check_client_command(  # noqa: PLR0913, PLR0917  # models, and the index
     invocation: Invocation,
     question: ClientOptions,
@@ -153,12 +158,47 @@ def check_client_command(  # noqa: PLR0913, PLR0917  # models, and the index
     _answer(invocation, (question, moment), policy, repeat, database, buyers=stored_buyers)
 
 
-command(
-    app,
-    "url",
-    "bilateral check url https://agent.example/weather --rpc-url https://mainnet.base.org",
-    "bilateral check url https://agent.example/forecast --method POST --body-file question.json",
-)(check_url_command)
+@command(app, "url")
+def check_url_command(
+    invocation: Invocation,
+    url: Annotated[str, argument("URL", "The URL of a paid route.")],
+    method: Annotated[str, option("NAME", "The method of the request.")] = "GET",
+    body_file: Annotated[Path | None, option("FILE", "A file with the body of the request.")] = None,
+) -> None:
+    """Check a paid service by its URL: price, declaration, agent, file, ratings. Exit codes as of `check server`."""
+    from bilateral.x402.clients.service_check import check_service  # noqa: PLC0415  # slow, and an extra
+
+    rpc_url = invocation.settings.rpc_url
+    if rpc_url is None:
+        raise UsageProblemError("a check of a URL asks a node: give --rpc-url")
+    content = b"" if body_file is None else invocation.read_file(body_file)
+    with invocation.reading("Asking the service and the node") as client:
+        answer = check_service(
+            client, rpc_url, url, method, content=content, loader=invocation.loader(), report=invocation.output.note
+        )
+    view = {
+        "verdict": answer.verdict.value,
+        "price": [
+            f"{option['text']} ({', '.join(option[name] for name in _TERMS if name in option)})"
+            for option in answer.price
+        ],
+        "declaration": {
+            f"{finding.check}, {finding.network}": finding.problem or "passed" for finding in answer.findings
+        },
+        **{
+            f"agent {agent.agent}": {
+                "name, as it calls itself": agent.untrusted.get("name"),
+                "wallet": agent.account,
+                "rating": agent.figures["rating"]["rating"],
+                **{f"{reason.severity.value}: {reason.code.value}": reason.sentence for reason in agent.reasons},
+            }
+            for agent in answer.agents
+        },
+        "not known": [*answer.unknown, *(fact for agent in answer.agents[:1] for fact in agent.unknown)],
+    }
+    invocation.output.result(answer, title="Check of a service", view=view)
+    if code := EXITS[answer.verdict.value]:
+        raise typer.Exit(code)
 
 
 def _answer(
@@ -214,3 +254,73 @@ def _show(invocation: Invocation, check: Check) -> None:
     invocation.output.result(check, title=f"Check of a {check.side}", view=view)
     if code := EXITS[check.verdict.value]:
         raise typer.Exit(code)
+
+
+EXITS: Final = {"accept": ExitCode.DONE, "caution": ExitCode.CAUTION, "decline": ExitCode.DECLINE}
+"""The exit code of each verdict."""
+
+
+def show_live(invocation: Invocation, agent: str, nodes: LiveOptions, *, pay_to: str | None, policy: Policy) -> None:
+    """Check a server by nodes, show the answer, and end with the exit code of its verdict.
+
+    Args:
+        agent: The server.
+        nodes: The nodes to ask, if the user wants that.
+        pay_to: The account that a payment would go to.
+
+    Raises:
+        UsageProblemError: `--live` or the node is missing.
+    """
+    if not nodes.live:
+        raise UsageProblemError("no index has agents on Solana: add --live")
+    answer = (_of_solana if agent.startswith("solana:") else _of_evm)(
+        invocation, agent, nodes.solana_node, pay_to, policy
+    )
+    view = {
+        "verdict": answer.verdict.value,
+        "agent": answer.agent,
+        "account": answer.account,
+        "name, as it calls itself": answer.untrusted.get("name"),
+        "slot" if answer.chain.startswith("solana:") else "block": answer.block,
+        "reasons": {f"{reason.severity.value}: {reason.code.value}": reason.sentence for reason in answer.reasons},
+        "also": {other.agent: other.problem or "both files name each other" for other in answer.also},
+        "rating": answer.figures.get("rating"),
+        "requests to the node": answer.figures.get("requests"),
+        "not known without an index": list(answer.unknown),
+    }
+    invocation.output.result(answer, title="Check of a server", view=view)
+    if code := EXITS[answer.verdict.value]:
+        raise typer.Exit(code)
+
+
+def _of_evm(
+    invocation: Invocation,
+    agent: str,
+    node: str | None,  # noqa: ARG001  # the other function's
+    pay_to: str | None,
+    policy: Policy,
+) -> LiveCheck:
+    """Ask the node of an EVM chain."""
+    from bilateral.checks import check_live_server  # noqa: PLC0415  # slow to import
+
+    with invocation.reading() as client:
+        return check_live_server(
+            client, agent, pay_to=pay_to, policy=policy, loader=invocation.loader(), report=invocation.output.note
+        )
+
+
+def _of_solana(invocation: Invocation, agent: str, node: str | None, pay_to: str | None, policy: Policy) -> LiveCheck:
+    """Ask the node of Solana. The node of an EVM chain is asked too if there is one: it proves a registration there."""
+    from bilateral.checks import check_solana_server  # noqa: PLC0415  # slow to import
+
+    if node is None:
+        raise UsageProblemError("--live asks a node of Solana: give --solana-node")
+    with ExitStack() as stack:
+        clients: dict[str, Client] = {}
+        if invocation.settings.rpc_url is not None:
+            client = stack.enter_context(invocation.reading())
+            clients = {str(client.get_deployment().agent_registry.chain): client}
+        stack.enter_context(invocation.output.waiting("Asking the node"))
+        return check_solana_server(
+            agent, node, pay_to=pay_to, policy=policy, loader=invocation.loader(), clients=clients
+        )

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 app = make_group("deployment")
 
 
-@command(app, "show", "bilateral deployment show", "bilateral deployment show --deployment bilateral --json")
+@command(app)
 def show(invocation: Invocation) -> None:
     """Look at the registries on the chain: their code, who can change it, and whether they belong together.
 
@@ -45,7 +45,7 @@ def show(invocation: Invocation) -> None:
         raise typer.Exit(ExitCode.DEPLOYMENT)
 
 
-@command(app, "list", "bilateral deployment list", is_local=True)
+@command(app, "list", is_local=True)
 def list_deployments(invocation: Invocation) -> None:
     """List the chains of the packaged address book: the registries of the authors of ERC-8004, and those of Solana."""
     from bilateral.core.contracts.records import address_book, solana_book  # noqa: PLC0415  # slow to import

@@ -14,9 +14,10 @@ from typing import TYPE_CHECKING, Annotated, Final
 import typer
 
 from bilateral.cli.errors import UsageProblemError
+from bilateral.cli.help import option
 from bilateral.cli.invocation import Invocation
 from bilateral.cli.options import command
-from bilateral.core.errors.base import require_modules
+from bilateral.core.errors import require_modules
 
 if TYPE_CHECKING:
     from bilateral.dev.world import Ports, World
@@ -32,18 +33,18 @@ _INDEX_SECONDS: Final = 60
 """Seconds for the index to read the first twenty blocks, and for their analysis; on a busy machine they take ten."""
 
 
-@command(app, "dev", "bilateral dev", "bilateral dev --any-ports --folder /tmp/market", is_local=True)
+@command(app, is_local=True)
 def dev(
     invocation: Invocation,
-    folder: Annotated[
-        Path, typer.Option(metavar="FOLDER", help="Write the deployment record and a file of variables there.")
-    ] = Path("bilateral-dev"),
+    folder: Annotated[Path, option("FOLDER", "Write the deployment record and a file of variables there.")] = Path(
+        "bilateral-dev"
+    ),
     anvil: Annotated[
         Path | None,
-        typer.Option(
+        option(
+            "PROGRAM",
+            "The program that runs the chain; on the path, in node_modules or in ~/.foundry if left out.",
             envvar="BILATERAL_ANVIL",
-            metavar="PROGRAM",
-            help="The program that runs the chain; on the path, in node_modules or in ~/.foundry if left out.",
         ),
     ] = None,
     any_ports: Annotated[

@@ -5,25 +5,13 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Mapping, Sequence
+from dataclasses import InitVar
 from enum import IntEnum
 from typing import Any, Final, NoReturn
 
-from bilateral.buyers.errors import BuyerServiceFailedError, BuyerServiceRefusedError, CredentialRefusedError
-from bilateral.buyers.private.errors import (
-    ArtifactMismatchError,
-    MemberListError,
-    NotAMemberError,
-    ProverFailedError,
-    ProverMissingError,
-    TierProofRefusedError,
-    TooFewMembersError,
-)
 from bilateral.checks.errors import CheckError
 from bilateral.core import errors
-from bilateral.core.errors import BilateralError
-from bilateral.core.errors import solana as solana_errors
-from bilateral.dev.anvil import AnvilEndedError, AnvilMissingError
-from bilateral.index import errors as index_errors
+from bilateral.core.errors import BilateralError, FormattedError
 
 
 class ExitCode(IntEnum):
@@ -72,9 +60,11 @@ def stop_by_signal(*_: object) -> NoReturn:
 class KeyUnavailableError(BilateralError):
     """A key to sign with is missing or cannot be read, or a keystore cannot be written."""
 
+    reason = "key_unavailable"
+
     def __init__(self, reason: str, message: str, **arguments: str) -> None:
         super().__init__(message)
-        self.reason = reason  # type: ignore[misc]  # of this error, where other classes have one for all
+        self.reason = reason  # type: ignore[misc]  # of this error
         self.arguments = arguments
 
 
@@ -125,13 +115,12 @@ class TerminationError(InterruptionError):
     reason = "terminated"
 
 
-class UnwrittenError(BilateralError):
+class UnwrittenError(FormattedError):
     """The standard output does not take a result."""
 
     reason = "unwritten"
-
-    def __init__(self, why: str) -> None:
-        super().__init__(f"the result cannot be written: {why}")
+    template = "the result cannot be written: {why}"
+    why: InitVar[str]
 
 
 class ReaderLeftError(UnwrittenError):
@@ -140,118 +129,30 @@ class ReaderLeftError(UnwrittenError):
     reason = "reader_left"
 
 
-_CODES: Final[tuple[tuple[ExitCode, tuple[type[BilateralError], ...]], ...]] = (
-    (
-        ExitCode.USAGE,
-        (
-            UsageProblemError,
-            errors.MissingExtraError,
-            ProverMissingError,
-            ArtifactMismatchError,
-            ProverFailedError,
-            AnvilMissingError,
-        ),
-    ),
-    (ExitCode.UNEXPECTED, (MistakeError,)),
-    (ExitCode.TERMINATED, (TerminationError,)),
-    (ExitCode.INTERRUPTED, (InterruptionError,)),
-    (ExitCode.READER_LEFT, (ReaderLeftError,)),
-    (ExitCode.UNWRITTEN, (UnwrittenError,)),
-    (
-        ExitCode.INPUT,
-        (
-            errors.AlreadySealedError,
-            errors.EnvelopeMismatchError,
-            errors.InvalidArgumentError,
-            errors.MalformedAuthorizationError,
-            errors.MalformedIdentifierError,
-            errors.SealMismatchError,
-            errors.UnrepresentableValueError,
-        ),
-    ),
-    (
-        ExitCode.REFUSED,
-        (
-            BuyerServiceRefusedError,
-            CredentialRefusedError,
-            TierProofRefusedError,
-            TooFewMembersError,
-            NotAMemberError,
-            errors.FeeLimitError,
-            errors.InsufficientFundsError,
-            errors.IndexMismatchError,
-            errors.NotAgentOwnerError,
-            errors.PaymentSettledHereError,
-            errors.TransactionFailedError,
-            solana_errors.AgentRefusedError,
-            solana_errors.SolanaPaymentError,
-            solana_errors.SolanaWriteError,
-        ),
-    ),
-    (
-        ExitCode.NODE,
-        (
-            AnvilEndedError,
-            BuyerServiceFailedError,
-            errors.MalformedNodeAnswerError,
-            errors.MissingReceiptError,
-            errors.NodeError,
-            errors.NodeTimeoutError,
-            errors.NodeUnreachableError,
-            index_errors.ChainChangedError,
-            index_errors.EndpointLagsError,
-            index_errors.FinalizedBlockError,
-            index_errors.EndpointLiesError,
-            index_errors.EndpointRefusesError,
-            index_errors.FirstBlockAheadError,
-            index_errors.MissingLogsError,
-            index_errors.NoEndpointError,
-            solana_errors.SolanaError,
-        ),
-    ),
-    (
-        ExitCode.DATABASE,
-        (
-            index_errors.AnalysisOutdatedError,
-            index_errors.CursorMovedError,
-            index_errors.DatabaseUnavailableError,
-            index_errors.EarlierRegistryError,
-            index_errors.NewerSchemaError,
-            index_errors.NotIndexedError,
-            index_errors.OlderSchemaError,
-            index_errors.OtherFirstBlockError,
-            index_errors.OtherRegistriesError,
-            index_errors.QueryTimeoutError,
-            index_errors.ReadersBusyError,
-            index_errors.MisplacedChainError,
-            index_errors.ShardError,
-        ),
-    ),
-    (ExitCode.UNANSWERED, (CheckError,)),
-    (ExitCode.DOCUMENT, (errors.DocumentError, MemberListError)),
-    (ExitCode.KEY, (KeyUnavailableError, errors.MissingSignerError, errors.SignerFailedError)),
-    (
-        ExitCode.DEPLOYMENT,
-        (
-            errors.DeploymentRecordError,
-            errors.MissingFunctionError,
-            errors.MissingRegistryError,
-            errors.UnexpectedAnswerError,
-            errors.UnknownChainError,
-            errors.UnknownDeploymentError,
-            errors.WrongChainError,
-            errors.WrongIdentityRegistryError,
-        ),
-    ),
-    (
-        ExitCode.UNSETTLED,
-        (errors.AgentUnsettledError, errors.BatchInterruptedError, errors.SealUnsettledError, errors.TransactionError),
-    ),
-)
-"""The exit code of each kind of error; the first that fits counts."""
-
-_CODES_OF_EXTRAS: Final = {"feedback_refused": ExitCode.REFUSED, "aggregator_failed": ExitCode.NODE}
-"""The exit codes of errors whose classes need an extra, by their reasons."""
+_REASONS: Final = {
+    ExitCode.USAGE: "usage missing_extra prover_missing artifact_mismatch prover_failed anvil_missing",
+    ExitCode.TERMINATED: "terminated",
+    ExitCode.INTERRUPTED: "interrupted",
+    ExitCode.READER_LEFT: "reader_left",
+    ExitCode.UNWRITTEN: "unwritten",
+    ExitCode.INPUT: "already_sealed envelope_mismatch invalid_argument malformed_authorization malformed_identifier "
+    "seal_mismatch unrepresentable_value",
+    ExitCode.REFUSED: "service_refused credential_refused proof_refused too_few_members not_a_member fee_limit "
+    "insufficient_funds index_mismatch not_agent_owner payment_settled_here transaction_failed agent_refused "
+    "solana_payment solana_write feedback_refused reverted",
+    ExitCode.NODE: "anvil_ended service_failed malformed_node_answer missing_receipt node_error node_timeout "
+    "node_unreachable chain_changed endpoint_lags finalized_block_missing endpoint_lies endpoint_refuses "
+    "first_block_ahead missing_logs no_endpoint solana aggregator_failed",
+    ExitCode.DATABASE: "analysis_outdated cursor_moved database_unavailable earlier_registry newer_schema not_indexed "
+    "older_schema other_first_block other_registries query_timeout busy misplaced_chain wrong_shard",
+    ExitCode.DOCUMENT: "document member_list_invalid",
+    ExitCode.KEY: "key_unavailable missing_signer signer_failed",
+    ExitCode.DEPLOYMENT: "deployment_record missing_function missing_registry unexpected_answer unknown_chain "
+    "unknown_deployment wrong_chain wrong_identity_registry",
+    ExitCode.UNSETTLED: "agent_unsettled batch_interrupted seal_unsettled transaction",
+}
+_CODES: Final = {reason: code for code, reasons in _REASONS.items() for reason in reasons.split()}
+"""The exit code by the reason of a class of errors; its subclasses have it too."""
 
 _NOT_ARGUMENTS: Final = frozenset(
     {"advice", "arguments", "content", "data", "error", "is_final", "raw", "reason", "transaction"}
@@ -279,13 +180,10 @@ def message_of(error: BilateralError) -> str:
 
 def exit_code(error: BilateralError) -> ExitCode:
     """Return the exit code of a command that ends with an error."""
-    code = next((code for code, kinds in _CODES if isinstance(error, kinds)), None)
-    if code is None:
-        from bilateral.core.contracts.reverts import ContractRevertError  # noqa: PLC0415  # slow to import
-
-        other = _CODES_OF_EXTRAS.get(error.reason, ExitCode.UNEXPECTED)
-        code = ExitCode.REFUSED if isinstance(error, ContractRevertError) else other
-    return code
+    if isinstance(error, CheckError):
+        return ExitCode.UNANSWERED
+    reasons = (getattr(kind, "reason", "") for kind in type(error).__mro__)
+    return next((_CODES[reason] for reason in reasons if reason in _CODES), ExitCode.UNEXPECTED)
 
 
 def arguments_of(error: BilateralError) -> Mapping[str, Any]:

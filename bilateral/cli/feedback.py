@@ -13,9 +13,10 @@ from bilateral.cli.feedback_options import (
     FeedbackOptions,
     SearchOptions,
     WithRevoked,
+    parse_feedback,
 )
+from bilateral.cli.help import argument, option
 from bilateral.cli.invocation import Invocation
-from bilateral.cli.local_names import parse_feedback
 from bilateral.cli.options import (
     Agent,
     FeedbackText,
@@ -37,17 +38,7 @@ app = make_group("feedback")
 _TAGS_SHOWN: Final = 5  # a hint on one line
 
 
-@command(
-    app,
-    "give",
-    "bilateral feedback give 42 87 --tag1 starred --account alice",
-    "bilateral feedback give 42 4.5 --stars --text 'fast and right' --account alice",
-    "bilateral feedback give 42 -3.2 --tag1 tradingYield --tag2 week --account alice --dry-run",
-    "bilateral feedback give 42 87 --blind server.json --account alice > client.json",
-    writes=True,
-    stores=True,
-    takes_negative_numbers=True,
-)
+@command(app, writes=True, stores=True, takes_negative_numbers=True)
 def give(invocation: Invocation, agent: Agent, feedback: FeedbackOptions, offer: OfferOptions) -> None:
     """Rate an agent. With --blind, seal the feedback and write its envelope as JSON instead."""
     if offer.blind is not None:
@@ -65,21 +56,12 @@ def _seal(invocation: Invocation, agent: str, feedback: FeedbackOptions, offer: 
     invocation.output.raw(signed.to_json())
 
 
-@command(
-    app,
-    "sign",
-    "bilateral feedback sign 42 87 --tag1 starred --account alice > signed.json",
-    signs=True,
-    stores=True,
-    takes_negative_numbers=True,
-)
+@command(app, signs=True, stores=True, takes_negative_numbers=True)
 def sign(
     invocation: Invocation,
     agent: Agent,
     feedback: FeedbackOptions,
-    deadline: Annotated[
-        int | None, typer.Option(metavar="UNIX", help="The last second to send it; a day from now if left out.")
-    ] = None,
+    deadline: Annotated[int | None, option("UNIX", "The last second to send it; a day from now if left out.")] = None,
 ) -> None:
     """Sign a feedback that another account sends and pays for. Write it as JSON."""
     content = feedback.content(invocation)
@@ -88,10 +70,10 @@ def sign(
     invocation.output.raw(signed.to_json())
 
 
-@command(app, "submit", "bilateral feedback submit signed.json --account relay", writes=True)
+@command(app, writes=True)
 def submit(
     invocation: Invocation,
-    signed: Annotated[Path, typer.Argument(metavar="FILE", help="The output of sign; - is the standard input.")],
+    signed: Annotated[Path, argument("FILE", "The output of sign; - is the standard input.")],
 ) -> None:
     """Send a feedback that its client signed, and pay for it."""
     from bilateral.client import SignedFeedback  # noqa: PLC0415  # slow to import
@@ -100,10 +82,10 @@ def submit(
     invocation.write("Feedback given", lambda client: client.submit_signed_feedback(feedback))
 
 
-@command(app, "void", "bilateral feedback void 1790000000 --account alice", writes=True)
+@command(app, writes=True)
 def void(
     invocation: Invocation,
-    through: Annotated[int, typer.Argument(metavar="UNIX", help="The latest deadline to void, in Unix seconds.")],
+    through: Annotated[int, argument("UNIX", "The latest deadline to void, in Unix seconds.")],
 ) -> None:
     """Void the signer's signed feedback with a deadline up to a time. This is final."""
     deadline = moment(through)
@@ -111,17 +93,17 @@ def void(
     invocation.write("Signatures voided", lambda client: client.void_signatures(deadline))
 
 
-@command(app, "voided", "bilateral feedback voided 0x8004B663056A597Dffe9eCcC1965A193B7388713")
+@command(app)
 def voided(
     invocation: Invocation,
-    client: Annotated[str, typer.Argument(metavar="CLIENT", help="The client's address.")],
+    client: Annotated[str, argument("CLIENT", "The client's address.")],
 ) -> None:
     """Show the latest deadline whose signed feedback a client voided."""
     with invocation.reading() as reading:
         invocation.output.result({"client": client, "voided_through": reading.get_voided_deadline(client)})
 
 
-@command(app, "show", "bilateral feedback show 84532:42:0x8004B663056A597Dffe9eCcC1965A193B7388713:0")
+@command(app)
 def show(
     invocation: Invocation,
     feedback: FeedbackText,
@@ -139,7 +121,7 @@ def show(
     invocation.output.result(value, view=view, title=f"Feedback {entry.id}")
 
 
-@command(app, "list", "bilateral feedback list 42", "bilateral feedback list 42 --tag1 starred --revoked --json")
+@command(app, "list")
 def list_feedback(  # noqa: PLR0913, PLR0917  # as many as the user has options
     invocation: Invocation,
     agent: Agent,
@@ -156,18 +138,11 @@ def list_feedback(  # noqa: PLR0913, PLR0917  # as many as the user has options
     invocation.output.results(all_feedback, COLUMNS, none="no feedback")
 
 
-@command(
-    app,
-    "search",
-    "bilateral feedback search 42 --tag starred --min 80",
-    "bilateral feedback search 42 43 --capability tools --name financial_analyzer",
-)
+@command(app)
 def search(
     invocation: Invocation,
     options: SearchOptions,
-    agents: Annotated[
-        list[str] | None, typer.Argument(metavar="[AGENT...]", help="The rated agents; all if a reviewer is named.")
-    ] = None,
+    agents: Annotated[list[str] | None, argument("[AGENT...]", "The rated agents; all if a reviewer is named.")] = None,
 ) -> None:
     """Search feedback."""
     with invocation.reading("Searching") as client:
@@ -176,7 +151,7 @@ def search(
     invocation.output.results(matches, columns, none="no feedback")
 
 
-@command(app, "summary", "bilateral feedback summary 42 --reviewer 0x8004B663056A597Dffe9eCcC1965A193B7388713")
+@command(app)
 def summary(
     invocation: Invocation, agent: Agent, reviewers: Reviewers = None, tag1: Tag1 = "", tag2: Tag2 = ""
 ) -> None:
@@ -203,7 +178,7 @@ def summary(
         )
 
 
-@command(app, "clients", "bilateral feedback clients 42")
+@command(app)
 def clients(invocation: Invocation, agent: Agent) -> None:
     """List the clients that ever gave feedback for an agent."""
     with invocation.reading() as client:
@@ -211,17 +186,11 @@ def clients(invocation: Invocation, agent: Agent) -> None:
     invocation.output.results(clients, {"client": lambda entry: entry}, none="no clients")
 
 
-@command(
-    app,
-    "respond",
-    "bilateral feedback respond 84532:42:0x8004B663056A597Dffe9eCcC1965A193B7388713:0 --text sorry --account alice",
-    writes=True,
-    stores=True,
-)
+@command(app, writes=True, stores=True)
 def respond(
     invocation: Invocation,
     feedback: FeedbackText,
-    text: Annotated[str | None, typer.Option(metavar="TEXT", help="The answer, to be stored.")] = None,
+    text: Annotated[str | None, option("TEXT", "The answer, to be stored.")] = None,
     uri: FileUri = "",
     file_hash: FileHash = None,
 ) -> None:
@@ -239,12 +208,7 @@ def respond(
     invocation.write("Answered", lambda client: client.append_response(feedback_id, response=response))
 
 
-@command(
-    app,
-    "revoke",
-    "bilateral feedback revoke 84532:42:0x8004B663056A597Dffe9eCcC1965A193B7388713:0 --account alice",
-    writes=True,
-)
+@command(app, writes=True)
 def revoke(invocation: Invocation, feedback: FeedbackText) -> None:
     """Revoke a feedback of the signer. This is final."""
     feedback_id = parse_feedback(feedback)

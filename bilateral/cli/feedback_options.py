@@ -8,9 +8,11 @@ from typing import TYPE_CHECKING, Annotated, Any, Final
 
 import typer
 
+from bilateral.cli.help import argument, option
 from bilateral.cli.options import FileHash, FileUri, Reviewers, Tag1, Tag2
 from bilateral.cli.tags import marked_tag
-from bilateral.core.errors import InvalidArgumentError
+from bilateral.core.errors import InvalidArgumentError, MalformedIdentifierError
+from bilateral.core.identifiers import FeedbackId
 from bilateral.core.text import quoted
 
 if TYPE_CHECKING:
@@ -31,9 +33,7 @@ COLUMNS: Final[Mapping[str, Callable[[FeedbackEntry], Any]]] = {
 }
 
 
-Skills = Annotated[
-    list[str] | None, typer.Option("--skill", metavar="SKILL", help="An A2A skill that was used; may be repeated.")
-]
+Skills = Annotated[list[str] | None, option("SKILL", "An A2A skill that was used; may be repeated.", "--skill")]
 
 
 WithRevoked = Annotated[bool, typer.Option("--revoked", help="Include revoked feedback.")]
@@ -52,26 +52,21 @@ BINARY: Final = {"true": True, "false": False}
 class FeedbackOptions:
     """A client's feedback by the options of `give` and `sign`."""
 
-    value: Annotated[
-        str, typer.Argument(metavar="VALUE", help="A number, stored exactly as written; or true or false.")
-    ]
+    value: Annotated[str, argument("VALUE", "A number, stored exactly as written; or true or false.")]
     stars: Annotated[bool, typer.Option("--stars", help="Take the value as 1 to 5 stars, and the tag as starred.")] = (
         False
     )
     tag1: Tag1 = ""
     tag2: Tag2 = ""
-    endpoint: Annotated[str, typer.Option(metavar="URI", help="The URI of the endpoint that was used.")] = ""
-    text: Annotated[str | None, typer.Option(metavar="TEXT", help="Your comment; it goes into a feedback file.")] = None
-    capability: Annotated[
-        str | None, typer.Option(metavar="KIND", help="The MCP capability used: tools, prompts or resources.")
-    ] = None
-    name: Annotated[str | None, typer.Option(metavar="NAME", help="The name of that capability.")] = None
+    endpoint: Annotated[str, option("URI", "The URI of the endpoint that was used.")] = ""
+    text: Annotated[str | None, option("TEXT", "Your comment; it goes into a feedback file.")] = None
+    capability: Annotated[str | None, option("KIND", "The MCP capability used: tools, prompts or resources.")] = None
+    name: Annotated[str | None, option("NAME", "The name of that capability.")] = None
     skill: Skills = None
-    task: Annotated[str | None, typer.Option(metavar="TASK", help="The A2A task.")] = None
-    file: Annotated[
-        Path | None,
-        typer.Option(metavar="FILE", help="A feedback file to complete and store; - is the standard input."),
-    ] = None
+    task: Annotated[str | None, option("TASK", "The A2A task.")] = None
+    file: Annotated[Path | None, option("FILE", "A feedback file to complete and store; - is the standard input.")] = (
+        None
+    )
     uri: FileUri = ""
     file_hash: FileHash = None
 
@@ -129,25 +124,38 @@ class SearchOptions:
     """The filters of a search of feedback, as the client names them."""
 
     reviewers: Reviewers = None
-    tags: Annotated[
-        list[str] | None, typer.Option("--tag", metavar="TAG", help="A tag it must have; may be repeated.")
-    ] = None
+    tags: Annotated[list[str] | None, option("TAG", "A tag it must have; may be repeated.", "--tag")] = None
     capabilities: Annotated[
-        list[str] | None,
-        typer.Option("--capability", metavar="KIND", help="An MCP capability its file must name; may be repeated."),
+        list[str] | None, option("KIND", "An MCP capability its file must name; may be repeated.", "--capability")
     ] = None
-    names: Annotated[
-        list[str] | None, typer.Option("--name", metavar="NAME", help="A name of such a capability; may be repeated.")
-    ] = None
+    names: Annotated[list[str] | None, option("NAME", "A name of such a capability; may be repeated.", "--name")] = None
     skills: Skills = None
-    tasks: Annotated[list[str] | None, typer.Option("--task", metavar="TASK", help="An A2A task; may be repeated.")] = (
-        None
-    )
-    min_value: Annotated[str | None, typer.Option("--min", metavar="VALUE", help="The least value.")] = None
-    max_value: Annotated[str | None, typer.Option("--max", metavar="VALUE", help="The greatest value.")] = None
+    tasks: Annotated[list[str] | None, option("TASK", "An A2A task; may be repeated.", "--task")] = None
+    min_value: Annotated[str | None, option("VALUE", "The least value.", "--min")] = None
+    max_value: Annotated[str | None, option("VALUE", "The greatest value.", "--max")] = None
     include_revoked: WithRevoked = False
     load_files: Annotated[bool, typer.Option("--load", help="Load events and files too.")] = False
 
     def filters(self) -> dict[str, Any]:
         """Return the filters that are set."""
         return {name: value for name, value in vars(self).items() if value is not None}
+
+
+def parse_feedback(text: str) -> FeedbackId:
+    """Parse the id of a feedback, of which the client may be the alias of a keystore: `84532:42:alice:0`.
+
+    Raises:
+        MalformedIdentifierError: The text has another form, or its client is neither an address nor an alias.
+        KeyUnavailableError: The keystore of the alias is invalid.
+    """
+    agent, *named = text.rsplit(":", 2)
+    if len(named) == 2 and not named[0].lower().startswith("0x"):  # noqa: PLR2004  # client and index
+        from bilateral.cli.keys import aliases, keystore_path, read_keystore  # noqa: PLC0415  # slow to import
+
+        client, index = named
+        address = read_keystore(keystore_path(client))[1] if client in aliases() else None
+        if address is None:
+            problem = f"the client {quoted(client)} is neither an address nor in bilateral account list"
+            raise MalformedIdentifierError("a feedback id", text, problem)
+        text = f"{agent}:{address}:{index}"
+    return FeedbackId.parse(text)

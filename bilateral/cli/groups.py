@@ -27,6 +27,7 @@ GROUPS: Final = {
 """The help of each group, in the order of the help. The module of a group has the same name."""
 
 COMMANDS: Final = {
+    "info": ("info", "Show the chain, its last block, the registries, and the signer with its balance."),
     "search": ("search", "Find agents in the index by words, by what they do, and by how they are rated."),
     "serve": ("service", "Serve agents, ratings and searches over HTTP, and follow the chains meanwhile."),
     "mcp": ("service", "Serve tools for models on the standard input and output (Model Context Protocol)."),

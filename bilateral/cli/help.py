@@ -4,14 +4,30 @@ from __future__ import annotations
 
 import errno
 import os
-from collections.abc import Iterator, Sequence
+import re
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
-from typing import Any
+from pathlib import Path
+from typing import Any, Final
 
+import typer
 from typer.core import TyperArgument, TyperCommand, TyperGroup
 
 from bilateral.cli.errors import ReaderLeftError
 from bilateral.cli.output import writing
+
+_EXAMPLES: Final = Path(__file__).with_name("examples.txt").read_text(encoding="utf-8").splitlines()
+"""The examples of all commands, in the order of the help."""
+
+
+def option(metavar: str | None, about: str, *flags: str, **settings: Any) -> Any:
+    """Return an option of a command, with the name of its value and its help."""
+    return typer.Option(*flags, metavar=metavar, help=about, **settings)
+
+
+def argument(metavar: str | None, about: str, **settings: Any) -> Any:
+    """Return an argument of a command, with its name and its help."""
+    return typer.Argument(metavar=metavar, help=about, **settings)
 
 
 class _Examples:
@@ -41,12 +57,18 @@ class ExampleGroup(_Examples, TyperGroup):
     """A group whose epilog is its examples."""
 
 
-def example_text(examples: Sequence[str]) -> str:
+def examples_of(group: str, name: str) -> str:
     """Return the examples of a command as its help shows them.
 
     Args:
-        examples: Command lines.
+        group: The name of its group; empty for a command of the root.
     """
+    use = re.compile(rf"(\w+ )?{group} {name}( |$)" if group else rf"{name}( |$)")
+    return example_text(line for line in _EXAMPLES if use.match(line.rpartition("| ")[2].partition("bilateral ")[2]))
+
+
+def example_text(examples: Iterable[str]) -> str:
+    """Return command lines as a help shows them."""
     return "\n".join(["Examples:", *(f"  {example}" for example in examples)])
 
 

@@ -10,20 +10,24 @@ from typing import Annotated, Any, Final
 import typer
 
 from bilateral.cli.errors import UsageProblemError, unknown_chain
-from bilateral.cli.help import ExampleGroup
-from bilateral.cli.index_options import ChainOptions, Database, MonitorOptions, RunOptions, SettingsFile, settings_of
-from bilateral.cli.index_processes import (
+from bilateral.cli.help import ExampleGroup, option
+from bilateral.cli.index_options import (
     SIGNAL_EXIT,
+    ChainOptions,
+    Database,
+    MonitorOptions,
+    RunOptions,
+    SettingsFile,
     ended_by_signals,
     log_steps,
     open_index,
     require_extra,
+    settings_of,
     show_status,
 )
 from bilateral.cli.index_shards import indexes_with_rows, migrate_all, move, shards, show_all, show_shards, url_of_chain
 from bilateral.cli.invocation import Invocation
-from bilateral.cli.options import command, make_group
-from bilateral.cli.review_options import ReviewOptions
+from bilateral.cli.options import ReviewOptions, command, make_group
 
 _REMOVED: Final = {
     "backfill": "bilateral index backfill is gone: one worker per chain fills its past, bilateral index run",
@@ -49,14 +53,7 @@ class IndexGroup(ExampleGroup):
 app = make_group("index", cls=IndexGroup)
 
 
-@command(
-    app,
-    "run",
-    "bilateral index run --rpc-url https://sepolia.base.org --deployment 84532.json",
-    "bilateral index run --rpc-url https://base.example --rpc-url https://spare.example --until-head",
-    "bilateral index run --settings index.toml --database postgresql://index@db/bilateral",
-    is_local=True,
-)
+@command(app, is_local=True)
 def run(
     invocation: Invocation,
     chains: ChainOptions,
@@ -79,7 +76,7 @@ def run(
         raise typer.Exit(SIGNAL_EXIT + signals[0])
 
 
-@command(app, "status", "bilateral index status", is_local=True)
+@command(app, is_local=True)
 def status(invocation: Invocation, database: Database = None, settings_file: SettingsFile = None) -> None:
     """Show how far the index is, chain by chain. With shards in the settings, ask each of them."""
     require_extra()
@@ -91,14 +88,7 @@ def status(invocation: Invocation, database: Database = None, settings_file: Set
         show_status(invocation, engine)
 
 
-@command(
-    app,
-    "verify",
-    "bilateral index verify --rpc-url https://spare.example --deployment 84532.json",
-    "bilateral index verify --rpc-url https://base.example --rpc-url https://spare.example --samples 20",
-    "bilateral index verify --rpc-url https://spare.example --owners 100 --derived",
-    is_local=True,
-)
+@command(app, is_local=True)
 def verify(  # noqa: PLR0913, PLR0917  # one a setting
     invocation: Invocation,
     chains: ChainOptions,
@@ -140,7 +130,7 @@ def verify(  # noqa: PLR0913, PLR0917  # one a setting
         raise typer.Exit(1)
 
 
-@command(app, "rebuild", "bilateral index rebuild --chain-id 8453", is_local=True)
+@command(app, is_local=True)
 def rebuild(
     invocation: Invocation,
     chain_id: Annotated[int, typer.Option(help="The chain.")],
@@ -160,13 +150,7 @@ def rebuild(
         show_status(invocation, engine)
 
 
-@command(
-    app,
-    "analyse",
-    "bilateral index analyse",
-    "bilateral index analyse --chain-id 8453 --rpc-url https://archive.example --reviews cases.json",
-    is_local=True,
-)
+@command(app, is_local=True)
 def analyse(  # noqa: PLR0913, PLR0917  # one a setting
     invocation: Invocation,
     judged: ReviewOptions,
@@ -174,10 +158,10 @@ def analyse(  # noqa: PLR0913, PLR0917  # one a setting
     chain_id: Annotated[int | None, typer.Option(help="The chain; all chains if left out.")] = None,
     rpc_urls: Annotated[
         list[str] | None,
-        typer.Option(
+        option(
+            "URL",
+            "A node that keeps old states: look there for the sources of accounts' first funds. May be repeated.",
             "--rpc-url",
-            metavar="URL",
-            help="A node that keeps old states: look there for the sources of accounts' first funds. May be repeated.",
         ),
     ] = None,
     settings_file: SettingsFile = None,
@@ -191,13 +175,11 @@ def analyse(  # noqa: PLR0913, PLR0917  # one a setting
         analysis.analyse(invocation, engines, chain_id, rpc_urls or [], judged)
 
 
-@command(
-    app, "prove-claims", "bilateral index prove-claims --solana-node https://api.mainnet-beta.solana.com", is_local=True
-)
+@command(app, "prove-claims", is_local=True)
 def prove(
     invocation: Invocation,
     solana_nodes: Annotated[
-        list[str], typer.Option("--solana-node", metavar="URL", help="A node of Solana; may be repeated, one a chain.")
+        list[str], option("URL", "A node of Solana; may be repeated, one a chain.", "--solana-node")
     ],
     database: Database = None,
     settings_file: SettingsFile = None,
@@ -215,7 +197,7 @@ def prove(
     invocation.output.result(outcomes, title="Claims")
 
 
-@command(app, "schema", "bilateral index schema --database postgresql://index@db/bilateral", is_local=True)
+@command(app, "schema", is_local=True)
 def migrate(invocation: Invocation, database: Database = None, settings_file: SettingsFile = None) -> None:
     """Bring the tables to the version that this package knows. Workers do not do that by themselves."""
     require_extra()
@@ -230,5 +212,5 @@ def migrate(invocation: Invocation, database: Database = None, settings_file: Se
     invocation.output.result({"before": before, "version": after}, title="Schema")
 
 
-command(app, "shards", "bilateral index shards --settings index.toml", is_local=True)(shards)
-command(app, "move", "bilateral index move --settings index.toml --chain-id 8453", is_local=True)(move)
+for function in (shards, move):
+    command(app, is_local=True)(function)

@@ -2,52 +2,58 @@
 
 from __future__ import annotations
 
-from contextlib import AbstractContextManager
+import logging
+import signal
+import threading
+from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any, Final
 
 import typer
 
 from bilateral.cli.errors import UsageProblemError, named_option
-from bilateral.cli.index_processes import monitored_index
+from bilateral.cli.help import option
+from bilateral.core.errors import require_modules
+from bilateral.core.text.log_lines import safe_handler
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Iterator, Mapping, Sequence
 
     from sqlalchemy import Engine
 
+    from bilateral.cli.invocation import Invocation
     from bilateral.index.operating.settings import IndexSettings, Shard
+    from bilateral.index.operating.status import ChainStatus
 
 Database = Annotated[
     str | None,
-    typer.Option(
+    option(
+        "URL",
+        "sqlite:///FILE or postgresql://…; an SQLite file in the user's data folder if left out.",
         "--database",
         envvar="BILATERAL_DATABASE",
-        metavar="URL",
-        help="sqlite:///FILE or postgresql://…; an SQLite file in the user's data folder if left out.",
     ),
 ]
 RpcUrls = Annotated[
     list[str] | None,
-    typer.Option(
+    option(
+        "URL",
+        "The URL of a node's JSON-RPC; may be repeated: a run fails over, and a verification asks each.",
         "--rpc-url",
         envvar="BILATERAL_RPC_URL",
-        metavar="URL",
-        help="The URL of a node's JSON-RPC; may be repeated: a run fails over, and a verification asks each.",
     ),
 ]
 Deployments = Annotated[
     list[Path] | None,
-    typer.Option(
+    option(
+        "FILE",
+        "A deployment record or address book; may be repeated. The packaged registries of the chain if left out.",
         "--deployment",
-        metavar="FILE",
-        help="A deployment record or address book; may be repeated. The packaged registries of the chain if left out.",
     ),
 ]
-SettingsFile = Annotated[
-    Path | None, typer.Option("--settings", metavar="FILE", help="A TOML file that says the same for many chains.")
-]
+SettingsFile = Annotated[Path | None, option("FILE", "A TOML file that says the same for many chains.", "--settings")]
 
 
 @dataclass(frozen=True)
@@ -55,12 +61,9 @@ class MonitorOptions:
     """The place at which a process answers monitors."""
 
     metrics_port: Annotated[
-        int | None,
-        typer.Option(min=0, max=65535, help="Answer monitors at this port: /healthz, /readyz and /metrics."),
+        int | None, typer.Option(min=0, max=65535, help="Answer monitors at this port: /healthz, /readyz and /metrics.")
     ] = None
-    metrics_host: Annotated[str, typer.Option(metavar="ADDRESS", help="The address to answer monitors at.")] = (
-        "127.0.0.1"
-    )
+    metrics_host: Annotated[str, option("ADDRESS", "The address to answer monitors at.")] = "127.0.0.1"
 
     def answering(
         self, engine: Engine, shards: Mapping[str, Shard] | None = None, *, needs_analysis: bool = True
@@ -134,10 +137,8 @@ class RunOptions:
     ] = None
     max_wait: Annotated[
         float | None,
-        typer.Option(
-            min=0,
-            metavar="SECONDS",
-            help="With --until-head: the longest wait for a node or database that fails; 120 if left out.",
+        option(
+            "SECONDS", "With --until-head: the longest wait for a node or database that fails; 120 if left out.", min=0
         ),
     ] = None
     trust_reorganisation: Annotated[
@@ -180,3 +181,103 @@ class RunOptions:
             analyses=not self.no_analyse,
             max_wait=settings.max_wait if self.max_wait is None else self.max_wait,
         )
+
+
+_PACKAGES: Final = ("alembic", "libipld", "msgspec", "platformdirs", "prometheus_client", "psycopg", "sqlalchemy")
+"""The packages of the extra, by the names under which they are imported."""
+
+SIGNAL_EXIT: Final = 128
+"""The exit code of a command that a signal ended, less the signal's number."""
+
+
+@contextmanager
+def open_index(url: str | None, *, creates: bool = False) -> Iterator[Engine]:
+    """Open the database of an index, and name its errors.
+
+    Args:
+        url: The SQLAlchemy URL; the default database if None.
+        creates: True to make a database that does not exist.
+    """
+    from bilateral.index.log.database import named_database_errors, open_database  # noqa: PLC0415  # slow to import
+
+    with named_database_errors():
+        engine = open_database(url, creates=creates)
+        try:
+            yield engine
+        finally:
+            engine.dispose()
+
+
+@contextmanager
+def monitored_index(
+    engine: Engine,
+    host: str,
+    port: int | None,
+    shards: Mapping[str, Shard] | None = None,
+    *,
+    needs_analysis: bool = True,
+) -> Iterator[None]:
+    """Answer monitors meanwhile, if a port is named."""
+    if port is None:
+        yield
+        return
+    from bilateral.index.operating.monitoring import monitored  # noqa: PLC0415  # slow to import
+    from bilateral.index.shards.process import statuses_of_shards  # noqa: PLC0415
+
+    look_at_shards = partial(statuses_of_shards, shards) if shards else None
+    with monitored(engine, host, port, look_at_shards, needs_analysis=needs_analysis) as actual:
+        logging.getLogger("bilateral.index").info("metrics=http://%s:%d/metrics", host, actual)
+        yield
+
+
+def show_status(invocation: Invocation, engine: Engine) -> None:
+    """Show the status of all chains."""
+    from bilateral.index.operating.status import chain_statuses  # noqa: PLC0415  # slow to import
+
+    show_statuses(invocation, chain_statuses(engine))
+
+
+def show_statuses(invocation: Invocation, statuses: Sequence[ChainStatus]) -> None:
+    """Show the status of chains."""
+
+    def column(name: str) -> Any:
+        return lambda value: getattr(value, name)
+
+    names = (
+        *("chain_id", "block", "head", "lag", "finalized", "event_rows"),
+        *("reorganizations", "last_reorganization_at", "last_reorganization_depth", "endpoint", "problem"),
+    )
+    files = ("files_waiting", "files_loaded", "files_malformed", "files_failed")
+    columns = {name.replace("_", " "): column(name) for name in (*names, *files)}
+    columns["standings"] = lambda value: value.standings.lack or f"of block {value.standings.block}"
+    invocation.output.results(statuses, columns)
+
+
+def ended_by_signals() -> tuple[threading.Event, list[int]]:
+    """Return an event that SIGINT and SIGTERM set from now on, and the signals that came."""
+    stop, signals = threading.Event(), list[int]()
+
+    def end(number: int, _: object) -> None:
+        signals.append(number)
+        stop.set()
+
+    for number in (signal.SIGINT, signal.SIGTERM):  # before the imports, which an exception would break off
+        signal.signal(number, end)
+    return stop, signals
+
+
+def log_steps() -> None:
+    """Write one line a step to standard error."""
+    logger = logging.getLogger("bilateral.index")
+    logger.addHandler(safe_handler())
+    logger.setLevel(logging.INFO)
+    logger.propagate = False
+
+
+def require_extra() -> None:
+    """Check that the packages of the extra are installed.
+
+    Raises:
+        MissingExtraError: They are not.
+    """
+    require_modules("index", *_PACKAGES)

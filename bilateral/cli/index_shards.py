@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from bilateral.cli.errors import UsageProblemError
-from bilateral.cli.index_options import settings_of
-from bilateral.cli.index_processes import open_index, require_extra, show_status, show_statuses
+from bilateral.cli.help import option
+from bilateral.cli.index_options import open_index, require_extra, settings_of, show_status, show_statuses
 from bilateral.cli.invocation import Invocation
 
 if TYPE_CHECKING:
@@ -21,9 +21,7 @@ if TYPE_CHECKING:
     from bilateral.index.log.places import Placed
     from bilateral.index.operating.settings import IndexSettings
 
-_Settings = Annotated[
-    Path, typer.Option("--settings", metavar="FILE", help="The TOML file with the table database.shards.")
-]
+_Settings = Annotated[Path, option("FILE", "The TOML file with the table database.shards.", "--settings")]
 
 
 def shards(

@@ -5,20 +5,27 @@ from __future__ import annotations
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
 
-from bilateral.core.contracts import REGISTRY_ATTRIBUTES
+import typer
+
+from bilateral.cli.invocation import Invocation
+from bilateral.cli.options import command
 from bilateral.core.errors import UnknownDeploymentError
 from bilateral.core.values.currency import ether, symbol_of
-from bilateral.node import answers
-from bilateral.node.steps import Rpc
 
 if TYPE_CHECKING:
-    from bilateral.cli.invocation import Invocation
     from bilateral.core.contracts import Deployment
     from bilateral.node.steps import Operation
 
 
-def show_info(invocation: Invocation) -> None:
+app = typer.Typer()
+
+
+@command(app, signs=True)
+def info(invocation: Invocation) -> None:
     """Show the chain, its last block, the registries, and the signer with its balance."""
+    from bilateral.core.contracts import REGISTRY_ATTRIBUTES  # noqa: PLC0415  # slow to import
+    from bilateral.node import answers  # noqa: PLC0415
+
     address = invocation.signer.address if invocation.has_key else None
     with invocation.reading() as client:
         chain_id, block, balance = client.runner.run(_read(address))
@@ -50,6 +57,9 @@ def show_info(invocation: Invocation) -> None:
 
 def _read(address: str | None) -> Operation[tuple[int, Any, int | None]]:
     """Read the chain id, the last block, and the balance of an account."""
+    from bilateral.node import answers  # noqa: PLC0415  # slow to import
+    from bilateral.node.steps import Rpc  # noqa: PLC0415
+
     chain_id = answers.quantity((yield Rpc("eth_chainId")))
     block = yield Rpc("eth_getBlockByNumber", ("latest", False))
     balance = answers.quantity((yield Rpc("eth_getBalance", (address, "latest")))) if address else None

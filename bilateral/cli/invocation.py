@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
+import logging
 import os
 import re
 import sys
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
+from decimal import Context, Decimal
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, Final, TypeVar
 from urllib.parse import urlsplit
 
-from bilateral.cli.amounts import GWEI, cost_of, wei_of
-from bilateral.cli.client_notes import client_notes
 from bilateral.cli.errors import KeyUnavailableError, UsageProblemError
 from bilateral.cli.secrets import KEY_VARIABLE, PINATA_VARIABLE, PINNING_VARIABLE
 from bilateral.core.errors import (
@@ -22,10 +22,11 @@ from bilateral.core.errors import (
     NodeTimeoutError,
     NodeUnreachableError,
 )
-from bilateral.core.values.currency import ETHER
+from bilateral.core.text import quoted
+from bilateral.core.values.currency import ETHER, ether, symbol_of
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable, Iterator, Mapping
     from pathlib import Path
 
     from bilateral.cli.output import Output
@@ -36,6 +37,12 @@ if TYPE_CHECKING:
     from bilateral.documents import Loader, Store
 
 T = TypeVar("T")
+
+GWEI: Final = 10**9  # wei
+
+_AMOUNT = re.compile(r"[0-9]+(\.[0-9]+)?", re.ASCII)
+_LONGEST: Final = 60  # characters: more than the supply of any currency has
+_EXACT: Final = Context(prec=90)  # as many digits times 10^18 are exact
 
 NOT_SENT: Final = "Not sent (dry run): this would be accepted"
 
@@ -331,3 +338,61 @@ def _is_web_folder(url: str) -> bool:
     except ValueError:
         return False
     return is_place and bool(_WEB_FOLDER.fullmatch(url))
+
+
+def wei_of(amount: str, unit: int, option: str) -> int:
+    """Return an amount in wei, exactly.
+
+    Args:
+        amount: The amount as a plain decimal number, such as `0.05`.
+        unit: The wei of one unit: `GWEI` or `ETHER`.
+        option: The option that has the amount, for the message.
+
+    Raises:
+        InvalidArgumentError: The text is not a number from 0 on with at most 9 (gwei) or 18 decimals (ether).
+    """
+    if _AMOUNT.fullmatch(amount) and len(amount) <= _LONGEST:
+        wei = _EXACT.multiply(Decimal(amount), Decimal(unit))
+        if wei == wei.to_integral_value():
+            return int(wei)
+    decimals = len(str(unit)) - 1
+    raise InvalidArgumentError(f"{option} is a number from 0 with at most {decimals} decimals, not {quoted(amount)}")
+
+
+def cost_of(transaction: Mapping[str, Any], gas: int) -> str:
+    """Write the highest cost of a transaction: its gas limit at its highest fee, and its value.
+
+    Args:
+        transaction: The transaction, as web3.py writes one.
+        gas: The node's estimate of its gas.
+    """
+    from bilateral.client.operations.fees import most  # noqa: PLC0415  # slow to import
+
+    return f"{ether(most(transaction))} {symbol_of(int(transaction['chainId']))} ({gas} gas estimated)"
+
+
+class _Notes(logging.Handler):
+    """Handler that shows log lines as notes beside the result."""
+
+    def __init__(self, output: Output) -> None:
+        super().__init__()
+        self._output = output
+
+    def emit(self, record: logging.LogRecord) -> None:
+        """Show a line."""
+        self._output.note(record.getMessage())
+
+
+@contextmanager
+def client_notes(output: Output) -> Iterator[None]:
+    """Show the notes of clients within a context.
+
+    Args:
+        output: Shows the notes.
+    """
+    logger, handler = logging.getLogger("bilateral.client"), _Notes(output)
+    logger.addHandler(handler)
+    try:
+        yield
+    finally:
+        logger.removeHandler(handler)

@@ -4,17 +4,21 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Callable
+from dataclasses import MISSING, dataclass, fields, is_dataclass
 from datetime import UTC, datetime
+from decimal import Decimal
+from enum import EnumType
 from functools import wraps
-from typing import Annotated, Any, Final
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any, Final, get_args, get_origin, get_type_hints
 
 import typer
+from typer.models import OptionInfo
 
 from bilateral.cli.errors import ExitCode, MistakeError
 from bilateral.cli.groups import GROUPS
-from bilateral.cli.help import ExampleCommand, ExampleGroup, example_text
+from bilateral.cli.help import ExampleCommand, ExampleGroup, argument, examples_of, option
 from bilateral.cli.invocation import Invocation
-from bilateral.cli.models import fields_of, gathered, parameters_of
 from bilateral.cli.output import Output
 from bilateral.cli.settings import (
     KeyOptions,
@@ -26,28 +30,33 @@ from bilateral.cli.settings import (
 )
 from bilateral.core.errors import BilateralError, InvalidArgumentError, MalformedIdentifierError
 
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from pydantic.fields import FieldInfo
+
+    from bilateral.trust.features.reviews import Reviews
+
 _AGENT_FORMS: Final = "write 42, 84532:42 or eip155:84532:0x…#42"
 
-Agent = Annotated[str, typer.Argument(metavar="AGENT", help="An agent: 42, 84532:42 or eip155:84532:0x…#42.")]
+Agent = Annotated[str, argument("AGENT", "An agent: 42, 84532:42 or eip155:84532:0x…#42.")]
 FeedbackText = Annotated[
     str,
-    typer.Argument(
-        metavar="FEEDBACK",
-        help="A feedback: agent:client:index, the index from 0. The client is an address or an alias of your accounts.",
+    argument(
+        "FEEDBACK",
+        "A feedback: agent:client:index, the index from 0. The client is an address or an alias of your accounts.",
     ),
 ]
-Tag1 = Annotated[str, typer.Option("--tag1", metavar="TAG", help="The main tag, such as starred or uptime.")]
-Tag2 = Annotated[str, typer.Option("--tag2", metavar="TAG", help="The second tag, which qualifies the main one.")]
+Tag1 = Annotated[str, option("TAG", "The main tag, such as starred or uptime.", "--tag1")]
+Tag2 = Annotated[str, option("TAG", "The second tag, which qualifies the main one.", "--tag2")]
 Reviewers = Annotated[
     list[str] | None,
-    typer.Option(
-        "--reviewer",
-        metavar="ADDRESS",
-        help="Count only feedback of this client; may be repeated. All clients count if left out.",
+    option(
+        "ADDRESS", "Count only feedback of this client; may be repeated. All clients count if left out.", "--reviewer"
     ),
 ]
-FileUri = Annotated[str, typer.Option("--uri", metavar="URI", help="The URI of a file that is stored already.")]
-FileHash = Annotated[str | None, typer.Option("--hash", metavar="HASH", help="The keccak-256 hash of that file.")]
+FileUri = Annotated[str, option("URI", "The URI of a file that is stored already.", "--uri")]
+FileHash = Annotated[str | None, option("HASH", "The keccak-256 hash of that file.", "--hash")]
 
 _JSON: Final = inspect.Parameter(
     "as_json",
@@ -104,8 +113,8 @@ def show_help(context: typer.Context) -> None:
 
 def command(  # noqa: PLR0913  # what commands differ in
     app: typer.Typer,
-    name: str,
-    *examples: str,
+    name: str = "",
+    *,
     signs: bool = False,
     writes: bool = False,
     stores: bool = False,
@@ -117,7 +126,7 @@ def command(  # noqa: PLR0913  # what commands differ in
 
     Args:
         app: The group that it belongs to.
-        *examples: Command lines for its help.
+        name: Its name; that of the function when left out.
         signs: True if it needs a key.
         writes: True if it sends a transaction, and so signs.
         stores: True if it may store documents.
@@ -162,12 +171,139 @@ def command(  # noqa: PLR0913  # what commands differ in
         own = [parameter.replace(kind=inspect.Parameter.KEYWORD_ONLY) for parameter in own]
         run.__signature__ = inspect.Signature([*own, _JSON, *shared])  # type: ignore[attr-defined]
         run.__annotations__ = {}
+        command_name = name or function.__name__.replace("_", "-")
         app.command(
-            name,
+            command_name,
             cls=ExampleCommand,
-            epilog=example_text(examples),
+            epilog=examples_of(app.info.name or "", command_name),
             context_settings={"ignore_unknown_options": True} if takes_negative_numbers else None,
         )(run)
         return function
 
     return decorate
+
+
+@dataclass(frozen=True, kw_only=True)
+class ReviewOptions:
+    """The cases and the accounts that people judged before."""
+
+    reviews: Annotated[Path | None, option("FILE", "A JSON list of cases: account, verdict, reason.")] = None
+    trusted: Annotated[
+        list[str] | None, option("ADDRESS", "An account that you trust; may be repeated.", "--trust")
+    ] = None
+
+    def cases(self) -> Reviews | None:
+        """Return the reviewed cases; None without a file."""
+        from bilateral.trust.features.reviews import Reviews  # noqa: PLC0415  # pyarrow is heavy, and an extra
+
+        return None if self.reviews is None else Reviews.read(self.reviews)
+
+
+_REQUIRED: Final = inspect.Parameter.empty
+
+
+def parameters_of(function: Callable[..., Any]) -> list[inspect.Parameter]:
+    """Return the parameters of a command behind the first, with the fields of each model in the model's place.
+
+    Args:
+        function: The function of the command.
+    """
+    _, *own = inspect.signature(function, eval_str=True).parameters.values()
+    return [field for parameter in own for field in fields_of(parameter.annotation) or [parameter]]
+
+
+def gathered(function: Callable[..., Any], arguments: dict[str, Any]) -> dict[str, Any]:
+    """Return the arguments of a function, made of those of its command.
+
+    Args:
+        arguments: The arguments of `parameters_of`, by name.
+
+    Raises:
+        InvalidArgumentError: A field is invalid.
+    """
+    _, *own = inspect.signature(function, eval_str=True).parameters.values()
+    return {parameter.name: _value(parameter, arguments) for parameter in own}
+
+
+def _value(parameter: inspect.Parameter, arguments: dict[str, Any]) -> Any:
+    kind = parameter.annotation
+    names = [field.name for field in fields_of(kind)]
+    if not names:
+        return arguments[parameter.name]
+    if isinstance(kind, type) and is_dataclass(kind):
+        return kind(**{name: arguments[name] for name in names})
+    from pydantic import ValidationError  # noqa: PLC0415  # slow to import
+
+    from bilateral.core.errors.invalid_fields import refusal  # noqa: PLC0415
+
+    values: dict[str, Any] = {}
+    for name, field in kind.model_fields.items():
+        value = " ".join(arguments[name] or ()) if _is_of_words(kind, name) else arguments[name]
+        if value not in (None, "", [], ()):
+            values[field.alias or name] = value
+    try:
+        return kind(**values)
+    except ValidationError as error:
+        raise refusal(error) from None
+
+
+def fields_of(kind: Any) -> list[inspect.Parameter]:
+    """Return the fields of a model as parameters; none for another type.
+
+    Args:
+        kind: The type.
+    """
+    if is_dataclass(kind):
+        hints = get_type_hints(kind, include_extras=True)
+        options = {
+            field.name: (hints[field.name], _REQUIRED if field.default is MISSING else field.default)
+            for field in fields(kind)
+        }
+    else:
+        options = {name: _option(kind, name, field) for name, field in getattr(kind, "model_fields", {}).items()}
+    place = inspect.Parameter.KEYWORD_ONLY
+    return [
+        inspect.Parameter(name, place, default=default, annotation=annotation)
+        for name, (annotation, default) in options.items()
+    ]
+
+
+def _option(model: Any, name: str, field: FieldInfo) -> tuple[Any, Any]:
+    """Return the type and the default of a field of a question: an argument if it is required, else an option."""
+    public, about = field.alias or name, (field.description or "").replace("`", "")
+    if field.is_required():
+        return Annotated[str, argument(public.upper(), about, show_default=False)], _REQUIRED
+    own = next((part for part in field.metadata if isinstance(part, OptionInfo)), None)
+    parts = _parts(field.annotation)
+    kind: Any = next((kind for kind in (int, bool) if kind in parts), str)  # texts are parsed later
+    is_list = any(get_origin(part) is list for part in parts)
+    flag = getattr(model, "flags", {}).get(name, f"--{public}" if is_list or field.alias else None)
+    if _is_of_words(model, name):
+        return Annotated[list[str] | None, argument(flag, about, show_default=False)], None
+    declared = option(
+        _metavar(public, parts) if kind is str else None,
+        about,
+        *filter(None, [flag]),
+        min=next((part.ge for part in field.metadata if hasattr(part, "ge")), None) if kind is int else None,
+        show_default=False,
+        rich_help_panel=next((panel for panel, names in getattr(model, "panels", {}).items() if name in names), None),
+    )
+    return Annotated[(list[kind] if is_list else kind) | None, own or declared], None
+
+
+def _is_of_words(model: Any, name: str) -> bool:
+    """Return True if a field is an argument of several words."""
+    return not getattr(model, "flags", {}).get(name, "-").startswith("-")
+
+
+def _metavar(name: str, parts: list[Any]) -> str:
+    """Return what the help shows for a text: the values to choose from, or a noun."""
+    choices = next((part for part in parts if isinstance(part, EnumType)), None)
+    if choices is not None:
+        return "|".join(choices)
+    return "NUMBER" if Decimal in parts else name.upper()
+
+
+def _parts(kind: Any) -> list[Any]:
+    """Return a type, and the types that it is made of."""
+    return [kind, *(part for inner in get_args(kind) for part in _parts(inner))]

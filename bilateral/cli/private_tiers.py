@@ -9,31 +9,21 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from bilateral.cli.buyer_options import Service
-from bilateral.cli.index_options import Database
-from bilateral.cli.index_processes import open_index, require_extra
+from bilateral.cli.help import argument, option
+from bilateral.cli.index_options import Database, open_index, require_extra
 from bilateral.cli.invocation import Invocation
 from bilateral.cli.options import command
-from bilateral.core.errors import InvalidArgumentError
-from bilateral.core.errors.base import require_modules
+from bilateral.core.errors import InvalidArgumentError, require_modules
 
 if TYPE_CHECKING:
     from bilateral.core.contracts.buyer_terms import BuyerTier
 
-_HOLDER = "0x8004B663056A597Dffe9eCcC1965A193B7388713"
-_TO = "--service https://service.example"
 
-Policy = Annotated[str, typer.Option("--policy", metavar="NAME", help="The scoring policy.")]
-Day = Annotated[
-    int | None, typer.Option("--epoch", metavar="DAY", help="The UTC day, in days since 1970-01-01; today if left out.")
-]
-Gate = Annotated[
-    str,
-    typer.Option("--gate", metavar="ADDRESS", help="The contract where it is used, which inherits PrivateTierGated."),
-]
-RequestHash = Annotated[
-    str, typer.Option("--request", metavar="HASH", help="The hash of the request, if the gate asks for one.")
-]
-Holder = Annotated[str, typer.Argument(metavar="HOLDER", help="The account that uses the proof; best a fresh one.")]
+Policy = Annotated[str, option("NAME", "The scoring policy.", "--policy")]
+Day = Annotated[int | None, option("DAY", "The UTC day, in days since 1970-01-01; today if left out.", "--epoch")]
+Gate = Annotated[str, option("ADDRESS", "The contract where it is used, which inherits PrivateTierGated.", "--gate")]
+RequestHash = Annotated[str, option("HASH", "The hash of the request, if the gate asks for one.", "--request")]
+Holder = Annotated[str, argument("HOLDER", "The account that uses the proof; best a fresh one.")]
 
 
 def add_commands(app: typer.Typer) -> None:
@@ -42,30 +32,18 @@ def add_commands(app: typer.Typer) -> None:
     Args:
         app: The group.
     """
-    command(app, "install-prover", "bilateral buyer install-prover", is_local=True)(install)
-    command(app, "join-tiers", f"bilateral buyer join-tiers --chain-id 8453 {_TO} --account buyer", signs=True)(join)
-    command(app, "post-tiers", "bilateral buyer post-tiers --account attestor", signs=True)(post)
-    command(
-        app,
-        "post-roots",
-        "bilateral buyer post-roots 20781 --root 1815… --root 77… --root 1 --account attestor",
-        writes=True,
-    )(post_roots)
-    command(app, "audit-tiers", f"bilateral buyer audit-tiers {_TO}")(audit)
-    command(
-        app,
-        "prove-tier",
-        f"bilateral buyer prove-tier {_HOLDER} --tier trusted --gate {_HOLDER} {_TO} --account buyer",
-        signs=True,
-    )(prove)
-    command(app, "verify-tier", f"bilateral buyer verify-tier proof.json --holder {_HOLDER} --gate {_HOLDER}")(verify)
+    command(app, "install-prover", is_local=True)(install)
+    command(app, "join-tiers", signs=True)(join)
+    command(app, "post-tiers", signs=True)(post)
+    command(app, writes=True)(post_roots)
+    command(app, "audit-tiers")(audit)
+    command(app, "prove-tier", signs=True)(prove)
+    command(app, "verify-tier")(verify)
 
 
 def install(
     invocation: Invocation,
-    folder: Annotated[
-        Path | None, typer.Option(metavar="FOLDER", help="The folder; BILATERAL_PROVER names another default.")
-    ] = None,
+    folder: Annotated[Path | None, option("FOLDER", "The folder; BILATERAL_PROVER names another default.")] = None,
 ) -> None:
     """Install the prover of private tiers by npm, with every file pinned by its hash. Needs Node 20 or newer."""
     _require_private()
@@ -78,7 +56,7 @@ def install(
 def join(
     invocation: Invocation,
     service: Service,
-    chain_id: Annotated[int, typer.Option(metavar="ID", help="The chain of the payments.")],
+    chain_id: Annotated[int, option("ID", "The chain of the payments.")],
     policy: Policy = "brp-1.0",
     epoch: Day = None,
 ) -> None:
@@ -112,10 +90,8 @@ def post(invocation: Invocation, policy: Policy = "brp-1.0", database: Database 
 
 def post_roots(
     invocation: Invocation,
-    epoch: Annotated[int, typer.Argument(metavar="EPOCH", help="The UTC day, in days since 1970-01-01.")],
-    roots: Annotated[
-        list[str], typer.Option("--root", metavar="NUMBER", help="The root for verified, trusted, premium.")
-    ],
+    epoch: Annotated[int, argument("EPOCH", "The UTC day, in days since 1970-01-01.")],
+    roots: Annotated[list[str], option("NUMBER", "The root for verified, trusted, premium.", "--root")],
     policy: Policy = "brp-1.0",
 ) -> None:
     """Post three roots that another program computed, as the attestor. Nobody can replace them."""
@@ -156,7 +132,7 @@ def audit(invocation: Invocation, service: Service, policy: Policy = "brp-1.0", 
 def prove(  # noqa: PLR0913, PLR0917  # one an option
     invocation: Invocation,
     holder: Holder,
-    tier: Annotated[str, typer.Option(metavar="TIER", help="verified, trusted or premium.")],
+    tier: Annotated[str, option("TIER", "verified, trusted or premium.")],
     gate: Gate,
     service: Service,
     policy: Policy = "brp-1.0",
@@ -191,10 +167,8 @@ def prove(  # noqa: PLR0913, PLR0917  # one an option
 
 def verify(
     invocation: Invocation,
-    proof: Annotated[
-        Path, typer.Argument(metavar="FILE", help="A proof that prove-tier wrote; - is the standard input.")
-    ],
-    holder: Annotated[str, typer.Option(metavar="ADDRESS", help="The account that uses the proof.")],
+    proof: Annotated[Path, argument("FILE", "A proof that prove-tier wrote; - is the standard input.")],
+    holder: Annotated[str, option("ADDRESS", "The account that uses the proof.")],
     gate: Gate,
     request: RequestHash = "0x" + "00" * 32,
 ) -> None:

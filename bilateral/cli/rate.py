@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from bilateral.cli.blind import Vault, vault_at
+from bilateral.cli.help import argument, option
 from bilateral.cli.invocation import Invocation
 from bilateral.cli.options import command, make_group
 from bilateral.core.errors import InvalidArgumentError
@@ -19,19 +20,19 @@ app = make_group("rate")
 
 Server = Annotated[
     str | None,
-    typer.Option(
+    option(
+        "AGENT",
+        "The agent that rates; the signer's primary agent if left out. The registry refuses if it is another.",
         "--by",
-        metavar="AGENT",
-        help="The agent that rates; the signer's primary agent if left out. The registry refuses if it is another.",
     ),
 ]
 Confirmations = Annotated[
     int,
-    typer.Option(
+    option(
+        "N",
+        "Wait until the rated agent has had its owner for N blocks, because a rating is final.",
         "--confirmations",
-        metavar="N",
         min=1,
-        help="Wait until the rated agent has had its owner for N blocks, because a rating is final.",
     ),
 ]
 
@@ -40,14 +41,13 @@ Confirmations = Annotated[
 class RatingOptions:
     """The rating of one agent, and the facts that it depends on."""
 
-    subject: Annotated[str, typer.Argument(metavar="SUBJECT", help="The agent that is rated: 42 or 84532:42.")]
-    rating: Annotated[int, typer.Argument(metavar="RATING", help="0 to 100.")]
+    subject: Annotated[str, argument("SUBJECT", "The agent that is rated: 42 or 84532:42.")]
+    rating: Annotated[int, argument("RATING", "0 to 100.")]
     server_id: Server = None
     owner: Annotated[
         str | None,
-        typer.Option(
-            metavar="ADDRESS",
-            help="The owner of the rated agent; its owner now if left out. The registry refuses if it is another.",
+        option(
+            "ADDRESS", "The owner of the rated agent; its owner now if left out. The registry refuses if it is another."
         ),
     ] = None
     confirmations: Confirmations = 1
@@ -57,7 +57,7 @@ class RatingOptions:
 class RatingsOptions:
     """The ratings of many agents, and the facts that they depend on."""
 
-    ratings: Annotated[list[str], typer.Argument(metavar="AGENT=RATING...", help="Agents with their ratings.")]
+    ratings: Annotated[list[str], argument("AGENT=RATING...", "Agents with their ratings.")]
     server_id: Server = None
     confirmations: Confirmations = 1
 
@@ -82,23 +82,16 @@ class RatingsOptions:
 class SealingOptions:
     """The interaction whose rating is sealed, if it is."""
 
-    blind: Annotated[
-        str | None,
-        typer.Option(metavar="INTERACTION", help="Seal the rating for this interaction: 0x and 64 digits."),
-    ] = None
-    client_account: Annotated[
-        str | None, typer.Option(metavar="ADDRESS", help="With --blind: the account that gives the feedback.")
-    ] = None
+    blind: Annotated[str | None, option("INTERACTION", "Seal the rating for this interaction: 0x and 64 digits.")] = (
+        None
+    )
+    client_account: Annotated[str | None, option("ADDRESS", "With --blind: the account that gives the feedback.")] = (
+        None
+    )
     vault: Vault = None
 
 
-@command(
-    app,
-    "client",
-    "bilateral rate client 7 90 --account server",
-    "bilateral rate client 7 90 --blind 0x9c2f… --client-account 0xf39F… --account server > server.json",
-    writes=True,
-)
+@command(app, writes=True)
 def client(invocation: Invocation, rating: RatingOptions, sealing: SealingOptions) -> None:
     """Rate a client. A rating is final. With --blind, seal the rating and write its envelope as JSON instead."""
     if sealing.blind is not None:
@@ -108,38 +101,32 @@ def client(invocation: Invocation, rating: RatingOptions, sealing: SealingOption
     invocation.write("Client rated", lambda client: client.rate_client(rating.subject, rating.rating, **facts))
 
 
-@command(app, "validator", "bilateral rate validator 9 75 --account server", writes=True)
+@command(app, writes=True)
 def validator(invocation: Invocation, rating: RatingOptions) -> None:
     """Rate a validator. A rating is final."""
     facts = {"owner": rating.owner, **_expected(invocation, rating)}
     invocation.write("Validator rated", lambda client: client.rate_validator(rating.subject, rating.rating, **facts))
 
 
-@command(app, "clients", "bilateral rate clients 7=90 8=85 12=40 --account server", writes=True)
+@command(app, writes=True)
 def clients(invocation: Invocation, many: RatingsOptions) -> None:
     """Rate many clients in one transaction. Ratings are final."""
     pairs, facts = many.pairs(), _expected(invocation, many)
     invocation.write("Clients rated", lambda client: client.rate_clients(pairs, **facts))
 
 
-@command(app, "validators", "bilateral rate validators 9=75 10=80 --account server", writes=True)
+@command(app, writes=True)
 def validators(invocation: Invocation, many: RatingsOptions) -> None:
     """Rate many validators in one transaction. Ratings are final."""
     pairs, facts = many.pairs(), _expected(invocation, many)
     invocation.write("Validators rated", lambda client: client.rate_validators(pairs, **facts))
 
 
-@command(
-    app,
-    "show",
-    "bilateral rate show 7 --by 1",
-    "bilateral rate show 7 8 12 --by 1",
-    "bilateral rate show 9 --by 1 --validator",
-)
+@command(app)
 def show(
     invocation: Invocation,
-    subjects: Annotated[list[str], typer.Argument(metavar="SUBJECT...", help="The rated agents.")],
-    server: Annotated[str, typer.Option("--by", metavar="AGENT", help="The server that rated.")],
+    subjects: Annotated[list[str], argument("SUBJECT...", "The rated agents.")],
+    server: Annotated[str, option("AGENT", "The server that rated.", "--by")],
     as_validator: Annotated[
         bool, typer.Option("--validator", help="Show ratings as validators, not as clients.")
     ] = False,

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Final
 
 import typer
 
-from bilateral.cli.index_options import Database
-from bilateral.cli.index_processes import require_extra
+from bilateral.cli.help import option
+from bilateral.cli.index_options import Database, require_extra
 from bilateral.cli.invocation import Invocation
 from bilateral.cli.options import command
 from bilateral.index.search.gate_texts import AgentQuestion, GateFilters
@@ -46,24 +46,13 @@ class SearchOptions(AgentQuestion):
     }
 
 
-@command(
-    app,
-    "search",
-    "bilateral search market data --tag starred --minimum 80 --count 5",
-    "bilateral search --capability mcp_tool:get_weather --x402 --order registered",
-    "bilateral search weather --reviewer 0x8004B663056A597Dffe9eCcC1965A193B7388713 --json",
-    "bilateral search --gate tag=starred,minimum=80 --gate side=client,tag=,minimum=70",
-    is_local=True,
-)
+@command(app, is_local=True)
 def search(
     invocation: Invocation,
     question: SearchOptions,
     limit: Annotated[int, typer.Option(min=1, max=1000, help="The most agents.", rich_help_panel=_PAGE)] = 20,
     cursor: Annotated[
-        str | None,
-        typer.Option(
-            metavar="CURSOR", help="The next page: the cursor that the former one ended with.", rich_help_panel=_PAGE
-        ),
+        str | None, option("CURSOR", "The next page: the cursor that the former one ended with.", rich_help_panel=_PAGE)
     ] = None,
     database: Database = None,
 ) -> None:

@@ -8,11 +8,11 @@ from typing import Annotated, Final
 
 import typer
 
-from bilateral.cli.index_options import ChainOptions, Database, SettingsFile
-from bilateral.cli.index_processes import log_steps
+from bilateral.cli.help import option
+from bilateral.cli.index_options import ChainOptions, Database, SettingsFile, log_steps
 from bilateral.cli.invocation import Invocation
 from bilateral.cli.options import command
-from bilateral.core.errors.base import require_modules
+from bilateral.core.errors import require_modules
 from bilateral.core.text.log_lines import log_safely
 
 app = typer.Typer()
@@ -40,40 +40,26 @@ class ServeOptions:
         int | None, typer.Option(envvar="BILATERAL_WORKERS", min=1, max=256, help="The processes that answer.")
     ] = None
     rate: Annotated[
-        str | None,
-        typer.Option(envvar="BILATERAL_RATE", metavar="LIMIT", help="The requests of an address, such as 1200/minute."),
+        str | None, option("LIMIT", "The requests of an address, such as 1200/minute.", envvar="BILATERAL_RATE")
     ] = None
     trusted_proxies: Annotated[
-        list[str] | None,
-        typer.Option("--proxy", metavar="NETWORK", help="A proxy whose X-Forwarded-… is believed; may be repeated."),
+        list[str] | None, option("NETWORK", "A proxy whose X-Forwarded-… is believed; may be repeated.", "--proxy")
     ] = None
     public_url: Annotated[
         str | None,
-        typer.Option(
+        option(
+            "URL",
+            "The address at which visitors reach the service, such as https://explorer.example.",
             envvar="BILATERAL_PUBLIC_URL",
-            metavar="URL",
-            help="The address at which visitors reach the service, such as https://explorer.example.",
         ),
     ] = None
     aggregator: Annotated[
         str | None,
-        typer.Option(
-            envvar="BILATERAL_AGGREGATOR",
-            metavar="FILE",
-            help="Pay for feedback that clients signed, as this TOML file says.",
-        ),
+        option("FILE", "Pay for feedback that clients signed, as this TOML file says.", envvar="BILATERAL_AGGREGATOR"),
     ] = None
 
 
-@command(
-    app,
-    "serve",
-    "bilateral serve --rpc-url https://mainnet.base.org",
-    "bilateral serve --settings index.toml --host 0.0.0.0",
-    "bilateral serve --no-index --workers 4 --database postgresql://reader@db/bilateral",
-    "bilateral serve --rpc-url https://mainnet.base.org --aggregator aggregator.toml",
-    is_local=True,
-)
+@command(app, is_local=True)
 def serve(  # noqa: PLR0913, PLR0917  # models, and what the service does beside answering
     invocation: Invocation,
     chains: ChainOptions,
@@ -107,14 +93,7 @@ def serve(  # noqa: PLR0913, PLR0917  # models, and what the service does beside
         serve_api(settings, index, report=lambda url: invocation.output.note(f"listening on {url}"))
 
 
-@command(
-    app,
-    "mcp",
-    "bilateral mcp",
-    "bilateral mcp --database sqlite:///index.sqlite",
-    "bilateral mcp --settings index.toml",
-    is_local=True,
-)
+@command(app, is_local=True)
 def mcp(
     invocation: Invocation,  # noqa: ARG001  # every command has it
     settings_file: SettingsFile = None,

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated, Any, Final
+from typing import Annotated, Any
 
 import typer
 
+from bilateral.cli.help import option
 from bilateral.cli.secrets import (
     ACCOUNT_VARIABLE,
     KEY_VARIABLE,
@@ -18,32 +20,33 @@ from bilateral.cli.secrets import (
     PINNING_VARIABLE,
 )
 
-_NODE: Final = "Node"
-_KEY: Final = "Key"
-_SENDING: Final = "Sending"
-_DOCUMENTS: Final = "Documents"
-
 
 def _complete_account(incomplete: str) -> list[str]:
-    from bilateral.cli.keystores import aliases  # noqa: PLC0415  # slow to import
+    from bilateral.cli.keys import aliases  # noqa: PLC0415  # slow to import
 
     return [alias for alias in aliases() if alias.startswith(incomplete)]
 
 
-def _text(panel: str, variable: str, metavar: str, about: str, **settings: Any) -> Any:
-    """Return an option that an environment variable can set."""
-    return typer.Option(envvar=variable, metavar=metavar, help=about, rich_help_panel=panel, **settings)
+def _of_panel(panel: str) -> Callable[..., Any]:
+    """Return what makes options of a panel that an environment variable can set."""
+
+    def make(variable: str, metavar: str, about: str, **settings: Any) -> Any:
+        return option(metavar, about, envvar=variable, rich_help_panel=panel, **settings)
+
+    return make
+
+
+_node, _key, _sending, _documents = map(_of_panel, ("Node", "Key", "Sending", "Documents"))
 
 
 @dataclass(frozen=True)
 class NodeOptions:
     """The node, its chain and registries, and the gateways to IPFS."""
 
-    rpc_url: Annotated[str | None, _text(_NODE, "BILATERAL_RPC_URL", "URL", "The URL of the node's JSON-RPC.")] = None
+    rpc_url: Annotated[str | None, _node("BILATERAL_RPC_URL", "URL", "The URL of the node's JSON-RPC.")] = None
     deployment: Annotated[
         Path | None,
-        _text(
-            _NODE,
+        _node(
             "BILATERAL_DEPLOYMENT",
             "FILE",
             "The deployment record that lists the registries' addresses; or canonical or bilateral, for a packaged "
@@ -52,8 +55,7 @@ class NodeOptions:
     ] = None
     chain: Annotated[
         int | None,
-        _text(
-            _NODE,
+        _node(
             "BILATERAL_CHAIN",
             "ID",
             "Refuse a node of another chain. Without it and a record, the node alone names the chain.",
@@ -62,12 +64,12 @@ class NodeOptions:
     ] = None
     ipfs_gateways: Annotated[
         list[str] | None,
-        typer.Option(
+        option(
+            "URL",
+            "Load ipfs: documents from this gateway; may be repeated.",
             "--ipfs-gateway",
             envvar="BILATERAL_IPFS_GATEWAYS",
-            metavar="URL",
-            help="Load ipfs: documents from this gateway; may be repeated.",
-            rich_help_panel=_DOCUMENTS,
+            rich_help_panel="Documents",
         ),
     ] = None
 
@@ -78,8 +80,7 @@ class KeyOptions:
 
     account: Annotated[
         str | None,
-        _text(
-            _KEY,
+        _key(
             ACCOUNT_VARIABLE,
             "ALIAS",
             f"Sign with this keystore of Ape's accounts. Without it, with the key in {KEY_VARIABLE}.",
@@ -87,7 +88,7 @@ class KeyOptions:
         ),
     ] = None
     keystore: Annotated[
-        Path | None, _text(_KEY, KEYSTORE_VARIABLE, "FILE", "Sign with this keystore file, wherever it is.")
+        Path | None, _key(KEYSTORE_VARIABLE, "FILE", "Sign with this keystore file, wherever it is.")
     ] = None
 
 
@@ -97,8 +98,7 @@ class PassphraseOptions:
 
     passphrase_file: Annotated[
         Path | None,
-        _text(
-            _KEY,
+        _key(
             PASSPHRASE_FILE_VARIABLE,
             "FILE",
             f"Read the passphrase from this file. Without it, from {PASSPHRASE_VARIABLE} or the terminal.",
@@ -112,12 +112,11 @@ class SendingOptions:
 
     dry_run: Annotated[
         bool,
-        typer.Option("--dry-run", help="Check and simulate, but neither sign nor send.", rich_help_panel=_SENDING),
+        typer.Option("--dry-run", help="Check and simulate, but neither sign nor send.", rich_help_panel="Sending"),
     ] = False
     max_fee_per_gas: Annotated[
         str | None,
-        _text(
-            _SENDING,
+        _sending(
             "BILATERAL_MAX_FEE_PER_GAS",
             "GWEI",
             "Sign no higher fee per gas. By default 500, with a narrower limit for the tip.",
@@ -125,19 +124,16 @@ class SendingOptions:
     ] = None
     max_cost: Annotated[
         str | None,
-        _text(
-            _SENDING,
+        _sending(
             "BILATERAL_MAX_COST",
             "ETHER",
             "Sign no transaction that may cost more, in the chain's currency. By default without limit.",
         ),
     ] = None
-    wait: Annotated[bool, typer.Option(help="Wait until the transaction is in a block.", rich_help_panel=_SENDING)] = (
+    wait: Annotated[bool, typer.Option(help="Wait until the transaction is in a block.", rich_help_panel="Sending")] = (
         True
     )
-    timeout: Annotated[
-        float, typer.Option(min=0, metavar="SECONDS", help="Longest time to wait.", rich_help_panel=_SENDING)
-    ] = 120.0
+    timeout: Annotated[float, option("SECONDS", "Longest time to wait.", min=0, rich_help_panel="Sending")] = 120.0
 
 
 @dataclass(frozen=True)
@@ -146,8 +142,7 @@ class StoreOptions:
 
     store_folder: Annotated[
         Path | None,
-        _text(
-            _DOCUMENTS,
+        _documents(
             "BILATERAL_STORE_FOLDER",
             "FOLDER",
             "Put documents there, to be published at --store-url. Without it, they go on chain as data: URIs.",
@@ -155,21 +150,18 @@ class StoreOptions:
     ] = None
     store_url: Annotated[
         str | None,
-        _text(
-            _DOCUMENTS,
+        _documents(
             "BILATERAL_STORE_URL",
             "URL",
             "The http or https URL at which that folder is published; what goes on chain begins with it.",
         ),
     ] = None
     ipfs_api: Annotated[
-        str | None,
-        _text(_DOCUMENTS, "BILATERAL_IPFS_API", "URL", "Put documents into IPFS, through a node with Kubo's API."),
+        str | None, _documents("BILATERAL_IPFS_API", "URL", "Put documents into IPFS, through a node with Kubo's API.")
     ] = None
     pinning_api: Annotated[
         str | None,
-        _text(
-            _DOCUMENTS,
+        _documents(
             "BILATERAL_PINNING_API",
             "URL",
             f"Have a service pin them (IPFS Pinning Service API). Its token is in {PINNING_VARIABLE}.",
@@ -180,22 +172,16 @@ class StoreOptions:
         typer.Option(
             "--pinata",
             help=f"Put documents into IPFS, through Pinata. Its JWT is in {PINATA_VARIABLE}.",
-            rich_help_panel=_DOCUMENTS,
+            rich_help_panel="Documents",
         ),
     ] = False
     put_url: Annotated[
         str | None,
-        _text(
-            _DOCUMENTS,
-            "BILATERAL_PUT_URL",
-            "URL",
-            "Put the document there by HTTP PUT, such as to a presigned URL.",
-        ),
+        _documents("BILATERAL_PUT_URL", "URL", "Put the document there by HTTP PUT, such as to a presigned URL."),
     ] = None
     public_url: Annotated[
         str | None,
-        _text(
-            _DOCUMENTS,
+        _documents(
             "BILATERAL_PUBLIC_URL",
             "URL",
             "The URL of that document for readers. Without it, --put-url without its query.",

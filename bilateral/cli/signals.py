@@ -7,8 +7,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
-import typer
-
+from bilateral.cli.help import argument, option
 from bilateral.cli.invocation import NOT_SENT, Invocation
 from bilateral.cli.options import command, make_group
 from bilateral.core.errors import InvalidArgumentError
@@ -21,25 +20,17 @@ if TYPE_CHECKING:
 app = make_group("signals")
 
 
-@command(
-    app,
-    "publish",
-    "bilateral signals publish measured.json --period 2026-W47 --account watchtower",
-    """echo '[{"agent": "42", "tag": "uptime", "value": "99.8"}]' | bilateral signals publish - --account watchtower""",
-    writes=True,
-)
+@command(app, writes=True)
 def publish(
     invocation: Invocation,
     measured: Annotated[
         Path,
-        typer.Argument(
-            metavar="FILE",
-            help="A JSON list of objects with agent, tag, value and, if it has one, endpoint; - is the standard input.",
+        argument(
+            "FILE",
+            "A JSON list of objects with agent, tag, value and, if it has one, endpoint; - is the standard input.",
         ),
     ],
-    period: Annotated[
-        str | None, typer.Option(metavar="PERIOD", help="The name of the period; this ISO week if left out.")
-    ] = None,
+    period: Annotated[str | None, option("PERIOD", "The name of the period; this ISO week if left out.")] = None,
 ) -> None:
     """Publish the measurements of a period that are not on chain yet."""
     from bilateral.client import week_of  # noqa: PLC0415  # slow to import

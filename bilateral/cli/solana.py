@@ -7,9 +7,8 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Final
 
-import typer
-
 from bilateral.cli.errors import KeyUnavailableError
+from bilateral.cli.help import argument, option
 from bilateral.cli.invocation import Invocation
 from bilateral.cli.options import command, make_group
 from bilateral.solana.addresses import DEVNET, MAINNET, TESTNET
@@ -27,33 +26,21 @@ KEY_FILE_VARIABLE: Final = "BILATERAL_SOLANA_KEY_FILE"
 
 _KEY_BYTES: Final = 64  # the secret and the public half, as `solana-keygen` writes them
 
-Mint = Annotated[str, typer.Argument(metavar="MINT", help="The agent's mint.")]
-Uri = Annotated[str, typer.Argument(metavar="URI", help="The URI of the registration file.")]
-Key = Annotated[str, typer.Argument(metavar="KEY", help="The name of the text.")]
-Value = Annotated[str, typer.Argument(metavar="VALUE", help="The text.")]
-Address = Annotated[str, typer.Argument(metavar="ADDRESS", help="An address on this chain, 32 bytes in base 58.")]
-Node = Annotated[
-    str, typer.Option("--node", envvar=SOLANA_NODE_VARIABLE, metavar="URL", help="The URL of a node of Solana.")
-]
+Mint = Annotated[str, argument("MINT", "The agent's mint.")]
+Uri = Annotated[str, argument("URI", "The URI of the registration file.")]
+Key = Annotated[str, argument("KEY", "The name of the text.")]
+Value = Annotated[str, argument("VALUE", "The text.")]
+Address = Annotated[str, argument("ADDRESS", "An address on this chain, 32 bytes in base 58.")]
+Node = Annotated[str, option("URL", "The URL of a node of Solana.", "--node", envvar=SOLANA_NODE_VARIABLE)]
 Chain = Annotated[
-    str,
-    typer.Option(
-        "--cluster", metavar="CHAIN", help="mainnet, devnet, testnet, or a CAIP-2 id. The node must be of it."
-    ),
+    str, option("CHAIN", "mainnet, devnet, testnet, or a CAIP-2 id. The node must be of it.", "--cluster")
 ]
 KeyFile = Annotated[
-    Path,
-    typer.Option(
-        "--key-file", envvar=KEY_FILE_VARIABLE, metavar="FILE", help="The owner's key, a JSON file of Solana's tools."
-    ),
+    Path, option("FILE", "The owner's key, a JSON file of Solana's tools.", "--key-file", envvar=KEY_FILE_VARIABLE)
 ]
 
-_EXAMPLE_MINT: Final = "7v91N7iZ9mNicL8WfG6cgSCKyRXydQjLh6UYBWwm6y1Q"
-_NODE_EXAMPLE: Final = "--node https://api.devnet.solana.com --cluster devnet"
-_KEY_EXAMPLE: Final = f"{_NODE_EXAMPLE} --key-file owner.json"
 
-
-@command(app, "show", f"bilateral solana show {_EXAMPLE_MINT} {_NODE_EXAMPLE}", is_local=True)
+@command(app, is_local=True)
 def show(invocation: Invocation, mint: Mint, node: Node, chain: Chain = "mainnet") -> None:
     """Show an agent of SATI: holder, wallet, URI, metadata. An agent that cannot be believed is an error."""
     from bilateral.node.running import StepRunner  # noqa: PLC0415  # slow
@@ -95,33 +82,31 @@ class OwnerOptions:
         invocation.output.result({"transaction": signature}, title="Sent")
 
 
-@command(app, "set-uri", f"bilateral solana set-uri {_EXAMPLE_MINT} ipfs://bafy… {_KEY_EXAMPLE}", is_local=True)
+@command(app, is_local=True)
 def set_uri(invocation: Invocation, mint: Mint, uri: Uri, owner: OwnerOptions) -> None:
     """Set the URI of an agent's registration file."""
     owner.write(invocation, lambda identity: identity.set_uri(mint, uri))
 
 
-@command(app, "set-metadata", f"bilateral solana set-metadata {_EXAMPLE_MINT} region no {_KEY_EXAMPLE}", is_local=True)
+@command(app, is_local=True)
 def set_metadata(invocation: Invocation, mint: Mint, key: Key, value: Value, owner: OwnerOptions) -> None:
     """Set a further text of an agent's metadata."""
     owner.write(invocation, lambda identity: identity.set_metadata(mint, key, value))
 
 
-@command(
-    app, "set-wallet", f"bilateral solana set-wallet {_EXAMPLE_MINT} {_EXAMPLE_MINT} {_KEY_EXAMPLE}", is_local=True
-)
+@command(app, is_local=True)
 def set_wallet(invocation: Invocation, mint: Mint, wallet: Address, owner: OwnerOptions) -> None:
     """Set the account to which payments for an agent go."""
     owner.write(invocation, lambda identity: identity.set_wallet(mint, wallet))
 
 
-@command(app, "remove", f"bilateral solana remove {_EXAMPLE_MINT} agentWallet {_KEY_EXAMPLE}", is_local=True)
+@command(app, is_local=True)
 def remove(invocation: Invocation, mint: Mint, key: Key, owner: OwnerOptions) -> None:
     """Remove a further text of an agent's metadata. Without a wallet, the holder is paid."""
     owner.write(invocation, lambda identity: identity.remove(mint, key))
 
 
-@command(app, "transfer", f"bilateral solana transfer {_EXAMPLE_MINT} {_EXAMPLE_MINT} {_KEY_EXAMPLE}", is_local=True)
+@command(app, is_local=True)
 def transfer(invocation: Invocation, mint: Mint, to: Address, owner: OwnerOptions) -> None:
     """Transfer an agent with the authority over its metadata, and clear its wallet."""
     owner.write(invocation, lambda identity: identity.transfer(mint, to))

@@ -4,23 +4,22 @@ from __future__ import annotations
 
 from typing import Annotated
 
-import typer
-
+from bilateral.cli.help import argument
 from bilateral.cli.invocation import Invocation
 from bilateral.cli.options import command, make_group
 
 app = make_group("transaction")
 
-Hash = Annotated[str, typer.Argument(metavar="HASH", help="The pending transaction's hash.")]
+Hash = Annotated[str, argument("HASH", "The pending transaction's hash.")]
 
 
-@command(app, "speed-up", "bilateral transaction speed-up 0x5c1f… --account alice", writes=True)
+@command(app, writes=True)
 def speed_up(invocation: Invocation, transaction_hash: Hash) -> None:
     """Send a pending transaction of the signer again, with higher fees."""
     invocation.write("Transaction done", lambda client: client.find_transaction(transaction_hash).speed_up())
 
 
-@command(app, "cancel", "bilateral transaction cancel 0x5c1f… --account alice", writes=True)
+@command(app, writes=True)
 def cancel(invocation: Invocation, transaction_hash: Hash) -> None:
     """Replace a pending transaction of the signer by an empty one, with higher fees."""
     invocation.write("Transaction cancelled", lambda client: client.find_transaction(transaction_hash).cancel())

@@ -12,9 +12,9 @@ from typing import TYPE_CHECKING, Annotated, Any, Final
 import typer
 
 from bilateral.cli.errors import UsageProblemError
+from bilateral.cli.help import argument, option
 from bilateral.cli.invocation import Invocation
-from bilateral.cli.options import command, make_group
-from bilateral.cli.review_options import ReviewOptions
+from bilateral.cli.options import ReviewOptions, command, make_group
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -54,45 +54,28 @@ def _refuse_checkpoints(folder: str | None) -> None:
 
 _Tables = Annotated[
     str,
-    typer.Option(
-        "--tables",
-        metavar="DIR|URL",
-        help="The folder of the tables, as Parquet, or its URL.",
-        callback=_refuse_databases,
-    ),
+    option("DIR|URL", "The folder of the tables, as Parquet, or its URL.", "--tables", callback=_refuse_databases),
 ]
-_Out = Annotated[Path, typer.Option("--out", metavar="DIR", help="The folder of the results.", show_default=False)]
+_Out = Annotated[Path, option("DIR", "The folder of the results.", "--out", show_default=False)]
 
 
-@command(
-    app,
-    "analyse",
-    "bilateral trust analyse --tables tables --out results",
-    "bilateral trust analyse --tables tables --out results --reviews cases.json",
-    "bilateral trust analyse --tables s3://bucket/tables --out results",
-    "bilateral trust analyse --tables 1=ethereum --tables 8453=base --out results",
-    "bilateral trust analyse --database postgresql://index@db/bilateral --out results",
-    is_local=True,
-)
+@command(app, is_local=True)
 def analyse(  # noqa: PLR0913, PLR0917  # one a setting
     invocation: Invocation,
     out: _Out,
     judged: ReviewOptions,
     tables: Annotated[
         list[str] | None,
-        typer.Option(
-            "--tables",
-            metavar="[CHAIN=]DIR|URL",
-            help="The folder of the tables, as Parquet, or its URL. "
+        option(
+            "[CHAIN=]DIR|URL",
+            "The folder of the tables, as Parquet, or its URL. "
             "Repeat it with the id of each chain to analyse several together.",
+            "--tables",
             callback=_refuse_databases,
         ),
     ] = None,
     database: Annotated[
-        str | None,
-        typer.Option(
-            "--database", metavar="URL", help="The database of an index instead: analyse all of its chains together."
-        ),
+        str | None, option("URL", "The database of an index instead: analyse all of its chains together.", "--database")
     ] = None,
     checkpoints: Annotated[str | None, typer.Option(hidden=True, callback=_refuse_checkpoints)] = None,  # noqa: ARG001
     memory: Annotated[str | None, typer.Option(hidden=True, callback=_refuse_limit)] = None,  # noqa: ARG001
@@ -177,7 +160,7 @@ def _chains(tables: list[str]) -> dict[int, str] | None:
 def _indexed(database: str | None) -> Iterator[_Source]:
     """Open an index, to analyse its chains together."""
     from bilateral.cli.analysis import tables_of_index  # noqa: PLC0415  # slow to import
-    from bilateral.cli.index_processes import open_index  # noqa: PLC0415
+    from bilateral.cli.index_options import open_index  # noqa: PLC0415
 
     with open_index(database) as engine:
         yield _together(lambda: tables_of_index(engine))
@@ -194,20 +177,12 @@ def _together(read: Callable[[], dict[int, Tables]]) -> _Source:
     return lambda: joined().tables, lambda results: joined().apart(results)
 
 
-@command(
-    app,
-    "decide",
-    "bilateral trust decide --tables tables --asks asks.parquet --out answers.parquet",
-    "bilateral trust decide --tables tables --asks asks.parquet --out answers.parquet --analyses 30",
-    is_local=True,
-)
+@command(app, is_local=True)
 def decide(
     invocation: Invocation,
     tables: _Tables,
-    asks: Annotated[
-        Path, typer.Option(metavar="FILE", help="A Parquet file of asks: ask_id, asker, agent_id, ts, amount.")
-    ],
-    out: Annotated[Path, typer.Option(metavar="FILE", help="The Parquet file of the answers.")],
+    asks: Annotated[Path, option("FILE", "A Parquet file of asks: ask_id, asker, agent_id, ts, amount.")],
+    out: Annotated[Path, option("FILE", "The Parquet file of the answers.")],
     analyses: Annotated[
         int, typer.Option(min=1, help="The most analyses: more of them use later rows, up to the time of each ask.")
     ] = 4,
@@ -227,13 +202,7 @@ def decide(
     invocation.output.result({"asks": len(verdicts), **counted, "out": str(out)}, title="Decisions")
 
 
-@command(
-    app,
-    "seeds",
-    "bilateral trust seeds --tables tables",
-    "bilateral trust seeds --tables tables --count 5 --json",
-    is_local=True,
-)
+@command(app, "seeds", is_local=True)
 def propose_seeds(
     invocation: Invocation,
     tables: _Tables,
@@ -250,22 +219,13 @@ def propose_seeds(
     invocation.output.result({"proposals": [asdict(proposal) for proposal in proposals]}, title="Accounts to trust")
 
 
-@command(
-    app,
-    "explain",
-    "bilateral trust explain 42 --out results",
-    "bilateral trust explain 0x8004B663056A597Dffe9eCcC1965A193B7388713 --out results",
-    "bilateral trust explain co-targeting-1f0a2b3c4d --out results --json",
-    "bilateral trust explain 42 --database sqlite:///index.sqlite --chain-id 8453",
-    is_local=True,
-)
+@command(app, is_local=True)
 def explain(
     invocation: Invocation,
-    identifier: Annotated[str, typer.Argument(metavar="ID", help="A finding, an address or the number of an agent.")],
+    identifier: Annotated[str, argument("ID", "A finding, an address or the number of an agent.")],
     out: _Out = Path("results"),
     database: Annotated[
-        str | None,
-        typer.Option(metavar="URL", help="The database of an index: explain what bilateral index analyse stored."),
+        str | None, option("URL", "The database of an index: explain what bilateral index analyse stored.")
     ] = None,
     chain_id: Annotated[int | None, typer.Option(help="The chain, if there are several.")] = None,
 ) -> None:
@@ -280,7 +240,7 @@ def explain(
             results = of_chain(results, chain_id)
     else:
         from bilateral.cli.analysis import results_of_index  # noqa: PLC0415  # slow to import
-        from bilateral.cli.index_processes import open_index  # noqa: PLC0415
+        from bilateral.cli.index_options import open_index  # noqa: PLC0415
 
         with open_index(database) as engine:
             results = results_of_index(engine, chain_id)

@@ -5,8 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Annotated
 
-import typer
-
+from bilateral.cli.help import argument, option
 from bilateral.cli.invocation import Invocation
 from bilateral.cli.options import Agent, FileHash, FileUri, command, make_group
 from bilateral.cli.tags import marked_tag
@@ -14,25 +13,18 @@ from bilateral.core.errors import InvalidArgumentError
 
 app = make_group("validation")
 
-Request = Annotated[str, typer.Argument(metavar="REQUEST", help="The request's hash.")]
-Validator = Annotated[str, typer.Argument(metavar="VALIDATOR", help="The validator's address.")]
-ValidationTag = Annotated[str, typer.Option("--tag", metavar="TAG", help="The validator's category.")]
+Request = Annotated[str, argument("REQUEST", "The request's hash.")]
+Validator = Annotated[str, argument("VALIDATOR", "The validator's address.")]
+ValidationTag = Annotated[str, option("TAG", "The validator's category.", "--tag")]
 
 
-@command(
-    app,
-    "request",
-    "bilateral validation request 42 0x8004B663056A597Dffe9eCcC1965A193B7388713 --document work.json --account alice",
-    writes=True,
-    stores=True,
-)
+@command(app, writes=True, stores=True)
 def request(  # noqa: PLR0913, PLR0917  # as many as the user has options
     invocation: Invocation,
     agent: Agent,
     validator: Validator,
     document: Annotated[
-        Path | None,
-        typer.Option(metavar="FILE", help="A document for the validator, which is stored; - is the standard input."),
+        Path | None, option("FILE", "A document for the validator, which is stored; - is the standard input.")
     ] = None,
     uri: FileUri = "",
     file_hash: FileHash = None,
@@ -45,16 +37,11 @@ def request(  # noqa: PLR0913, PLR0917  # as many as the user has options
     )
 
 
-@command(
-    app,
-    "respond",
-    "bilateral validation respond 0x5c1f… 100 --tag zkml --uri https://validator.example/proof --account validator",
-    writes=True,
-)
+@command(app, writes=True)
 def respond(  # noqa: PLR0913, PLR0917  # as many as the user has options
     invocation: Invocation,
     request_hash: Request,
-    response: Annotated[int, typer.Argument(metavar="RESPONSE", help="0 for failed to 100 for passed.")],
+    response: Annotated[int, argument("RESPONSE", "0 for failed to 100 for passed.")],
     uri: FileUri = "",
     file_hash: FileHash = None,
     tag: ValidationTag = "",
@@ -65,7 +52,7 @@ def respond(  # noqa: PLR0913, PLR0917  # as many as the user has options
     )
 
 
-@command(app, "show", "bilateral validation show 0x5c1f…")
+@command(app)
 def show(invocation: Invocation, request_hash: Request) -> None:
     """Show a request and its last answer."""
     with invocation.reading() as client:
@@ -73,17 +60,13 @@ def show(invocation: Invocation, request_hash: Request) -> None:
     invocation.output.result(status, title="Validation")
 
 
-@command(app, "summary", "bilateral validation summary 42 --tag zkml")
+@command(app)
 def summary(
     invocation: Invocation,
     agent: Agent,
     validators: Annotated[
         list[str] | None,
-        typer.Option(
-            "--validator",
-            metavar="ADDRESS",
-            help="Count only answers of this validator; may be repeated. All if left out.",
-        ),
+        option("ADDRESS", "Count only answers of this validator; may be repeated. All if left out.", "--validator"),
     ] = None,
     tag: ValidationTag = "",
 ) -> None:
@@ -93,16 +76,11 @@ def summary(
     invocation.output.result(summary, title=f"Validations of agent {summary.agent}")
 
 
-@command(
-    app,
-    "list",
-    "bilateral validation list --agent 42",
-    "bilateral validation list --validator 0x8004B663056A597Dffe9eCcC1965A193B7388713",
-)
+@command(app, "list")
 def list_requests(
     invocation: Invocation,
-    agent: Annotated[str | None, typer.Option(metavar="AGENT", help="The agent whose work is validated.")] = None,
-    validator: Annotated[str | None, typer.Option(metavar="ADDRESS", help="The validator's address.")] = None,
+    agent: Annotated[str | None, option("AGENT", "The agent whose work is validated.")] = None,
+    validator: Annotated[str | None, option("ADDRESS", "The validator's address.")] = None,
 ) -> None:
     """List the requests for an agent or to a validator, with their last answers."""
     if (agent is None) == (validator is None):

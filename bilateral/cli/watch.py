@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Annotated, Final
 
 import typer
 
-from bilateral.cli.index_options import Database
-from bilateral.cli.index_processes import require_extra
+from bilateral.cli.help import argument, option
+from bilateral.cli.index_options import Database, require_extra
 from bilateral.cli.invocation import Invocation
 from bilateral.cli.options import command, make_group
 from bilateral.core.text import printable
@@ -36,12 +36,8 @@ _PAUSE: Final = 1.0
 class ChangeOptions:
     """The changes to report."""
 
-    kinds: Annotated[
-        list[str] | None, typer.Option("--kind", metavar="KIND", help="Changes of this kind only. Can be repeated.")
-    ] = None
-    tags: Annotated[
-        list[str] | None, typer.Option("--tag", metavar="TAG", help="Changes with this tag only. Can be repeated.")
-    ] = None
+    kinds: Annotated[list[str] | None, option("KIND", "Changes of this kind only. Can be repeated.", "--kind")] = None
+    tags: Annotated[list[str] | None, option("TAG", "Changes with this tag only. Can be repeated.", "--tag")] = None
 
     def filter(self, connection: Connection, agents: Iterable[str], accounts: Iterable[str]) -> FeedFilter:
         """Return the filter of the changes of some agents and accounts, or of all.
@@ -63,10 +59,7 @@ class WatchOptions(ChangeOptions):
     """The changes to watch, and from where on."""
 
     since: Annotated[
-        str | None,
-        typer.Option(
-            metavar="CURSOR", help="The id of the last change that is known; 0 for all. From now on if left out."
-        ),
+        str | None, option("CURSOR", "The id of the last change that is known; 0 for all. From now on if left out.")
     ] = None
     once: Annotated[bool, typer.Option("--once", help="End at the end of the feed, instead of waiting for more.")] = (
         False
@@ -74,26 +67,20 @@ class WatchOptions(ChangeOptions):
     database: Database = None
 
 
-@command(
-    app,
-    "agent",
-    "bilateral watch agent 8453:247",
-    "bilateral watch agent 8453:247 --since 0 --kind feedback --kind revoked --once",
-    is_local=True,
-)
+@command(app, "agent", is_local=True)
 def watch_agents(
     invocation: Invocation,
-    agents: Annotated[list[str], typer.Argument(metavar="AGENT...", help="The ids of agents, with their chains.")],
+    agents: Annotated[list[str], argument("AGENT...", "The ids of agents, with their chains.")],
     options: WatchOptions,
 ) -> None:
     """Print the changes of agents, until you stop it."""
     _watch(invocation, options, agents=agents)
 
 
-@command(app, "account", "bilateral watch account 0x8004B663056A597Dffe9eCcC1965A193B7388713 --json", is_local=True)
+@command(app, "account", is_local=True)
 def watch_accounts(
     invocation: Invocation,
-    accounts: Annotated[list[str], typer.Argument(metavar="ADDRESS...", help="The addresses of accounts.")],
+    accounts: Annotated[list[str], argument("ADDRESS...", "The addresses of accounts.")],
     options: WatchOptions,
 ) -> None:
     """Print the changes that name accounts, until you stop it."""

@@ -12,8 +12,8 @@ from typing import Annotated, Any, Final
 
 import typer
 
-from bilateral.cli.index_options import Database, MonitorOptions
-from bilateral.cli.index_processes import open_index
+from bilateral.cli.help import argument, option
+from bilateral.cli.index_options import Database, MonitorOptions, open_index
 from bilateral.cli.invocation import Invocation
 from bilateral.cli.options import command, make_group
 from bilateral.cli.service import require_api
@@ -35,14 +35,14 @@ _COLUMNS: Final[Mapping[str, Callable[[Any], Any]]] = {
 
 KeyFile = Annotated[
     Path,
-    typer.Option(
+    option(
+        "FILE",
+        "The Ed25519 key that signs, in PEM. `bilateral webhooks new-key` makes one.",
         "--key-file",
         envvar="BILATERAL_WEBHOOK_KEY_FILE",
-        metavar="FILE",
-        help="The Ed25519 key that signs, in PEM. `bilateral webhooks new-key` makes one.",
     ),
 ]
-Owner = Annotated[str, typer.Option("--owner", metavar="NAME", help="The name of the webhook's owner.")]
+Owner = Annotated[str, option("NAME", "The name of the webhook's owner.", "--owner")]
 Private = Annotated[
     bool, typer.Option("--allow-private", help="Permit http and private addresses. In your own network only.")
 ]
@@ -52,30 +52,19 @@ Private = Annotated[
 class WebhookOptions(ChangeOptions):
     """The changes that a webhook receives, from where on, and for whom."""
 
-    agents: Annotated[
-        list[str] | None, typer.Option("--agent", metavar="AGENT", help="Changes of this agent. Can be repeated.")
-    ] = None
+    agents: Annotated[list[str] | None, option("AGENT", "Changes of this agent. Can be repeated.", "--agent")] = None
     accounts: Annotated[
-        list[str] | None,
-        typer.Option("--account", metavar="ADDRESS", help="Changes that name this account. Can be repeated."),
+        list[str] | None, option("ADDRESS", "Changes that name this account. Can be repeated.", "--account")
     ] = None
-    since: Annotated[
-        str | None, typer.Option(metavar="CURSOR", help="The cursor to begin at. From now on if left out.")
-    ] = None
+    since: Annotated[str | None, option("CURSOR", "The cursor to begin at. From now on if left out.")] = None
     owner: Owner = "operator"
     allow_private: Private = False
 
 
-@command(
-    app,
-    "add",
-    "bilateral webhooks add https://hooks.example/trust --agent 8453:247",
-    "bilateral webhooks add https://hooks.example/trust --kind verdict --kind flag --owner shop --since 0",
-    is_local=True,
-)
+@command(app, "add", is_local=True)
 def add_webhook(
     invocation: Invocation,
-    url: Annotated[str, typer.Argument(metavar="URL", help="The https URL that receives changes.")],
+    url: Annotated[str, argument("URL", "The https URL that receives changes.")],
     options: WebhookOptions,
     database: Database = None,
 ) -> None:
@@ -90,10 +79,10 @@ def add_webhook(
     invocation.output.result({"id": webhook_id, "url": url}, title="Webhook")
 
 
-@command(app, "list", "bilateral webhooks list", "bilateral webhooks list --owner shop --json", is_local=True)
+@command(app, "list", is_local=True)
 def list_webhooks(
     invocation: Invocation,
-    owner: Annotated[str | None, typer.Option(metavar="NAME", help="Those of this owner only.")] = None,
+    owner: Annotated[str | None, option("NAME", "Those of this owner only.")] = None,
     database: Database = None,
 ) -> None:
     """List webhooks, with their state and the last problem."""
@@ -114,10 +103,10 @@ def _shown(row: Any) -> dict[str, Any]:
     return {**shown, "state": state, **counts}
 
 
-@command(app, "remove", "bilateral webhooks remove wh_1f0c…", is_local=True)
+@command(app, "remove", is_local=True)
 def remove_webhook(
     invocation: Invocation,
-    webhook_id: Annotated[str, typer.Argument(metavar="WEBHOOK", help="The id of a webhook.")],
+    webhook_id: Annotated[str, argument("WEBHOOK", "The id of a webhook.")],
     database: Database = None,
 ) -> None:
     """Remove a webhook."""
@@ -130,7 +119,7 @@ def remove_webhook(
     invocation.output.result({"id": webhook_id}, title="Removed")
 
 
-@command(app, "new-key", "bilateral webhooks new-key --key-file webhooks.pem", is_local=True)
+@command(app, is_local=True)
 def new_key(invocation: Invocation, key_file: KeyFile) -> None:
     """Make the key that signs deliveries, and show its public half for receivers."""
     require_api()
@@ -139,7 +128,7 @@ def new_key(invocation: Invocation, key_file: KeyFile) -> None:
     _show_key(invocation, write_key(key_file))
 
 
-@command(app, "key", "bilateral webhooks key --key-file webhooks.pem --json", is_local=True)
+@command(app, "key", is_local=True)
 def show_key(invocation: Invocation, key_file: KeyFile) -> None:
     """Show the public half of the key, by which receivers check signatures."""
     require_api()
@@ -154,13 +143,7 @@ def _show_key(invocation: Invocation, key: Any) -> None:
     invocation.output.result(shown, title="Key")
 
 
-@command(
-    app,
-    "deliver",
-    "bilateral webhooks deliver --key-file webhooks.pem",
-    "bilateral webhooks deliver --key-file webhooks.pem --database postgresql://index@db/bilateral",
-    is_local=True,
-)
+@command(app, is_local=True)
 def deliver(
     invocation: Invocation,  # noqa: ARG001  # every command has it
     key_file: KeyFile,

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Final
 import typer
 
 from bilateral.cli.errors import ExitCode, KeyUnavailableError
+from bilateral.cli.help import argument, option
 from bilateral.cli.invocation import Invocation
 from bilateral.cli.keys import find_passphrase
 from bilateral.cli.options import Agent, command, make_group, moment
@@ -33,29 +34,21 @@ _MIN_DIGITS: Final = 8  # four bytes: few keys begin alike by chance
 _HOUR: Final = timedelta(hours=1)
 
 
-@command(
-    app,
-    "check",
-    "bilateral x402 check https://agent.example/weather",
-    "bilateral x402 check https://agent.example/forecast --method POST --body-file question.json",
-    "bilateral x402 check https://agent.example/weather --solana-node https://api.devnet.solana.com --cluster devnet",
-)
+@command(app)
 def check(  # noqa: PLR0913, PLR0917  # as many as the user has options
     invocation: Invocation,
-    url: Annotated[str, typer.Argument(metavar="URL", help="The URL of a paid route.")],
-    method: Annotated[str, typer.Option(metavar="NAME", help="The method of the request.")] = "GET",
-    body_file: Annotated[Path | None, typer.Option(metavar="FILE", help="A file with the body of the request.")] = None,
+    url: Annotated[str, argument("URL", "The URL of a paid route.")],
+    method: Annotated[str, option("NAME", "The method of the request.")] = "GET",
+    body_file: Annotated[Path | None, option("FILE", "A file with the body of the request.")] = None,
     solana_node: Annotated[
         str | None,
-        typer.Option(
+        option(
+            "URL",
+            "A node of Solana, for servers that are paid there. The node of an EVM chain may then be left out.",
             envvar=SOLANA_NODE_VARIABLE,
-            metavar="URL",
-            help="A node of Solana, for servers that are paid there. The node of an EVM chain may then be left out.",
         ),
     ] = None,
-    cluster: Annotated[
-        str, typer.Option(metavar="CHAIN", help="The chain of that node: mainnet, devnet or testnet.")
-    ] = "mainnet",
+    cluster: Annotated[str, option("CHAIN", "The chain of that node: mainnet, devnet or testnet.")] = "mainnet",
 ) -> None:
     """Ask a server for its price, and check its agent, wallet and keys. Nothing is paid. Exit code 13: problems."""
     from bilateral.x402.clients.preflight import check_url  # noqa: PLC0415  # slow, and an extra
@@ -85,7 +78,7 @@ def check(  # noqa: PLR0913, PLR0917  # as many as the user has options
         raise typer.Exit(ExitCode.DECLINE)
 
 
-@command(signers, "list", "bilateral x402 signers list 42")
+@command(signers, "list")
 def list_command(invocation: Invocation, agent: Agent) -> None:
     """List the keys in an agent's registration file, valid or not."""
     from bilateral.x402.server.rotation import list_signers  # noqa: PLC0415  # slow, and an extra
@@ -110,39 +103,22 @@ def _date(unix: object) -> object:
         return unix
 
 
-@command(
-    signers,
-    "add",
-    f"{SIGNING_VARIABLE}=0x… bilateral x402 signers add 42 --account alice",
-    "bilateral x402 signers add 42 --signing-keystore hot.json --comment 'hot key of 2027' --account alice",
-    "bilateral x402 signers add 42 --public-key-file kms.hex --algorithm ed25519 --account alice",
-    writes=True,
-    stores=True,
-)
+@command(signers, writes=True, stores=True)
 def add(  # noqa: PLR0913, PLR0917  # as many as the user has options
     invocation: Invocation,
     agent: Agent,
     signing_keystore: Annotated[
-        Path | None,
-        typer.Option(
-            metavar="FILE", help=f"The keystore of the key to add. Without it, the key is in {SIGNING_VARIABLE}."
-        ),
+        Path | None, option("FILE", f"The keystore of the key to add. Without it, the key is in {SIGNING_VARIABLE}.")
     ] = None,
     public_key_file: Annotated[
         Path | None,
-        typer.Option(
-            metavar="FILE", help="A file with the public key in hexadecimal digits, if another program holds the key."
-        ),
+        option("FILE", "A file with the public key in hexadecimal digits, if another program holds the key."),
     ] = None,
-    algorithm: Annotated[str, typer.Option(metavar="NAME", help="secp256k1 or ed25519.")] = "secp256k1",
-    role: Annotated[str, typer.Option(metavar="ROLE", help="owner or delegate.")] = "delegate",
-    valid_from: Annotated[
-        int | None, typer.Option(metavar="SECONDS", help="The start in Unix time; a minute ago if left out.")
-    ] = None,
-    valid_until: Annotated[
-        int | None, typer.Option(metavar="SECONDS", help="The end in Unix time; never if left out.")
-    ] = None,
-    comment: Annotated[str | None, typer.Option(metavar="TEXT", help="A note for people.")] = None,
+    algorithm: Annotated[str, option("NAME", "secp256k1 or ed25519.")] = "secp256k1",
+    role: Annotated[str, option("ROLE", "owner or delegate.")] = "delegate",
+    valid_from: Annotated[int | None, option("SECONDS", "The start in Unix time; a minute ago if left out.")] = None,
+    valid_until: Annotated[int | None, option("SECONDS", "The end in Unix time; never if left out.")] = None,
+    comment: Annotated[str | None, option("TEXT", "A note for people.")] = None,
 ) -> None:
     """Add a key to an agent's registration file, store the file, and set the agent's URI."""
     from bilateral.x402.server.rotation import add_public_key, add_signer  # noqa: PLC0415  # slow, and an extra
@@ -163,21 +139,13 @@ def add(  # noqa: PLR0913, PLR0917  # as many as the user has options
     invocation.write("Signer added", lambda client: add_signer(client, agent, key, **options))
 
 
-@command(
-    signers,
-    "retire",
-    "bilateral x402 signers retire 42 04a8bc1f --account alice",
-    "bilateral x402 signers retire 42 04a8bc1f --overlap-hours 0 --account alice",
-    writes=True,
-    stores=True,
-)
+@command(signers, writes=True, stores=True)
 def retire(
     invocation: Invocation,
     agent: Agent,
-    key: Annotated[str, typer.Argument(metavar="KEY", help="The first digits of the public key, at least 8.")],
+    key: Annotated[str, argument("KEY", "The first digits of the public key, at least 8.")],
     overlap: Annotated[
-        float,
-        typer.Option("--overlap-hours", min=0, metavar="HOURS", help="The key counts for so long; 0 if it was stolen."),
+        float, option("HOURS", "The key counts for so long; 0 if it was stolen.", "--overlap-hours", min=0)
     ] = 24.0,
 ) -> None:
     """Let a key expire in an agent's registration file, store the file, and set the agent's URI."""

@@ -13,7 +13,7 @@ from pathlib import Path
 from types import FrameType
 from typing import Final
 
-from bilateral.core.errors import BilateralError
+from bilateral.core.errors import FormattedError
 
 LISTENING = "Listening on "
 
@@ -31,19 +31,17 @@ class Interrupted(BaseException):
         self.signal = number
 
 
-class AnvilMissingError(BilateralError):
+class AnvilMissingError(FormattedError):
     """The program `anvil` is not installed."""
 
     reason = "anvil_missing"
-
-    def __init__(self) -> None:
-        super().__init__(
-            "anvil, which runs the local chain, is missing: install it here by "
-            "`npm install @foundry-rs/anvil@1.7.1`, or name it by --anvil"
-        )
+    template = (
+        "anvil, which runs the local chain, is missing: install it here by `npm install @foundry-rs/anvil@1.7.1`, "
+        "or name it by --anvil"
+    )
 
 
-class AnvilEndedError(BilateralError, RuntimeError):
+class AnvilEndedError(FormattedError, RuntimeError):
     """Anvil ended before it was ready.
 
     Attributes:
@@ -51,10 +49,8 @@ class AnvilEndedError(BilateralError, RuntimeError):
     """
 
     reason = "anvil_ended"
-
-    def __init__(self, code: int) -> None:
-        super().__init__(f"anvil ended before it was ready, with exit code {code}")
-        self.code = code
+    template = "anvil ended before it was ready, with exit code {code}"
+    code: int
 
 
 def find_anvil(named: Path | None = None) -> Path:

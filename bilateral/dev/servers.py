@@ -3,23 +3,27 @@
 from __future__ import annotations
 
 import threading
+from collections.abc import Iterator
 from contextlib import contextmanager
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import Any, Final
 
 import uvicorn
 from fastapi import FastAPI, Request
 from fastapi.concurrency import run_in_threadpool
-from x402 import x402FacilitatorSync
-from x402.mechanisms.evm.exact import register_exact_evm_facilitator
+from x402 import x402FacilitatorSync, x402ResourceServer
+from x402.extensions.payment_identifier import declare_payment_identifier_extension
+from x402.http import FacilitatorConfig, HTTPFacilitatorClient
+from x402.http.types import PaymentOption, RouteConfig
+from x402.mechanisms.evm.exact import register_exact_evm_facilitator, register_exact_evm_server
 from x402.mechanisms.evm.signers import FacilitatorWeb3Signer
 from x402.schemas import PaymentPayload, PaymentRequirements
 
+from bilateral.core.contracts import Deployment
+from bilateral.dev.contracts import TOKEN_DOMAIN
+from bilateral.x402 import Reputation8004ResourceServerExtension, Secp256k1Key, declare_8004_reputation
+from bilateral.x402.server.asgi import ReputationMiddleware
 from bilateral.x402.server.settling import SettlingSigner
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
 
 POLL_SECONDS = 0.005  # tests start many servers
 RECEIPT_POLL_SECONDS = 0.01  # the local node mines at once
@@ -115,4 +119,43 @@ def facilitator_app_of(facilitator: x402FacilitatorSync) -> FastAPI:
     async def act(action: str, request: Request) -> dict[str, Any]:
         return await run_in_threadpool(perform, action, await request.json())
 
+    return app
+
+
+PATH: Final = "/weather"
+
+PRICE: Final = 10_000
+"""The price of an answer, in the token's smallest unit: one cent."""
+
+
+def shop_app(deployment: Deployment, agent_id: int, key: Secp256k1Key, pay_to: str, token: str, url: str) -> FastAPI:  # noqa: PLR0913, PLR0917  # the terms of a trade
+    """Make the application.
+
+    Args:
+        deployment: The registries.
+        agent_id: The agent that sells.
+        key: The key that signs its answers. Its registration file lists the public key.
+        pay_to: The account that is paid, the agent's wallet.
+        token: The token to pay in.
+        url: The URL of the facilitator.
+
+    Returns:
+        The application. It sells `/weather?city=…`.
+    """
+    network = f"eip155:{deployment.chain_id}"
+    app = FastAPI(title="Weather agent")
+
+    @app.get(PATH)
+    async def weather(city: str = "Oslo") -> dict[str, str]:
+        return {"city": city, "weather": "snow"}
+
+    server = x402ResourceServer(HTTPFacilitatorClient(FacilitatorConfig(url=url)))
+    register_exact_evm_server(server, network)
+    server.register_extension(Reputation8004ResourceServerExtension(key))
+    price: Any = {"asset": token, "amount": str(PRICE), "extra": TOKEN_DOMAIN}
+    option = PaymentOption(scheme="exact", network=network, pay_to=pay_to, price=price)
+    declared = declare_8004_reputation(agent_id, deployment)
+    declared["payment-identifier"] = declare_payment_identifier_extension()  # fetches a lost answer again
+    routes = {f"GET {PATH}": RouteConfig(option, extensions=declared)}
+    app.add_middleware(ReputationMiddleware, routes=routes, server=server)
     return app

@@ -16,8 +16,7 @@ from bilateral.client import Client
 from bilateral.core.contracts import Deployment
 from bilateral.dev.anvil import running_anvil
 from bilateral.dev.contracts import LocalChain
-from bilateral.dev.servers import facilitator_app, serving
-from bilateral.dev.shop import PATH, shop_app
+from bilateral.dev.servers import PATH, facilitator_app, serving, shop_app
 from bilateral.documents import RegistrationFile
 from bilateral.x402 import Secp256k1Key
 
@@ -135,9 +134,8 @@ def running_world(anvil: Path, folder: Path, ports: Ports) -> Iterator[World]:
     logging.getLogger("bilateral.x402").setLevel(logging.ERROR)  # it warns that nothing checks the route at its start
     accounts = folder / "accounts.json"
     with ExitStack() as stack:
-        rpc_url = stack.enter_context(
-            running_anvil(anvil, "--config-out", str(accounts), port=ports.chain, states=STATES)
-        )
+        node = running_anvil(anvil, "--config-out", str(accounts), port=ports.chain, states=STATES)
+        rpc_url = stack.enter_context(node)
         private_keys = json.loads(accounts.read_text())["private_keys"]
         accounts.unlink()
         keys: dict[str, LocalAccount] = {

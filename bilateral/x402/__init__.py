@@ -12,7 +12,7 @@ only those before it. Import adapters by their full names. `docs/x402.md` is the
 
 from __future__ import annotations
 
-from bilateral.core.errors.base import require_modules
+from bilateral.core.errors import require_modules
 
 require_modules("x402", "brotli", "jsonschema", "nacl", "prometheus_client", "rfc8785", "x402")
 

@@ -18,7 +18,7 @@ from bilateral.x402 import LostAnswerError, give_paid_feedback
 from bilateral.x402.clients.requests import verification_of
 from bilateral.x402.server.gate import rate_client
 from scripts._demo.paid import session
-from scripts._demo.transactions import send_from
+from scripts._demo.stage import send_from
 
 if TYPE_CHECKING:
     from bilateral.x402 import Verifier

@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import logging
+import tempfile
+import time
 from contextlib import ExitStack
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
+import httpx
 import requests
 from eth_account import Account
 from fastapi import Depends, FastAPI
@@ -16,13 +19,18 @@ from x402.http.types import PaymentOption, RouteConfig
 from x402.mechanisms.evm.exact import register_exact_evm_client, register_exact_evm_server
 from x402.mechanisms.evm.signers import EthAccountSigner
 
+from bilateral.api.aggregator import FEEDBACK_PATH
+from bilateral.api.app import create_app
+from bilateral.api.settings import ApiSettings
 from bilateral.client import Client
 from bilateral.core.contracts import Deployment
 from bilateral.core.identifiers import GlobalAgentId
 from bilateral.dev.servers import facilitator_app, serving
 from bilateral.documents import RegistrationFile
+from bilateral.index.log.database import open_database
 from bilateral.x402 import (
     REPUTATION_8004,
+    RESPONSE_DELAYED,
     AsyncVerifier,
     CheckName,
     Outcome,
@@ -35,10 +43,11 @@ from bilateral.x402 import (
     give_paid_feedback,
     protect_client,
 )
+from bilateral.x402.aggregator.client import give_sponsored_feedback
+from bilateral.x402.aggregator.settings import AggregatorSettings, SponsoredChain
 from bilateral.x402.clients.requests import verification_of, verifying_session
 from bilateral.x402.server.asgi import ReputationMiddleware
 from bilateral.x402.server.gate import rate_client, reputable_client
-from scripts._demo import sponsored
 
 if TYPE_CHECKING:
     from ape.api import AccountAPI
@@ -223,7 +232,7 @@ def _review(market: Market, url: str, verifier: RecordingVerifier) -> None:
     """Buy another forecast, and review it without paying gas."""
     verification = verification_of(session(market, verifier).get(url))
     if verification is not None:
-        sponsored.review(market, verification)
+        review(market, verification)
 
 
 def _cheat(market: Market, url: str, verifier: RecordingVerifier) -> None:
@@ -265,3 +274,63 @@ def _failed(verifier: Verifier, paid: PaidRequest) -> str:
     """Return the names of the checks that a paid request fails."""
     checks = Verifier.verify(verifier, paid).checks
     return ", ".join(check.name for check in checks if check.outcome is Outcome.FAILED)
+
+
+LATE_SCORE, SMALLEST_PAYMENT, BUDGET = 40, 1_000, 10**18
+SECONDS = 30
+
+
+def review(market: Market, verification: Verification) -> None:
+    """Review a paid answer through an aggregator.
+
+    Args:
+        market: The market.
+        verification: The verification of the answer.
+    """
+    stage, client = market.stage, market.stage.account("client")
+    chain = SponsoredChain(
+        stage.url,
+        market.deployment,
+        market.key("sponsor"),
+        {str(market.token.address): SMALLEST_PAYMENT},
+        budget=BUDGET,
+        confirmations=1,
+        poll_seconds=0.05,
+    )
+    with ExitStack() as stack:
+        folder = stack.enter_context(tempfile.TemporaryDirectory())
+        database = f"sqlite:///{folder}/index.sqlite"
+        open_database(database).dispose()
+        app = create_app(ApiSettings(database=database, rate=None, aggregator=AggregatorSettings((chain,))))
+        http = stack.enter_context(httpx.Client(base_url=stack.enter_context(serving(app)), timeout=SECONDS))
+        with stage.step("For a late answer it signs a review, and an aggregator checks it and pays the gas.") as step:
+            ether = client.balance
+            with market.registries("client") as registries:
+                taken = give_sponsored_feedback(
+                    registries,
+                    verification,
+                    LATE_SCORE,
+                    market.key("client"),
+                    RESPONSE_DELAYED,
+                    aggregator=FEEDBACK_PATH,
+                    send_bodies=True,
+                    http=http,
+                )
+            state = _confirmed(http, taken.id)
+            step.check("proof", taken.proof, "bound")
+            step.check("state", state, "confirmed")
+            step.check("ether that the client spent", ether - client.balance, 0)
+        with stage.step("Everybody reads in its log that it takes bad reviews, too.") as step:
+            (entry,) = http.get(FEEDBACK_PATH).json()["items"]
+            step.check("value", entry["value"], LATE_SCORE)
+            step.check("transaction", entry["transaction"], taken.transaction)
+
+
+def _confirmed(http: httpx.Client, number: int) -> str:
+    """Wait until a feedback is confirmed, and return its state."""
+    end = time.monotonic() + SECONDS
+    while True:
+        state = str(http.get(f"{FEEDBACK_PATH}/{number}").json()["state"])
+        if state in {"confirmed", "failed"} or time.monotonic() > end:
+            return state
+        time.sleep(0.05)

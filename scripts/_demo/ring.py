@@ -25,7 +25,7 @@ from bilateral.index.standing.refresh import Refresher
 from bilateral.index.standing.results import stored_results
 from bilateral.index.standing.tables import AnalysisKey, standing
 from bilateral.trust.explain import explain
-from scripts._demo.transactions import send_from
+from scripts._demo.stage import send_from
 
 if TYPE_CHECKING:
     from sqlalchemy import Engine

@@ -5,13 +5,16 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Annotated, Any
 
 import yaml
+from eth_utils.address import is_checksum_address, to_checksum_address
 from pydantic import BaseModel, ConfigDict, StringConstraints, TypeAdapter, ValidationError
 
 from scripts._deployment.errors import DeploymentError, first_mistake
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Iterable, Mapping
     from pathlib import Path
+
+    from scripts._deployment.live_chain import Chain
 
 REFERENCE = "$"
 """The prefix of an argument that stands for another contract's address."""
@@ -20,10 +23,10 @@ CANONICAL = "canonical."
 """The beginning of a reference to a canonical registry, as `$canonical.IdentityRegistry`."""
 
 GIVEN = "given."
-"""The beginning of a reference to an address that the user gives, as `$given.attestor`."""
+"""The beginning of a reference to an address that the user gives, as `$attestor`."""
 
 LIST = "[]"
-"""The end of a reference to a list of contracts that the user gives, as `$given.tokens[]`."""
+"""The end of a reference to a list of contracts that the user gives, as `$tokens[]`."""
 
 Salt = Annotated[str, StringConstraints(strict=True, pattern="^0x[0-9a-f]{64}$")]
 """32 bytes in hexadecimal, in quotation marks (YAML would read a number)."""
@@ -35,7 +38,7 @@ class ContractParameters(BaseModel):
     Attributes:
         salt: The salt of its CREATE2 address.
         arguments: Its constructor's arguments by name; `$Name` stands for the address of another contract, and
-            `$canonical.Name` for that of a canonical registry, `$given.name` for one that the user gives.
+            `$canonical.Name` for that of a canonical registry, `$name` for one that the user gives.
         expected: The required answers of its views without arguments, by the view's name.
     """
 
@@ -101,3 +104,70 @@ def load_parameters(path: Path) -> dict[str, ContractParameters]:
         raise DeploymentError(f"{path}: {' '.join(str(failure).split())}") from failure
     except ValidationError as failure:
         raise DeploymentError(f"{path}: {first_mistake(failure)}") from failure
+
+
+NOBODY = "0x" + "00" * 20
+
+
+def given_addresses(parameters: Mapping[str, ContractParameters], texts: Iterable[str]) -> dict[str, str | list[str]]:
+    """Read the addresses that a user gave.
+
+    Args:
+        parameters: The parameters by contract.
+        texts: The addresses, as `attestor=0x…` or, for a list, `tokens=0x…,0x…`.
+
+    Returns:
+        The addresses by reference, as `{"given.attestor": "0x…", "given.tokens[]": ["0x…"]}`.
+
+    Raises:
+        DeploymentError: If one is missing, invalid, zero, named twice, or not asked for.
+    """
+    wanted = {reference for entry in parameters.values() for reference in entry.given_references}
+    names = {reference.removeprefix(GIVEN).removesuffix(LIST): reference for reference in sorted(wanted)}
+    addresses: dict[str, str | list[str]] = {}
+    for text in texts:
+        name, _, value = text.partition("=")
+        if name not in names:
+            raise DeploymentError(f"--given {text}: the parameters ask for {', '.join(names) or 'nothing'}.")
+        if names[name] in addresses:
+            raise DeploymentError(f"--given {name}: named twice.")
+        addresses[names[name]] = _addresses(text, value) if names[name].endswith(LIST) else _address(text, value)
+    for name, reference in names.items():
+        if reference not in addresses:
+            several = "ADDRESS,ADDRESS" if reference.endswith(LIST) else "ADDRESS"
+            raise DeploymentError(f"{name} is not given: --given {name}={several}")
+    return addresses
+
+
+def require_contracts(chain: Chain, addresses: Mapping[str, str | list[str]]) -> None:
+    """Make sure that the given contracts are there.
+
+    Args:
+        chain: The chain.
+        addresses: The addresses by reference.
+
+    Raises:
+        DeploymentError: If an address of a list has no code.
+    """
+    for reference, value in addresses.items():
+        for address in value if isinstance(value, list) else []:
+            if not chain.code(to_checksum_address(address)):
+                name = reference.removeprefix(GIVEN).removesuffix(LIST)
+                raise DeploymentError(
+                    f"Chain {chain.chain_id}: expected one of the {name} at {address}, found no code. Nothing was sent."
+                )
+
+
+def _addresses(text: str, value: str) -> list[str]:
+    """Read a list of addresses."""
+    addresses_of = [_address(text, part) for part in value.split(",")]
+    if len(set(addresses_of)) != len(addresses_of):
+        raise DeploymentError(f"--given {text}: an address is there twice.")
+    return addresses_of
+
+
+def _address(text: str, value: str) -> str:
+    """Read an address."""
+    if not is_checksum_address(value) or value == NOBODY:
+        raise DeploymentError(f"--given {text}: expected an address other than zero, with a checksum, not {value!r}.")
+    return value

@@ -57,6 +57,13 @@ def test_each_command_says_what_it_does_and_how_it_is_used(bilateral, group, nam
         command.make_context(name, arguments)  # refuses what it does not take
 
 
+def test_each_example_is_in_the_help_of_one_command():
+    helps = [command.epilog.splitlines()[1:] for commands in GROUP_COMMANDS.values() for command in commands.values()]
+    helps += [load(name).epilog.splitlines()[1:] for name in COMMANDS_OF_ROOT]
+    examples = (Path(cli.__file__).parent / "examples.txt").read_text().splitlines()
+    assert sorted(line.strip() for lines in helps for line in lines) == sorted(examples)
+
+
 @pytest.mark.parametrize("arguments", [[], ["agent", "show"], ["feedback", "give"]], ids=" ".join)
 def test_the_help_shows_no_type_beside_flags_and_texts(bilateral, arguments):
     ran = bilateral(*arguments, "--help")

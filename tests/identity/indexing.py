@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from bilateral.core.contracts import Registry
-from bilateral.core.events import AgentStates, RawLog, decode_log
+from bilateral.core.contracts.logs import RawLog
+from bilateral.core.events import decode_log
+from bilateral.core.events.agents import AgentStates
 
 
 def states(node, address, first_block):

@@ -11,9 +11,9 @@ from math import floor, sqrt
 
 from sqlalchemy import select
 
+from bilateral.core.contracts.logs import RawLog
 from bilateral.core.events import (
     AgentRegistered,
-    AgentStates,
     AgentUpdated,
     Approval,
     ClientRated,
@@ -23,7 +23,6 @@ from bilateral.core.events import (
     NewFeedback,
     PrimaryAgentSet,
     RatingsOpened,
-    RawLog,
     Registered,
     Transfer,
     UndecodedLog,
@@ -31,6 +30,7 @@ from bilateral.core.events import (
     ValidatorRated,
     decode_logs,
 )
+from bilateral.core.events.agents import AgentStates
 from bilateral.core.text import ChainText
 from bilateral.core.values import STANDARD_TAGS
 from bilateral.index.log import tables as schema

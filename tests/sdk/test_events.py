@@ -13,15 +13,14 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from bilateral.core.contracts import Registry, selectors
+from bilateral.core.contracts.logs import LogPosition, RawLog
 from bilateral.core.errors import MalformedNodeAnswerError
 from bilateral.core.events import (
     EVENTS,
     ApprovalForAll,
     ClientRated,
-    LogPosition,
     MetadataSet,
     NewFeedback,
-    RawLog,
     Registered,
     Transfer,
     Undecodable,

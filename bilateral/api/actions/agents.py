@@ -12,8 +12,7 @@ from bilateral.api.actions.base import Action, Address, AgentText, Line, Prose, 
 from bilateral.api.file_store import KeptFile
 from bilateral.client import Client, Handle
 from bilateral.client.elsewhere import SignatureNeededError, SignerElsewhere
-from bilateral.client.operations.agents import seconds, wallet_deadline
-from bilateral.client.operations.registration import RegistrationChanges, changed_file
+from bilateral.client.operations.agents import RegistrationChanges, changed_file, seconds, wallet_deadline
 from bilateral.core.errors import InvalidArgumentError
 from bilateral.core.signatures import Domain
 from bilateral.documents import RegistrationFile

@@ -22,8 +22,7 @@ from bilateral.client.elsewhere import SignatureNeededError, SignerElsewhere
 from bilateral.client.operations.fees import most
 from bilateral.core.contracts import Deployment
 from bilateral.core.contracts.deployments import REGISTRY_ATTRIBUTES
-from bilateral.core.errors import BilateralError, SignerFailedError, UnexpectedAnswerError
-from bilateral.core.errors.client import NODE_FAILURES
+from bilateral.core.errors import NODE_FAILURES, BilateralError, SignerFailedError, UnexpectedAnswerError
 from bilateral.core.text.encoding import decode_object
 from bilateral.core.values.currency import ether, symbol_of
 from bilateral.documents import DataUriStore, Limits, Loader, Store, StoredDocument

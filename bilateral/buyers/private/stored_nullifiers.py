@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import Final
 
-from bilateral.core.errors.base import require_modules
+from bilateral.core.errors import require_modules
 
 require_modules("index", "platformdirs", "sqlalchemy")
 

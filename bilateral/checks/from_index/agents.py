@@ -33,7 +33,6 @@ from bilateral.checks.from_index.as_of_block import AsOfBlock, covering, evidenc
 from bilateral.checks.verdicts import EventEvidence
 from bilateral.core.events import (
     AgentRegistered,
-    AgentStates,
     AgentUpdated,
     Approval,
     ApprovalForAll,
@@ -44,6 +43,7 @@ from bilateral.core.events import (
     Transfer,
     URIUpdated,
 )
+from bilateral.core.events.agents import AgentStates
 from bilateral.index.log import tables as schema
 from bilateral.index.log.lists import in_parts
 from bilateral.index.log.unindexed import newest_first

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from bilateral.client.aio.runner import AsyncRunner
 from bilateral.client.inputs import AgentLike, TransactionSigner
-from bilateral.client.operations import agents, directory, registration
+from bilateral.client.operations import agents
 from bilateral.core.values.arguments import checked_class
 from bilateral.documents import RegistrationFile
 
@@ -119,8 +119,8 @@ class AsyncAgentMethods(AsyncRunner):
         """
         named = {"name": name, "description": description, "image": image}
         values = {key: value for key, value in named.items() if value is not None} | dict(fields or {})
-        changes = registration.RegistrationChanges(values, add_services, remove_services)
-        return await self._write(registration.edit(self.state, agent_id, changes))
+        changes = agents.RegistrationChanges(values, add_services, remove_services)
+        return await self._write(agents.edit(self.state, agent_id, changes))
 
     async def set_agent_wallet(
         self,
@@ -216,7 +216,7 @@ class AsyncAgentMethods(AsyncRunner):
             ContractRevertError: The registry refuses: `invalid_domain`, `domain_already_registered`,
                 `address_already_registered`.
         """
-        return await self._write(directory.new_agent(self.state, domain))
+        return await self._write(agents.new_agent(self.state, domain))
 
     async def update_agent(
         self, agent_id: AgentLike, *, domain: str = "", address: str | None = None
@@ -234,7 +234,7 @@ class AsyncAgentMethods(AsyncRunner):
             ContractRevertError: The registry refuses: `agent_not_found`, `unauthorized_update`,
                 `domain_already_registered`, `address_already_registered`.
         """
-        return await self._write(directory.update_agent(self.state, agent_id, domain, address))
+        return await self._write(agents.update_agent(self.state, agent_id, domain, address))
 
     async def release_agent_domain(self, agent_id: AgentLike) -> AsyncHandle[DirectoryEntry]:
         """Give up an agent's domain, which is free at once (`releaseAgentDomain`).
@@ -248,7 +248,7 @@ class AsyncAgentMethods(AsyncRunner):
         Raises:
             ContractRevertError: The registry refuses: `agent_not_found`, `unauthorized_update`.
         """
-        return await self._write(directory.release_agent_domain(self.state, agent_id))
+        return await self._write(agents.release_agent_domain(self.state, agent_id))
 
     async def resolve_by_domain(self, domain: str) -> DirectoryEntry:
         """Find the agent that holds a domain (August 2025, `resolveByDomain`).
@@ -259,7 +259,7 @@ class AsyncAgentMethods(AsyncRunner):
         Raises:
             ContractRevertError: There is none: `agent_not_found`.
         """
-        return await self._run(directory.resolve_by_domain(self.state, domain))
+        return await self._run(agents.resolve_by_domain(self.state, domain))
 
     async def resolve_by_address(self, address: str) -> DirectoryEntry:
         """Find the agent that an account speaks as (August 2025, `resolveByAddress`).
@@ -270,7 +270,7 @@ class AsyncAgentMethods(AsyncRunner):
         Raises:
             ContractRevertError: There is none: `agent_not_found`.
         """
-        return await self._run(directory.resolve_by_address(self.state, address))
+        return await self._run(agents.resolve_by_address(self.state, address))
 
     async def set_primary_agent(self, agent_id: AgentLike) -> AsyncHandle[PrimaryAgentChosen]:
         """Choose the agent that the signer speaks as (`setPrimaryAgent`).
@@ -281,7 +281,7 @@ class AsyncAgentMethods(AsyncRunner):
         Raises:
             ContractRevertError: The registry refuses: `not_owner_or_wallet`, `erc721_nonexistent_token`.
         """
-        return await self._write(directory.set_primary_agent(self.state, agent_id))
+        return await self._write(agents.set_primary_agent(self.state, agent_id))
 
     async def prove_agent(self, agent_id: AgentLike) -> AsyncHandle[AgentProven]:
         """Prove to the companion of a foreign identity registry that an agent exists (`proveAgent`). Anybody may.
@@ -293,4 +293,4 @@ class AsyncAgentMethods(AsyncRunner):
             MissingRegistryError: The deployment has no companion.
             ContractRevertError: There is no such agent: `erc721_nonexistent_token`.
         """
-        return await self._write(directory.prove_agent(self.state, agent_id))
+        return await self._write(agents.prove_agent(self.state, agent_id))

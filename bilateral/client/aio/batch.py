@@ -13,7 +13,7 @@ from bilateral.client.aio.ratings import AsyncRatingMethods
 from bilateral.client.aio.runner import AsyncRunner
 from bilateral.client.aio.signed import AsyncSignedMethods
 from bilateral.client.aio.validation import AsyncValidationMethods
-from bilateral.client.operations import batches
+from bilateral.client.operations import transactions
 
 if TYPE_CHECKING:
     from types import TracebackType
@@ -74,7 +74,7 @@ class AsyncWriteBatch(
         def note(position: int, sent: Sent[Any]) -> None:
             handles[position].mark_sent(sent)
 
-        await self._client.runner.run(batches.send_all(self._client.state, writes, note))
+        await self._client.runner.run(transactions.send_all(self._client.state, writes, note))
         return tuple(handles)
 
     async def _write(self, operation: Operation[Sent[T]]) -> AsyncHandle[T]:

@@ -18,7 +18,7 @@ from bilateral.documents import FeedbackFile
 
 if TYPE_CHECKING:
     from bilateral.client.aio.handle import AsyncHandle
-    from bilateral.client.results.blind import BlindStatus, OpenedRatings, SealedRatings
+    from bilateral.client.results import BlindStatus, OpenedRatings, SealedRatings
 
 
 @checked_class

@@ -6,13 +6,14 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from bilateral.client.aio.runner import AsyncRunner
-from bilateral.client.operations import attestations, buyers
+from bilateral.client.operations import buyers
 from bilateral.core.contracts.buyer_terms import (
     WHOLE_TRANSACTION,
     BuyerFeedback,
     BuyerReviews,
     BuyerRole,
     BuyerState,
+    BuyerTier,
     PaymentRecord,
     SignedPayment,
     TierCredential,
@@ -23,6 +24,7 @@ if TYPE_CHECKING:
     from bilateral.client.aio.handle import AsyncHandle
     from bilateral.client.results import Anchor, BuyerRecords, BuyerStanding, RoleHolder, SettledPayment
     from bilateral.core.contracts.buyer_terms import AttestedPayment, BuyerTier
+    from bilateral.core.events import TierRootsPosted
 
 
 @checked_class
@@ -56,7 +58,7 @@ class AsyncBuyerMethods(AsyncRunner):
             ContractRevertError: The registry refuses: `not_role_holder`, `payment_too_high`,
                 `payment_already_recorded`.
         """
-        return await self._write(attestations.record_payment(self.state, buyer, amount, transaction_hash))
+        return await self._write(buyers.record_payment(self.state, buyer, amount, transaction_hash))
 
     async def record_payments(
         self, chain_id: int, records: Sequence[PaymentRecord]
@@ -76,7 +78,7 @@ class AsyncBuyerMethods(AsyncRunner):
             ContractRevertError: The registry refuses: `not_role_holder`, `payment_time_out_of_range`,
                 `payment_already_recorded`.
         """
-        return await self._write(attestations.record_payments(self.state, chain_id, records))
+        return await self._write(buyers.record_payments(self.state, chain_id, records))
 
     async def record_buyer_feedback(self, feedback: BuyerFeedback) -> AsyncHandle[BuyerFeedback]:
         """Record the vote of a seller on a buyer, as the attestor (`recordFeedback`). It replaces an earlier one.
@@ -88,7 +90,7 @@ class AsyncBuyerMethods(AsyncRunner):
             ContractRevertError: The registry refuses: `not_role_holder`, `score_out_of_range`, `feedback_on_self`,
                 `record_is_full`.
         """
-        return await self._write(attestations.record_feedback(self.state, feedback))
+        return await self._write(buyers.record_feedback(self.state, feedback))
 
     async def record_buyer_feedbacks(
         self, feedbacks: Sequence[BuyerFeedback]
@@ -102,7 +104,7 @@ class AsyncBuyerMethods(AsyncRunner):
             InvalidArgumentError: The list of votes is empty.
             ContractRevertError: The registry refuses, as for `record_buyer_feedback`.
         """
-        return await self._write(attestations.record_feedbacks(self.state, feedbacks))
+        return await self._write(buyers.record_feedbacks(self.state, feedbacks))
 
     async def record_buyer_reviews(self, reviews: Sequence[BuyerReviews]) -> AsyncHandle[tuple[BuyerReviews, ...]]:
         """Set the reviews and disputes of buyers, all or none, as the attestor (`recordReviews`). Safe to retry.
@@ -114,7 +116,7 @@ class AsyncBuyerMethods(AsyncRunner):
             InvalidArgumentError: The list of reviews is empty.
             ContractRevertError: The registry refuses: `not_role_holder`, `review_sum_too_high`.
         """
-        return await self._write(attestations.record_reviews(self.state, reviews))
+        return await self._write(buyers.record_reviews(self.state, reviews))
 
     async def anchor_root(self, epoch: int, root: bytes | str) -> AsyncHandle[Anchor]:
         """Post the Merkle root of the next epoch, as the anchorer (`anchorRoot`).
@@ -239,3 +241,57 @@ class AsyncBuyerMethods(AsyncRunner):
     async def get_payment_tokens(self) -> list[str]:
         """Return the tokens that payments are settled in (`getTokenAddresses`)."""
         return await self._run(buyers.tokens(self.state))
+
+    async def post_tier_roots(
+        self, epoch: int, policy: bytes | str, roots: Sequence[int]
+    ) -> AsyncHandle[TierRootsPosted]:
+        """Post the roots of today's groups of buyers, as the attestor (`postTierRoots`). Nobody can replace them.
+
+        Args:
+            epoch: The UTC day, in days since the beginning of Unix time.
+            policy: The hash of the scoring policy's name, see `bilateral.core.contracts.buyer_terms.policy_hash`.
+            roots: The roots for `verified`, `trusted` and `premium`; 1 for a tier without members.
+
+        Raises:
+            InvalidArgumentError: The roots are not three.
+            ContractRevertError: The contract refuses: `not_the_attestor`, `epoch_over`, `roots_already_posted`,
+                `root_out_of_range`.
+        """
+        return await self._write(buyers.post_tier_roots(self.state, epoch, policy, roots))
+
+    async def get_tier_roots(self, policy: bytes | str, epoch: int) -> tuple[int, int, int] | None:
+        """Return the roots of a day for `verified`, `trusted` and `premium`; None if none were posted (`rootsOf`).
+
+        Args:
+            policy: The hash of the scoring policy's name.
+            epoch: The UTC day, in days since the beginning of Unix time.
+        """
+        return await self._run(buyers.tier_roots(self.state, policy, epoch))
+
+    async def verify_tier(  # noqa: PLR0913, PLR0917  # the contract's own arguments
+        self,
+        nullifier: int,
+        points: Sequence[int],
+        policy: bytes | str,
+        minimum: BuyerTier,
+        epoch: int,
+        scope: bytes | str,
+        message: bytes | str,
+    ) -> None:
+        """Check a private proof of a tier with fixed gas, and return if it is valid (`verifyTier`).
+
+        Count it by its nullifier: the contract does not.
+
+        Args:
+            nullifier: The proof's nullifier.
+            points: The eight coordinates of its points.
+            policy: The hash of the scoring policy's name.
+            minimum: The lowest tier that passes.
+            epoch: The UTC day of the roots: today or yesterday.
+            scope: The place and day of use.
+            message: The use that the proof is bound to.
+
+        Raises:
+            ContractRevertError: The contract refuses: `epoch_over`, `unknown_root`, `proof_malformed`, `proof_refused`.
+        """
+        await self._run(buyers.verify_tier_proof(self.state, nullifier, points, policy, minimum, epoch, scope, message))

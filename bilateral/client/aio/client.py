@@ -11,7 +11,6 @@ from bilateral.client.aio.buyers import AsyncBuyerMethods
 from bilateral.client.aio.feedback import AsyncFeedbackMethods
 from bilateral.client.aio.ratings import AsyncRatingMethods
 from bilateral.client.aio.signed import AsyncSignedMethods
-from bilateral.client.aio.tiers import AsyncTierMethods
 from bilateral.client.aio.validation import AsyncValidationMethods
 from bilateral.client.aio.watching import AsyncWatchingMethods
 from bilateral.client.operations import replacements
@@ -29,7 +28,6 @@ class AsyncClient(
     AsyncBlindMethods,
     AsyncValidationMethods,
     AsyncBuyerMethods,
-    AsyncTierMethods,
     AsyncWatchingMethods,
 ):
     """Bilateral's registries on one chain, through one node.

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from bilateral.client.aio.runner import AsyncRunner
 from bilateral.client.inputs import AgentLike, ResponseLink
-from bilateral.client.operations import feedback, reading, searching
+from bilateral.client.operations import feedback, reading
 from bilateral.core.identifiers import FeedbackId
 from bilateral.core.values import FeedbackValue, HumanValue
 from bilateral.core.values.arguments import checked_class
@@ -152,7 +152,7 @@ class AsyncFeedbackMethods(AsyncRunner):
             InvalidArgumentError: Neither an agent nor a reviewer is named, or a capability is unknown.
         """
         named = [*([agent_id] if agent_id is not None else []), *agent_ids]
-        query = searching.Query(
+        query = reading.Query(
             tags=tuple(tags),
             capabilities=frozenset(capabilities),
             skills=frozenset(skills),
@@ -164,7 +164,7 @@ class AsyncFeedbackMethods(AsyncRunner):
             load_files=load_files,
             load_seconds=load_seconds,
         )
-        return await self._run(searching.search(self.state, named, reviewers, query))
+        return await self._run(reading.search(self.state, named, reviewers, query))
 
     async def get_reputation_summary(
         self,

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from bilateral.client.aio.runner import AsyncRunner
 from bilateral.client.inputs import AgentLike, FeedbackAuthorization, SignedFeedback
-from bilateral.client.operations import authorized, feedback, signed, signing
+from bilateral.client.operations import authorized, feedback, registries
 from bilateral.core.values import FeedbackValue, HumanValue
 from bilateral.core.values.arguments import checked_class
 from bilateral.documents import FeedbackFile
@@ -140,7 +140,7 @@ class AsyncSignedMethods(AsyncRunner):
             ContractRevertError: The registry would refuse: `self_feedback`, `erc721_nonexistent_token`.
         """
         draft = feedback.Draft(value, tag1, tag2, endpoint, feedback_file, (feedback_uri, feedback_hash))
-        return await self._run(signed.sign(self.state, agent_id, draft, deadline))
+        return await self._run(authorized.sign(self.state, agent_id, draft, deadline))
 
     async def submit_signed_feedback(self, signed_feedback: SignedFeedback) -> AsyncHandle[FeedbackEntry]:
         """Send a feedback that its client signed, and pay for it (`giveFeedbackBySig`).
@@ -152,7 +152,7 @@ class AsyncSignedMethods(AsyncRunner):
             ContractRevertError: The registry refuses: `signature_expired`, `signature_voided`,
                 `unexpected_feedback_index`, `invalid_signature`, `self_feedback`, `erc721_nonexistent_token`.
         """
-        return await self._write(signed.submit(self.state, signed_feedback))
+        return await self._write(authorized.submit(self.state, signed_feedback))
 
     async def void_signatures(self, through: datetime) -> AsyncHandle[VoidedSignatures]:
         """Void the signer's signed feedback, for all agents, up to a deadline (`voidSignaturesThrough`). This is final.
@@ -164,7 +164,7 @@ class AsyncSignedMethods(AsyncRunner):
             InvalidArgumentError: The deadline has no time zone.
             ContractRevertError: The registry refuses: `deadline_already_voided`.
         """
-        return await self._write(signed.void(self.state, through))
+        return await self._write(authorized.void(self.state, through))
 
     async def get_voided_deadline(self, client_address: str | None = None) -> datetime | None:
         """Return the latest deadline that a client has voided (`getVoidedDeadline`).
@@ -178,7 +178,7 @@ class AsyncSignedMethods(AsyncRunner):
         Raises:
             MissingSignerError: There is neither an address nor a signer.
         """
-        return await self._run(signed.voided_deadline(self.state, client_address))
+        return await self._run(authorized.voided_deadline(self.state, client_address))
 
     async def is_valid_signature(
         self, account: str, digest: bytes, signature: bytes, *, verifier: str | None = None
@@ -194,4 +194,4 @@ class AsyncSignedMethods(AsyncRunner):
             InvalidArgumentError: The digest does not have 32 bytes.
             NodeError: The node reports an error other than a revert, such as a contract that uses up all gas.
         """
-        return await self._run(signing.is_valid(self.state, account, digest, signature, verifier))
+        return await self._run(registries.is_valid_signature(self.state, account, digest, signature, verifier))

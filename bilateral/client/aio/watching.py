@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from bilateral.client.aio.runner import AsyncRunner
 from bilateral.client.inputs import Signal
-from bilateral.client.operations import raters, signals
+from bilateral.client.operations import agents, signals
 from bilateral.core.values.arguments import checked_class
 
 if TYPE_CHECKING:
@@ -29,7 +29,7 @@ class AsyncWatchingMethods(AsyncRunner):
             The address with the agent that it speaks as (`agentOf`), if any. A registry without that function, as the
             first ones are, is searched for agents whose wallet the address is now, by its logs.
         """
-        return await self._run(raters.resolve(self.state, address, load_file=load_file))
+        return await self._run(agents.resolve(self.state, address, load_file=load_file))
 
     async def publish_signals(self, signals_of_period: Sequence[Signal], period: str) -> AsyncSignalBatch:
         """Publish a watchtower's measurements of one period (best practices, "Watchtower Monitoring").

@@ -2,19 +2,27 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING, Any, Final
 
-from bilateral.client.operations import documents, registries, signing, transactions
+from eth_utils.crypto import keccak
+
+from bilateral.client.operations import documents, registries, transactions
 from bilateral.client.operations.documents import Unstored
 from bilateral.client.results import (
     Agent,
+    AgentProven,
     AgentTransferred,
     AgentUriSet,
     AgentWalletChanged,
+    DirectoryEntry,
     MetadataChanged,
+    PrimaryAgentChosen,
+    Rater,
     Registered,
 )
+from bilateral.core import events as registry_events
 from bilateral.core.contracts import Registry
 from bilateral.core.contracts.reverts import ContractRevertError
 from bilateral.core.errors import (
@@ -24,8 +32,15 @@ from bilateral.core.errors import (
     MissingSignerError,
     UnexpectedAnswerError,
 )
-from bilateral.core.events import MetadataSet, Transfer, URIUpdated
-from bilateral.core.events import identity as registry_events
+from bilateral.core.events import (
+    AgentCountRaised,
+    AgentRegistered,
+    AgentUpdated,
+    MetadataSet,
+    PrimaryAgentSet,
+    Transfer,
+    URIUpdated,
+)
 from bilateral.core.events.agents import WALLET_KEY
 from bilateral.core.identifiers import AgentId, GlobalAgentId, checksummed
 from bilateral.core.signatures import AgentWalletSet, Domain
@@ -34,12 +49,13 @@ from bilateral.documents import RegistrationFile
 from bilateral.node.steps import together
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Callable, Mapping, Sequence
 
     from eth_typing import ChecksumAddress
 
     from bilateral.client.inputs import AgentLike, TransactionSigner
     from bilateral.client.operations.transactions import Sent
+    from bilateral.client.results import AgentUriSet
     from bilateral.client.state import ClientState
     from bilateral.core.events import Event
     from bilateral.node.steps import Operation
@@ -280,7 +296,7 @@ def _consent(
     owner = yield from owner_of(state, agent)
     message = AgentWalletSet(agent.token_id, _typed(wallet), _typed(owner), deadline)
     signable = message.signable(Domain(deployment.chain_id, _typed(deployment.identity)))
-    return (yield from signing.sign_message(signer, signable))
+    return (yield from registries.sign_message(signer, signable))
 
 
 def _wallet_decoder(agent: AgentId) -> Any:
@@ -302,3 +318,204 @@ def _bytes(value: bytes | str) -> bytes:
 def _typed(address: str) -> ChecksumAddress:
     """Return an address as eth-typing types it."""
     return address  # type: ignore[return-value]
+
+
+@dataclass(frozen=True)
+class RegistrationChanges:
+    """Changes of a registration file.
+
+    Attributes:
+        fields: The new values by field name in JSON.
+        add_services: Services to add, as JSON objects. They replace the services of the same names.
+        remove_services: The names of services to remove.
+    """
+
+    fields: Mapping[str, Any]
+    add_services: Sequence[Mapping[str, Any]] = ()
+    remove_services: Sequence[str] = ()
+
+    def apply_to(self, file: RegistrationFile) -> RegistrationFile:
+        """Return the changed file. All other fields, also unknown ones, stay as they are.
+
+        Args:
+            file: The present file.
+
+        Raises:
+            InvalidArgumentError: Nothing would change, or the file has no service of a name to remove.
+            MalformedDocumentError: A new value has the wrong type, or the file would lack a field that ERC-8004
+                requires and that the present file has.
+        """
+        before = file.to_object()
+        after = before | dict(self.fields)
+        if self.add_services or self.remove_services:
+            if taken := {"services", "endpoints"} & set(self.fields):
+                raise InvalidArgumentError(f"give {taken.pop()} whole, or services to add and remove: not both")
+            key = "services" if "services" in before or "endpoints" not in before else "endpoints"
+            services = before.get(key) or []
+            if not isinstance(services, list) or not all(isinstance(service, dict) for service in services):
+                raise MalformedDocumentError(f"{key} of the present file is not a list of objects: give {key} whole")
+            after = after | {key: self._changed_services(services)}
+        if after == before:
+            raise InvalidArgumentError("the changes leave the registration file as it is: give a new value")
+        changed = RegistrationFile.written(after)
+        if problems := [problem for problem in changed.problems() if problem not in file.problems()]:
+            raise MalformedDocumentError("; ".join(problems))
+        return changed
+
+    def _changed_services(self, services: Sequence[Mapping[str, Any]]) -> list[Mapping[str, Any]]:
+        """Return the services after the changes, new ones last."""
+        names = {service.get("name") for service in services}
+        if unknown := [name for name in self.remove_services if name not in names]:
+            raise InvalidArgumentError(f"the registration file has no service {unknown[0]!r} to remove")
+        added = [dict(service) for service in self.add_services]
+        replaced = {*self.remove_services, *(service.get("name") for service in added)}
+        return [*(service for service in services if service.get("name") not in replaced), *added]
+
+
+def changed_file(state: ClientState, agent_id: AgentLike, changes: RegistrationChanges) -> Operation[RegistrationFile]:
+    """Load an agent's registration file, and return it changed.
+
+    Args:
+        state: The client.
+
+    Raises:
+        DocumentError: As of `Client.edit_registration`, like the next two.
+        InvalidArgumentError: See there.
+        MalformedDocumentError: See there.
+    """
+    deployment = yield from registries.connect(state)
+    agent = registries.agent_of(deployment, agent_id)
+    (uri,) = yield from registries.call(state, Registry.IDENTITY, "tokenURI", agent.token_id)
+    if not uri:
+        raise InvalidArgumentError(f"agent {agent} has no registration file: set one with set_agent_uri(file=…)")
+    file, problem = yield from documents.load(state, RegistrationFile, uri)
+    if problem is not None:
+        raise problem
+    changed = changes.apply_to(file)  # type: ignore[arg-type]  # it is loaded
+    return naming(changed, GlobalAgentId(deployment.agent_registry, str(agent.token_id)))
+
+
+def edit(state: ClientState, agent_id: AgentLike, changes: RegistrationChanges) -> Operation[Sent[AgentUriSet]]:
+    """See `Client.edit_registration`."""
+    file = yield from changed_file(state, agent_id, changes)
+    return (yield from set_uri(state, agent_id, None, file))
+
+
+def new_agent(state: ClientState, domain: str) -> Operation[Sent[Registered]]:
+    """See `Client.new_agent`."""
+    deployment = yield from registries.connect(state)
+    owner = registries.require_address(state)
+
+    def decode(events: Sequence[Event]) -> Registered:
+        event = transactions.require_event(events, AgentRegistered, agent_address=owner)
+        registered = transactions.require_event(events, registry_events.Registered, agent_id=event.agent_id)
+        agent = AgentId(event.agent_id, deployment.chain_id)
+        return Registered(agent, event.agent_address, registered.agent_uri, domain=event.agent_domain)
+
+    function = "newAgent"
+    return (yield from transactions.send(state, Registry.IDENTITY, function, (domain, owner), decode))
+
+
+def update_agent(
+    state: ClientState, agent_id: AgentLike, domain: str, address: str | None
+) -> Operation[Sent[DirectoryEntry]]:
+    """See `Client.update_agent`."""
+    if not domain and address is None:
+        raise InvalidArgumentError("name a new domain, a new address, or both")
+    agent = registries.agent_of((yield from registries.connect(state)), agent_id)
+    arguments = (agent.token_id, domain, checksummed(address) if address is not None else ZERO)
+    return (yield from transactions.send(state, Registry.IDENTITY, "updateAgent", arguments, _update_decoder(agent)))
+
+
+def release_agent_domain(state: ClientState, agent_id: AgentLike) -> Operation[Sent[DirectoryEntry]]:
+    """See `Client.release_agent_domain`."""
+    agent = registries.agent_of((yield from registries.connect(state)), agent_id)
+    arguments = (agent.token_id,)
+    decoder = _update_decoder(agent)
+    return (yield from transactions.send(state, Registry.IDENTITY, "releaseAgentDomain", arguments, decoder))
+
+
+def resolve_by_domain(state: ClientState, domain: str) -> Operation[DirectoryEntry]:
+    """See `Client.resolve_by_domain`."""
+    return (yield from _resolve(state, Registry.IDENTITY, "resolveByDomain", domain))
+
+
+def resolve_by_address(state: ClientState, address: str) -> Operation[DirectoryEntry]:
+    """See `Client.resolve_by_address`."""
+    registry = (yield from registries.connect(state)).directory_registry
+    return (yield from _resolve(state, registry, "resolveByAddress", checksummed(address)))
+
+
+def set_primary_agent(state: ClientState, agent_id: AgentLike) -> Operation[Sent[PrimaryAgentChosen]]:
+    """See `Client.set_primary_agent`."""
+    deployment = yield from registries.connect(state)
+    agent = registries.agent_of(deployment, agent_id)
+
+    def decode(events: Sequence[Event]) -> PrimaryAgentChosen:
+        return PrimaryAgentChosen(
+            transactions.require_event(events, PrimaryAgentSet, agent_id=agent.token_id).account, agent
+        )
+
+    function, registry = "setPrimaryAgent", deployment.directory_registry
+    return (yield from transactions.send(state, registry, function, (agent.token_id,), decode))
+
+
+def prove_agent(state: ClientState, agent_id: AgentLike) -> Operation[Sent[AgentProven]]:
+    """See `Client.prove_agent`."""
+    agent = registries.agent_of((yield from registries.connect(state)), agent_id)
+
+    def decode(events: Sequence[Event]) -> AgentProven:
+        return AgentProven(agent, is_highest=any(isinstance(event, AgentCountRaised) for event in events))
+
+    function, arguments = "proveAgent", (agent.token_id,)
+    return (yield from transactions.send(state, Registry.COMPANION, function, arguments, decode))
+
+
+def _update_decoder(agent: AgentId) -> Callable[[Sequence[Event]], DirectoryEntry]:
+    """Return a decoder that makes an entry from the agent's `AgentUpdated`.
+
+    An agent that loses its domain to this one has an `AgentUpdated` of its own, before this agent's.
+    """
+
+    def decode(events: Sequence[Event]) -> DirectoryEntry:
+        event = transactions.require_event(events, AgentUpdated, agent_id=agent.token_id)
+        return DirectoryEntry(agent, event.agent_domain, event.agent_address)
+
+    return decode
+
+
+def _resolve(state: ClientState, registry: Registry, function: str, argument: Any) -> Operation[DirectoryEntry]:
+    """Ask the directory for an agent."""
+    (value,) = yield from registries.call(state, registry, function, argument)
+    deployment = yield from registries.connect(state)
+    return DirectoryEntry(AgentId(value["agentId"], deployment.chain_id), value["agentDomain"], value["agentAddress"])
+
+
+_WALLET_TOPIC: Final = "0x" + keccak(text=WALLET_KEY).hex()
+
+
+def resolve(state: ClientState, address: str, *, load_file: bool) -> Operation[Rater]:
+    """See `Client.resolve_rater`."""
+    rater = checksummed(address)
+    deployment = yield from registries.connect(state)
+    try:
+        (primary,) = yield from registries.call(state, deployment.directory_registry, "agentOf", rater)
+        agent_id = primary or None
+        if agent_id is None and deployment.directory is not None:  # few accounts have chosen one there
+            agent_id = yield from _first_by_wallet(state, rater)
+    except (ContractRevertError, MissingFunctionError, UnexpectedAnswerError):  # a registry without a directory
+        agent_id = yield from _first_by_wallet(state, rater)
+    if agent_id is None:
+        return Rater(rater, None)
+    return Rater(rater, (yield from load(state, agent_id, load_file=load_file)))
+
+
+def _first_by_wallet(state: ClientState, address: str) -> Operation[int | None]:
+    """Return the first agent whose wallet an address is now, found by the logs."""
+    events = yield from registries.events(state, Registry.IDENTITY, MetadataSet, [None, _WALLET_TOPIC])
+    wallet = bytes.fromhex(address[2:])
+    for agent_id in dict.fromkeys(event.agent_id for event in events if event.metadata_value == wallet):
+        (now,) = yield from registries.call(state, Registry.IDENTITY, "getAgentWallet", agent_id)
+        if now == address:
+            return agent_id
+    return None

@@ -7,32 +7,37 @@ from datetime import UTC, datetime, timedelta
 from decimal import Decimal
 from typing import TYPE_CHECKING, Final
 
-from bilateral.client.inputs import FeedbackAuthorization, checked_uint
-from bilateral.client.operations import agents, feedback, registries, signing, transactions
-from bilateral.client.results import AuthorizedFeedbackEntry, AuthorizedSummary
+from bilateral.client.inputs import FeedbackAuthorization, SignedFeedback, checked_uint
+from bilateral.client.operations import agents, documents, feedback, registries, transactions
+from bilateral.client.results import AuthorizedFeedbackEntry, AuthorizedSummary, VoidedSignatures
 from bilateral.core.contracts import Registry
+from bilateral.core.contracts.reverts import ContractRevertError
 from bilateral.core.errors import (
     IndexMismatchError,
     InvalidArgumentError,
     MalformedNodeAnswerError,
+    MissingFunctionError,
     NodeError,
     NodeTimeoutError,
     NotAgentOwnerError,
+    UnexpectedAnswerError,
 )
-from bilateral.core.events import NewAuthorizedFeedback
-from bilateral.core.identifiers import checksummed
-from bilateral.core.signatures import Domain, FeedbackAuth
+from bilateral.core.events import NewAuthorizedFeedback, SignaturesVoided
+from bilateral.core.identifiers import AgentId, checksummed
+from bilateral.core.signatures import Domain, Feedback, FeedbackAuth
 from bilateral.core.text import ChainText
 from bilateral.core.values import FeedbackValue
 from bilateral.core.values.times import moment
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
+    from datetime import datetime
     from typing import Any
 
     from bilateral.client.inputs import AgentLike
     from bilateral.client.operations.feedback import Draft
     from bilateral.client.operations.transactions import Sent
+    from bilateral.client.results import FeedbackEntry
     from bilateral.client.state import ClientState
     from bilateral.core.events import Event
     from bilateral.core.identifiers import AgentId
@@ -79,7 +84,7 @@ def authorize(  # noqa: PLR0913, PLR0917  # the method's own parameters
         deployment.chain_id,
     )
     domain = Domain(deployment.chain_id, deployment.address_of(Registry.AUTHORIZED))  # type: ignore[arg-type]
-    return FeedbackAuthorization(auth, (yield from signing.sign_message(signer, auth.signable(domain))))
+    return FeedbackAuthorization(auth, (yield from registries.sign_message(signer, auth.signable(domain))))
 
 
 def give(
@@ -218,3 +223,77 @@ def _encoded(feedback_auth: FeedbackAuthorization | bytes | str) -> bytes:
         )
     except ValueError:
         raise InvalidArgumentError("the authorisation is not in hexadecimal digits") from None
+
+
+def sign(state: ClientState, agent_id: AgentLike, draft: Draft, deadline: datetime | None) -> Operation[SignedFeedback]:
+    """See `Client.sign_feedback`."""
+    deployment = yield from registries.connect_to_sign(state)
+    agent, signer = registries.agent_of(deployment, agent_id), registries.require_signer(state)
+    deployment.require_function(Registry.REPUTATION, "giveFeedbackBySig")
+    client = checksummed(signer.address)
+    until = yield from later(deadline, "a deadline")
+    arguments = yield from feedback.arguments_of(state, agent, draft)
+    yield from _require_later_deadline(state, client, until)
+    # The registry checks signed and direct feedback alike, so simulate a direct one.
+    data = registries.calldata(Registry.REPUTATION, feedback.GIVE, documents.rehearsed(arguments))
+    registry = yield from registries.require_registry(state, Registry.REPUTATION)
+    yield from registries.simulate({"from": client, "to": registry, "data": "0x" + data.hex()})
+    function = "getLastIndex"
+    (last,) = yield from registries.call(state, Registry.REPUTATION, function, agent.token_id, client)
+    token, *rest = yield from documents.settled(state, arguments)
+    message = Feedback(token, client, last + 1, *rest, until)  # type: ignore[arg-type, call-arg]  # seven of them
+    domain = Domain(deployment.chain_id, registry)  # type: ignore[arg-type]  # it is checksummed
+    return SignedFeedback(message, (yield from registries.sign_message(signer, message.signable(domain))))
+
+
+def void(state: ClientState, through: datetime) -> Operation[Sent[VoidedSignatures]]:
+    """See `Client.void_signatures`."""
+    client = registries.require_address(state)
+    deadline = agents.seconds(through)
+
+    def decode(events: Sequence[Event]) -> VoidedSignatures:
+        event = transactions.require_event(events, SignaturesVoided, client_address=client, deadline=deadline)
+        return VoidedSignatures(event.client_address, moment(event.deadline))
+
+    return (yield from transactions.send(state, Registry.REPUTATION, "voidSignaturesThrough", (deadline,), decode))
+
+
+def voided_deadline(state: ClientState, client_address: str | None) -> Operation[datetime | None]:
+    """See `Client.get_voided_deadline`."""
+    client = registries.require_address(state) if client_address is None else checksummed(client_address)
+    (deadline,) = yield from registries.call(state, Registry.REPUTATION, "getVoidedDeadline", client)
+    return moment(deadline) if deadline else None
+
+
+def _require_later_deadline(state: ClientState, client: str, deadline: int) -> Operation[None]:
+    """Refuse a deadline that the client has voided. Registries that lack the function void nothing."""
+    try:
+        (voided,) = yield from registries.call(state, Registry.REPUTATION, "getVoidedDeadline", client)
+    except (ContractRevertError, MissingFunctionError, UnexpectedAnswerError):
+        return
+    if voided and deadline <= voided:
+        raise InvalidArgumentError(
+            f"{client} has voided its signatures through {moment(voided).isoformat()}: give a later deadline"
+        )
+
+
+def submit(state: ClientState, signed: SignedFeedback) -> Operation[Sent[FeedbackEntry]]:
+    """See `Client.submit_signed_feedback`."""
+    deployment = yield from registries.connect(state)
+    content = signed.feedback
+    agent = AgentId(content.agent_id, deployment.chain_id)
+    params = (
+        content.agent_id,
+        content.feedback_index,
+        content.value,
+        content.value_decimals,
+        content.tag1,
+        content.tag2,
+        content.endpoint,
+        content.feedback_uri,
+        content.feedback_hash,
+    )
+    function = "giveFeedbackBySig"
+    arguments = (checksummed(content.client_address), params, content.deadline, signed.signature)
+    decode = feedback.given_decoder(agent, checksummed(content.client_address))
+    return (yield from transactions.send(state, Registry.REPUTATION, function, arguments, decode))

@@ -7,8 +7,8 @@ import time
 from functools import partial
 from typing import TYPE_CHECKING, Final
 
-from bilateral.client.operations import documents, feedback, registries, signing, transactions
-from bilateral.client.results.blind import BlindStatus, OpenedRatings, SealedRatings
+from bilateral.client.operations import documents, feedback, registries, transactions
+from bilateral.client.results import BlindStatus, OpenedRatings, SealedRatings
 from bilateral.core.contracts import Registry, has_private_mempool
 from bilateral.core.errors import InvalidArgumentError, SealUnsettledError
 from bilateral.core.events import ClientRated, RatingsOpened, RatingsSealed
@@ -106,7 +106,7 @@ def verify(state: ClientState, signed: SignedEnvelope) -> Operation[None]:
     domain = yield from _domain(state)
     digest = envelope.digest(domain)
     verifier = str(domain.verifying_contract)
-    if not (yield from signing.is_valid(state, envelope.signer, digest, signed.signature, verifier)):
+    if not (yield from registries.is_valid_signature(state, envelope.signer, digest, signed.signature, verifier)):
         raise InvalidArgumentError(f"signature: {envelope.signer} did not sign the envelope for this registry")
 
 
@@ -198,7 +198,7 @@ def _sign(
     kept: Opening = yield Blocking(partial(vault.keep, domain, draft, opening))
     envelope = type(draft)(*draft.common, kept.seal_for(draft), draft.deadline)
     signer = registries.require_signer(state)
-    signed = SignedEnvelope(envelope, (yield from signing.sign_message(signer, envelope.signable(domain))))
+    signed = SignedEnvelope(envelope, (yield from registries.sign_message(signer, envelope.signable(domain))))
     yield Blocking(partial(vault.note, domain, signed))
     return signed
 

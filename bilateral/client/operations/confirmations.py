@@ -5,11 +5,12 @@ from __future__ import annotations
 import time
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from bilateral.client.operations import lookups, registries
+from bilateral.client.operations import registries
 from bilateral.client.state import NonceMemory
 from bilateral.core.contracts.logs import RawLog
 from bilateral.core.contracts.reverts import ContractRevertError
 from bilateral.core.errors import (
+    NODE_FAILURES,
     NotSentError,
     TransactionDroppedError,
     TransactionFailedError,
@@ -17,7 +18,6 @@ from bilateral.core.errors import (
     TransactionReplacedError,
     UnexpectedAnswerError,
 )
-from bilateral.core.errors.client import NODE_FAILURES
 from bilateral.node import answers
 from bilateral.node.steps import Pause
 
@@ -46,10 +46,10 @@ def wait(state: ClientState, sent: Sent[T], timeout: float, confirmations: int) 
                 depth = yield from _depth(receipt, confirmations)
                 if depth >= confirmations:
                     return (yield from outcome_of(state, sent, hash_, receipt))
-            elif (yield from lookups.is_nonce_used(state, int(sent.transaction["nonce"]))):
+            elif (yield from registries.is_nonce_used(state, int(sent.transaction["nonce"]))):
                 nonce_used_since = nonce_used_since or time.monotonic()
-                is_settled = time.monotonic() - nonce_used_since >= lookups.LAG_SECONDS
-                if is_settled and (yield from lookups.knows(sent.hash)) is False:
+                is_settled = time.monotonic() - nonce_used_since >= registries.LAG_SECONDS
+                if is_settled and (yield from registries.knows(sent.hash)) is False:
                     raise TransactionReplacedError("was replaced by another of its nonce", sent.hash, sent.raw)
             else:
                 nonce_used_since = None
@@ -64,7 +64,7 @@ def wait(state: ClientState, sent: Sent[T], timeout: float, confirmations: int) 
 def _receipt(sent: Sent[Any]) -> Operation[tuple[str, dict[str, Any] | None]]:
     """Return the receipt of a transaction, or of one that it was to replace, with its hash; None without a receipt."""
     for hash_ in (str(sent.hash), *sent.earlier):
-        receipt = yield from lookups.receipt(hash_)
+        receipt = yield from registries.receipt(hash_)
         if receipt is not None:
             return hash_, receipt
     return str(sent.hash), None
@@ -134,7 +134,7 @@ def _give_up(
     state: ClientState, hash_: str, raw: bytes | None, timeout: float, failure: Exception | None
 ) -> Operation[None]:
     """Raise the error for a transaction without enough confirmations in time."""
-    if failure is None and (yield from lookups.knows(hash_)) is False:
+    if failure is None and (yield from registries.knows(hash_)) is False:
         state.nonces = NonceMemory()
         raise TransactionDroppedError("is in no block, and the node no longer knows it", hash_, raw)
     why = f": {failure}" if failure else ""

@@ -5,29 +5,33 @@ from __future__ import annotations
 import math
 from collections import Counter
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, get_args
 
 from bilateral.client.inputs import distinct
 from bilateral.client.operations import documents, feedback, registries
 from bilateral.client.results import FeedbackEntry, ReputationSummary
 from bilateral.core.contracts import Registry
-from bilateral.core.errors import UnexpectedAnswerError
+from bilateral.core.errors import InvalidArgumentError, UnexpectedAnswerError
 from bilateral.core.events import NewFeedback, ResponseAppended
-from bilateral.core.identifiers import FeedbackId, checksummed
+from bilateral.core.identifiers import AgentId, FeedbackId, checksummed
+from bilateral.core.text import quoted
 from bilateral.core.values import FeedbackValue
 from bilateral.core.values.summaries import Summary
 from bilateral.core.values.summaries import summarize as summarize_values
 from bilateral.documents import FeedbackFile
+from bilateral.documents.feedback import Capability
 from bilateral.node.steps import together
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from bilateral.client.inputs import AgentLike
-    from bilateral.client.results import FeedbackResponse
+    from bilateral.client.results import FeedbackEntry, FeedbackResponse
     from bilateral.client.state import ClientState
     from bilateral.core.identifiers import AgentId
     from bilateral.core.text import ChainText
+    from bilateral.core.values import HumanValue
+    from bilateral.documents import FeedbackFile
     from bilateral.node.steps import Operation
 
 READ: Final = "readFeedback"
@@ -239,3 +243,96 @@ def _read_one_by_one(
         reads = [_read_one(state, FeedbackId(agent, client, index), selection.block) for index in indexes]
         entries += [entry for entry in (yield from together(reads)) if selection.has(entry)]
     return entries
+
+
+@dataclass(frozen=True)
+class Query:
+    """The conditions of a search, see `Client.search_feedback`."""
+
+    tags: tuple[str, ...] = ()
+    capabilities: frozenset[str] = frozenset()
+    skills: frozenset[str] = frozenset()
+    tasks: frozenset[str] = frozenset()
+    names: frozenset[str] = frozenset()
+    min_value: HumanValue | None = None
+    max_value: HumanValue | None = None
+    include_revoked: bool = False
+    load_files: bool = False
+    load_seconds: float = math.inf
+
+    @property
+    def asks_files(self) -> bool:
+        """True if only files can answer it."""
+        return bool(self.capabilities or self.skills or self.tasks or self.names)
+
+    def matches_state(self, entry: FeedbackEntry) -> bool:
+        """Check a feedback by what the registry stores of it."""
+        least, greatest = (
+            None if bound is None else FeedbackValue.of(bound).human for bound in (self.min_value, self.max_value)
+        )
+        return (
+            all(tag.encode() in (entry.tag1.raw, entry.tag2.raw) for tag in self.tags)
+            and (least is None or entry.value >= least)
+            and (greatest is None or entry.value <= greatest)
+            and (self.include_revoked or not entry.is_revoked)
+        )
+
+    def matches_file(self, file: FeedbackFile | None) -> bool:
+        """Check a feedback by its file."""
+        if not self.asks_files:
+            return True
+        if file is None:
+            return False
+        mcp = {kind: used for kind in _KINDS if file.mcp and (used := getattr(file.mcp, kind)) is not None}
+        skills = {*((file.a2a and file.a2a.skills) or ()), *((file.oasf and file.oasf.skills) or ())}
+        tasks = {file.a2a.task_id} if file.a2a else set()
+        return (
+            (not self.capabilities or bool(self.capabilities & {f"{kind}s" for kind in mcp}))
+            and (not self.names or bool(self.names & set(mcp.values())))
+            and (not self.skills or bool(self.skills & skills))
+            and (not self.tasks or bool(self.tasks & tasks))
+        )
+
+
+_KINDS = ("tool", "prompt", "resource")
+
+
+def search(
+    state: ClientState, agents: Sequence[AgentLike], reviewers: Sequence[str] | None, query: Query
+) -> Operation[list[FeedbackEntry]]:
+    """See `Client.search_feedback`."""
+    deployment = yield from registries.connect(state)
+    if not agents and not reviewers:
+        raise InvalidArgumentError("name an agent or a reviewer: a search for everything needs an index")
+    if unknown := query.capabilities - set(get_args(Capability)):
+        raise InvalidArgumentError(f"capabilities are {', '.join(get_args(Capability))}, not {quoted(min(unknown))}")
+    named = tuple(dict.fromkeys(registries.agent_of(deployment, agent) for agent in agents))
+    clients = None if reviewers is None else distinct([checksummed(reviewer) for reviewer in reviewers])
+    needs_files = query.load_files or query.asks_files
+    given_events: list[NewFeedback] = []
+    if needs_files or not named:
+        given_events = yield from _given(state, named, clients)
+    if not named:
+        named = tuple(dict.fromkeys(AgentId(event.agent_id, deployment.chain_id) for event in given_events))
+    matches: list[FeedbackEntry] = []
+    selection = Selection(include_revoked=query.include_revoked)
+    entries = yield from together([read_all(state, agent, clients, selection) for agent in named])
+    for of_agent in entries:
+        matches += [entry for entry in of_agent if query.matches_state(entry)]
+    if not needs_files:
+        return matches
+    events = {
+        entry.id: entry.event for entry in (feedback.read_given(deployment.chain_id, event) for event in given_events)
+    }
+    with_events = [replace(entry, event=events.get(entry.id)) for entry in matches]
+    complete = yield from with_files(state, with_events, query.load_seconds)
+    return [entry for entry in complete if query.matches_file(entry.file)]
+
+
+def _given(
+    state: ClientState, agents: Sequence[AgentId], clients: Sequence[str] | None
+) -> Operation[list[NewFeedback]]:
+    """Return the events of all feedback about agents, or about all if none is named, of clients, or of all if None."""
+    about = [registries.topic(agent.token_id) for agent in agents] or None
+    by = None if clients is None else [registries.topic(client) for client in clients]
+    return (yield from registries.events(state, Registry.REPUTATION, NewFeedback, [about, by]))

@@ -3,18 +3,20 @@
 from __future__ import annotations
 
 import logging
+import time
 from contextlib import contextmanager
 from datetime import MAXYEAR
 from typing import TYPE_CHECKING, Any, Final, TypeVar
 
+from eth_abi.abi import encode
 from eth_abi.exceptions import EncodingError
 
-from bilateral.client.operations import probes
 from bilateral.core.contracts import Deployment, Registry, attribute_of, network_of, packaged_deployment, selectors
 from bilateral.core.contracts.codec import decode_result, encode_call
 from bilateral.core.contracts.origin import Origin
 from bilateral.core.contracts.reverts import ContractRevertError
 from bilateral.core.errors import (
+    NODE_FAILURES,
     InvalidArgumentError,
     MalformedIdentifierError,
     MalformedNodeAnswerError,
@@ -26,21 +28,26 @@ from bilateral.core.errors import (
     UnknownDeploymentError,
     UnrepresentableValueError,
     WrongChainError,
+    WrongIdentityRegistryError,
 )
 from bilateral.core.events import Event, Undecodable, UndecodedLog, decode_log, topic_of
 from bilateral.core.identifiers import AgentId, GlobalAgentId, checksummed
+from bilateral.core.signatures import recover_signer, signer_errors
 from bilateral.core.text import printable
 from bilateral.core.values.times import moment
 from bilateral.node import answers
 from bilateral.node.logs import LogFilter, read_logs
-from bilateral.node.steps import Batch, Rpc
+from bilateral.node.steps import Batch, Blocking, Pause, Rpc
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
     from datetime import datetime
 
+    from eth_account.messages import SignableMessage
+
     from bilateral.client.inputs import AgentLike, TransactionSigner
     from bilateral.client.state import ClientState
+    from bilateral.core.contracts import Deployment
     from bilateral.core.contracts.logs import RawLog
     from bilateral.node.logs import Topic
     from bilateral.node.steps import Operation
@@ -115,7 +122,7 @@ def connect(state: ClientState) -> Operation[Deployment]:
         if deployment.chain_id != chain_id:
             raise WrongChainError(deployment.chain_id, chain_id)
         if deployment.directory is not None:
-            yield from probes.require_one_identity_registry(deployment)
+            yield from require_one_identity_registry(deployment)
         state.deployment = deployment
     return state.deployment
 
@@ -281,13 +288,13 @@ def require_registry(state: ClientState, registry: Registry) -> Operation[str]:
     address = deployment.address_of(registry)
     if address in state.checked:
         return address
-    probe = probes.question(deployment, registry)
+    probe = question(deployment, registry)
     code, answer = yield Batch((Rpc("eth_getCode", (address, "latest")), Rpc("eth_call", (probe, "latest"))))
     if isinstance(code, Exception):
         raise code
     if not answers.data(code):
         raise UnexpectedAnswerError(f"there is no contract at {address}, where {registry} should be")
-    probes.require_answer(deployment, registry, answer)
+    require_answer(deployment, registry, answer)
     state.checked.add(address)
     return address
 
@@ -384,3 +391,193 @@ def decode(registry: Registry, raw: RawLog) -> Event | None:
         name = selectors(registry, "event")[raw.topics[0]]["name"]
         raise UnexpectedAnswerError(f"{registry} logs {name} in an unexpected form: {decoded.problem}")
     return None
+
+
+_BOUND: Final = "getIdentityRegistry"
+_WALLET: Final = "getAgentWallet"
+
+
+def require_one_identity_registry(deployment: Deployment) -> Operation[None]:
+    """Check that a companion, and the registries on top of it, belong to the deployment's identity registry.
+
+    Raises:
+        UnexpectedAnswerError: There is no contract, or one that does not answer like a registry.
+        WrongIdentityRegistryError: One belongs to another identity registry.
+    """
+    several = (Registry.COMPANION, Registry.BIDIRECTIONAL, Registry.AUTHORIZED, Registry.BUYERS)
+    present = [registry for registry in several if getattr(deployment, attribute_of(registry)) is not None]
+    results = yield Batch(tuple(Rpc("eth_call", (question(deployment, registry), "latest")) for registry in present))
+    for registry, answer in zip(present, results, strict=True):
+        require_answer(deployment, registry, answer)
+
+
+def question(deployment: Deployment, registry: Registry) -> dict[str, str]:
+    """Return the call of a view that distinguishes a registry from other contracts."""
+    data = encode_call(registry, *((_WALLET, (0,)) if registry is Registry.IDENTITY else (_BOUND, ())))
+    return {"to": deployment.address_of(registry), "data": "0x" + data.hex()}
+
+
+def require_answer(deployment: Deployment, registry: Registry, answer: Any) -> None:
+    """Check the answer to a registry's probe.
+
+    Raises:
+        UnexpectedAnswerError: Another contract is there, or none.
+        WrongIdentityRegistryError: The registry belongs to another identity registry.
+    """
+    address = deployment.address_of(registry)
+    view = _WALLET if registry is Registry.IDENTITY else _BOUND
+    refused = f"another contract is at {address}, where {registry} should be: it has no {view}"
+    if isinstance(answer, Exception):
+        if not isinstance(answer, NodeError) or answers.revert_of(answer) is None:
+            raise answer
+        raise UnexpectedAnswerError(refused)
+    try:
+        (identity,) = decode_result(registry, view, answers.data(answer))
+    except UnexpectedAnswerError:
+        raise UnexpectedAnswerError(refused) from None
+    is_below = registry in (Registry.IDENTITY, Registry.COMPANION)
+    expected = (deployment.identity,) if is_below else (deployment.identity, deployment.directory)
+    if registry is not Registry.IDENTITY and identity not in expected:
+        raise WrongIdentityRegistryError(attribute_of(registry), address, deployment.identity, identity)
+
+
+LAG_SECONDS: Final = 15.0
+"""For how long two nodes behind one name may differ: one of them does not know yet what the other has told."""
+
+
+def receipt(hash_: str) -> Operation[dict[str, Any] | None]:
+    """Return the receipt of a transaction; None if it is in no block."""
+    answer = yield Rpc("eth_getTransactionReceipt", (hash_,))
+    return None if answer is None else answers.record(answer)
+
+
+def knows(hash_: str) -> Operation[bool | None]:
+    """Check whether the node knows a transaction, or its receipt; None if it fails to say."""
+    try:
+        answer = yield Rpc("eth_getTransactionByHash", (hash_,))
+        return isinstance(answer, dict) or (yield from receipt(hash_)) is not None
+    except NODE_FAILURES:
+        return None
+
+
+def transaction_count(state: ClientState, block: str = "latest") -> Operation[int]:
+    """Return the number of the signer's transactions by the end of a block; `pending` counts pending ones too."""
+    return answers.quantity((yield Rpc("eth_getTransactionCount", (address_of(state), block))))
+
+
+def is_nonce_used(state: ClientState, nonce: int, block: str = "latest") -> Operation[bool]:
+    """Check whether a block, or one before it, holds a transaction of the signer with a nonce."""
+    return (yield from transaction_count(state, block)) > nonce
+
+
+def has_its_nonce(state: ClientState, nonce: int, hash_: str, *, is_priced_out: bool) -> Operation[bool | None]:
+    """Check whether a transaction took its own nonce, after a node said that the nonce is taken.
+
+    It may be: a proxy may have handed it over twice, and told how that ended the second time. The node that is asked
+    about it may not know it yet. So only a block in which there is another of that nonce proves that it is not.
+
+    Args:
+        state: The client's.
+        hash_: The transaction's hash.
+        is_priced_out: True if another transaction with that nonce is pending. No block shows that one yet, so that this
+            one stays unknown must do.
+
+    Returns:
+        Whether it is; None if that does not become clear for as long as nodes may differ.
+    """
+    end = time.monotonic() + LAG_SECONDS
+    while True:
+        is_known = yield from knows(hash_)
+        if is_known:
+            return True
+        try:
+            in_block = yield from _in_block(state, nonce)
+            if in_block is not None:
+                return in_block == hash_
+        except NODE_FAILURES:
+            is_known = None
+        if time.monotonic() >= end:
+            return is_known if is_priced_out else None
+        yield Pause(state.poll_interval)
+
+
+def _in_block(state: ClientState, nonce: int) -> Operation[str | None]:
+    """Return the hash of the signer's transaction with a nonce if a block, most likely a late one, holds it."""
+    used = yield from latest_block()
+    if not (yield from is_nonce_used(state, nonce, hex(used))):
+        return None
+    step = 1
+    while used >= step and (yield from is_nonce_used(state, nonce, hex(used - step))):
+        used, step = used - step, 2 * step
+    unused = max(used - step, -1)
+    while used - unused > 1:
+        middle = (unused + used) // 2
+        if (yield from is_nonce_used(state, nonce, hex(middle))):
+            used = middle
+        else:
+            unused = middle
+    block = answers.record((yield Rpc("eth_getBlockByNumber", (hex(used), True))))
+    sender = str(address_of(state)).lower()
+    return next(
+        (
+            "0x" + answers.data(record.get("hash")).hex()
+            for record in answers.records(block.get("transactions"))
+            if str(record.get("from")).lower() == sender and answers.quantity(record.get("nonce")) == nonce
+        ),
+        None,
+    )
+
+
+_IS_VALID_SIGNATURE: Final = bytes.fromhex("1626ba7e")
+"""The selector of ERC-1271's `isValidSignature(bytes32,bytes)`, and the first bytes of the answer that accepts."""
+
+_DIGEST_BYTES: Final = 32  # of keccak-256, as EIP-712 signs it
+
+
+def sign_message(signer: TransactionSigner, signable: SignableMessage) -> Operation[bytes]:
+    """Sign a message.
+
+    Raises:
+        SignerFailedError: The signer raised an exception.
+    """
+
+    def sign() -> bytes:
+        with signer_errors():
+            return bytes(signer.sign_message(signable).signature)
+
+    signature: bytes = yield Blocking(sign)
+    return signature
+
+
+def sign_transaction(signer: TransactionSigner, unsigned: dict[str, Any]) -> Operation[bytes]:
+    """Sign a transaction, and return its raw form.
+
+    Raises:
+        SignerFailedError: The signer raised an exception.
+    """
+
+    def sign() -> bytes:
+        with signer_errors():
+            return bytes(signer.sign_transaction(unsigned).raw_transaction)
+
+    raw: bytes = yield Blocking(sign)
+    return raw
+
+
+def is_valid_signature(
+    state: ClientState, account: str, digest: bytes, signature: bytes, verifier: str | None
+) -> Operation[bool]:
+    """See `Client.is_valid_signature`."""
+    if len(digest) != _DIGEST_BYTES:
+        raise InvalidArgumentError(f"a digest has 32 bytes, not {len(digest)}")
+    signer = checksummed(account)
+    if recover_signer(digest, signature) == signer:
+        return True
+    yield from connect(state)
+    question = _IS_VALID_SIGNATURE + encode(["bytes32", "bytes"], [digest, signature])
+    call = {"to": signer, "data": "0x" + question.hex()} | ({"from": checksummed(verifier)} if verifier else {})
+    try:
+        answer = yield from simulate(call)
+    except ContractRevertError:
+        return False
+    return answer[:32] == _IS_VALID_SIGNATURE.ljust(32, b"\0")

@@ -10,7 +10,7 @@ import time
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Final, TypeAlias
 
-from bilateral.client.operations import feedback, lookups, reading, registries, transactions
+from bilateral.client.operations import feedback, reading, registries, transactions
 from bilateral.core.contracts import Registry
 from bilateral.core.errors import BatchInterruptedError, InvalidArgumentError, MalformedNodeAnswerError, NodeError
 from bilateral.core.values import FeedbackValue, value_for_tag
@@ -150,14 +150,14 @@ def _settled(state: ClientState, batch: _Batch, period: str) -> Operation[int]:
         block = hex((yield from registries.latest_block()))
         waited = time.monotonic() - begun
         try:
-            mined = yield from lookups.transaction_count(state, block)
+            mined = yield from registries.transaction_count(state, block)
             if mined >= (yield from transactions.next_nonce(state)):
                 batch.present = yield from _present(state, batch, period, block)
                 # For a moment, a node may show the next block's state as this one's, as anvil does while it makes it.
-                if mined == (yield from lookups.transaction_count(state, block)):
+                if mined == (yield from registries.transaction_count(state, block)):
                     return mined
         except (NodeError, MalformedNodeAnswerError):  # how a node says that it does not know the block yet
-            if waited >= lookups.LAG_SECONDS:
+            if waited >= registries.LAG_SECONDS:
                 raise
         if waited >= _SETTLING_SECONDS:
             raise batch.interrupted("earlier transactions of the signer are still on their way")

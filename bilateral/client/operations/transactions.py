@@ -8,19 +8,20 @@ from typing import TYPE_CHECKING, Any, Final, Generic, TypeVar
 
 from eth_utils.crypto import keccak
 
-from bilateral.client.operations import documents, fees, lookups, registries, signing
+from bilateral.client.operations import documents, fees, registries
 from bilateral.client.state import NonceMemory
 from bilateral.core.errors import (
+    NODE_FAILURES,
+    BatchInterruptedError,
     BilateralError,
     InsufficientFundsError,
     NodeError,
     SendUncertainError,
     UnexpectedAnswerError,
 )
-from bilateral.core.errors.client import NODE_FAILURES
 from bilateral.node import answers
 from bilateral.node.refusals import Refusal
-from bilateral.node.steps import Batch, Exclusive, Rpc
+from bilateral.node.steps import Batch, Exclusive, Rpc, together
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
@@ -145,7 +146,7 @@ def prepare(
 
 def next_nonce(state: ClientState) -> Operation[int]:
     """Return the nonce of the signer's next transaction: the node's, or a later one that this client knows of."""
-    return _known_nonce(state, (yield from lookups.transaction_count(state, "pending")))
+    return _known_nonce(state, (yield from registries.transaction_count(state, "pending")))
 
 
 def send_with_nonce(state: ClientState, prepared: Sent[T], nonce: int) -> Operation[Sent[T]]:
@@ -182,7 +183,7 @@ def sign(state: ClientState, prepared: Sent[T], nonce: int) -> Operation[Sent[T]
         SignerFailedError: The signer raised an exception.
     """
     transaction = prepared.transaction | {"nonce": nonce}
-    raw = yield from signing.sign_transaction(registries.require_signer(state), transaction)
+    raw = yield from registries.sign_transaction(registries.require_signer(state), transaction)
     return replace(prepared, transaction=transaction, hash="0x" + keccak(raw).hex(), raw=raw)
 
 
@@ -203,9 +204,9 @@ def settle(state: ClientState, signed: Sent[Any], failure: Exception) -> Operati
     if meaning is Refusal.HAS_IT:
         return
     if is_of_nonce:
-        is_sent = yield from lookups.has_its_nonce(state, nonce, hash_, is_priced_out=is_priced_out)
+        is_sent = yield from registries.has_its_nonce(state, nonce, hash_, is_priced_out=is_priced_out)
     else:
-        is_sent = yield from lookups.knows(hash_)
+        is_sent = yield from registries.knows(hash_)
     if is_sent:
         return
     state.nonces = NonceMemory()
@@ -305,3 +306,76 @@ def _number(answer: Any) -> int:
     if isinstance(answer, Exception):
         raise answer
     return answers.quantity(answer)
+
+
+_AT_A_TIME: Final = 50
+"""Transactions of one request to the node. If one fails, those behind it in the same request may be pending."""
+
+
+def send_all(
+    state: ClientState, writes: Sequence[Operation[Sent[Any]]], note: Callable[[int, Sent[Any]], None]
+) -> Operation[None]:
+    """Prepare writes together, and send them in order.
+
+    Args:
+        state: The client's state.
+        writes: The writes, as operations of a state that collects.
+        note: Is told the position and transaction of each write that was sent; in a dry run, of each.
+
+    Raises:
+        BilateralError: A write cannot be prepared, or they cost too much together. Nothing was sent.
+        BatchInterruptedError: Sending stopped in the middle.
+    """
+    yield from registries.connect(state)
+    prepared = yield from together(writes)
+    if state.dry_run:
+        for position, write in enumerate(prepared):
+            nonce = int(write.transaction["nonce"]) + position
+            note(position, replace(write, transaction=write.transaction | {"nonce": nonce}))
+        return
+    yield from require_balance(state, sum(fees.most(write.transaction) for write in prepared))
+    yield Exclusive(_send(state, prepared, note))
+
+
+def _send(state: ClientState, prepared: Sequence[Sent[Any]], note: Callable[[int, Sent[Any]], None]) -> Operation[None]:
+    """Sign and send transactions in order, with consecutive nonces."""
+    sent: list[str] = []
+    nonce = (yield from next_nonce(state)) if prepared else 0
+    for start in range(0, len(prepared), _AT_A_TIME):
+        part: list[Sent[Any]] = []
+        try:
+            for number, write in enumerate(prepared[start : start + _AT_A_TIME], start):
+                part.append((yield from sign(state, write, nonce + number)))
+            failures = yield from _send_part(state, part)
+        except BilateralError as error:
+            raise BatchInterruptedError(tuple(sent), len(prepared) - len(sent), str(error)) from error
+        except BaseException as interruption:  # an interrupt or a cancelled task: it passes, with the hashes
+            maybe = ", ".join([*sent, *(str(signed.hash) for signed in part)])
+            interruption.add_note(f"These transactions may have been sent: {maybe or 'none'}.")
+            raise
+        for number, (write, failure) in enumerate(zip(part, failures, strict=True), start):
+            if failure is None:
+                sent.append(str(write.hash))
+                note(number, write)
+        first = next((failure for failure in failures if failure is not None), None)
+        if first is not None:
+            raise BatchInterruptedError(tuple(sent), len(prepared) - len(sent), str(first)) from first
+        remember_nonce(state, nonce + start + len(part) - 1)
+
+
+def _send_part(state: ClientState, part: Sequence[Sent[Any]]) -> Operation[list[Exception | None]]:
+    """Send signed transactions by one request. Return for each None if the node accepted it, else the error."""
+    requests = tuple(Rpc("eth_sendRawTransaction", ("0x" + bytes(signed.raw or b"").hex(),)) for signed in part)
+    try:
+        answers = yield Batch(requests)
+    except NODE_FAILURES as failure:
+        answers = [failure] * len(part)
+    failures: list[Exception | None] = []
+    for write, answer in zip(part, answers, strict=True):
+        failures.append(None)
+        if isinstance(answer, Exception):
+            try:
+                yield from settle(state, write, answer)
+            except (BilateralError, NonceTakenError) as error:
+                failures[-1] = error
+    return failures

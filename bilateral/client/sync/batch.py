@@ -6,7 +6,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Self, TypeVar
 
-from bilateral.client.operations import batches
+from bilateral.client.operations import transactions
 from bilateral.client.sync.agents import AgentMethods
 from bilateral.client.sync.buyers import BuyerMethods
 from bilateral.client.sync.feedback import FeedbackMethods
@@ -75,7 +75,7 @@ class WriteBatch(
         def note(position: int, sent: Sent[Any]) -> None:
             handles[position].mark_sent(sent)
 
-        self._client.runner.run(batches.send_all(self._client.state, writes, note))
+        self._client.runner.run(transactions.send_all(self._client.state, writes, note))
         return tuple(handles)
 
     def _write(self, operation: Operation[Sent[T]]) -> Handle[T]:

@@ -18,7 +18,7 @@ from bilateral.core.values.arguments import checked_class
 from bilateral.documents import FeedbackFile
 
 if TYPE_CHECKING:
-    from bilateral.client.results.blind import BlindStatus, OpenedRatings, SealedRatings
+    from bilateral.client.results import BlindStatus, OpenedRatings, SealedRatings
     from bilateral.client.sync.handle import Handle
 
 

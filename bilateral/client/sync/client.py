@@ -13,7 +13,6 @@ from bilateral.client.sync.buyers import BuyerMethods
 from bilateral.client.sync.feedback import FeedbackMethods
 from bilateral.client.sync.ratings import RatingMethods
 from bilateral.client.sync.signed import SignedMethods
-from bilateral.client.sync.tiers import TierMethods
 from bilateral.client.sync.validation import ValidationMethods
 from bilateral.client.sync.watching import WatchingMethods
 from bilateral.core.values.arguments import checked
@@ -30,7 +29,6 @@ class Client(
     BlindMethods,
     ValidationMethods,
     BuyerMethods,
-    TierMethods,
     WatchingMethods,
 ):
     """Bilateral's registries on one chain, through one node.

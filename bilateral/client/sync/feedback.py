@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from bilateral.client.inputs import AgentLike, ResponseLink
-from bilateral.client.operations import feedback, reading, searching
+from bilateral.client.operations import feedback, reading
 from bilateral.client.sync.runner import Runner
 from bilateral.core.identifiers import FeedbackId
 from bilateral.core.values import FeedbackValue, HumanValue
@@ -153,7 +153,7 @@ class FeedbackMethods(Runner):
             InvalidArgumentError: Neither an agent nor a reviewer is named, or a capability is unknown.
         """
         named = [*([agent_id] if agent_id is not None else []), *agent_ids]
-        query = searching.Query(
+        query = reading.Query(
             tags=tuple(tags),
             capabilities=frozenset(capabilities),
             skills=frozenset(skills),
@@ -165,7 +165,7 @@ class FeedbackMethods(Runner):
             load_files=load_files,
             load_seconds=load_seconds,
         )
-        return self._run(searching.search(self.state, named, reviewers, query))
+        return self._run(reading.search(self.state, named, reviewers, query))
 
     def get_reputation_summary(
         self,

@@ -7,7 +7,7 @@ from datetime import datetime
 from typing import TYPE_CHECKING
 
 from bilateral.client.inputs import AgentLike, FeedbackAuthorization, SignedFeedback
-from bilateral.client.operations import authorized, feedback, signed, signing
+from bilateral.client.operations import authorized, feedback, registries
 from bilateral.client.sync.runner import Runner
 from bilateral.core.values import FeedbackValue, HumanValue
 from bilateral.core.values.arguments import checked_class
@@ -141,7 +141,7 @@ class SignedMethods(Runner):
             ContractRevertError: The registry would refuse: `self_feedback`, `erc721_nonexistent_token`.
         """
         draft = feedback.Draft(value, tag1, tag2, endpoint, feedback_file, (feedback_uri, feedback_hash))
-        return self._run(signed.sign(self.state, agent_id, draft, deadline))
+        return self._run(authorized.sign(self.state, agent_id, draft, deadline))
 
     def submit_signed_feedback(self, signed_feedback: SignedFeedback) -> Handle[FeedbackEntry]:
         """Send a feedback that its client signed, and pay for it (`giveFeedbackBySig`).
@@ -153,7 +153,7 @@ class SignedMethods(Runner):
             ContractRevertError: The registry refuses: `signature_expired`, `signature_voided`,
                 `unexpected_feedback_index`, `invalid_signature`, `self_feedback`, `erc721_nonexistent_token`.
         """
-        return self._write(signed.submit(self.state, signed_feedback))
+        return self._write(authorized.submit(self.state, signed_feedback))
 
     def void_signatures(self, through: datetime) -> Handle[VoidedSignatures]:
         """Void the signer's signed feedback, for all agents, up to a deadline (`voidSignaturesThrough`). This is final.
@@ -165,7 +165,7 @@ class SignedMethods(Runner):
             InvalidArgumentError: The deadline has no time zone.
             ContractRevertError: The registry refuses: `deadline_already_voided`.
         """
-        return self._write(signed.void(self.state, through))
+        return self._write(authorized.void(self.state, through))
 
     def get_voided_deadline(self, client_address: str | None = None) -> datetime | None:
         """Return the latest deadline that a client has voided (`getVoidedDeadline`).
@@ -179,7 +179,7 @@ class SignedMethods(Runner):
         Raises:
             MissingSignerError: There is neither an address nor a signer.
         """
-        return self._run(signed.voided_deadline(self.state, client_address))
+        return self._run(authorized.voided_deadline(self.state, client_address))
 
     def is_valid_signature(self, account: str, digest: bytes, signature: bytes, *, verifier: str | None = None) -> bool:
         """Check whether an account signed a digest, by its key or, if it is a contract, by ERC-1271.
@@ -193,4 +193,4 @@ class SignedMethods(Runner):
             InvalidArgumentError: The digest does not have 32 bytes.
             NodeError: The node reports an error other than a revert, such as a contract that uses up all gas.
         """
-        return self._run(signing.is_valid(self.state, account, digest, signature, verifier))
+        return self._run(registries.is_valid_signature(self.state, account, digest, signature, verifier))

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from bilateral.client.inputs import Signal
-from bilateral.client.operations import raters, signals
+from bilateral.client.operations import agents, signals
 from bilateral.client.sync.runner import Runner
 from bilateral.core.values.arguments import checked_class
 
@@ -30,7 +30,7 @@ class WatchingMethods(Runner):
             The address with the agent that it speaks as (`agentOf`), if any. A registry without that function, as the
             first ones are, is searched for agents whose wallet the address is now, by its logs.
         """
-        return self._run(raters.resolve(self.state, address, load_file=load_file))
+        return self._run(agents.resolve(self.state, address, load_file=load_file))
 
     def publish_signals(self, signals_of_period: Sequence[Signal], period: str) -> SignalBatch:
         """Publish a watchtower's measurements of one period (best practices, "Watchtower Monitoring").

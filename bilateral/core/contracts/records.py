@@ -52,16 +52,14 @@ class RegistryEntry(BaseModel):
     constructor_arguments: dict[str, Any] = {}
 
 
-class DeploymentRecord(BaseModel):
-    """The registries on one chain.
+class _Chain(BaseModel):
+    """A chain, its fees and its mempool.
 
     Attributes:
-        chain_id: EIP-155 id of the chain.
         network: The network's name, as `base:sepolia`.
         max_tip_gwei: The largest tip per gas that a client signs by default, in gwei.
         max_fee_gwei: The largest fee per gas that a client signs by default, base fee and tip, in gwei.
         private_mempool: True if nobody sees a transaction before it is included, as with a single sequencer.
-        contracts: The registries by their names in Solidity.
     """
 
     model_config = ConfigDict(alias_generator=to_camel, populate_by_name=True)
@@ -71,6 +69,15 @@ class DeploymentRecord(BaseModel):
     max_tip_gwei: Number = MAX_TIP_GWEI
     max_fee_gwei: Number = MAX_FEE_GWEI
     private_mempool: Annotated[bool, Field(strict=True)] = False
+
+
+class DeploymentRecord(_Chain):
+    """The registries on one chain.
+
+    Attributes:
+        contracts: The registries by their names in Solidity.
+    """
+
     contracts: dict[str, RegistryEntry]
 
     @classmethod
@@ -89,16 +96,12 @@ class DeploymentRecord(BaseModel):
             raise DeploymentRecordError(f"invalid deployment record: {_first_line(error)}") from None
 
 
-class _BookChain(BaseModel):
+class _BookChain(_Chain):
     """A chain of the address book, and the groups of registries on it."""
 
-    model_config = ConfigDict(alias_generator=to_camel, extra="forbid")
+    model_config = ConfigDict(extra="forbid")
 
-    chain_id: int
     network: str
-    max_tip_gwei: Number = MAX_TIP_GWEI
-    max_fee_gwei: Number = MAX_FEE_GWEI
-    private_mempool: Annotated[bool, Field(strict=True)] = False
     groups: list[str]
 
 
@@ -192,11 +195,7 @@ def read_book(text: bytes) -> dict[int, DeploymentRecord]:
         raise DeploymentRecordError(f"invalid address book: {_first_line(error)}") from None
     return {
         chain.chain_id: DeploymentRecord(
-            chain_id=chain.chain_id,
-            network=chain.network,
-            max_tip_gwei=chain.max_tip_gwei,
-            max_fee_gwei=chain.max_fee_gwei,
-            private_mempool=chain.private_mempool,
+            **chain.model_dump(exclude={"groups"}),
             contracts={name: entry for group in chain.groups for name, entry in book.groups[group].items()},
         )
         for chain in book.chains

@@ -171,6 +171,7 @@ class ContractRevertError(BilateralError):
             sent.
     """
 
+    reason = "reverted"
     transaction: str | None = None
 
     def __init__(self, error: str, arguments: Mapping[str, Any], reason: str, advice: str, data: bytes) -> None:
@@ -204,7 +205,7 @@ def decode_revert(data: bytes) -> ContractRevertError:
             return ContractRevertError("Panic", {"code": code}, "panic", "", data)
         entry = _errors().get(selector)
         if entry is not None:
-            types = [_type(part) for part in entry["inputs"]]
+            types = [str(part["type"]) for part in entry["inputs"]]
             values = map(_checksummed, types, decode(types, payload))
             arguments = dict(zip((part["name"] for part in entry["inputs"]), values, strict=True))
             inner = _inner(entry["name"], arguments)
@@ -232,11 +233,6 @@ def _inner(error: str, arguments: Mapping[str, Any]) -> ContractRevertError | No
 def _selector(error: str) -> bytes:
     """Return the selector of an error that the registries declare once."""
     return next(selector for selector, entry in _errors().items() if entry["name"] == error)
-
-
-def _type(part: Mapping[str, Any]) -> str:
-    """Return the ABI type of an argument."""
-    return str(part["type"])
 
 
 def _checksummed(kind: str, value: Any) -> Any:

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
-from bilateral.core.errors.base import BilateralError
+from dataclasses import KW_ONLY, InitVar
+
+from bilateral.core.errors import FormattedError
 
 
-class SolanaError(BilateralError):
+class SolanaError(FormattedError):
     """Base of the errors of reading Solana.
 
     Attributes:
@@ -14,10 +16,9 @@ class SolanaError(BilateralError):
     """
 
     reason = "solana"
-
-    def __init__(self, problem: str, code: str = "cannot_check") -> None:
-        super().__init__(problem)
-        self.code = code
+    template = "{problem}"
+    problem: InitVar[str]
+    code: str = "cannot_check"
 
 
 class MalformedAccountError(SolanaError, ValueError):
@@ -59,10 +60,9 @@ class SolanaPaymentError(SolanaError):
     """
 
     reason = "solana_payment"
-
-    def __init__(self, problem: str, code: str = "payment_mismatch", *, is_final: bool = True) -> None:
-        super().__init__(problem, code)
-        self.is_final = is_final
+    code: str = "payment_mismatch"
+    _: KW_ONLY
+    is_final: bool = True
 
 
 class UnknownTransactionError(SolanaPaymentError):

@@ -5,13 +5,13 @@ from __future__ import annotations
 from functools import lru_cache
 from typing import TYPE_CHECKING, Final
 
-from bilateral.core.events.identity import AgentRegistered, AgentUpdated, MetadataSet, PrimaryAgentSet, Transfer
+from bilateral.core.events import AgentRegistered, AgentUpdated, MetadataSet, PrimaryAgentSet, Transfer
 from bilateral.core.identifiers import checksummed
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from bilateral.core.events.base import Event
+    from bilateral.core.events import Event
 
 WALLET_KEY: Final = "agentWallet"
 """The metadata key under which the registry reports an agent's wallet."""

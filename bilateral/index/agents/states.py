@@ -14,7 +14,6 @@ from sqlalchemy import Connection, Table, delete, func, select
 from bilateral.core.contracts import Registry
 from bilateral.core.events import (
     AgentRegistered,
-    AgentStates,
     AgentUpdated,
     Approval,
     Event,
@@ -26,7 +25,7 @@ from bilateral.core.events import (
     Transfer,
     URIUpdated,
 )
-from bilateral.core.events.agents import ADDRESS_BYTES, WALLET_KEY, address_of_bytes
+from bilateral.core.events.agents import ADDRESS_BYTES, WALLET_KEY, AgentStates, address_of_bytes
 from bilateral.index.agents import tables as agent_tables
 from bilateral.index.agents.tables import agent_activity
 from bilateral.index.log import tables as schema

@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 from typing import TYPE_CHECKING, Any, Final
 
-from bilateral.core.errors.client import NODE_FAILURES
+from bilateral.core.errors import NODE_FAILURES
 from bilateral.index.chain.bloom import Announcements, is_sparse
 from bilateral.index.chain.logs import bytes_of
 from bilateral.index.chain.quantities import optional_quantity

@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 from typing import TYPE_CHECKING, Final
 
-from bilateral.core.errors.client import NODE_FAILURES
+from bilateral.core.errors import NODE_FAILURES
 from bilateral.index.errors import EndpointLagsError, EndpointLiesError
 
 if TYPE_CHECKING:

@@ -14,7 +14,7 @@ import msgspec
 import rlp
 from eth_utils.crypto import keccak
 
-from bilateral.core.errors.client import NODE_FAILURES
+from bilateral.core.errors import NODE_FAILURES
 from bilateral.index.chain.bloom import bloom_of
 from bilateral.index.chain.logs import BlockLogs, LogEntry, address_of, bytes_of
 from bilateral.index.chain.quantities import optional_quantity, small_quantity, word

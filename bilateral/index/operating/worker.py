@@ -17,8 +17,13 @@ from sqlalchemy.exc import DBAPIError
 
 from bilateral.core.contracts import Deployment, packaged_deployment
 from bilateral.core.contracts.origin import Origin
-from bilateral.core.errors import DeploymentRecordError, UnexpectedAnswerError, UnknownDeploymentError, WrongChainError
-from bilateral.core.errors.client import NODE_FAILURES
+from bilateral.core.errors import (
+    NODE_FAILURES,
+    DeploymentRecordError,
+    UnexpectedAnswerError,
+    UnknownDeploymentError,
+    WrongChainError,
+)
 from bilateral.core.text import printable
 from bilateral.index.chain.endpoint import Endpoint
 from bilateral.index.chain.follow import ENOUGH_LOGS, Follower, Outcome, Step

@@ -9,8 +9,8 @@ from typing import Any, Final
 
 from sqlalchemy import Connection, func, select, tuple_
 
-from bilateral.core.events import AgentRegistered, AgentStates, AgentUpdated, MetadataSet, Transfer
-from bilateral.core.events.agents import WALLET_KEY
+from bilateral.core.events import AgentRegistered, AgentUpdated, MetadataSet, Transfer
+from bilateral.core.events.agents import WALLET_KEY, AgentStates
 from bilateral.index.log import tables as schema
 from bilateral.index.log.batches import EventRows
 from bilateral.index.log.lists import in_parts

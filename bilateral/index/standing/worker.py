@@ -15,8 +15,7 @@ from typing import Any, Final
 from sqlalchemy import Engine
 from sqlalchemy.exc import DBAPIError
 
-from bilateral.core.errors.base import require_modules
-from bilateral.core.errors.client import NODE_FAILURES
+from bilateral.core.errors import NODE_FAILURES, require_modules
 from bilateral.core.text.log_lines import log_safely
 from bilateral.index.chain.endpoint import Endpoint
 from bilateral.index.chain.source import Source

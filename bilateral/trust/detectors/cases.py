@@ -12,7 +12,7 @@ from typing import Any, Final, Self
 import numpy as np
 from scipy import sparse
 
-from bilateral.core.errors.base import require_modules
+from bilateral.core.errors import require_modules
 from bilateral.trust.tables.arrays import Flags, Floats, Ints
 from bilateral.trust.tables.propagation import LabelSpreading
 

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Any, Final
 
-from bilateral.client.operations import registries, signing
+from bilateral.client.operations import registries
 from bilateral.client.state import ClientState
 from bilateral.core.contracts import Registry
 from bilateral.core.contracts.reverts import ContractRevertError
@@ -95,13 +95,13 @@ def _reviewer(state: ClientState, submission: Submission) -> Operation[None]:
     feedback, account = submission.feedback, submission.reviewer.address
     domain = Domain(deployment.chain_id, checksummed(registry))  # type: ignore[arg-type]  # it is checksummed
     digest = feedback.digest(domain)
-    if not (yield from signing.is_valid(state, account, digest, submission.registry_signature, registry)):
+    if not (yield from registries.is_valid_signature(state, account, digest, submission.registry_signature, registry)):
         problem = "sponsored.signature is not the reviewer's signature of this feedback for this registry"
         raise FeedbackRefusedError(Code.INVALID_REVIEWER_SIGNATURE, problem, field="sponsored.signature")
     message = _reviewer_message(submission)
     signature = registry_form(submission.reviewer_signature)
     for signed in (message, prefixed_digest(message)):
-        if (yield from signing.is_valid(state, account, signed, signature, None)):
+        if (yield from registries.is_valid_signature(state, account, signed, signature, None)):
             return
     problem = "reviewerSignature is not the reviewer's signature of agent, payment and value"
     raise FeedbackRefusedError(Code.INVALID_REVIEWER_SIGNATURE, problem, field="reviewerSignature")

@@ -13,8 +13,13 @@ from bilateral.client.operations.transactions import Sent
 from bilateral.client.state import ClientState
 from bilateral.core.contracts import Registry
 from bilateral.core.contracts.reverts import ContractRevertError
-from bilateral.core.errors import BilateralError, NodeError, TransactionFailedError, UnexpectedAnswerError
-from bilateral.core.errors.client import NODE_FAILURES
+from bilateral.core.errors import (
+    NODE_FAILURES,
+    BilateralError,
+    NodeError,
+    TransactionFailedError,
+    UnexpectedAnswerError,
+)
 from bilateral.core.identifiers import AgentId
 from bilateral.node import answers
 from bilateral.node.refusals import Refusal

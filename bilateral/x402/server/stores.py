@@ -17,7 +17,7 @@ import time
 from collections.abc import Callable
 from typing import Final
 
-from bilateral.core.errors.base import require_modules
+from bilateral.core.errors import require_modules
 
 require_modules("index", "platformdirs", "sqlalchemy")
 

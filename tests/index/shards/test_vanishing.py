@@ -13,7 +13,7 @@ import pytest
 from sqlalchemy import create_engine, make_url, select, text
 
 from bilateral.api.settings import ApiSettings
-from bilateral.cli.index_processes import open_index
+from bilateral.cli.index_options import open_index
 from bilateral.index.log import tables as schema
 from bilateral.index.log.database import open_database
 from bilateral.index.operating.monitoring import monitored

@@ -20,8 +20,7 @@ from bilateral.api.problems import ProblemError
 from bilateral.checks.names import is_account
 from bilateral.client import Client
 from bilateral.core.contracts import Deployment
-from bilateral.core.errors import DocumentError, MissingExtraError
-from bilateral.core.errors.client import NODE_FAILURES
+from bilateral.core.errors import NODE_FAILURES, DocumentError, MissingExtraError
 from bilateral.documents import Limits, Loader, Network
 from bilateral.explorer.signing import indexed_deployment
 from bilateral.index.agents.queries import Account

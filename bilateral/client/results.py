@@ -1,0 +1,715 @@
+"""Results of the client: frozen, typed, and safe to make of any data that strangers put on chain.
+
+Values are `Decimal`, moments are `datetime` in UTC, addresses are in checksum form, texts are `ChainText`. Somebody
+else's entry never keeps a result from being made: a document that cannot be loaded is None, with its problem beside it.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from enum import StrEnum
+from typing import TYPE_CHECKING
+
+from bilateral.core.identifiers import AccountId, GlobalAgentId
+from bilateral.core.values.summaries import Summary
+
+if TYPE_CHECKING:
+    from datetime import datetime
+    from decimal import Decimal
+
+    from bilateral.core.contracts import Deployment
+    from bilateral.core.contracts.buyer_terms import BuyerRole, BuyerTier, NotCounted
+    from bilateral.core.contracts.origin import Origin
+    from bilateral.core.errors import DocumentError
+    from bilateral.core.identifiers import AgentId, FeedbackId
+    from bilateral.core.signatures.blind_ratings import RatingState
+    from bilateral.core.text import ChainText
+    from bilateral.core.values import FeedbackValue
+    from bilateral.documents import FeedbackFile, RegistrationFile
+
+
+@dataclass(frozen=True)
+class Agent:
+    """An agent as the chain and its registration file describe it.
+
+    Attributes:
+        id: The agent, with its chain.
+        registry: Its identity registry.
+        owner: Who owns its token.
+        wallet: The wallet that receives its payments; None if it has none.
+        uri: The URI of its registration file; may be empty.
+        domain: Its domain; empty if it has none.
+        file: The registration file; None if it was not asked for or cannot be loaded.
+        file_problem: The error that kept the file from being loaded; None without one.
+    """
+
+    id: AgentId
+    registry: AccountId
+    owner: str
+    wallet: str | None
+    uri: ChainText
+    domain: ChainText
+    file: RegistrationFile | None = None
+    file_problem: DocumentError | None = None
+
+    @property
+    def global_id(self) -> GlobalAgentId:
+        """The agent, unmistakable among all registries."""
+        return GlobalAgentId(self.registry, str(self.id.token_id))
+
+    @property
+    def name(self) -> str | None:
+        """The name that its file gives; a stranger's text, see `bilateral.core.text.printable`."""
+        return self.file.name if self.file else None
+
+    @property
+    def description(self) -> str | None:
+        """Its description, according to its file; a stranger's text."""
+        return self.file.description if self.file else None
+
+    @property
+    def image(self) -> str | None:
+        """The URI of its picture, according to its file; a stranger's text."""
+        return self.file.image if self.file else None
+
+    @property
+    def is_confirmed(self) -> bool:
+        """True if its file names this agent among its registrations. Anybody may point to any file."""
+        return self.file is not None and self.file.registration_of(self.global_id) is not None
+
+
+@dataclass(frozen=True)
+class Registered:
+    """An agent was registered.
+
+    Attributes:
+        agent: The new agent.
+        owner: Its owner, who is its wallet too.
+        uri: The URI of its registration file.
+        metadata: The metadata that it was registered with, in order.
+        domain: The domain; empty unless it was registered by `new_agent`.
+    """
+
+    agent: AgentId
+    owner: str
+    uri: ChainText
+    metadata: tuple[tuple[ChainText, bytes], ...] = ()
+    domain: str = ""
+
+
+@dataclass(frozen=True)
+class AgentUriSet:
+    """The URI of an agent's registration file was replaced.
+
+    Attributes:
+        uri: The URI now.
+        updated_by: Who replaced it.
+    """
+
+    agent: AgentId
+    uri: ChainText
+    updated_by: str
+
+
+@dataclass(frozen=True)
+class AgentWalletChanged:
+    """An agent's wallet was set or unset.
+
+    Attributes:
+        wallet: The wallet now; None if it has none.
+    """
+
+    agent: AgentId
+    wallet: str | None
+
+
+@dataclass(frozen=True)
+class MetadataChanged:
+    """A metadata value of an agent was set.
+
+    Attributes:
+        value: The value now.
+    """
+
+    agent: AgentId
+    key: ChainText
+    value: bytes
+
+
+@dataclass(frozen=True)
+class AgentTransferred:
+    """An agent has another owner, and no wallet until that owner sets one.
+
+    Attributes:
+        former_owner: Who had it.
+        owner: Who has it.
+    """
+
+    agent: AgentId
+    former_owner: str
+    owner: str
+
+
+@dataclass(frozen=True)
+class DirectoryEntry:
+    """An agent as the directory (August 2025) describes it.
+
+    Attributes:
+        domain: Its domain as it was given; empty if it has none.
+        address: Its wallet, or its owner if it has no wallet.
+    """
+
+    agent: AgentId
+    domain: ChainText
+    address: str
+
+
+@dataclass(frozen=True)
+class AgentProven:
+    """The companion knows that an agent exists, so that batches of ratings may name it.
+
+    Attributes:
+        is_highest: True if no agent with a higher id had been proven before.
+    """
+
+    agent: AgentId
+    is_highest: bool
+
+
+@dataclass(frozen=True)
+class PrimaryAgentChosen:
+    """An account chose the agent that it speaks as."""
+
+    account: str
+    agent: AgentId
+
+
+@dataclass(frozen=True)
+class Rater:
+    """Who an address that gave feedback is (best practices, "Agent-as-Rater").
+
+    Attributes:
+        agent: The agent that it speaks as; None if it speaks as none.
+    """
+
+    address: str
+    agent: Agent | None
+
+    @property
+    def name(self) -> str | None:
+        """The agent's name; a stranger's text."""
+        return self.agent.name if self.agent else None
+
+    @property
+    def image(self) -> str | None:
+        """The URI of the agent's picture; a stranger's text."""
+        return self.agent.image if self.agent else None
+
+
+@dataclass(frozen=True)
+class FeedbackEvent:
+    """The part of a feedback that only its event holds.
+
+    Attributes:
+        endpoint: The endpoint that was used; may be empty.
+        uri: The URI of the feedback file; may be empty.
+        hash: The hash of that file; zeros if there is none.
+        block: The number of its block.
+        transaction: The hash of its transaction.
+        given_at: The time of its block; None where nobody asked for it.
+    """
+
+    endpoint: ChainText
+    uri: ChainText
+    hash: bytes
+    block: int
+    transaction: str
+    given_at: datetime | None = None
+
+
+@dataclass(frozen=True)
+class FeedbackEntry:
+    """One feedback.
+
+    Attributes:
+        id: The feedback, with agent and client.
+        stored: The value as the registry stores it.
+        tag1: What is measured.
+        tag2: The qualifier.
+        is_revoked: True if its client revoked it.
+        event: The fields that only the event holds; None if they were not asked for.
+        file: The feedback file; None if it is missing, was not asked for, or cannot be loaded.
+        file_problem: The error that kept the file from being loaded. If its hash on chain is that of another
+            serialisation of the same content, `file` is set, and this is the `HashMismatchError` that names it.
+    """
+
+    id: FeedbackId
+    stored: FeedbackValue
+    tag1: ChainText
+    tag2: ChainText
+    is_revoked: bool = False
+    event: FeedbackEvent | None = None
+    file: FeedbackFile | None = None
+    file_problem: DocumentError | None = None
+
+    @property
+    def value(self) -> Decimal:
+        """The value, with all of its decimals."""
+        return self.stored.human
+
+    @property
+    def tags(self) -> tuple[ChainText, ...]:
+        """The tags that it has."""
+        return tuple(tag for tag in (self.tag1, self.tag2) if tag)
+
+    @property
+    def text(self) -> str:
+        """The client's words in the file; a stranger's text. Empty without any."""
+        return (self.file.text or self.file.comment or "") if self.file else ""
+
+
+@dataclass(frozen=True)
+class FeedbackResponse:
+    """An answer to a feedback.
+
+    Attributes:
+        responder: Who answered.
+        uri: The URI of the answer.
+        hash: The hash of its content; zeros without one.
+    """
+
+    feedback: FeedbackId
+    responder: str
+    uri: ChainText
+    hash: bytes
+
+
+@dataclass(frozen=True)
+class FeedbackRevocation:
+    """A feedback was revoked."""
+
+    feedback: FeedbackId
+
+
+@dataclass(frozen=True)
+class VoidedSignatures:
+    """A client voided its signed feedback.
+
+    Attributes:
+        deadline: The latest voided deadline. New signatures need a later one.
+    """
+
+    client: str
+    deadline: datetime
+
+
+@dataclass(frozen=True)
+class ReputationSummary:
+    """The average of the feedback that chosen clients gave.
+
+    Attributes:
+        count: The number of entries that count.
+        value: The average as the registry computes it, times `10 ** decimals`, rounded toward zero. It fits 128 bits,
+            and may exceed the 1e38 to which a single value is limited.
+        decimals: The most frequent number of decimals, the fewest on a tie; the most decimals that fit if `value` would
+            exceed 128 bits with these; 0 without feedback.
+        tag1: The first tag that feedback must have; empty: any.
+        tag2: The second tag, likewise.
+        reviewers: Whose feedback counts.
+        is_everybody: True if no reviewers were named, so that every client counts. Anybody can
+            give any amount of feedback, so such a summary says nothing about an agent that somebody cares to promote.
+        first_tags: The first tags of the feedback that counts, the most frequent first; None if they were not read.
+        is_computed_here: True if the node refused the registry's computation as too large, so that the client read the
+            feedback and computed the same average.
+    """
+
+    agent: AgentId
+    count: int
+    value: int
+    decimals: int
+    tag1: str
+    tag2: str
+    reviewers: tuple[str, ...]
+    is_everybody: bool
+    first_tags: tuple[ChainText, ...] | None = None
+    is_computed_here: bool = field(default=False, compare=False)
+
+    @property
+    def mixed_tags(self) -> tuple[ChainText, ...]:
+        """The different first tags that the average mixes, so that it compares different measures; else empty."""
+        return self.first_tags if self.first_tags is not None and len(self.first_tags) > 1 else ()
+
+    @property
+    def average(self) -> Decimal | None:
+        """The average, with all of its decimals; None if nothing counts."""
+        return Summary(self.count, self.value, self.decimals).average
+
+
+@dataclass(frozen=True)
+class AuthorizedFeedbackEntry:
+    """One feedback that the agent's owner had authorised.
+
+    Attributes:
+        client: Who gave it.
+        score: 0 to 100.
+        tag1: The first tag; empty if there is none.
+        tag2: The second tag, likewise.
+        position: Its position among all of the agent's, from 0; None right after it was given.
+        given_at: The time of its block; None right after it was given.
+        uri: The URI of its file; None where it was read from the registry, which does not store it.
+        hash: The hash of that file, likewise.
+    """
+
+    agent: AgentId
+    client: str
+    score: int
+    tag1: ChainText
+    tag2: ChainText
+    position: int | None = None
+    given_at: datetime | None = None
+    uri: ChainText | None = None
+    hash: bytes | None = None
+
+
+@dataclass(frozen=True)
+class AuthorizedSummary:
+    """The average of all authorised feedback of an agent.
+
+    Attributes:
+        count: The number of entries.
+        average: The average score, cut to a whole number by the registry; None if there is none.
+    """
+
+    agent: AgentId
+    count: int
+    average: Decimal | None
+
+
+class RatingKind(StrEnum):
+    """As what an agent was rated by a server."""
+
+    CLIENT = "client"
+    VALIDATOR = "validator"
+
+
+@dataclass(frozen=True)
+class Rating:
+    """A rating by a server (EIP-8004a), which is final.
+
+    Attributes:
+        kind: As what the subject was rated.
+        subject: The client or validator.
+        rating: 0 to 100; None if the server has not rated the subject.
+    """
+
+    kind: RatingKind
+    subject: AgentId
+    server: AgentId
+    rating: int | None
+
+    @property
+    def has_rating(self) -> bool:
+        """True if the server gave one."""
+        return self.rating is not None
+
+
+@dataclass(frozen=True)
+class BlindStatus:
+    """The state of a server's rating of a client.
+
+    Attributes:
+        state: None, open, sealed or blind.
+        pair_hash: The hash of the stored pair; 0 without one.
+        is_feedback_open: True if the feedback of the stored pair is open.
+    """
+
+    client: AgentId
+    server: AgentId
+    state: RatingState
+    pair_hash: int
+    is_feedback_open: bool
+
+
+@dataclass(frozen=True)
+class SealedRatings:
+    """A pair that was sealed.
+
+    Attributes:
+        interaction: The id of the interaction, 32 bytes.
+    """
+
+    client: AgentId
+    server: AgentId
+    interaction: bytes
+
+
+@dataclass(frozen=True)
+class OpenedRatings:
+    """Blind ratings that were opened.
+
+    Attributes:
+        interaction: The id of the interaction, 32 bytes.
+        rating: The server's rating; None if only the feedback was opened.
+        feedback: The client's feedback; None if only the rating was opened.
+    """
+
+    client: AgentId
+    server: AgentId
+    interaction: bytes
+    rating: int | None
+    feedback: FeedbackId | None
+
+
+@dataclass(frozen=True)
+class ValidationRequested:
+    """A validation was requested.
+
+    Attributes:
+        request_hash: The request's name from now on.
+        agent: The agent whose work is to be validated.
+        validator: Who is asked.
+        uri: The URI of the validator's material.
+    """
+
+    request_hash: bytes
+    agent: AgentId
+    validator: str
+    uri: ChainText
+
+
+@dataclass(frozen=True)
+class ValidationAnswered:
+    """A validator answered.
+
+    Attributes:
+        agent: The agent whose work was validated.
+        validator: Who answered.
+        response: 0 to 100.
+        uri: The URI of the evidence; may be empty.
+        hash: The hash of the evidence; zeros if there is none.
+        tag: The validator's category; may be empty.
+    """
+
+    request_hash: bytes
+    agent: AgentId
+    validator: str
+    response: int
+    uri: ChainText
+    hash: bytes
+    tag: ChainText
+
+
+@dataclass(frozen=True)
+class ValidationStatus:
+    """A request and its last answer, as the registry stores them.
+
+    Attributes:
+        validator: Who was asked.
+        response: The last answer, 0 to 100; 0 while there is none.
+        response_hash: The hash that came with it; zeros if none did.
+        tag: The tag that came with it; may be empty.
+        last_update: When it came; when the request came while there is none.
+    """
+
+    request_hash: bytes
+    agent: AgentId
+    validator: str
+    response: int
+    response_hash: bytes
+    tag: ChainText
+    last_update: datetime
+
+    @property
+    def is_surely_answered(self) -> bool:
+        """True if the registry's record shows an answer. An answer of 0 with neither hash nor tag leaves no trace."""
+        return self.response != 0 or bool(self.tag) or any(self.response_hash)
+
+
+@dataclass(frozen=True)
+class ValidationSummary:
+    """The average of an agent's last answers.
+
+    Attributes:
+        count: The number of answered requests that count.
+        average: The average, cut to a whole number by the registry; None if none counts.
+        tag: The tag that counts; empty: any.
+        validators: The validators that count; empty: all.
+    """
+
+    agent: AgentId
+    count: int
+    average: Decimal | None
+    tag: str
+    validators: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class SettledRecord:
+    """The payments of a buyer that the registry settled itself.
+
+    Attributes:
+        payments: Their number.
+        volume: The sum of their amounts, in millionths of a dollar.
+        first_payment_at: The time of the first one; None without payments.
+        last_payment_at: The time of the last one; None without payments.
+        minimum_sellers: The least number of different sellers that were paid, at most 96.
+    """
+
+    payments: int
+    volume: int
+    first_payment_at: datetime | None
+    last_payment_at: datetime | None
+    minimum_sellers: int
+
+
+@dataclass(frozen=True)
+class AttestedRecord:
+    """The facts about a buyer that the attestor vouches for.
+
+    Attributes:
+        payments: The number of payments.
+        volume: The sum of their amounts, in millionths of a dollar.
+        first_payment_at: The time of the earliest one; None without payments.
+        last_payment_at: The time of the latest one; None without payments.
+        reviews: The number of reviews that the buyer gave.
+        review_sum: The sum of their scores.
+        feedback_sellers: The number of sellers that gave feedback on the buyer.
+        feedback_sum: The sum of their votes.
+        disputes: The number of disputes.
+    """
+
+    payments: int
+    volume: int
+    first_payment_at: datetime | None
+    last_payment_at: datetime | None
+    reviews: int
+    review_sum: int
+    feedback_sellers: int
+    feedback_sum: int
+    disputes: int
+
+
+@dataclass(frozen=True)
+class BuyerRecords:
+    """Both records of a buyer. They are never mixed.
+
+    Attributes:
+        buyer: The account.
+        settled: The settled record.
+        attested: The attested record.
+    """
+
+    buyer: str
+    settled: SettledRecord
+    attested: AttestedRecord
+
+
+@dataclass(frozen=True)
+class BuyerStanding:
+    """The score and the tier of a buyer.
+
+    Attributes:
+        score: 0 to 100.
+    """
+
+    score: int
+    tier: BuyerTier
+
+
+@dataclass(frozen=True)
+class SettledPayment:
+    """A payment that the registry settled.
+
+    Attributes:
+        buyer: The account that paid.
+        seller: The agent that was paid; None for an account that speaks as no agent.
+        amount: The amount, in millionths of a dollar.
+        nonce: The nonce of the authorisation.
+        refusal: The reason why it does not count for the buyer; None if it counts.
+    """
+
+    buyer: str
+    seller: AgentId | None
+    amount: int
+    nonce: bytes
+    refusal: NotCounted | None
+
+    @property
+    def is_counted(self) -> bool:
+        """True if it counts for the buyer."""
+        return self.refusal is None
+
+
+@dataclass(frozen=True)
+class Anchor:
+    """The Merkle root of a service's state.
+
+    Attributes:
+        epoch: The epoch, from 1.
+        root: The root, 32 bytes.
+    """
+
+    epoch: int
+    root: bytes
+
+
+@dataclass(frozen=True)
+class RoleHolder:
+    """The holder of a role.
+
+    Attributes:
+        nominee: The nominated successor; None without one.
+    """
+
+    role: BuyerRole
+    holder: str
+    nominee: str | None
+
+
+@dataclass(frozen=True)
+class RegistryReport:
+    """A registry as it is on the chain.
+
+    Attributes:
+        registry: Its attribute of `Deployment`, such as `identity`.
+        origin: The authors of its code, by the deployment record; None if the caller named the address.
+        has_code: True if there is a contract.
+        version: Its answer to `getVersion`; None without that function.
+        identity_registry: The identity registry that it belongs to; None for an identity registry.
+        implementation: The contract whose code a proxy runs (EIP-1967); None for a contract that is not such a proxy.
+        owner: The account that can change the code of a proxy; None for a contract that is not a proxy, and for one
+            that does not name its owner.
+        problem: The first problem that was found; None without one.
+    """
+
+    registry: str
+    address: str
+    origin: Origin | None
+    has_code: bool
+    version: ChainText | None = None
+    identity_registry: str | None = None
+    implementation: str | None = None
+    owner: str | None = None
+    problem: str | None = None
+
+    @property
+    def is_upgradable(self) -> bool:
+        """True if it is a proxy: its code can change."""
+        return self.implementation is not None
+
+
+@dataclass(frozen=True)
+class DeploymentReport:
+    """The registries of a deployment as they are on the chain.
+
+    Attributes:
+        registries: A report for each registry that it includes.
+    """
+
+    deployment: Deployment
+    registries: tuple[RegistryReport, ...]
+
+    @property
+    def problems(self) -> tuple[str, ...]:
+        """The problems of all registries."""
+        return tuple(registry.problem for registry in self.registries if registry.problem is not None)
