@@ -25,6 +25,7 @@ from sqlalchemy import (
     union_all,
 )
 
+from bilateral.buyers import tables as messages
 from bilateral.buyers.score import half_up
 from bilateral.index.log.lists import in_parts
 from bilateral.index.payments import tables
@@ -167,15 +168,15 @@ def _statement(*, with_messages: bool) -> Prepared:
             )
         )
 
-    counted = (tables.buyer_dispute.c.state == "filed") | (tables.buyer_dispute.c.state == "upheld")
+    counted = (messages.buyer_dispute.c.state == "filed") | (messages.buyer_dispute.c.state == "upheld")
     return Prepared(
         union_all(
             payments,
-            about(literal("review"), tables.agent_review, tables.agent_review.c.score),
-            about(literal("vote"), tables.buyer_feedback, tables.buyer_feedback.c.score).where(
-                tables.buyer_feedback.c.is_counted
+            about(literal("review"), messages.agent_review, messages.agent_review.c.score),
+            about(literal("vote"), messages.buyer_feedback, messages.buyer_feedback.c.score).where(
+                messages.buyer_feedback.c.is_counted
             ),
-            about(tables.buyer_dispute.c.state, tables.buyer_dispute, literal(0)).where(counted),
+            about(messages.buyer_dispute.c.state, messages.buyer_dispute, literal(0)).where(counted),
         )
     )
 

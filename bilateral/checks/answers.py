@@ -191,9 +191,9 @@ def _standing(facts: Facts) -> dict[str, Any] | None:
 
 
 def _findings(facts: Facts) -> dict[str, Any]:
-    found = _unless_unknown(facts.findings) or FoundFindings()
-    listed = [_fields(finding, "finding", "detector", "account") for finding in found.findings]
-    return {"findings": listed, "suspicion": found.suspicion}
+    findings = _unless_unknown(facts.findings) or FoundFindings()
+    listed = [_fields(finding, "finding", "detector", "account") for finding in findings.findings]
+    return {"findings": listed, "suspicion": findings.suspicion}
 
 
 def _present(texts: Mapping[str, Any]) -> dict[str, Any]:

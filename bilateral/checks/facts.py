@@ -82,7 +82,7 @@ class AgentFacts:
     Attributes:
         is_wallet_proven: False if the owner names the wallet without a proof of its key.
         age_days: The whole days since its registration.
-        existed: Whether it existed the policy's least age ago, where its age is unknown; None if nobody looked.
+        existed: True if it existed the policy's least age ago, where its age is unknown; None if nobody looked.
         owner_event: The last event that gave it another owner; None if it has its first one.
         wallet_event: The last event that changed its wallet; None if it has its first one.
         owner_change: The last change of the owner; None without one.

@@ -123,7 +123,7 @@ def _when(change: Change, policy: Policy) -> str:
 
 
 def file_state(facts: Facts, _: Policy) -> Drafts:
-    """Whether there is a registration file, and whether it could be read."""
+    """Judge whether there is a registration file, and whether it could be read."""
     if facts.registration is None:
         yield Draft(Code.NO_FILE, "The agent names no registration file.", (facts.uri_event,))
         return
@@ -147,7 +147,7 @@ def _file_evidence(facts: Facts) -> tuple[Observation, ...]:
 
 
 def confirmation(facts: Facts, _: Policy) -> Drafts:
-    """Whether the registration file names the agent in return."""
+    """Judge whether the registration file names the agent in return."""
     registration, evidence = facts.registration, _file_evidence(facts)
     if registration is None or registration.file.state is not FileState.LOADED or registration.is_confirmed:
         return
@@ -160,7 +160,7 @@ def confirmation(facts: Facts, _: Policy) -> Drafts:
 
 
 def protection(facts: Facts, _: Policy) -> Drafts:
-    """Whether the server of the registration file can change it."""
+    """Judge whether the server of the registration file can change it."""
     registration = facts.registration
     if registration is not None and registration.file.state is FileState.LOADED and registration.file.integrity is None:
         sentence = "The registration file has no hash: its server can change it."
@@ -168,14 +168,14 @@ def protection(facts: Facts, _: Policy) -> Drafts:
 
 
 def activity(facts: Facts, _: Policy) -> Drafts:
-    """Whether the agent is in use."""
+    """Judge whether the agent is in use."""
     if facts.registration is not None and facts.registration.active is False:
         sentence = "The registration file says that the agent is not in use."
         yield Draft(Code.INACTIVE, sentence, _file_evidence(facts))
 
 
 def offer(facts: Facts, _: Policy) -> Drafts:
-    """Whether the agent takes the payment."""
+    """Judge whether the agent takes the payment."""
     registration = facts.registration
     if facts.payment is None or registration is None or registration.file.state is not FileState.LOADED:
         return
@@ -272,7 +272,7 @@ def rating_by_asker(facts: Facts, policy: Policy) -> Drafts:
 
 
 def relation(facts: Facts, _: Policy) -> Drafts:
-    """Whether the client and the server that asks are or were of one side."""
+    """Judge whether the client and the server that asks are or were of one side."""
     if facts.client is not None and facts.client.shared_account is not None:
         sentence = f"The client and the server have or had the account {facts.client.shared_account} in common."
         yield Draft(Code.RELATED, sentence, facts.client.shared_events)

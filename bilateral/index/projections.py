@@ -1,6 +1,6 @@
 """The projections of the log, in their order. A new kind of fact is a new folder and one line here.
 
-A projection imports only those before it. Search is no projection: it is a reader of the contents of files.
+A projection imports only those before it. Search is a reader of the contents of files.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from bilateral.index.standing.projection import Standing
 PROJECTIONS: Final[Sequence[Projection]] = (Changes(), Agents(), Files(), Ratings(), Payments(), Standing())
 
 READERS: Final[Sequence[Reader]] = (SearchReader(),)
-"""What derives further rows from the contents of files."""
+"""The readers of the contents of files, in their order."""
 
 DERIVED_TABLES: Final[Sequence[Table]] = tuple(table for projection in PROJECTIONS for table in projection.derived)
 """The tables that follow from events alone."""

@@ -102,8 +102,8 @@ def client_facts(  # noqa: PLR0913, PLR0917  # the parts of a question
     accounts = frozenset(() if account is None else {account})
     if subject is not None:
         accounts |= subject.history.holders
-    found = FoundFindings() if findings is None else findings(as_of.connection, as_of, sorted(accounts))
-    standing, lack = standing_of(subject, as_of, Side.CLIENT, None if findings is None else found.analysis)
+    account_findings = FoundFindings() if findings is None else findings(as_of.connection, as_of, sorted(accounts))
+    standing, lack = standing_of(subject, as_of, Side.CLIENT, None if findings is None else account_findings.analysis)
     by_asker: RatingBy | None = None
     rated_by: tuple[RatingBy, ...] = ()
     ratings = RatingFacts()
@@ -117,12 +117,12 @@ def client_facts(  # noqa: PLR0913, PLR0917  # the parts of a question
     return Facts(
         source=Source.INDEX,
         side=Side.CLIENT,
-        as_of=as_of.stamp(payments=0 if record is None else record.newest, analysis=found.analysis),
+        as_of=as_of.stamp(payments=0 if record is None else record.newest, analysis=account_findings.analysis),
         name=None if subject is None else subject.name,
         account=account,
         agent=None if subject is None else subject.history.facts(as_of),
         ratings=ratings,
-        findings=found,
+        findings=account_findings,
         standing=standing,
         analysis_lack=lack,
         client=ClientFacts(

@@ -218,7 +218,7 @@ def _names(claims: Sequence[Any], subject: Subject) -> tuple[bool, bool]:
 def observations(as_of: AsOfBlock, file_ids: Collection[bytes]) -> dict[bytes, Observation]:
     """Return files as they were by a block, by id. A file that was not fetched by then is `waiting`."""
     fetch, table = schema.file_sight, schema.file
-    found: dict[bytes, Observation] = {}
+    observed: dict[bytes, Observation] = {}
     for part in in_parts(sorted(file_ids)):
         is_of_chain = fetch.c.chain_id == as_of.chain_id
         newest = (
@@ -235,8 +235,8 @@ def observations(as_of: AsOfBlock, file_ids: Collection[bytes]) -> dict[bytes, O
             .where(table.c.file_id.in_(part))
         )
         for row in as_of.connection.execute(query):
-            found[bytes(row.file_id)] = observation_of(row)
-    return found
+            observed[bytes(row.file_id)] = observation_of(row)
+    return observed
 
 
 def observation_of(row: Any) -> Observation:

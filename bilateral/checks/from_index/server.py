@@ -113,14 +113,14 @@ def server_facts(  # noqa: PLR0913, PLR0917  # the parts of a question
     asker = None if for_client is None else asker_of(as_of, subject.identity, for_client)
     own = agent.accounts | {account for account, _ in approved}
     ratings = counted_ratings(Question(subject, Side.SERVER, policy.tag, own, policy, asker))
-    found = FoundFindings() if findings is None else findings(as_of.connection, as_of, sorted(agent.holders))
-    standing, lack = standing_of(subject, as_of, Side.SERVER, None if findings is None else found.analysis)
+    account_findings = FoundFindings() if findings is None else findings(as_of.connection, as_of, sorted(agent.holders))
+    standing, lack = standing_of(subject, as_of, Side.SERVER, None if findings is None else account_findings.analysis)
     used = [None if registration is None else registration.file, *(domain.file for domain in domains.domains)]
     return Facts(
         source=Source.INDEX,
         side=Side.SERVER,
         as_of=as_of.stamp(
-            files=max(proof, *(0 if file is None else file.number for file in used)), analysis=found.analysis
+            files=max(proof, *(0 if file is None else file.number for file in used)), analysis=account_findings.analysis
         ),
         name=subject.name,
         account=agent.wallet,
@@ -132,7 +132,7 @@ def server_facts(  # noqa: PLR0913, PLR0917  # the parts of a question
         domains=domains,
         approvals=approvals,
         ratings=ratings,
-        findings=found,
+        findings=account_findings,
         standing=standing,
         analysis_lack=lack,
         validations=_validations(subject, policy.validators),

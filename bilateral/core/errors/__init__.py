@@ -24,7 +24,7 @@ class BilateralError(Exception):
 class FormattedError(BilateralError):
     """An error that is declared by its fields. Its message is the template, filled with them; bytes are hexadecimal.
 
-    A field that is an `InitVar` appears in the message, but is no attribute.
+    A field that is an `InitVar` appears in the message alone.
     """
 
     template: ClassVar[str]

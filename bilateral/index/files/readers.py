@@ -1,4 +1,4 @@
-"""What derives further rows from the contents of files. Each reader belongs to a later kind of fact."""
+"""Readers derive further rows from the contents of files. Each reader belongs to a later kind of fact."""
 
 from __future__ import annotations
 

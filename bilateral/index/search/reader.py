@@ -1,4 +1,4 @@
-"""What searches derive from registration files: words, the vocabulary of names, and vectors by meaning.
+"""Searches read registration files: words, the vocabulary of names, and vectors by meaning.
 
 Words are learnt with their file and stay, although their last file may go: a word that no file has finds nothing.
 """

@@ -1,1 +1,1 @@
-"""What is measured of accounts and opinions, and the weak signs that it makes."""
+"""Measures of accounts and opinions, and the weak signs that it makes."""

@@ -75,7 +75,7 @@ class Suspicion:
         withheld: Marks the subjects that are held back with the account that answers for them.
         cluster: The cluster of each flagged account; -1 for the others.
         row: The probability of each opinion that it is false.
-        reasons: What moved the highest ranks by weak signs; None without them.
+        reasons: The weak signs that moved the highest ranks; None without them.
         own: Marks the opinions in findings by which the account that they are about gains, by an act of its own.
     """
 

@@ -130,7 +130,7 @@ SIGNED_COLUMNS: Final = (
     *("agent_id", "feedback_index", "value", "value_decimals", "tag1", "tag2", "endpoint", "feedback_uri"),
     *("feedback_hash", "deadline"),
 )
-"""The columns of what the client signed for the registry, in the order of its fields."""
+"""The columns that the client signed for the registry, in the order of its fields."""
 
 _IS_ALIVE: Final = sponsored_feedback.c.state != State.FAILED.value
 sa.Index(
