@@ -204,8 +204,8 @@ def with_payment_proof(as_of: AsOfBlock, entries: Sequence[Entry], payees: Colle
                 reference.c.file_id.is_not(None),
             )
         ).all()
-        files = observations(as_of, {bytes(row.file_id) for row in references})
-        hashes = {file.content_hash for file in files.values() if file.integrity is not None}
+        seen_files = observations(as_of, {bytes(row.file_id) for row in references})
+        hashes = {file.content_hash for file in seen_files.values() if file.integrity is not None}
         payments = {
             bytes(row.content_hash): row
             for row in as_of.connection.execute(
@@ -215,7 +215,7 @@ def with_payment_proof(as_of: AsOfBlock, entries: Sequence[Entry], payees: Colle
             )
         }
         for row in references:
-            file = files.get(bytes(row.file_id))
+            file = seen_files.get(bytes(row.file_id))
             if file is not None and file.content_hash in payments and file.integrity is not None:
                 claims[row.block_number, row.log_index] = payments[file.content_hash]
     return [
