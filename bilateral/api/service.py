@@ -66,7 +66,7 @@ class Service:
         self._registries_until = 0.0
 
     def read(self, query: Callable[Concatenate[Connection, P], T], *arguments: P.args, **options: P.kwargs) -> T:
-        """Run a query of `bilateral.query`, in a route that is not `async`.
+        """Run a query of `bilateral.index`, in a route that is not `async`.
 
         Args:
             query: The query. Its first argument is the connection.

@@ -93,7 +93,7 @@ def count_reads(monkeypatch):
 
 
 def test_state_is_read_once_in_a_while_and_left_out_while_the_database_is_away(api_with, monkeypatch, count_reads):
-    monkeypatch.setattr("bilateral.api.lag._READ_AFTER", 60)
+    monkeypatch.setattr("bilateral.api.layers._READ_AFTER", 60)
     with api_with() as client:
         queries = count_reads(1)
         assert "Index-State" in client.get("/nowhere").headers

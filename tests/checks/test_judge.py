@@ -56,7 +56,7 @@ GOOD = Facts(
 GRAVITY = [Verdict.ACCEPT, Verdict.CAUTION, Verdict.DECLINE]
 NEVER = Unknown("the source cannot know it")
 UNKNOWABLE = ["domains", "approvals", "ratings", "findings", "validations"]
-FORBIDDEN = ("sqlalchemy", "web3", "httpx", "bilateral.client", "bilateral.index", "bilateral.query", "bilateral.node")
+FORBIDDEN = ("sqlalchemy", "web3", "httpx", "bilateral.client", "bilateral.index", "bilateral.node")
 
 
 def gravity(facts, policy):

@@ -26,7 +26,7 @@ IMPORTED = {
     "index": ["bilateral.index"],
     "ipfs": ["bilateral.documents"],
     "private": ["bilateral.buyers.private"],
-    "semantic": ["bilateral.index.search", "bilateral.query.search"],
+    "semantic": ["bilateral.index.search"],
     "solana": ["bilateral.solana"],
     "trust": ["bilateral.trust"],
     "x402": ["bilateral.x402"],

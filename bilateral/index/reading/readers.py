@@ -191,7 +191,7 @@ class Reader:
             raise failure if self._shards is None else self._shards.failure(problem, failure) from None
 
     def read(self, query: Callable[Concatenate[Connection, P], T], *arguments: P.args, **options: P.kwargs) -> T:
-        """Run a query of `bilateral.query`. See `visit` for the errors.
+        """Run a query of `bilateral.index`. See `visit` for the errors.
 
         Args:
             query: The query. Its first argument is the connection.
