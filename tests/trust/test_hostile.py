@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from bilateral.core.errors import InvalidArgumentError
 from bilateral.trust.engine import Engine
-from bilateral.trust.features.sharing import sharing as shared
+from bilateral.trust.features import sharing as shared
 from bilateral.trust.results import Results
 from bilateral.trust.tables.columns import coded_together, positions
 from bilateral.trust.tables.schema import COLUMNS, Tables

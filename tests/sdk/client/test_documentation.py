@@ -31,7 +31,7 @@ def test_the_tour_runs(kubo, gateway, rpc, deployment, owner, reviewer, checker)
 
 def test_the_table_of_errors_is_complete():
     documented = set(re.findall(r"^\| `(\w+Error)` \| `(\w+)` \|", PAGE, re.MULTILINE))
-    bases = (errors.BilateralError, errors.DocumentError, errors.TransactionError)
+    bases = (errors.BilateralError, errors.DocumentError, errors.FormattedError, errors.TransactionError)
     declared = {
         (name, error.reason)
         for name, error in vars(errors).items()
