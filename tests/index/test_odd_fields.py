@@ -46,8 +46,7 @@ def busy_chain(emitter_code):
 @pytest.fixture(autouse=True)
 def short_journal(monkeypatch):
     """Half of the chain is deep: its blocks are read by ranges."""
-    for module in ("reading", "follow"):
-        monkeypatch.setattr(f"bilateral.index.chain.{module}.JOURNAL_BLOCKS", NEAR)
+    monkeypatch.setattr("bilateral.index.chain.reading.JOURNAL_BLOCKS", NEAR)
 
 
 class Memory(Proxy):

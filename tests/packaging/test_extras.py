@@ -41,7 +41,7 @@ ELSEWHERE = {
         "bilateral.index.search.embedding",
     ],
     "cli": ["bilateral.cli.analysis", "bilateral.cli.index_verification"],
-    "index": ["bilateral.index.search.embedding"],
+    "index": ["bilateral.index.search.embedding", "bilateral.index.search.nearest"],
     "private": ["bilateral.buyers.private.members", "bilateral.buyers.private.stored_nullifiers"],
     "x402": [
         "bilateral.x402.aggregator",
