@@ -9,6 +9,7 @@ import asyncio
 import base64
 import threading
 import time
+import weakref
 import zlib
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Final
@@ -104,6 +105,7 @@ class Connection:
             keepalive_expiry=_KEEPALIVE_SECONDS,
             network_backend=DeadlineBackend(self._deadline.remaining),
         )
+        weakref.finalize(self, self._pool.close)  # of a client that nobody closed
 
     def post(self, post: Post) -> Reply:
         """Post bytes, and return the reply.

@@ -162,6 +162,9 @@ def uvicorn_server(app, **options):
         thread.join()
 
 
+@pytest.mark.filterwarnings(
+    "ignore::pytest.PytestUnhandledThreadExceptionWarning"
+)  # uvicorn ends its thread by SystemExit
 def test_plain_uvicorn_does_not_start_a_server_with_wrong_settings(misconfigured, caplog):
     app, (_, reason) = misconfigured
     logger = logging.getLogger("uvicorn.error")
