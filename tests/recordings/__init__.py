@@ -1,0 +1,1 @@
+"""Recordings, which a change of the structure of the code leaves as they are. See `recordings.py`."""
