@@ -39,6 +39,7 @@ ELSEWHERE = {
         "bilateral.api.aggregator",
         "bilateral.buyers.private.offline",
         "bilateral.index.search.embedding",
+        "bilateral.index.search.nearest",
     ],
     "cli": ["bilateral.cli.analysis", "bilateral.cli.index_verification"],
     "index": ["bilateral.index.search.embedding", "bilateral.index.search.nearest"],
