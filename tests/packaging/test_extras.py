@@ -69,7 +69,7 @@ def is_elsewhere(name):
 count = 0
 def walk(name):
     global count
-    if is_elsewhere(name) or name.endswith(".__main__"):
+    if is_elsewhere(name) or name.endswith((".__main__", ".migrations.env")):  # Alembic runs its environment
         return
     module = importlib.import_module(name)
     count += 1
