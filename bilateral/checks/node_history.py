@@ -15,7 +15,8 @@ from bilateral.core.contracts import Registry
 from bilateral.core.contracts.logs import RawLog
 from bilateral.core.contracts.reverts import ContractRevertError
 from bilateral.core.errors import MalformedNodeAnswerError, NodeError, NodeTimeoutError, UnexpectedAnswerError
-from bilateral.core.events import MetadataSet, Transfer, topic_of
+from bilateral.core.events import MetadataSet, Transfer
+from bilateral.core.events.decoder import topic_of
 from bilateral.node import answers
 from bilateral.node.logs import LogFilter, RangeLimit, read_answer
 from bilateral.node.steps import Batch, Failure, Operation, Rpc, advance

@@ -11,7 +11,8 @@ from sqlalchemy import Connection, column, literal, select, table
 
 from bilateral.core.contracts import Deployment, Registry
 from bilateral.core.errors import InvalidArgumentError, MalformedDocumentError
-from bilateral.core.events import ClientRated, NewFeedback, Registered, ValidatorRated, topic_of
+from bilateral.core.events import ClientRated, NewFeedback, Registered, ValidatorRated
+from bilateral.core.events.decoder import topic_of
 from bilateral.core.identifiers import FeedbackId
 from bilateral.core.text.encoding import decode_object, encode_object
 from bilateral.core.values.feedback import STANDARD_TAGS

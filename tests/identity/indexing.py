@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from bilateral.core.contracts import Registry
 from bilateral.core.contracts.logs import RawLog
-from bilateral.core.events import decode_log
 from bilateral.core.events.agents import AgentStates
+from bilateral.core.events.decoder import decode_log
 
 
 def states(node, address, first_block):

@@ -28,9 +28,9 @@ from bilateral.core.events import (
     UndecodedLog,
     URIUpdated,
     ValidatorRated,
-    decode_logs,
 )
 from bilateral.core.events.agents import AgentStates
+from bilateral.core.events.decoder import decode_logs
 from bilateral.core.text import ChainText
 from bilateral.core.values import STANDARD_TAGS
 from bilateral.index.log import tables as schema

@@ -8,7 +8,7 @@ import pytest
 
 from bilateral.core.contracts import Registry
 from bilateral.core.errors import MalformedNodeAnswerError
-from bilateral.core.events import decode_logs
+from bilateral.core.events.decoder import decode_logs
 from bilateral.index.chain.extraction import Extraction, careful_values
 from bilateral.index.chain.logs import LogEntry, grouped
 from simulation.events import ADDRESSES, Generator, Log, encoded

@@ -13,7 +13,8 @@ from bilateral.core.contracts import Registry
 from bilateral.core.contracts.codec import decode_result, encode_call
 from bilateral.core.contracts.logs import RawLog
 from bilateral.core.errors import UnexpectedAnswerError
-from bilateral.core.events import NewFeedback, decode_log
+from bilateral.core.events import NewFeedback
+from bilateral.core.events.decoder import decode_log
 from bilateral.core.text import ChainText
 from tests.sdk.strategies import EVM_ADDRESS
 

@@ -26,11 +26,8 @@ from bilateral.core.events import (
     Undecodable,
     UndecodedLog,
     ValidatorRated,
-    decode_log,
-    decode_logs,
-    field_name,
-    topic_of,
 )
+from bilateral.core.events.decoder import decode_log, decode_logs, field_name, topic_of
 from bilateral.core.text import ChainText
 from tests.sdk.strategies import EVM_ADDRESS, addresses
 

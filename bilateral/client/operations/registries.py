@@ -30,7 +30,8 @@ from bilateral.core.errors import (
     WrongChainError,
     WrongIdentityRegistryError,
 )
-from bilateral.core.events import Event, Undecodable, UndecodedLog, decode_log, topic_of
+from bilateral.core.events import Event, Undecodable, UndecodedLog
+from bilateral.core.events.decoder import decode_log, topic_of
 from bilateral.core.identifiers import AgentId, GlobalAgentId, checksummed
 from bilateral.core.signatures import recover_signer, signer_errors
 from bilateral.core.text import printable

@@ -18,7 +18,8 @@ from typing import TYPE_CHECKING, Any, Final, TypeAlias
 from sqlalchemy import Text
 
 from bilateral.core.contracts import Registry, selectors
-from bilateral.core.events import EVENTS, Event, UndecodedLog, decode_logs
+from bilateral.core.events import EVENTS, Event, UndecodedLog
+from bilateral.core.events.decoder import decode_logs
 from bilateral.core.identifiers import checksummed
 from bilateral.index.chain.logs import address_of, hash_of
 from bilateral.index.log import tables as schema
