@@ -25,7 +25,10 @@ class Files(Projection):
     """Files that events name, the claims in them, and the current file of each agent. A scan finds them afterwards."""
 
     name = "files"
-    tables = (schema.agent_file, schema.payment_claim, schema.file_reference, schema.file_scan)
+    tables = (
+        *(schema.file_reference, schema.file_scan, schema.file_sight, schema.solana_proof),
+        *(schema.agent_file, schema.payment_claim),
+    )
 
     def finish(self, step: Append) -> None:
         forget_files(step.connection, step.chain_id, left_files(step.batch.rows))
@@ -44,7 +47,7 @@ class Files(Projection):
         find_payments_of_chain(connection, chain_id)
 
     def status(self, connection: Connection, chain_id: int) -> Mapping[str, int]:
-        return {str(state): count for state, count in count_files(connection, chain_id).items()}
+        return {f"files_{state}": count for state, count in count_files(connection, chain_id).items()}
 
 
 def forget_references(connection: Connection, chain_id: int, block: int) -> None:

@@ -89,9 +89,7 @@ IS_FROM_HOST: Final = sa.text(
 )
 """The condition on the files by which a domain may name agents. Engines use its index if a statement repeats it."""
 
-FILE_FROM_HOST: Final = sa.Index(
-    "file_from_host", file.c.content_hash, sqlite_where=IS_FROM_HOST, postgresql_where=IS_FROM_HOST
-)
+sa.Index("file_from_host", file.c.content_hash, sqlite_where=IS_FROM_HOST, postgresql_where=IS_FROM_HOST)
 sa.Index("file_by_id", file.c.file_id, postgresql_include=["content_hash", "state"]).ddl_if(dialect="postgresql")
 
 file_host: Final = sa.Table(

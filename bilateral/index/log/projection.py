@@ -65,8 +65,8 @@ class Projection:
 
     Attributes:
         name: The name, for people.
-        tables: Its tables: each chain gets its partitions, and a shard its rows.
-        derived: Those of them that follow from events alone: they are verified, rebuilt, and restored by the journal.
+        tables: Its tables whose rows are of one chain: each chain gets its partitions, and a shard its rows.
+        derived: Those of them that follow from events alone: they are verified and rebuilt.
         reads: Further tables that `derive` reads. All must be listed: they are locked before a thread writes.
     """
 
@@ -99,5 +99,5 @@ class Projection:
         """Compute the tables again from the tables of events, in a transaction that holds the cursor."""
 
     def status(self, connection: Connection, chain_id: int) -> Mapping[str, int | float | str | None]:
-        """Return what people want to know of the projection of a chain, by name."""
+        """Return figures for the status of a chain, by the names of its fields."""
         return {}

@@ -10,9 +10,9 @@ from sqlalchemy import Engine, select
 
 from bilateral.core.errors import BilateralError
 from bilateral.core.values.times import moment
-from bilateral.index.files.projection import count_files
 from bilateral.index.log import tables as schema
 from bilateral.index.log.database import snapshot
+from bilateral.index.projections import PROJECTIONS
 from bilateral.index.standing.standings import StandingsState, standings_states
 
 
@@ -89,9 +89,11 @@ def chain_statuses(engine: Engine) -> list[ChainStatus]:
     with snapshot(engine) as connection:
         rows = connection.execute(select(table).order_by(table.c.chain_id)).mappings().all()
         standings = standings_states(connection)
-        files: dict[int, dict[str, Any]] = {
+        figures: dict[int, dict[str, Any]] = {
             row["chain_id"]: {
-                f"files_{state}": count for state, count in count_files(connection, row["chain_id"]).items()
+                name: figure
+                for projection in PROJECTIONS
+                for name, figure in projection.status(connection, row["chain_id"]).items()
             }
             for row in rows
         }
@@ -108,7 +110,7 @@ def chain_statuses(engine: Engine) -> list[ChainStatus]:
                 None if row["last_reorganization_at"] is None else moment(row["last_reorganization_at"])
             ),
             standings=standings.get(row["chain_id"], StandingsState()),
-            **files[row["chain_id"]],
+            **figures[row["chain_id"]],
         )
         for row in rows
     ]

@@ -18,6 +18,7 @@ class Payments(Projection):
     """Payments of a chain, which follow its index by steps of their own."""
 
     name = "payments"
+    tables = (payment_cursor, *CHAIN_TABLES, late_payment)
 
     def undo(self, removal: Removal) -> Iterator[None]:
         yield

@@ -10,23 +10,14 @@ from typing import Final
 
 from sqlalchemy import Table
 
-from bilateral.index.agents import tables as agents
 from bilateral.index.files import tables as files
 from bilateral.index.log import tables as schema
-from bilateral.index.payments import tables as payments
-from bilateral.index.projections import PARTITIONED_TABLES
-from bilateral.index.ratings import tables as ratings
+from bilateral.index.projections import PARTITIONED_TABLES, PROJECTIONS
 from bilateral.index.search import tables as search
-from bilateral.index.standing import tables as analysis
 
 CHAIN_TABLES: Final[tuple[Table, ...]] = (
     *(table for table in schema.metadata.tables.values() if table is not schema.registry),
-    *(files.file_reference, files.file_scan, files.file_sight, files.solana_proof),
-    *(files.agent_file, files.payment_claim),
-    *analysis.metadata.tables.values(),
-    *(payments.payment_cursor, *payments.CHAIN_TABLES, payments.late_payment),
-    *agents.metadata.tables.values(),
-    *ratings.metadata.tables.values(),
+    *(table for projection in PROJECTIONS for table in projection.tables),
 )
 """Tables whose rows are of one chain, but for those of the change feed.
 

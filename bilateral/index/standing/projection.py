@@ -14,6 +14,7 @@ class Standing(Projection):
     """Standings, findings and sources of funds, which an analysis stores."""
 
     name = "standing"
+    tables = tuple(schema.metadata.tables.values())
 
     def undo(self, removal: Removal) -> Iterator[None]:
         yield
