@@ -70,23 +70,12 @@ class Format(StrEnum):
 
 
 def one_of(kind: Any, *problems: int) -> Described:
-    """Describe the answers of a route in the OpenAPI document.
-
-    Args:
-        kind: The type of the answer.
-        *problems: The statuses of its problems, beside those that every route has.
-    """
+    """Describe the answers of a route in the OpenAPI document."""
     return {200: {"model": kind}, 304: {"description": "Not modified"}, **_problems(*problems)}
 
 
 def list_of(kind: Any, *problems: int, page: Any = None) -> Described:
-    """Describe the answers of a route that returns a list in each format.
-
-    Args:
-        kind: The type of an entry.
-        *problems: The statuses of its problems, beside those that every route has.
-        page: The type of a page, if it says more than its entries.
-    """
+    """Describe the answers of a route that returns a list in each format."""
     text = {"schema": {"type": "string"}}
     content = {JSON_LINES: text, "text/csv": text}
     described = {"model": page or Page[kind], "content": content}
@@ -106,31 +95,17 @@ PROBLEM: Final[Mapping[str, Any]] = {
 
 @cache
 def adapter(kind: Any) -> TypeAdapter[Any]:
-    """Return the encoder of a type. It does not check its values again.
-
-    Args:
-        kind: A dataclass, or a type made of some.
-    """
+    """Return the encoder of a type. It does not check its values again."""
     return TypeAdapter(kind)
 
 
 def answer(request: Request, kind: Any, value: Any) -> Response:
-    """Answer with one value as JSON.
-
-    Args:
-        request: The request, whose `If-None-Match` may make the answer empty.
-        kind: The value's type, see `adapter`.
-    """
+    """Answer with one value as JSON."""
     return tagged(request, adapter(kind).dump_json(value), JSON)
 
 
 def answer_page(request: Request, kind: Any, page: Page[Any], shown_as: Format = Format.JSON) -> Response:
-    """Answer with a page of a list. A `Link` header names the next page in each format.
-
-    Args:
-        kind: The type of an entry, a dataclass.
-        shown_as: The format.
-    """
+    """Answer with a page of a list. A `Link` header names the next page in each format."""
     if shown_as is Format.JSON:
         response = answer(request, Page[kind] if type(page) is Page else type(page), page)
     elif shown_as is Format.JSON_LINES:
@@ -151,11 +126,7 @@ def tagged(request: Request, body: bytes, media_type: str) -> Response:
 
 
 def tagged_by(known: str | None, body: bytes, media_type: str = JSON) -> Response:
-    """Answer with a body and its ETag; without the body if the client has it.
-
-    Args:
-        known: The value of the client's `If-None-Match`; None without one.
-    """
+    """Answer with a body and its ETag; without the body if the client has it."""
     tag = f'"{blake2b(body, digest_size=16).hexdigest()}"'
     headers = {"ETag": tag, "Cache-Control": "no-cache", "X-Content-Type-Options": "nosniff"}
     if known is not None and (
@@ -166,11 +137,7 @@ def tagged_by(known: str | None, body: bytes, media_type: str = JSON) -> Respons
 
 
 def json_lines(kind: Any, items: Iterable[Any]) -> bytes:
-    """Return entries as JSON Lines. No text in them ends a line, for whatever program.
-
-    Args:
-        kind: The type of an entry.
-    """
+    """Return entries as JSON Lines. No text in them ends a line, for whatever program."""
     encode = adapter(kind).dump_json
     written = b"".join(encode(item) + b"\n" for item in items)
     for end, escaped in _ESCAPED_ENDS:
@@ -179,21 +146,12 @@ def json_lines(kind: Any, items: Iterable[Any]) -> bytes:
 
 
 def attachment(name: str) -> str:
-    """Return the header that gives a CSV file its name.
-
-    Args:
-        name: Words that say what its rows are; other characters than letters and digits become hyphens.
-    """
+    """Return the header that gives a CSV file its name."""
     return f'attachment; filename="{_NOT_OF_NAMES.sub("-", name).strip("-")[:120]}.csv"'
 
 
 def csv_lines(kind: Any, items: Iterable[Any], *, has_header: bool = True) -> bytes:
-    """Return entries as CSV (RFC 4180). An apostrophe is before each text that a spreadsheet would compute.
-
-    Args:
-        kind: The type of an entry, a dataclass.
-        has_header: True to begin with the names of the columns.
-    """
+    """Return entries as CSV (RFC 4180). An apostrophe is before each text that a spreadsheet would compute."""
     names = [field.name for field in fields(kind)]
     written = io.StringIO()
     writer, quoting = csv.writer(written), csv.writer(written, quoting=csv.QUOTE_ALL)

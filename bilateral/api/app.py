@@ -43,15 +43,6 @@ def create_app(settings: ApiSettings) -> FastAPI:
     Each module of `bilateral.api.routes` with a `router` is part of it. A module may also have `shortcuts`, and a
     `lifespan`: a function of the application that returns an asynchronous context manager, entered while the
     application runs. The aggregator is a part if the settings name one.
-
-    Args:
-        settings: The settings. The database must have the tables of the index.
-
-    Raises:
-        OlderSchemaError: The tables wait for `bilateral index schema`, or there are none.
-        NewerSchemaError: A newer version of this package made the tables.
-        DatabaseUnavailableError: The database cannot be opened.
-        InvalidArgumentError: A setting is invalid.
     """
     modules = [import_module(f"{routes.__name__}.{module.name}") for module in iter_modules(routes.__path__)]
     if settings.aggregator is not None:
@@ -169,12 +160,7 @@ _LOGGER: Final = logging.getLogger("bilateral.api")
 
 
 def make_app(settings: ApiSettings) -> ASGIApp:
-    """Make the application, or one that waits for its database.
-
-    Raises:
-        NewerSchemaError: A newer version of this package made the tables.
-        InvalidArgumentError: A setting is invalid.
-    """
+    """Make the application, or one that waits for its database."""
     try:
         return create_app(settings)
     except (DatabaseUnavailableError, OlderSchemaError) as problem:

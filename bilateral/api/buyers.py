@@ -39,37 +39,14 @@ _MOST_DEPTH: Final = 16  # messages have a few levels, and a recursion of Python
 def read_buyer(
     connection: Connection, text: str, chain_id: int | None, policy: str, *, now: int | None = None
 ) -> Standing:
-    """Read a buyer as callers name it.
-
-    Args:
-        text: Its address or its global id.
-        chain_id: The chain that the caller names; None for the one of the id, or the service's first one.
-        now: The time, in Unix seconds; the present one if left out.
-
-    Raises:
-        MalformedIdentifierError: The text is neither.
-        InvalidArgumentError: The policy is unknown.
-        ProblemError: The service reads no payments of the chain, or the id is of another one.
-    """
+    """Read a buyer as callers name it."""
     chain, buyer, block = locate_buyer(connection, text, chain_id)
     moment = int(time.time()) if now is None else now
     return records.read_standing(connection, chain, buyer, policy_of(policy), moment, block)
 
 
 def locate_buyer(connection: Connection, text: str, chain_id: int | None) -> tuple[int, str, int]:
-    """Find out which buyer a caller names.
-
-    Args:
-        text: Its address or its global id.
-        chain_id: The chain that the caller names; None for the one of the id, or the service's first one.
-
-    Returns:
-        The chain, the address in checksum form, and the last block of the chain whose payments are stored.
-
-    Raises:
-        MalformedIdentifierError: The text is neither.
-        ProblemError: The service reads no payments of the chain, or the id is of another one.
-    """
+    """Find out which buyer a caller names."""
     of_id, buyer = parse_buyer(text)
     if None not in (of_id, chain_id) and of_id != chain_id:
         detail = f"the buyer is of chain {of_id}, and chainId is {chain_id}"
@@ -84,17 +61,7 @@ def locate_buyer(connection: Connection, text: str, chain_id: int | None) -> tup
 
 
 def read_buyer_everywhere(connection: Connection, text: str, policy: str, *, is_expanded: bool) -> Standing:
-    """Read a buyer on all chains together.
-
-    Args:
-        text: Its address.
-        is_expanded: True if the caller also asks for what is shown of one chain at a time.
-
-    Raises:
-        MalformedIdentifierError: The text is not an address.
-        InvalidArgumentError: The policy is unknown.
-        ProblemError: The text names a chain, or the caller asks for more.
-    """
+    """Read a buyer on all chains together."""
     chain, buyer = parse_buyer(text)
     if chain is not None or is_expanded:
         detail = "chainId=all takes an address alone, and no expand: payments and messages are shown chain by chain"
@@ -103,11 +70,7 @@ def read_buyer_everywhere(connection: Connection, text: str, policy: str, *, is_
 
 
 def provider_of(request: Request) -> str:
-    """Return the public URL of this service.
-
-    Args:
-        request: The request, see `origin_of`; the address at which it arrived counts if nothing else is known.
-    """
+    """Return the public URL of this service."""
     settings = service_of(request).settings
     host, port = request.scope.get("server") or ("127.0.0.1", settings.port)
     arrived = f"http://[{host}]:{port}" if ":" in host else f"http://{host}:{port}"
@@ -122,22 +85,13 @@ def problem_of_refusal(refusal: BuyerRefusalError) -> ProblemError:
 
 
 def end_of_day(now: int) -> datetime:
-    """Return the last second of the day in UTC.
-
-    Args:
-        now: A time of the day, in Unix seconds.
-    """
+    """Return the last second of the day in UTC."""
     day = datetime.fromtimestamp(now, UTC).replace(hour=0, minute=0, second=0)
     return day + timedelta(days=1) - timedelta(seconds=1)
 
 
 def buyer_registries(registries: Registries, chain_id: int) -> tuple[tuple[int, str], ...]:
-    """Return the chain and the address of each indexed registry of buyers.
-
-    Args:
-        registries: All indexed registries.
-        chain_id: The chain, or `ALL_CHAINS`.
-    """
+    """Return the chain and the address of each indexed registry of buyers."""
     by_chain = registries.by_chain
     chains = by_chain if chain_id == records.ALL_CHAINS else (chain_id,)
     return tuple(
@@ -149,13 +103,7 @@ def buyer_registries(registries: Registries, chain_id: int) -> tuple[tuple[int, 
 
 
 def described_body(body: type[BaseModel], answer: type, *statuses: int) -> dict[str, Any]:
-    """Return how a route that reads its own body is described in the OpenAPI document.
-
-    Args:
-        body: The type of the body.
-        answer: The type of the answer.
-        *statuses: The statuses of its problems, beside those that every such route has.
-    """
+    """Return how a route that reads its own body is described in the OpenAPI document."""
     problems = {status: dict(PROBLEM) for status in (400, 401, 404, 409, 413, 414, 422, 429, 431, 500, 503, *statuses)}
     schema = body.model_json_schema()
     for definition in schema.pop("$defs", {}).items():
@@ -179,16 +127,7 @@ def _inlined(schema: Any, name: str, definition: Any) -> Any:
 async def answer_to_buyer(
     request: Request, buyer: str, answer: Callable[[Request, str, dict[str, Any]], Any]
 ) -> Response:
-    """Answer what a buyer posts, in a thread that may wait for a node. Nobody may keep the answer.
-
-    Args:
-        request: The request, whose body is a JSON object.
-        buyer: The buyer in the path.
-        answer: Returns the answer by the request, the buyer's address and the body.
-
-    Raises:
-        ProblemError: The body is no JSON object, or the answer is a refusal.
-    """
+    """Answer what a buyer posts, in a thread that may wait for a node. Nobody may keep the answer."""
     value = await json_body(request)
     try:
         content = await service_of(request).buyer_work.run(answer, request, parse_buyer(buyer)[1], value)
@@ -198,11 +137,7 @@ async def answer_to_buyer(
 
 
 async def json_body(request: Request) -> dict[str, Any]:
-    """Return the JSON object that is the body of a request.
-
-    Raises:
-        ProblemError: The body is no JSON object, or it is nested too deeply.
-    """
+    """Return the JSON object that is the body of a request."""
     try:
         value = msgspec.json.decode(await request.body())
         _require_depth(value)

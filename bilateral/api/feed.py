@@ -48,14 +48,7 @@ class Feed:
 
     @contextmanager
     def place(self, address: str) -> Iterator[None]:
-        """Count a request that waits.
-
-        Args:
-            address: The address of its client.
-
-        Raises:
-            ProblemError: Too many wait.
-        """
+        """Count a request that waits."""
         for count, most, whose in (
             (self._waiting[address], MOST_OF_ADDRESS, "this address"),
             (self._waiting.total(), MOST_WAITING, "the service"),
@@ -91,11 +84,7 @@ class Feed:
         return page
 
     async def wait(self, since: str, wanted: FeedFilter, limit: int, seconds: float) -> FeedPage:
-        """Return the next changes that pass a filter. Wait for them if there are none.
-
-        Args:
-            seconds: The longest time to wait.
-        """
+        """Return the next changes that pass a filter. Wait for them if there are none."""
         deadline = time.monotonic() + seconds
         while True:
             page = await self.read(since, wanted, limit)

@@ -78,14 +78,7 @@ class OperatorStore:
 
     @classmethod
     def of(cls, service: Service, account: str) -> OperatorStore:
-        """Return the store of the settings.
-
-        Args:
-            account: The account that signs the file to store.
-
-        Raises:
-            ProblemError: The operator has none.
-        """
+        """Return the store of the settings."""
         settings = service.settings
         if settings.store is None or settings.store_url is None:
             detail = "this service keeps no files: leave `keep` out, and the chain keeps the file"
@@ -93,12 +86,7 @@ class OperatorStore:
         return cls(service, account, Path(settings.store), settings.store_url)
 
     def put(self, content: bytes) -> StoredDocument:
-        """Store a document, see `bilateral.documents.Store`.
-
-        Raises:
-            ProblemError: The account has had too many files, or the store is full of young ones.
-            UnreachableDocumentError: The folder cannot be written.
-        """
+        """Store a document, see `bilateral.documents.Store`."""
         name, pending = f"{document_hash(content).hex()}.json", self.folder / PENDING
         if (self.folder / name).exists():
             return StoredDocument(f"{self.url.rstrip('/')}/{name}", content)

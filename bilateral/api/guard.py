@@ -51,11 +51,7 @@ class HeldBodies:
         self._of: Counter[str] = Counter()
 
     def take(self, address: str, size: int) -> None:
-        """Count bytes.
-
-        Raises:
-            ProblemError: There are too many.
-        """
+        """Count bytes."""
         if self._of[address] + size > MAX_HELD_OF_ADDRESS or self._of.total() + size > MAX_HELD:
             detail = "too many large requests are under way: try again later"
             headers = {"Retry-After": "1", "Connection": "close"}
@@ -165,11 +161,7 @@ class _Body:
         self._size = 0
 
     async def read(self, receive: Receive) -> None:
-        """Read it.
-
-        Raises:
-            ProblemError: It is too large or too deep, it takes too long, or too many bodies are held.
-        """
+        """Read it."""
         try:
             async with asyncio.timeout(_BODY_SECONDS):
                 is_whole = False
@@ -235,12 +227,7 @@ def _too_large(limit: int) -> ProblemError:
 
 
 def client_address(scope: Scope, proxies: tuple[object, ...]) -> str:
-    """Return the address of a request's client.
-
-    Args:
-        proxies: The networks of trusted proxies. `X-Forwarded-For` counts only if one of them sent the request: its
-            last address that is not a trusted proxy is the client's.
-    """
+    """Return the address of a request's client."""
     peer = (scope.get("client") or ("",))[0]
     if not proxies or not _is_within(peer, proxies):
         return peer
@@ -256,16 +243,7 @@ def client_address(scope: Scope, proxies: tuple[object, ...]) -> str:
 
 
 def origin_of(scope: Scope, settings: ApiSettings) -> str:
-    """Return the public address of the service, such as `https://explorer.example`, for links that need a host.
-
-    Args:
-        scope: The request. Its `Host` counts only if it names this machine, or if a trusted proxy passed it on: anybody
-            else may send any.
-        settings: The settings, whose `public_url` counts more.
-
-    Returns:
-        The address; an empty text if it is not known.
-    """
+    """Return the public address of the service, such as `https://explorer.example`, for links that need a host."""
     if settings.public_url is not None:
         return settings.public_url.rstrip("/")
     headers = {name: value.decode("latin-1") for name, value in scope["headers"]}
@@ -284,11 +262,7 @@ def origin_of(scope: Scope, settings: ApiSettings) -> str:
 
 
 def network_of(scope: Scope, proxies: tuple[object, ...]) -> str:
-    """Return what counts as one client: its IPv4 address, or the network of its IPv6 address.
-
-    Args:
-        proxies: The networks of trusted proxies, see `client_address`.
-    """
+    """Return what counts as one client: its IPv4 address, or the network of its IPv6 address."""
     return _network(client_address(scope, proxies))
 
 

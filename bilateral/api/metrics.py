@@ -71,13 +71,7 @@ class Metrics:
         )
 
     def observe(self, method: str, route: str, status: int, seconds: float) -> None:
-        """Count a request.
-
-        Args:
-            route: The route's pattern, not the path, which a stranger chooses.
-            status: The status of the answer.
-            seconds: The time that it took.
-        """
+        """Count a request."""
         self._requests.labels(method if method in _METHODS else "other", route, str(status)).inc()
         self._seconds.labels(route).observe(seconds)
 
@@ -187,11 +181,7 @@ class AggregatorCounters:
         self._refused = Counter(_PREFIX + "refused", "Refusals by code.", ("code",), registry=registry)
 
     def observe(self, name: str, amount: int) -> None:
-        """Count an event.
-
-        Args:
-            name: Its name as `Aggregator` observes it.
-        """
+        """Count an event."""
         if name in self._plain:
             self._plain[name].inc(amount)
         else:

@@ -32,11 +32,7 @@ class NodeWork:
         self._under_way = 0
 
     async def run(self, work: Callable[P, T], *arguments: P.args, **options: P.kwargs) -> T:
-        """Run work in a thread, and return its result.
-
-        Raises:
-            ProblemError: Too much work is under way.
-        """
+        """Run work in a thread, and return its result."""
         if self._under_way >= MOST_UNDER_WAY:
             detail = "too many requests wait for a node: try again later"
             headers = {"Retry-After": str(_RETRY_SECONDS)}

@@ -59,11 +59,6 @@ def page_answer(
     """Answer with a page as HTML or JSON. A problem is a page, too, for clients that asked for HTML.
 
     While a shard does not answer, HTML names its chains and has the rows of all others. JSON never lacks rows.
-
-    Args:
-        kind: The type of the content.
-        read: Reads the content.
-        render: Returns the content as HTML.
     """
     if _wants_json(request):
         response = answer(request, kind, read())
@@ -79,12 +74,7 @@ def page_answer(
 def page(
     router: APIRouter, path: str, render: str | Callable[[rendering.Frame, Any], str]
 ) -> Callable[[Callable[..., Any]], Callable[..., Response]]:
-    """Make a function that reads the content of a page two routes: of the page, and of its JSON at `.json`.
-
-    Args:
-        path: The path of the page.
-        render: The template, or what returns the content as HTML.
-    """
+    """Make a function that reads the content of a page two routes: of the page, and of its JSON at `.json`."""
     html_of = rendering.template(render) if isinstance(render, str) else render
 
     def decorate(read: Callable[..., Any]) -> Callable[..., Response]:
@@ -118,11 +108,7 @@ def _rendered(request: Request, read: Callable[[], Any], render: Callable[[rende
 
 
 async def problem_page(request: Request, problem: ProblemError) -> Response | None:
-    """Answer with a problem as a page, if a browser asked for one: at a path that exists, or at one that does not.
-
-    Returns:
-        The page; None for programs, and at paths that are for programs alone.
-    """
+    """Answer with a problem as a page, if a browser asked for one: at a path that exists, or at one that does not."""
     path = request.url.path
     wants_page = "text/html" in request.headers.get("accept", "") and request.method in ("GET", "HEAD")
     if (
@@ -165,14 +151,7 @@ def html(request: Request, body: str) -> Response:
 
 
 def indexed_chain(service: Service, network: str) -> int:
-    """Return the indexed chain of a name or number in a path.
-
-    Args:
-        network: The name, such as `base`.
-
-    Raises:
-        ChainNotIndexedError: The path names no chain that is indexed.
-    """
+    """Return the indexed chain of a name or number in a path."""
     chain_id, registries = chain_of(network), service.registries()
     if chain_id is None or chain_id not in registries.by_chain:
         raise ChainNotIndexedError(network if chain_id is None else chain_id, registries.chains)
@@ -198,11 +177,7 @@ _LEAST: Final = 1_000
 
 
 def compressed(request: Request, response: Response) -> Response:
-    """Compress the body of a response if the client takes gzip. Its tag becomes a weak one (RFC 9110, 8.8.3.3).
-
-    Args:
-        response: The response; it is changed.
-    """
+    """Compress the body of a response if the client takes gzip. Its tag becomes a weak one (RFC 9110, 8.8.3.3)."""
     varied = response.headers.get("Vary")
     response.headers["Vary"] = f"{varied}, Accept-Encoding" if varied else "Accept-Encoding"
     if len(response.body) < _LEAST or not _takes_gzip(request.headers.get("accept-encoding", "")):

@@ -93,13 +93,7 @@ class ListQuery(BaseModel):
     def answer(
         self, request: Request, kind: Any, query: Callable[..., Page[Any]], *parts: Any, **options: Any
     ) -> Response:
-        """Read the page, and answer with it.
-
-        Args:
-            kind: The type of an entry.
-            query: The query. Its first argument is the connection.
-            *parts: Its further arguments.
-        """
+        """Read the page, and answer with it."""
         page = service_of(request).read(query, *parts, limit=self.limit, cursor=self.cursor, **options)
         return answer_page(request, kind, page, self.shown_as)
 
@@ -115,12 +109,6 @@ async def refuse_wrong_parameters(request: Request) -> None:
     """Refuse a parameter that the route does not have, and one that is given twice and has one value.
 
     Without a misspelt filter, a search would find everything. Of two values, the caller may have meant either.
-
-    Args:
-        request: The request, after its route was found.
-
-    Raises:
-        InvalidArgumentError: There is such a parameter.
     """
     route = request.scope["route"]
     if not request.query_params or not isinstance(route, APIRoute):
@@ -168,14 +156,7 @@ T = TypeVar("T", str, str | None)
 
 
 def require_storable(text: T) -> T:
-    """Check that a database can compare a text.
-
-    Args:
-        text: The text, or None.
-
-    Raises:
-        InvalidArgumentError: It has NUL, which PostgreSQL cannot store, or half of a surrogate pair.
-    """
+    """Check that a database can compare a text."""
     if text is not None and ("\0" in text or any("\ud800" <= character <= "\udfff" for character in text)):
         raise InvalidArgumentError("a text has a character that no record can have: U+0000 or a lone surrogate")
     return text

@@ -121,24 +121,12 @@ class ProblemError(Exception):
 
 
 def not_found(kind: str, name: object) -> ProblemError:
-    """Return the problem of a thing that the index does not have.
-
-    Args:
-        kind: The kind of thing, such as `agent`.
-    """
+    """Return the problem of a thing that the index does not have."""
     return ProblemError(HTTPStatus.NOT_FOUND, f"{kind}_not_found", str(NotIndexedError(kind, name)))
 
 
 def known(value: T | None, kind: str, name: object) -> T:
-    """Return a thing that the index has.
-
-    Args:
-        value: The thing; None if the index does not have it.
-        kind: The kind of thing, such as `agent`.
-
-    Raises:
-        ProblemError: The index does not have it.
-    """
+    """Return a thing that the index has."""
     if value is None:
         raise not_found(kind, name)
     return value
@@ -160,11 +148,7 @@ def problem_of(error: BilateralError) -> ProblemError:
 
 
 def add_handlers(app: FastAPI, page: Callable[[Request, ProblemError], Awaitable[Response | None]]) -> None:
-    """Make an application answer every error with a problem.
-
-    Args:
-        page: Returns the problem as a web page; None for a request that is not for one.
-    """
+    """Make an application answer every error with a problem."""
 
     async def on_error(request: Request, error: Exception) -> Response:
         problem = _problem_of_any(error)

@@ -67,16 +67,6 @@ def serve(
     """Serve until SIGINT or SIGTERM. Requests that are under way are answered first.
 
     Without `index`, the service waits for a database that is not there yet, and answers 503 meanwhile.
-
-    Args:
-        index: The chains to follow meanwhile; None to follow none.
-        report: Called with the URL once the service answers.
-
-    Raises:
-        OlderSchemaError: The tables wait for `bilateral index schema`, and `index` is not None.
-        NewerSchemaError: A newer version of this package made the tables.
-        DatabaseUnavailableError: The database cannot be opened, and `index` is not None.
-        BilateralError: Following a chain failed for good: see `follow`.
     """
     if index is not None:
         _create_tables(settings)
@@ -124,12 +114,7 @@ def _nodes(index: IndexSettings) -> dict[str, str]:
 
 
 def server_config(app: Any, settings: ApiSettings, **options: Any) -> uvicorn.Config:
-    """Return the settings of the HTTP server.
-
-    Args:
-        app: The application, or the name of the function that makes it.
-        **options: Further options of uvicorn.
-    """
+    """Return the settings of the HTTP server."""
     from bilateral.api.protocol import BoundedProtocol  # noqa: PLC0415  # it needs httptools
 
     return uvicorn.Config(

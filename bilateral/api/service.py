@@ -66,12 +66,7 @@ class Service:
         self._registries_until = 0.0
 
     def read(self, query: Callable[Concatenate[Connection, P], T], *arguments: P.args, **options: P.kwargs) -> T:
-        """Run a query of `bilateral.index`, in a route that is not `async`.
-
-        Args:
-            query: The query. Its first argument is the connection.
-            *arguments: Its further arguments.
-        """
+        """Run a query of `bilateral.index`, in a route that is not `async`."""
         return self.reader.read(query, *arguments, **options)
 
     async def read_aside(
@@ -117,15 +112,7 @@ class Service:
         self._registries_until = time.monotonic() + _REGISTRIES_SECONDS
 
     def agent_key(self, text: str) -> AgentKey:
-        """Parse an agent's id in any published form.
-
-        Args:
-            text: The id, such as `8453:247`. See `agent_key` of `bilateral.index.reading.registries`.
-
-        Raises:
-            MalformedIdentifierError: The text has none of the forms.
-            NotIndexedError: The index has no such chain or registry.
-        """
+        """Parse an agent's id in any published form."""
         return agent_key(self.registries(), text)
 
     def require_indexed(self, chains: Iterable[int]) -> None:

@@ -121,11 +121,7 @@ class ApiSettings:
 
     @property
     def proxy_networks(self) -> tuple[IPv4Network | IPv6Network, ...]:
-        """The networks of trusted proxies. One of IPv4 that IPv6 carries is that of IPv4.
-
-        Raises:
-            InvalidArgumentError: One is not an address or a network.
-        """
+        """The networks of trusted proxies. One of IPv4 that IPv6 carries is that of IPv4."""
         plains = []
         for text in self.trusted_proxies:
             try:
@@ -144,15 +140,7 @@ def _plain(network: IPv4Network | IPv6Network) -> IPv4Network | IPv6Network:
 
 
 def read_api_settings(path: Path | None, **options: Any) -> ApiSettings:
-    """Read the settings of the service from the table `[api]` of the index's TOML file.
-
-    Args:
-        path: The file; None for no file.
-        **options: Settings that count more than the file's; None for those that nobody gave.
-
-    Raises:
-        InvalidArgumentError: The file cannot be read, or a setting is unknown or invalid.
-    """
+    """Read the settings of the service from the table `[api]` of the index's TOML file."""
     values: dict[str, Any] = {}
     if path is not None:
         try:

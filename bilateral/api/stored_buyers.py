@@ -26,16 +26,6 @@ def stored_buyers(connection: Connection, moment: AsOfBlock, account: str) -> Bu
 
     It is by the policy that discounts wash payments. A payment counts from the block at which the index read
     it, and a funder from the next block after an analysis has found it.
-
-    Args:
-        moment: The moment of the check.
-        account: The buyer.
-
-    Returns:
-        The record; None if the index reads no payments of the chain, or has none of the buyer.
-
-    Raises:
-        PaymentsNotHeldError: All payments were read again after the block.
     """
     if read_cursors(connection, moment.chain_id).get(moment.chain_id, -1) < 0:
         return None

@@ -63,11 +63,7 @@ class BuyerMessages:
         self._settings = settings
 
     def take_feedback(self, value: Mapping[str, Any]) -> Taken:
-        """Take feedback of a seller on a buyer (section 5.3).
-
-        Raises:
-            BuyerRefusalError: The feedback is refused.
-        """
+        """Take feedback of a seller on a buyer (section 5.3)."""
         body = requests.parse_body(requests.FeedbackBody, value)
         claim = body.proofOfPayment.claim
         if requests.address_of(body.buyerAddress, "buyerAddress") != claim.payer:
@@ -89,14 +85,7 @@ class BuyerMessages:
         return self._store(buyer_feedback, seller, values, content, signer, signature)
 
     def check_review(self, value: Mapping[str, Any]) -> None:
-        """Refuse a review that `take_review` would refuse once it is signed, before its buyer signs.
-
-        Args:
-            value: The body, without a signature.
-
-        Raises:
-            BuyerRefusalError: The review would be refused.
-        """
+        """Refuse a review that `take_review` would refuse once it is signed, before its buyer signs."""
         body = requests.parse_body(requests.ReviewBody, value)
         seller, paid, _ = self._paid(body.agentId, body.proofOfPayment.claim)
         row = {**_about(seller, paid, agent_review), "content_hash": _review_content(body)}
@@ -104,11 +93,7 @@ class BuyerMessages:
             _known_message(connection, agent_review, row)
 
     def take_review(self, value: Mapping[str, Any]) -> Taken:
-        """Take a review of a seller by its buyer.
-
-        Raises:
-            BuyerRefusalError: The review is refused.
-        """
+        """Take a review of a seller by its buyer."""
         body = requests.parse_body(requests.ReviewBody, value)
         seller, paid, accepted = self._paid(body.agentId, body.proofOfPayment.claim)
         content = _review_content(body)
@@ -126,14 +111,7 @@ class BuyerMessages:
         return self._store(agent_review, seller, values, content, signer, signature)
 
     def take_dispute(self, buyer: str, value: Mapping[str, Any]) -> Taken:
-        """Take a dispute of a seller, or its withdrawal.
-
-        Args:
-            buyer: The buyer that the path names, in checksum form.
-
-        Raises:
-            BuyerRefusalError: The dispute is refused.
-        """
+        """Take a dispute of a seller, or its withdrawal."""
         if not self._settings.disputes:
             raise BuyerRefusalError(HTTPStatus.FORBIDDEN, "disputes_off", "this service takes no disputes")
         body = requests.parse_body(requests.DisputeBody, value)
@@ -150,11 +128,7 @@ class BuyerMessages:
         return self._store(buyer_dispute, seller, values, content_hash([body.reason]), signer, signature)
 
     def take_reply(self, value: Mapping[str, Any]) -> Taken:
-        """Take the reply of a buyer to feedback or a dispute. There is one reply to each.
-
-        Raises:
-            BuyerRefusalError: The reply is refused.
-        """
+        """Take the reply of a buyer to feedback or a dispute. There is one reply to each."""
         body = requests.parse_body(requests.ReplyBody, value)
         with self._engine.connect() as connection:
             about = _message_row(connection, body.messageId)
@@ -166,11 +140,7 @@ class BuyerMessages:
         return self._store(buyer_reply, seller, values, content_hash([body.text]), signer, signature)
 
     def take_enrichment(self, value: Mapping[str, Any]) -> Taken:
-        """Take a service of a seller. It replaces the one with the same name.
-
-        Raises:
-            BuyerRefusalError: The service is refused.
-        """
+        """Take a service of a seller. It replaces the one with the same name."""
         body = requests.parse_body(requests.EnrichmentBody, value)
         unsigned = {name: part for name, part in value.items() if name != "signature"}
         if body.issuedAt > time.time() + _AHEAD:

@@ -37,20 +37,7 @@ _KEPT_EPOCHS: Final = 2
 
 
 def anchor_states(engine: Engine, client: Client, policies: Sequence[str], *, now: int | None = None) -> int:
-    """Store the states of all buyers of all chains in the index, and post their root.
-
-    Args:
-        client: A client whose signer is the anchorer.
-        policies: The scoring policies; each gives every buyer a state.
-        now: The time of the states, in Unix seconds; the present one if left out.
-
-    Returns:
-        The epoch.
-
-    Raises:
-        InvalidArgumentError: A policy is unknown, or no buyer has paid yet.
-        ContractRevertError: The signer is not the anchorer, or somebody else posted another root of the epoch.
-    """
+    """Store the states of all buyers of all chains in the index, and post their root."""
     deployment = client.get_deployment()
     chain_id, registry = deployment.chain_id, deployment.address_of(Registry.BUYERS)
     epoch = client.get_next_epoch()
@@ -69,15 +56,7 @@ def anchor_states(engine: Engine, client: Client, policies: Sequence[str], *, no
 
 
 def states_of(connection: Connection, policies: Sequence[str], now: int) -> Iterator[tuple[str, BuyerState]]:
-    """Compute the state of each buyer by each policy.
-
-    Args:
-        connection: The database, in a transaction that sees one state of it.
-        now: The time up to which ages count, in Unix seconds.
-
-    Returns:
-        Pairs of a policy's name and a state. Buyers without a payment that counts are left out.
-    """
+    """Compute the state of each buyer by each policy."""
     chosen = [policy_of(name) for name in policies]
     for chain_id, block in read_cursors(connection).items():
         query = select(payment.c.payer).where(payment.c.chain_id == chain_id).distinct().order_by(payment.c.payer)
@@ -160,15 +139,7 @@ class ProvenState:
 
 
 def store_tree(connection: Connection, epoch: Epoch, states: Sequence[tuple[str, BuyerState]]) -> bytes:
-    """Store the states of an epoch, and the nodes of their tree.
-
-    Args:
-        connection: The connection, in a transaction.
-        states: Pairs of a policy's name and a state.
-
-    Returns:
-        The root of the tree.
-    """
+    """Store the states of an epoch, and the nodes of their tree."""
     tree, rows = StateTree(state for _, state in states), rows_of(connection)
     for start in range(0, len(states), _ROWS_AT_ONCE):
         part = states[start : start + _ROWS_AT_ONCE]
@@ -185,14 +156,7 @@ def store_tree(connection: Connection, epoch: Epoch, states: Sequence[tuple[str,
 def read_proof(  # the parts of a state's name
     connection: Connection, epoch: Epoch, buyer: str, chain_id: int, policy: str
 ) -> ProvenState | None:
-    """Read the state of a buyer with its proof: one row of states, and the nodes of one path.
-
-    Args:
-        chain_id: The chain of its payments.
-
-    Returns:
-        The state; None if the epoch has none of the buyer, or its tree is not stored.
-    """
+    """Read the state of a buyer with its proof: one row of states, and the nodes of one path."""
     table = buyer_state.c
     of_buyer = table.buyer == buyer, table.payments_chain_id == chain_id, table.policy == policy
     query = select(buyer_state).where(*_of_epoch(buyer_state, epoch), *of_buyer, table.node.is_not(None))
@@ -205,12 +169,7 @@ def read_proof(  # the parts of a state's name
 
 
 def forget_trees(connection: Connection, epoch: Epoch) -> None:
-    """Remove the states and trees of an epoch and of all before it.
-
-    Args:
-        connection: The connection, in a transaction.
-        epoch: The last epoch to forget.
-    """
+    """Remove the states and trees of an epoch and of all before it."""
     for table in (buyer_state, buyer_tree):
         is_old = table.c.chain_id == epoch[0], table.c.registry == epoch[1], table.c.epoch <= epoch[2]
         connection.execute(delete(table).where(*is_old))

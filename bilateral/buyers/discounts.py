@@ -82,14 +82,7 @@ class BuyerIncentives(BaseModel):
 
 
 def incentives_of(value: Any) -> BuyerIncentives:
-    """Read a seller's policy.
-
-    Args:
-        value: The JSON object `buyerIncentives`, or a document that contains it, such as the well-known one.
-
-    Raises:
-        InvalidArgumentError: It is not a policy. The error names the field.
-    """
+    """Read a seller's policy."""
     incentives = value.get("buyerIncentives", value) if isinstance(value, dict) else value
     try:
         return BuyerIncentives.model_validate(incentives)
@@ -154,25 +147,14 @@ class BuyerFacts:
 
 
 def facts_of(standing: Standing, *, is_held_back: bool = False) -> BuyerFacts:
-    """Return the facts of a buyer's standing.
-
-    Args:
-        is_held_back: True if a trust analysis holds an agent of the buyer back as a client.
-    """
+    """Return the facts of a buyer's standing."""
     metrics = standing.weighed.metrics
     fairness, sellers = metrics.effective_fairness, standing.weighed.sellers
     return BuyerFacts(score_of(metrics), tier_of(metrics), metrics.dispute_rate, fairness, sellers, is_held_back)
 
 
 def facts_of_profile(profile: Mapping[str, Any]) -> BuyerFacts:
-    """Return the facts that a service tells about a buyer.
-
-    Args:
-        profile: The profile (section 5.1), as `ask_buyer` of `bilateral.buyers.remote` returns it.
-
-    Raises:
-        BuyerServiceFailedError: A field is missing or malformed.
-    """
+    """Return the facts that a service tells about a buyer."""
     try:
         metrics, reputation = profile["metrics"], profile["reputation"]
         payments, fairness = int(metrics["paymentCount"]), reputation["reviewFairnessScore"]
@@ -189,23 +171,14 @@ def facts_of_profile(profile: Mapping[str, Any]) -> BuyerFacts:
 
 
 def discount_for(incentives: BuyerIncentives | None, standing: Standing, *, is_held_back: bool = False) -> Discount:
-    """Work out the discount of a buyer.
-
-    Args:
-        incentives: The policy of a seller's service; None if it has none.
-        is_held_back: True if a trust analysis holds an agent of the buyer back as a client.
-    """
+    """Work out the discount of a buyer."""
     return discount_by(incentives, facts_of(standing, is_held_back=is_held_back))
 
 
 def discount_by(  # noqa: PLR0911  # one a condition
     incentives: BuyerIncentives | None, facts: BuyerFacts
 ) -> Discount:
-    """Work out the discount of a buyer from the facts that the policy asks for.
-
-    Args:
-        incentives: The policy of a seller's service; None if it has none.
-    """
+    """Work out the discount of a buyer from the facts that the policy asks for."""
     nothing, tier, score = Decimal(0), facts.tier, facts.score
     if incentives is None:
         return NOT_OFFERED
@@ -258,19 +231,10 @@ def warnings_of(incentives: BuyerIncentives) -> tuple[str, ...]:
 
 
 def discounted(price: Decimal, percentage: Decimal) -> Decimal:
-    """Return a price after a discount, rounded up to a millionth of a dollar.
-
-    Args:
-        price: The price in dollars.
-        percentage: The discount in percent.
-    """
+    """Return a price after a discount, rounded up to a millionth of a dollar."""
     return plain((price * (_PERCENT - percentage) / _PERCENT).quantize(_UNIT, ROUND_UP))
 
 
 def discounted_amount(amount: int, percentage: Decimal) -> int:
-    """Return an amount in a token's smallest unit after a discount, rounded up.
-
-    Args:
-        percentage: The discount in percent.
-    """
+    """Return an amount in a token's smallest unit after a discount, rounded up."""
     return int((amount * (_PERCENT - percentage) / _PERCENT).to_integral_value(ROUND_UP))

@@ -16,11 +16,7 @@ from bilateral.core.signatures.messages import Address, Bytes32, String, TypedMe
 
 
 def content_hash(value: Any) -> bytes:
-    """Return keccak-256 of a JSON value in its canonical form (RFC 8785).
-
-    Args:
-        value: The value. Its numbers are whole and below 2^53, or floats.
-    """
+    """Return keccak-256 of a JSON value in its canonical form (RFC 8785)."""
     return keccak(rfc8785.dumps(value))
 
 

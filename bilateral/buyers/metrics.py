@@ -81,16 +81,7 @@ class Dealings:
 def read_dealings(
     connection: Connection, chain_id: int, buyer: str, until: int | None = None, paid_until: int | None = None
 ) -> dict[Seller, Dealings]:
-    """Read the dealings of a buyer.
-
-    Args:
-        until: The last block that counts. Only facts of the chain count then, so that an answer can be repeated; None
-            for the present state with all messages.
-        paid_until: The last block whose payments count; None for `until`.
-
-    Returns:
-        The dealings by seller.
-    """
+    """Read the dealings of a buyer."""
     dealings: dict[Seller, Dealings] = defaultdict(Dealings)
     block = _LAST_BLOCK if until is None else until
     values = {"chain_id": chain_id, "buyer": buyer, "until": block}
@@ -289,14 +280,7 @@ def add_ties(  # noqa: PLR0913, PLR0917  # two limits
     until: int | None = None,
     paid_until: int | None = None,
 ) -> None:
-    """Add what came back from sellers, and who shares a funder with the buyer.
-
-    Args:
-        dealings: The dealings, which are changed.
-        until: The last block that counts; None for all. An account's funder is known once an analysis has found it,
-            and counts from the next block on.
-        paid_until: The last block whose payments count; None for `until`.
-    """
+    """Add what came back from sellers, and who shares a funder with the buyer."""
     block = _LAST_BLOCK if until is None else until
     paid = block if paid_until is None else paid_until
     table = payment.c

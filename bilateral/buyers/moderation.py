@@ -90,14 +90,7 @@ def _message(kind: str, row: Mapping[str, Any]) -> MessageAbout:
 
 
 def decide_dispute(engine: Engine, dispute_id: str, decision: str) -> None:
-    """Decide a dispute, as the operator. A later decision replaces an earlier one.
-
-    Args:
-        decision: `upheld` or `rejected`.
-
-    Raises:
-        InvalidArgumentError: The id is of no dispute, the seller withdrew it, or the decision is unknown.
-    """
+    """Decide a dispute, as the operator. A later decision replaces an earlier one."""
     if decision not in DECISIONS:
         raise InvalidArgumentError(f"the decision {decision[:20]!r} is unknown: use {' or '.join(DECISIONS)}")
     table = buyer_dispute
@@ -111,16 +104,6 @@ def remove_message(engine: Engine, message_id: str, *, whole: bool = False) -> s
     """Remove the texts of a message, and the reply to it. Its score counts unless the whole is removed.
 
     The removed texts cannot be sent again: the same message has no effect, and another one is refused.
-
-    Args:
-        message_id: The id of feedback, a review or a dispute.
-        whole: True to remove the message itself, as if it was never sent.
-
-    Returns:
-        The table that had the message.
-
-    Raises:
-        InvalidArgumentError: The id is of no message.
     """
     with engine.begin() as connection:
         connection.execute(delete(buyer_reply).where(buyer_reply.c.message_id == message_id))

@@ -92,11 +92,7 @@ POLICIES: Final[Mapping[str, ScoringPolicy]] = {policy.name: policy for policy i
 
 
 def policy_of(name: str) -> ScoringPolicy:
-    """Return a policy.
-
-    Raises:
-        InvalidArgumentError: The name is of no policy.
-    """
+    """Return a policy."""
     if name not in POLICIES:
         raise InvalidArgumentError(f"the policy {name[:80]!r} is unknown: use one of {', '.join(POLICIES)}")
     return POLICIES[name]
@@ -122,12 +118,7 @@ class Weighed:
 
 
 def weigh(policy: ScoringPolicy, dealings: Mapping[Seller, Dealings], now: int) -> Weighed:
-    """Weigh the dealings of a buyer.
-
-    Args:
-        dealings: The dealings by seller.
-        now: The time, in Unix seconds, up to which the age is counted.
-    """
+    """Weigh the dealings of a buyer."""
     reasons: set[Reason] = set()
     if any(dealing.own for dealing in dealings.values()):
         reasons.add(Reason.OWN_PAYMENTS)

@@ -79,14 +79,6 @@ def find_payment(
     """Find the payment that a message claims.
 
     Several agents may have one wallet. Each of them was paid then, and the payment counts for the lowest id.
-
-    Args:
-        connection: The database. It is closed if the index lacks the payment.
-        seller: The agent that must have been paid, at its wallet of that block.
-        nodes: See `BuyerSettings.nodes`.
-
-    Raises:
-        BuyerRefusalError: The index lacks the payment, has several that fit, or the buyer paid itself.
     """
     table = payment.c
     indexed = _read_indexed(connection, claim.chain_id)  # before the payments: what they lack until there is no payment
@@ -219,16 +211,7 @@ def _logs_of(receipt: Mapping[str, Any], topic: str, accounts: Sequence[str]) ->
 def require_signer(
     message: TypedMessage, domain: Domain, signature: bytes, accepted: Collection[str], nodes: Mapping[str, str]
 ) -> str:
-    """Return the account that signed a message.
-
-    Args:
-        signature: The signature of a key, or one that a contract accepts (ERC-1271).
-        accepted: The accounts that may sign.
-        nodes: See `BuyerSettings.nodes`.
-
-    Raises:
-        BuyerRefusalError: None of them signed it.
-    """
+    """Return the account that signed a message."""
     signer = find_signer(message.digest(domain), domain.chain_id, signature, accepted, nodes)
     if signer is None:
         names = " or ".join(sorted(accepted)) or "nobody"
@@ -239,17 +222,7 @@ def require_signer(
 def find_signer(
     digest: bytes, chain_id: int, signature: bytes, accepted: Collection[str], nodes: Mapping[str, str]
 ) -> str | None:
-    """Return the account that signed a digest: by its key, or as a contract (ERC-1271).
-
-    Args:
-        digest: The 32 bytes that were signed.
-        chain_id: The chain of the contracts.
-        accepted: The accounts that may sign, in checksum form.
-        nodes: See `BuyerSettings.nodes`. Without a node of the chain no contract can sign.
-
-    Returns:
-        The account; None if none of them signed it.
-    """
+    """Return the account that signed a digest: by its key, or as a contract (ERC-1271)."""
     signer = recover_signer(digest, signature)
     if signer is not None and checksummed(signer) in accepted:
         return checksummed(signer)
@@ -276,12 +249,7 @@ def _accepts(url: str, account: str, digest: bytes, signature: bytes) -> bool:
 def operators_of(
     connection: Connection, chain_id: int, identity_registry: str, agent_id: int, accounts: Collection[str]
 ) -> set[str]:
-    """Return the accounts that the owner of an agent has approved for all its agents (ERC-721).
-
-    Args:
-        agent_id: The agent's number.
-        accounts: The accounts in question, in checksum form.
-    """
+    """Return the accounts that the owner of an agent has approved for all its agents (ERC-721)."""
     table, agent = schema.EVENT_TABLES[ApprovalForAll].c, agent_tables.agent.c
     query = (
         select(table.operator, table.is_approved)
@@ -300,23 +268,12 @@ def operators_of(
 
 
 def accounts_of(connection: Connection, seller: AgentKey) -> set[str]:
-    """Return the owner and the wallet of an agent: they speak for it.
-
-    Raises:
-        BuyerRefusalError: The index has no such agent.
-    """
+    """Return the owner and the wallet of an agent: they speak for it."""
     return {account for account in _owner_and_wallet(connection, seller) if account is not None}
 
 
 def paid_accounts(connection: Connection, seller: AgentKey, paid: ProvenPayment) -> set[str]:
-    """Return the accounts that speak for the seller of a payment: those who were paid, and nobody who came later.
-
-    Returns:
-        The wallet that was paid and the owner of that time; the present wallet too, if the owner is the same.
-
-    Raises:
-        BuyerRefusalError: The index has no such agent.
-    """
+    """Return the accounts that speak for the seller of a payment: those who were paid, and nobody who came later."""
     owner, wallet = _owner_and_wallet(connection, seller)
     present = {wallet} if owner == paid.owner and wallet is not None else set()
     return {paid.payee, paid.owner} | present

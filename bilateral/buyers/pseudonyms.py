@@ -45,16 +45,7 @@ class Pseudonyms:
         self._engine = engine
 
     def admit(self, buyer: str, holder: str, scope: bytes, now: int) -> bytes:
-        """Return the pseudonym of a buyer, after noting a holder. The same holder again is not counted twice.
-
-        Args:
-            holder: The holder, in checksum form.
-            scope: The place where the credential is used.
-            now: The time, in Unix time.
-
-        Raises:
-            BuyerRefusalError: The buyer has had `MAX_HOLDERS` other holders in this scope today.
-        """
+        """Return the pseudonym of a buyer, after noting a holder. The same holder again is not counted twice."""
         day = now // DAY_SECONDS
         secret = self._secret_of(day)
         pseudonym = pseudonym_of(secret, buyer, scope, day)
@@ -100,12 +91,7 @@ class Pseudonyms:
 
 
 def pseudonym_of(secret: bytes, buyer: str, scope: bytes, day: int) -> bytes:
-    """Return the pseudonym of a buyer: HMAC-SHA-256 of its 20 bytes, the scope's 32 and the day's 8.
-
-    Args:
-        secret: The secret of the day.
-        scope: The place where the credential is used.
-    """
+    """Return the pseudonym of a buyer: HMAC-SHA-256 of its 20 bytes, the scope's 32 and the day's 8."""
     return _mac(secret, to_canonical_address(buyer) + scope + day.to_bytes(8))
 
 

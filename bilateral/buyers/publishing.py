@@ -64,14 +64,7 @@ class PaidReview(ScoredPayment):
     note: str = ""
 
     def signed(self, signer: TransactionSigner) -> dict[str, Any]:
-        """Return the body of the request, signed by the buyer.
-
-        Args:
-            signer: The buyer.
-
-        Raises:
-            SignerFailedError: The signer fails.
-        """
+        """Return the body of the request, signed by the buyer."""
         paid = self.payment
         tags, note = content_hash([self.tag1, self.tag2]), text_hash(self.note)
         message = AgentReview(
@@ -106,14 +99,7 @@ class PaidDispute:
     is_withdrawn: bool = False
 
     def signed(self, signer: TransactionSigner) -> dict[str, Any]:
-        """Return the body of the request, signed by the wallet that was paid or the owner of that time.
-
-        Args:
-            signer: The wallet or the owner.
-
-        Raises:
-            SignerFailedError: The signer fails.
-        """
+        """Return the body of the request, signed by the wallet that was paid or the owner of that time."""
         paid, state = self.payment, "withdrawn" if self.is_withdrawn else "filed"
         message = BuyerDispute(
             *paid.parties,
@@ -152,15 +138,7 @@ class ServiceOffer:
     issued_at: int | None = None
 
     def signed(self, signer: TransactionSigner) -> dict[str, Any]:
-        """Return the body of the request, signed by the agent's owner, wallet or operator.
-
-        Args:
-            signer: The owner, the wallet or an operator of the agent.
-
-        Raises:
-            InvalidArgumentError: The agent is of a chain that is not EVM's, or a number has no exact form in JSON.
-            SignerFailedError: The signer fails.
-        """
+        """Return the body of the request, signed by the agent's owner, wallet or operator."""
         domain = domain_of_agent(self.seller)
         issued_at = int(time.time()) if self.issued_at is None else self.issued_at
         body: dict[str, Any] = {
@@ -198,15 +176,7 @@ class MessageReply:
     text: str
 
     def signed(self, signer: TransactionSigner) -> dict[str, Any]:
-        """Return the body of the request, signed by the buyer.
-
-        Args:
-            signer: The buyer.
-
-        Raises:
-            InvalidArgumentError: The id is malformed, or the agent is of a chain that is not EVM's.
-            SignerFailedError: The signer fails.
-        """
+        """Return the body of the request, signed by the buyer."""
         domain = domain_of_agent(self.seller)
         try:
             number = bytes.fromhex(self.message_id)
@@ -252,22 +222,7 @@ def publish_service(
 def ask_messages(
     service: str, chain_id: int, signer: TransactionSigner, *, http: httpx.Client | None = None
 ) -> tuple[Mapping[str, Any], ...]:
-    """Ask for the messages about the signer, as only the buyer itself may.
-
-    Args:
-        service: The URL of the service, as for `ask_discount`.
-        chain_id: The EIP-155 id of the chain of the payments.
-        signer: The buyer.
-        http: The HTTP client; by default one that follows no redirects.
-
-    Returns:
-        The messages with their ids, the newest first.
-
-    Raises:
-        SignerFailedError: The signer fails.
-        BuyerServiceRefusedError: The service refuses to answer.
-        BuyerServiceFailedError: The service cannot be reached, or does not answer as one.
-    """
+    """Ask for the messages about the signer, as only the buyer itself may."""
     buyer, until = checksummed(signer.address), int(time.time()) + _CONSENT_SECONDS
     text = f"Show the payments of eip155:{chain_id}:{buyer} until {until}"
     with signer_errors():
@@ -307,26 +262,7 @@ def request_credential(  # noqa: PLR0913  # the fields of the wish
     policy: str = "brp-1.0",
     http: httpx.Client | None = None,
 ) -> SignedCredential:
-    """Ask for a credential of the signer's tier for another address, as the buyer.
-
-    Args:
-        service: The URL of the service, as for `ask_discount`.
-        holder: The address that may use the credential. A fresh one does not show the buyer's main wallet.
-        signer: The buyer.
-        chain_id: The EIP-155 id of the chain of the payments.
-        scope: The place where it is used: see `gate_scope` and `agent_scope` of `bilateral.buyers.credentials`.
-        policy: The scoring policy that the place asks for.
-        http: The HTTP client; by default one that follows no redirects.
-
-    Returns:
-        The credential. Its signature is not checked: see `verify_credential`.
-
-    Raises:
-        InvalidArgumentError: The scope has another length, or the URL is not one of http or https.
-        SignerFailedError: The signer fails.
-        BuyerServiceRefusedError: The service refuses. Its `code` says why.
-        BuyerServiceFailedError: The service cannot be reached, or answers with another credential.
-    """
+    """Ask for a credential of the signer's tier for another address, as the buyer."""
     if len(scope) != _WORD:
         raise InvalidArgumentError(f"a scope has {_WORD} bytes, not {len(scope)}")
     buyer: Any = checksummed(signer.address)

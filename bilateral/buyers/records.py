@@ -163,17 +163,7 @@ class Standing:
 
 
 def parse_buyer(value: str) -> tuple[int | None, str]:
-    """Read a buyer's address, or its global id.
-
-    Args:
-        value: `0x…` in any case, or `eip155:8453:0x…`. Mixed case must be the checksum.
-
-    Returns:
-        The chain, None for an address alone, and the address in checksum form.
-
-    Raises:
-        MalformedIdentifierError: It is neither.
-    """
+    """Read a buyer's address, or its global id."""
     chain_id = None
     address = value
     if ":" in value:
@@ -189,13 +179,7 @@ def parse_buyer(value: str) -> tuple[int | None, str]:
 
 
 def standing_of(records: BuyerRecords, chain_id: int, now: int) -> Standing:
-    """Return a buyer as the registry sees it: both records together, as `getBuyerScore` takes them.
-
-    Args:
-        records: The records of the buyer.
-        chain_id: The EIP-155 id of the chain.
-        now: The time of the latest block, in Unix seconds.
-    """
+    """Return a buyer as the registry sees it: both records together, as `getBuyerScore` takes them."""
     settled, attested = records.settled, records.attested
     first, last = (
         [int(at.timestamp()) for record in (settled, attested) if (at := getattr(record, name)) is not None]
@@ -219,11 +203,7 @@ def standing_of(records: BuyerRecords, chain_id: int, now: int) -> Standing:
 def read_standing(  # noqa: PLR0913, PLR0917  # one a part of the question
     connection: Connection, chain_id: int, buyer: str, policy: ScoringPolicy, now: int, block: int | None = None
 ) -> Standing:
-    """Read a buyer as a policy sees it.
-
-    Args:
-        block: The last block whose payments are stored, see `read_cursors`.
-    """
+    """Read a buyer as a policy sees it."""
     dealings = read_dealings(connection, chain_id, buyer)
     if policy.needs_ties and dealings:
         add_ties(connection, chain_id, buyer, dealings)
@@ -242,11 +222,7 @@ def read_everywhere(connection: Connection, buyer: str, policy: ScoringPolicy, n
 
 
 def read_cursors(connection: Connection, chain_id: int | None = None) -> dict[int, int]:
-    """Return the last block whose payments are stored, by chain, the lowest chain first.
-
-    Args:
-        chain_id: The only chain; None for all.
-    """
+    """Return the last block whose payments are stored, by chain, the lowest chain first."""
     rows = _CURSORS.all(connection, {}) if chain_id is None else _CURSOR.all(connection, {"chain_id": chain_id})
     return {row[0]: row[1] for row in rows}
 

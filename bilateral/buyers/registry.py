@@ -130,11 +130,7 @@ _ATTESTORS: Final = _newest(
 def read_registry_records(
     connection: Connection, buyer: str, registries: Sequence[tuple[int, str]]
 ) -> tuple[RegistryRecords, ...]:
-    """Read what the registries of buyers say about a buyer.
-
-    Args:
-        registries: The chain and the address, in checksum form, of each registry.
-    """
+    """Read what the registries of buyers say about a buyer."""
     return tuple(
         RegistryRecords(
             f"eip155:{chain_id}:{registry}",

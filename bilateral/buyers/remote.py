@@ -58,14 +58,7 @@ class PaidFeedback(ScoredPayment):
     note: str = ""
 
     def signed(self, signer: TransactionSigner) -> dict[str, Any]:
-        """Return the body of the request, signed by the wallet that was paid or the owner of that time.
-
-        Args:
-            signer: The wallet or the owner.
-
-        Raises:
-            SignerFailedError: The signer fails.
-        """
+        """Return the body of the request, signed by the wallet that was paid or the owner of that time."""
         paid = self.payment
         message = BuyerFeedback(
             *paid.parties,
@@ -94,23 +87,7 @@ def ask_buyer(
     policy: str | None = None,
     http: httpx.Client | None = None,
 ) -> Mapping[str, Any]:
-    """Ask a service for the profile of a buyer.
-
-    Args:
-        service: The URL of the service, or its `reputationProvider`, which ends with `/api/buyer`.
-        chain_id: The EIP-155 id of the chain of the payments; by default the service's first one.
-        policy: The scoring policy; by default that of the service.
-        http: The HTTP client; by default one that follows no redirects.
-
-    Returns:
-        The profile (section 5.1).
-
-    Raises:
-        InvalidArgumentError: The URL is not one of http or https.
-        MalformedIdentifierError: The buyer is not an address.
-        BuyerServiceRefusedError: The service refuses to answer, such as for a chain whose payments it does not read.
-        BuyerServiceFailedError: The service cannot be reached, or does not answer as one.
-    """
+    """Ask a service for the profile of a buyer."""
     questions = {} if chain_id is None else {"chainId": str(chain_id)}
     questions |= {} if policy is None else {"policy": policy}
     return answer_of("GET", f"{base_of(service)}{PROVIDER}/{checksummed(buyer)}", http, params=questions)
@@ -119,23 +96,7 @@ def ask_buyer(
 def ask_discount(
     service: str, buyer: str, seller: str, *, policy: str | None = None, http: httpx.Client | None = None
 ) -> Mapping[str, Any]:
-    """Ask a service for the discount that a seller gives a buyer.
-
-    Args:
-        service: The URL of the service, or its `reputationProvider`, which ends with `/api/buyer`.
-        seller: The global id of the seller.
-        policy: The scoring policy; by default that of the service.
-        http: The HTTP client; by default one that follows no redirects.
-
-    Returns:
-        The answer (section 5.2).
-
-    Raises:
-        InvalidArgumentError: The URL is not one of http or https.
-        MalformedIdentifierError: The buyer is not an address.
-        BuyerServiceRefusedError: The service refuses to answer, such as for an agent that it does not know.
-        BuyerServiceFailedError: The service cannot be reached, or does not answer as one.
-    """
+    """Ask a service for the discount that a seller gives a buyer."""
     questions = {"sellerGlobalId": seller} | ({} if policy is None else {"policy": policy})
     url = f"{base_of(service)}{PROVIDER}/{checksummed(buyer)}/discount"
     return answer_of("GET", url, http, params=questions)
@@ -144,35 +105,13 @@ def ask_discount(
 def send_feedback(
     service: str, feedback: PaidFeedback, signer: TransactionSigner, *, http: httpx.Client | None = None
 ) -> Mapping[str, Any]:
-    """Sign feedback, and send it to a service. Safe to retry: the same feedback counts once.
-
-    Args:
-        service: The URL of the service, as for `ask_discount`.
-        signer: The owner or the wallet of the paid agent.
-        http: The HTTP client; by default one that follows no redirects.
-
-    Returns:
-        The answer (section 5.3).
-
-    Raises:
-        InvalidArgumentError: The URL is not one of http or https.
-        SignerFailedError: The signer fails.
-        BuyerServiceRefusedError: The service refuses the feedback. Its `code` says why.
-        BuyerServiceFailedError: The service cannot be reached, or does not answer as one. Send the feedback again.
-    """
+    """Sign feedback, and send it to a service. Safe to retry: the same feedback counts once."""
     url = f"{base_of(service)}{PROVIDER}/feedback"
     return answer_of("POST", url, http, json=feedback.signed(signer))
 
 
 def base_of(service: str) -> str:
-    """Return the URL of a service without the path of buyers.
-
-    Args:
-        service: The URL of the service, or its `reputationProvider`.
-
-    Raises:
-        InvalidArgumentError: It is not a URL of http or https.
-    """
+    """Return the URL of a service without the path of buyers."""
     parts = urlsplit(service)
     if parts.scheme not in {"http", "https"} or not parts.hostname or parts.query or parts.fragment:
         raise InvalidArgumentError(f"{quoted(service)} is not the http or https URL of a service")
@@ -180,16 +119,7 @@ def base_of(service: str) -> str:
 
 
 def answer_of(method: str, url: str, http: httpx.Client | None, **options: Any) -> Mapping[str, Any]:
-    """Send a request to a service, and return its answer.
-
-    Args:
-        http: The HTTP client; None for one that follows no redirects.
-        **options: The options of the client, such as `json`.
-
-    Raises:
-        BuyerServiceRefusedError: The service refuses.
-        BuyerServiceFailedError: The service cannot be reached, or does not answer as one.
-    """
+    """Send a request to a service, and return its answer."""
     try:
         if http is not None:
             return _read(http, method, url, options)
@@ -276,15 +206,7 @@ class PaymentProof:
 
 
 def domain_of_agent(seller: str) -> Domain:
-    """Return the EIP-712 domain of messages about an agent.
-
-    Args:
-        seller: The global id of the agent.
-
-    Raises:
-        InvalidArgumentError: The agent is not on an EVM chain.
-        MalformedIdentifierError: The agent is malformed.
-    """
+    """Return the EIP-712 domain of messages about an agent."""
     registry = GlobalAgentId.parse(seller).registry
     if not registry.chain.is_evm:
         raise InvalidArgumentError(f"{quoted(seller)} is not an agent of an EVM chain")
@@ -292,10 +214,6 @@ def domain_of_agent(seller: str) -> Domain:
 
 
 def signature_of(message: TypedMessage, domain: Domain, signer: TransactionSigner) -> str:
-    """Sign a message, and return the signature as JSON has it: 0x and hexadecimal digits.
-
-    Raises:
-        SignerFailedError: The signer fails.
-    """
+    """Sign a message, and return the signature as JSON has it: 0x and hexadecimal digits."""
     with signer_errors():
         return encode_hex(bytes(signer.sign_message(message.signable(domain)).signature))

@@ -54,11 +54,7 @@ class ProofOfPayment(BaseModel):
 
     @property
     def claim(self) -> PaymentClaim:
-        """The payment as the index looks for it.
-
-        Raises:
-            BuyerRefusalError: An address is malformed.
-        """
+        """The payment as the index looks for it."""
         transaction = bytes.fromhex(self.txHash[2:])
         payer, payee = address_of(self.fromAddress, "fromAddress"), address_of(self.toAddress, "toAddress")
         return PaymentClaim(self.chainId, transaction, payer, payee, self.logIndex)
@@ -142,11 +138,7 @@ class ReplyBody(BaseModel):
     signature: _Signature
 
     def message(self, buyer: str, chain_id: int) -> messages.BuyerReply:
-        """Return what the buyer signs.
-
-        Args:
-            chain_id: The chain of the payment.
-        """
+        """Return what the buyer signs."""
         account: Any = buyer
         return messages.BuyerReply(account, bytes.fromhex(self.messageId), messages.text_hash(self.text), chain_id)
 
@@ -162,11 +154,7 @@ class CredentialBody(BaseModel):
     signature: _Signature
 
     def message(self, buyer: str, holder: str, policy: str) -> messages.CredentialRequest:
-        """Return what the buyer signs.
-
-        Args:
-            holder: The address of the credential, in checksum form.
-        """
+        """Return what the buyer signs."""
         account: Any = buyer
         other: Any = holder
         return messages.CredentialRequest(
@@ -198,11 +186,7 @@ class EnrichmentBody(BaseModel):
     signature: _Signature
 
     def message(self, seller: AgentKey, content: bytes) -> messages.AgentEnrichment:
-        """Return what the seller signs.
-
-        Args:
-            content: The hash of the body without `signature`, as it was sent.
-        """
+        """Return what the seller signs."""
         return messages.AgentEnrichment(
             seller.identity_registry,  # type: ignore[arg-type]  # it is checksummed
             seller.agent_id,
@@ -213,15 +197,7 @@ class EnrichmentBody(BaseModel):
 
 
 def parse_body(kind: type[M], value: Mapping[str, Any]) -> M:
-    """Read a body.
-
-    Args:
-        kind: Its type.
-        value: The JSON object.
-
-    Raises:
-        BuyerRefusalError: A field is missing or invalid, or a text has markup.
-    """
+    """Read a body."""
     try:
         message = kind.model_validate(value)
     except ValidationError as problem:
@@ -259,14 +235,7 @@ def _is_text(text: str) -> bool:
 
 
 def address_of(text: str, name: str) -> str:
-    """Return an address of a body in checksum form.
-
-    Args:
-        name: Its field, for the message.
-
-    Raises:
-        BuyerRefusalError: It is malformed.
-    """
+    """Return an address of a body in checksum form."""
     try:
         return parse_buyer(text)[1]
     except MalformedIdentifierError as problem:

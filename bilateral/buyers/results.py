@@ -105,22 +105,11 @@ class ResultSigner:
         return {"keys": [{**public, "kid": self.key_id, "use": "sig", "alg": _ALGORITHM}]}
 
     def sign_message(self, message: SignableMessage) -> bytes:
-        """Sign an EIP-712 message.
-
-        Returns:
-            The signature, 65 bytes.
-        """
+        """Sign an EIP-712 message."""
         return bytes(self._account.sign_message(message).signature)
 
     def sign(self, result: BuyerResult, issuer: str) -> dict[str, Any]:
-        """Sign a result.
-
-        Args:
-            issuer: The URL of this service.
-
-        Returns:
-            The message, its EIP-712 domain, types and signature, and the JWS in its compact form.
-        """
+        """Sign a result."""
         domain = domain_of(result.buyer_chain_id)
         message = dict(zip(result.solidity_types, asdict(result).values(), strict=True))
         claims = {

@@ -142,10 +142,6 @@ def half_up(numerator: int, denominator: int) -> int:
     """Return a quotient that is not negative as a whole number, rounded half up, by the arithmetic of `BuyerScore.sol`.
 
     Reviews are whole numbers, on chain and here. One with decimals is rounded once, when it is read.
-
-    Args:
-        numerator: The numerator, at least 0.
-        denominator: The denominator, above 0.
     """
     return (2 * numerator + denominator) // (2 * denominator)
 

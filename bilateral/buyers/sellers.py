@@ -48,20 +48,12 @@ class Offer:
         return {service.name: service.price for service in self.services if service.price is not None}
 
     def of_service(self, name: str) -> Offer | None:
-        """Return the offer of one service alone.
-
-        Returns:
-            The offer; None if the seller has no such service.
-        """
+        """Return the offer of one service alone."""
         services = tuple(service for service in self.services if service.name == name)
         return Offer(services) if services else None
 
     def discounts_for(self, standing: Standing, *, is_held_back: bool = False) -> dict[str, Discount]:
-        """Work out the discount of a buyer for each service, by the policy of that service.
-
-        Args:
-            is_held_back: True if a trust analysis holds an agent of the buyer back as a client.
-        """
+        """Work out the discount of a buyer for each service, by the policy of that service."""
         return {
             service.name: discount_for(service.incentives, standing, is_held_back=is_held_back)
             for service in self.services
@@ -69,15 +61,7 @@ class Offer:
 
 
 def best_discount(discounts: Mapping[str, Discount]) -> tuple[Discount, tuple[str, ...]]:
-    """Return the largest discount of a buyer, and the services that have it.
-
-    Args:
-        discounts: The discount for each service.
-
-    Returns:
-        The discount, and the names of the services for which it is the same. Without a percentage, a discount that a
-        policy refuses is preferred to one that nobody offers.
-    """
+    """Return the largest discount of a buyer, and the services that have it."""
     best = max(discounts.values(), key=_worth, default=NOT_OFFERED)
     return best, tuple(sorted(name for name, discount in discounts.items() if _worth(discount) == _worth(best)))
 
@@ -104,11 +88,7 @@ def is_held_back(connection: Connection, chain_id: int, buyer: str) -> bool:
 
 
 def read_offers(connection: Connection, sellers: Iterable[AgentKey]) -> dict[tuple[int, str, int], Offer]:
-    """Read the services and policies of sellers. Those count whose author speaks for the seller now.
-
-    Returns:
-        The offers by chain, registry and id. Sellers that published nothing are left out.
-    """
+    """Read the services and policies of sellers. Those count whose author speaks for the seller now."""
     table, agent = agent_enrichment.c, agent_tables.agent.c
     keys = [(seller.chain_id, seller.identity_registry, seller.agent_id) for seller in sellers]
     if not keys:

@@ -117,11 +117,7 @@ def _facts(  # noqa: PLR0913, PLR0917  # what was read, and how to read on
 
 
 def parse_solana_agent(agent_id: str) -> GlobalAgentId:
-    """Return an agent on Solana in either of its forms; without a registry, it is one of SATI.
-
-    Raises:
-        MalformedIdentifierError: The text has neither form, or is on another chain.
-    """
+    """Return an agent on Solana in either of its forms; without a registry, it is one of SATI."""
     if "#" in agent_id:
         agent = GlobalAgentId.parse(agent_id)
     else:

@@ -52,11 +52,7 @@ class Judgement:
 
 
 def judge(facts: Facts, policy: Policy) -> Judgement:
-    """Decide about a server or a client.
-
-    Args:
-        facts: The facts, from any source.
-    """
+    """Decide about a server or a client."""
     files: dict[str, int] = {}
     if facts.source is Source.INDEX and facts.registration is not None:
         files[facts.registration.file.uri] = 1  # the answer names it also if nothing is wrong with it

@@ -18,13 +18,7 @@ if TYPE_CHECKING:
 def load_registration(
     agent: GlobalAgentId, uri: str, loader: Loader, clients: Mapping[str, Client]
 ) -> RegistrationFacts | None:
-    """Load the registration file of an agent; None without a URI.
-
-    Args:
-        uri: The URI of the file.
-        loader: Loads it.
-        clients: The clients of EVM chains, by chain (CAIP-2), to prove the registrations there.
-    """
+    """Load the registration file of an agent; None without a URI."""
     if not uri:
         return None
     try:

@@ -33,14 +33,7 @@ def is_account(text: object) -> bool:
 
 
 def parse_agent(agent: str | int | AgentId | GlobalAgentId) -> AgentReference:
-    """Read an agent in any published form.
-
-    Args:
-        agent: `247`, `8453:247`, `eip155:8453:247`, `eip155:8453:0x…#247` or `eip155:8453:0x…:247`.
-
-    Raises:
-        MalformedIdentifierError: It has none of these forms.
-    """
+    """Read an agent in any published form."""
     if isinstance(agent, str) and agent[:2].lower() == "0x":
         raise MalformedIdentifierError("an agent id", agent, f"{AGENT_FORMS}; an account has 40 hexadecimal digits")
     if isinstance(agent, str) and "0x" in agent.lower():

@@ -57,11 +57,7 @@ class Budget:
     spent: int = 0
 
     def bounded(self, operation: Operation[T]) -> Operation[T]:
-        """Run an operation within the budget.
-
-        Raises:
-            RequestsSpentError: It asks more.
-        """
+        """Run an operation within the budget."""
         answer: Any = None
         while True:
             try:
@@ -138,11 +134,7 @@ class Past:
 
 
 def read_head(first: int) -> Operation[Head]:
-    """Read the latest block, and measure the chain's pace.
-
-    Args:
-        first: The first block of the registries.
-    """
+    """Read the latest block, and measure the chain's pace."""
     latest = answers.record((yield Rpc("eth_getBlockByNumber", ("latest", False))))
     number, time = answers.quantity(latest.get("number")), answers.quantity(latest.get("timestamp"))
     sample = max(first, number - _SAMPLE)
@@ -169,13 +161,7 @@ def read_holders(state: ClientState, agent_id: int, block: int) -> Operation[Hol
 
 
 def read_past(state: ClientState, agent_id: int, head: Head, first: int) -> Operation[Past]:
-    """Read the events of an agent's token and wallet, as far back as some requests reach.
-
-    Args:
-        state: The client's state.
-        head: The latest block.
-        first: The first block of the registries.
-    """
+    """Read the events of an agent's token and wallet, as far back as some requests reach."""
     deployment = yield from registries.connect(state)
     place, agent = (deployment.identity,), registries.topic(agent_id)
     kind = "0x" + topic_of(Registry.IDENTITY, Transfer).hex()

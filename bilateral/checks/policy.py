@@ -72,11 +72,7 @@ PRESETS: Final[Mapping[PolicyName, Mapping[str, Any]]] = {
 
 
 def with_preset(fields: Any) -> Any:
-    """Return the fields of a policy, with those of the policy that they name. Own fields count more.
-
-    Args:
-        fields: The fields by name, a name, or anything that is not a policy.
-    """
+    """Return the fields of a policy, with those of the policy that they name. Own fields count more."""
     if isinstance(fields, str):
         fields = {"name": fields}
     name = fields.get("name") if isinstance(fields, Mapping) else None
@@ -291,14 +287,7 @@ def read_policy(path: Path) -> Policy:
 
 
 def read_fields(path: Path) -> dict[str, Any]:
-    """Read the fields of a policy from a TOML file, without a check of their values.
-
-    Args:
-        path: The file.
-
-    Raises:
-        InvalidArgumentError: The file cannot be read.
-    """
+    """Read the fields of a policy from a TOML file, without a check of their values."""
     try:
         with path.open("rb") as file:
             return tomllib.load(file, parse_float=Decimal)
@@ -309,13 +298,7 @@ def read_fields(path: Path) -> dict[str, Any]:
 
 
 def with_reviewers(fields: Any, accounts: Sequence[str] = (), agents: Sequence[str] = ()) -> Any:
-    """Return the fields of a policy that counts the ratings of further reviewers.
-
-    Args:
-        fields: The fields by name, or the name of a policy.
-        accounts: Accounts whose feedback counts.
-        agents: Agents whose ratings count.
-    """
+    """Return the fields of a policy that counts the ratings of further reviewers."""
     changed = dict(fields) if isinstance(fields, Mapping) else {"name": fields}
     trust = changed.get("trust", {})
     if not (accounts or agents) or not isinstance(trust, Mapping):
@@ -329,14 +312,7 @@ def with_reviewers(fields: Any, accounts: Sequence[str] = (), agents: Sequence[s
 
 
 def policy_of(fields: object) -> Policy:
-    """Return a policy from its fields by name.
-
-    Args:
-        fields: A dictionary, such as TOML or JSON makes, or the name of a policy.
-
-    Raises:
-        InvalidArgumentError: A field is unknown or out of its limits.
-    """
+    """Return a policy from its fields by name."""
     try:
         return Policy.model_validate(fields)
     except ValidationError as problem:

@@ -53,16 +53,7 @@ class OfServer(BaseModel):
     files: Annotated[_Block | None, Field(description="The `files` of an earlier answer, to repeat it.")] = None
 
     def check(self, connection: Connection, /, **options: Any) -> checks.Check:
-        """Answer the question.
-
-        Args:
-            connection: A connection of `snapshot`.
-            **options: The policy and the moment, as of `check_server`.
-
-        Raises:
-            InvalidArgumentError: The payment has a chain, and no account.
-            CheckError: See `check_server`.
-        """
+        """Answer the question."""
         if self.pay_to is None and self.payment_chain is not None:
             raise InvalidArgumentError("payment_chain is of a payment: give pay_to too")
         return checks.check_server(
@@ -87,15 +78,7 @@ class OfClient(BaseModel):
     payments: Annotated[_Block | None, Field(description="The `payments` of an earlier answer, to repeat it.")] = None
 
     def check(self, connection: Connection, /, **options: Any) -> checks.Check:
-        """Answer the question.
-
-        Args:
-            connection: A connection of `snapshot`.
-            **options: The policy, the moment and the records of buyers, as of `check_client`.
-
-        Raises:
-            CheckError: See `check_client`.
-        """
+        """Answer the question."""
         return checks.check_client(
             connection,
             self.client,

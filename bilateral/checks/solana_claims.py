@@ -70,17 +70,7 @@ def prove_claims(
     now: int | None = None,
     progress: Callable[[str], None] = lambda _: None,
 ) -> ProvenClaims:
-    """Prove all claims to be an agent on the nodes' chains that were not looked at for a day.
-
-    Args:
-        loader: Loads the files of agents on Solana.
-        nodes: The URLs of nodes of Solana, one a chain.
-        now: The time, in Unix time; by default now.
-        progress: Takes a sentence for each claim.
-
-    Raises:
-        BilateralError: A node does not say its chain.
-    """
+    """Prove all claims to be an agent on the nodes' chains that were not looked at for a day."""
     at = int(time.time()) if now is None else now
     counts = {True: 0, False: 0, None: 0}
     for url in nodes:

@@ -49,11 +49,7 @@ class FileOptions:
         return {"name": self.name, "description": self.description, "image": self.image}
 
     def file(self) -> RegistrationFile | None:
-        """Return a new registration file; None without any option.
-
-        Raises:
-            InvalidArgumentError: An option is missing, or a service has no name or no endpoint.
-        """
+        """Return a new registration file; None without any option."""
         from bilateral.documents import RegistrationFile  # noqa: PLC0415  # slow to import
 
         if not (any(self.words.values()) or self.services):
@@ -272,14 +268,7 @@ def can_act(
 
 
 def hexadecimal(text: str) -> bytes:
-    """Return the bytes that a user gave.
-
-    Args:
-        text: Hexadecimal digits, with or without 0x.
-
-    Raises:
-        InvalidArgumentError: The text is not hexadecimal digits in pairs.
-    """
+    """Return the bytes that a user gave."""
     try:
         return bytes.fromhex(text.removeprefix("0x"))
     except ValueError:
@@ -316,14 +305,7 @@ def _text(value: bytes) -> str | None:
 
 
 def services_of(services: Sequence[str]) -> list[dict[str, str]]:
-    """Return services as objects of a registration file.
-
-    Args:
-        services: The services, each as NAME=ENDPOINT.
-
-    Raises:
-        InvalidArgumentError: A service has no name or no endpoint.
-    """
+    """Return services as objects of a registration file."""
     pairs = [service.partition("=") for service in services]
     if not all(kind and endpoint for kind, _, endpoint in pairs):
         raise InvalidArgumentError("a service is given as NAME=ENDPOINT, such as MCP=https://agent.example/mcp")
@@ -331,13 +313,7 @@ def services_of(services: Sequence[str]) -> list[dict[str, str]]:
 
 
 def register_new(invocation: Invocation, file: RegistrationFile, metadata: dict[str, str]) -> None:
-    """Register an agent with a file, then add its id to the file by a second transaction.
-
-    Args:
-        invocation: The run of the command.
-        file: The registration file.
-        metadata: Metadata to keep on chain.
-    """
+    """Register an agent with a file, then add its id to the file by a second transaction."""
     if invocation.settings.dry_run or not invocation.settings.wait:
         invocation.write("Agent registered", lambda client: client.register_agent(file=file, metadata=metadata))
         return

@@ -38,17 +38,7 @@ def analyse(
     rpc_urls: Sequence[str],
     judged: ReviewOptions,
 ) -> None:
-    """Find the sources of funds if nodes are named, analyse each identity registry, and show the figures.
-
-    Args:
-        engines: The databases of the index.
-        chain_id: The chain; None for all.
-        rpc_urls: The nodes of the chain that keep old states.
-        judged: The cases and the accounts that people judged before.
-
-    Raises:
-        UsageProblemError: The index has no such chain, or nodes are named for several chains.
-    """
+    """Find the sources of funds if nodes are named, analyse each identity registry, and show the figures."""
     cases, accounts = judged.cases(), [checksummed(address) for address in judged.trusted or ()]
     keys = _keys(engines, chain_id)
     if rpc_urls and len({key.chain_id for _, key in keys}) > 1:
@@ -72,15 +62,7 @@ def analyse(
 
 
 def results_of_index(engine: Engine, chain_id: int | None) -> Results:
-    """Return the stored results of the index's only analysed registry, or of that of a chain.
-
-    Args:
-        engine: The index's database.
-        chain_id: The chain; None if the index has one chain.
-
-    Raises:
-        UsageProblemError: The index has several, and none was named.
-    """
+    """Return the stored results of the index's only analysed registry, or of that of a chain."""
     keys = _keys([engine], chain_id)
     if len(keys) > 1:
         raise UsageProblemError(f"the index has agents of {len(keys)} registries: give --chain-id")
@@ -89,14 +71,7 @@ def results_of_index(engine: Engine, chain_id: int | None) -> Results:
 
 
 def tables_of_index(engine: Engine) -> dict[int, Tables]:
-    """Return the tables of each chain's agents: of those that an id without a registry names.
-
-    Args:
-        engine: The index's database, or the coordinator of its shards.
-
-    Raises:
-        UsageProblemError: The index has no agents.
-    """
+    """Return the tables of each chain's agents: of those that an id without a registry names."""
     with snapshot(engine) as connection:
         registries = read_registries(connection)
         tables = {

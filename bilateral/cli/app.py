@@ -27,12 +27,7 @@ class CommandLine(ExampleGroup):
     """
 
     def main(self, args: Sequence[str] | None = None, **settings: Any) -> Any:  # type: ignore[override]  # passed on
-        """Run the command that the arguments name, and end the process.
-
-        Args:
-            args: The arguments; those of the process when left out.
-            **settings: Settings of Typer.
-        """
+        """Run the command that the arguments name, and end the process."""
         arguments = sys.argv[1:] if args is None else list(args)
         output = Output(as_json="--json" in arguments)
         settings["standalone_mode"] = False
@@ -70,11 +65,7 @@ class CommandLine(ExampleGroup):
 
 
 def load(name: str) -> Any:
-    """Import a group with its commands, or a command.
-
-    Args:
-        name: A name of `GROUPS` or `COMMANDS`.
-    """
+    """Import a group with its commands, or a command."""
     if name in GROUPS:
         return make_command(import_module(f"bilateral.cli.{name}").app)
     module, _ = COMMANDS[name]

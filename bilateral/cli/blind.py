@@ -43,11 +43,7 @@ class PairOptions:
     other: Annotated[Path, argument("OTHER", "The envelope of the other side.")]
 
     def read(self, invocation: Invocation) -> list[SignedEnvelope]:
-        """Read both files.
-
-        Args:
-            invocation: The run of the command.
-        """
+        """Read both files."""
         return read_envelopes(invocation, [self.envelope, self.other])
 
 
@@ -179,12 +175,7 @@ def _own(signed: SignedEnvelope, vault: Path | None) -> Opening:
 
 
 def read_envelopes(invocation: Invocation, paths: Sequence[Path]) -> list[SignedEnvelope]:
-    """Read envelopes.
-
-    Args:
-        invocation: The run of the command.
-        paths: Their files.
-    """
+    """Read envelopes."""
     from bilateral.core.signatures.blind_messages import SignedEnvelope  # noqa: PLC0415  # slow to import
 
     return [SignedEnvelope.from_json(invocation.read_file(path)) for path in paths]

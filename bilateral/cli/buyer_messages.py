@@ -25,11 +25,7 @@ class ReviewOptions(PaymentOptions):
 
 
 def add_commands(app: typer.Typer) -> None:
-    """Add the commands to their group.
-
-    Args:
-        app: The group.
-    """
+    """Add the commands to their group."""
     for function in (publish, send_review, dispute, messages, reply, request_credential):
         command(app, is_local=True, signs=True)(function)
 

@@ -25,11 +25,7 @@ Gate = Annotated[
 
 
 def buyers_module(name: str) -> ModuleType:
-    """Return a module of `bilateral.buyers` that hashes messages.
-
-    Raises:
-        MissingExtraError: A package that it needs is not installed.
-    """
+    """Return a module of `bilateral.buyers` that hashes messages."""
     try:
         return import_module(f"bilateral.buyers.{name}")
     except ModuleNotFoundError as missing:
@@ -49,15 +45,7 @@ class PaymentOptions:
     ] = None
 
     def payment(self, buyer: str, signer: str) -> PaymentProof:
-        """Return the payment.
-
-        Args:
-            buyer: The account that paid.
-            signer: The account that signs the message.
-
-        Raises:
-            InvalidArgumentError: The transaction is not a hash.
-        """
+        """Return the payment."""
         from bilateral.buyers.remote import PaymentProof  # noqa: PLC0415  # slow to import
         from bilateral.cli.terms import bytes_of  # noqa: PLC0415
 
@@ -73,23 +61,12 @@ class PlaceOptions:
     scope: Annotated[str | None, option("WORD", "The place of its use, 32 bytes, instead of --gate.")] = None
 
     def require(self) -> None:
-        """Check that one place is named.
-
-        Raises:
-            InvalidArgumentError: None is, or two are.
-        """
+        """Check that one place is named."""
         if (self.gate is None) is (self.scope is None):
             raise InvalidArgumentError("name the place where the credential is used, by --gate or by --scope")
 
     def on(self, chain_id: int) -> bytes:
-        """Return the place as 32 bytes.
-
-        Args:
-            chain_id: The chain of the gate.
-
-        Raises:
-            InvalidArgumentError: The text is not of 32 bytes.
-        """
+        """Return the place as 32 bytes."""
         from bilateral.buyers.credentials import gate_scope  # noqa: PLC0415  # slow to import
         from bilateral.cli.terms import bytes_of  # noqa: PLC0415
 

@@ -29,11 +29,7 @@ Seller = Annotated[str | None, option("AGENT", "The paid agent, as eip155:8453:0
 
 
 def add_commands(app: typer.Typer) -> None:
-    """Add the commands to their group.
-
-    Args:
-        app: The group.
-    """
+    """Add the commands to their group."""
     command(app)(discount)
     command(app, is_local=True, signs=True)(feedback)
 
@@ -89,13 +85,7 @@ def _read(invocation: Invocation, place: str) -> bytes:
 
 
 def answer_about(invocation: Invocation, service: str, buyer: str, policy: str | None) -> dict[str, Any]:
-    """Return the profile of a buyer by a service, with its source.
-
-    Args:
-        invocation: The command. Its chain counts, or else the service's first one.
-        service: The URL of the service.
-        policy: The scoring policy; None for the service's own one.
-    """
+    """Return the profile of a buyer by a service, with its source."""
     profile = buyers_module("remote").ask_buyer(service, buyer, chain_id=invocation.settings.chain, policy=policy)
     reputation = profile.get("reputation")
     known: dict[str, Any] = reputation if isinstance(reputation, dict) else {}
@@ -104,11 +94,7 @@ def answer_about(invocation: Invocation, service: str, buyer: str, policy: str |
 
 
 def source_on_chain(client: Client) -> dict[str, Any]:
-    """Return the registry of buyers as the source of an answer.
-
-    Args:
-        client: The client that asked it.
-    """
+    """Return the registry of buyers as the source of an answer."""
     from bilateral.core.contracts import Registry  # noqa: PLC0415  # slow to import
 
     deployment = client.get_deployment()

@@ -15,11 +15,7 @@ Message = Annotated[str, argument("MESSAGE", "The id of the message.")]
 
 
 def add_commands(app: typer.Typer) -> None:
-    """Add the commands to their group.
-
-    Args:
-        app: The group.
-    """
+    """Add the commands to their group."""
     command(app, "anchor-states", signs=True)(anchor)
     command(app, is_local=True)(decide)
     command(app, is_local=True)(remove)

@@ -261,16 +261,7 @@ EXITS: Final = {"accept": ExitCode.DONE, "caution": ExitCode.CAUTION, "decline":
 
 
 def show_live(invocation: Invocation, agent: str, nodes: LiveOptions, *, pay_to: str | None, policy: Policy) -> None:
-    """Check a server by nodes, show the answer, and end with the exit code of its verdict.
-
-    Args:
-        agent: The server.
-        nodes: The nodes to ask, if the user wants that.
-        pay_to: The account that a payment would go to.
-
-    Raises:
-        UsageProblemError: `--live` or the node is missing.
-    """
+    """Check a server by nodes, show the answer, and end with the exit code of its verdict."""
     if not nodes.live:
         raise UsageProblemError("no index has agents on Solana: add --live")
     answer = (_of_solana if agent.startswith("solana:") else _of_evm)(

@@ -48,11 +48,7 @@ class Stopped(KeyboardInterrupt):  # a request, not an error
 
 
 def stop_by_signal(*_: object) -> NoReturn:
-    """Stop the command, so that it still names the transactions that it sent.
-
-    Raises:
-        Stopped: Always.
-    """
+    """Stop the command, so that it still names the transactions that it sent."""
     Stopped.was_raised = True
     raise Stopped
 
@@ -75,11 +71,7 @@ class UsageProblemError(BilateralError):
 
 
 def named_option(option: str, variable: str) -> str:
-    """Return an option, with its environment variable if that is set: people may not have written the option.
-
-    Args:
-        variable: The environment variable.
-    """
+    """Return an option, with its environment variable if that is set: people may not have written the option."""
     return f"{option} (the environment variable {variable} is set)" if os.environ.get(variable) else option
 
 

@@ -76,14 +76,7 @@ class FeedbackOptions:
         return {"feedback_uri": self.uri, "feedback_hash": self.file_hash}
 
     def content(self, invocation: Invocation) -> tuple[str | bool | FeedbackValue, str, str, str, FeedbackFile | None]:
-        """Return the value, both tags, the endpoint and the file.
-
-        Args:
-            invocation: The run of the command.
-
-        Raises:
-            InvalidArgumentError: Options contradict each other.
-        """
+        """Return the value, both tags, the endpoint and the file."""
         from bilateral.core.values import resembled_tag, stars_to_value  # noqa: PLC0415  # slow to import
 
         file = self._file(invocation)
@@ -142,12 +135,7 @@ class SearchOptions:
 
 
 def parse_feedback(text: str) -> FeedbackId:
-    """Parse the id of a feedback, of which the client may be the alias of a keystore: `84532:42:alice:0`.
-
-    Raises:
-        MalformedIdentifierError: The text has another form, or its client is neither an address nor an alias.
-        KeyUnavailableError: The keystore of the alias is invalid.
-    """
+    """Parse the id of a feedback, of which the client may be the alias of a keystore: `84532:42:alice:0`."""
     agent, *named = text.rsplit(":", 2)
     if len(named) == 2 and not named[0].lower().startswith("0x"):  # noqa: PLR2004  # client and index
         from bilateral.cli.keys import aliases, keystore_path, read_keystore  # noqa: PLC0415  # slow to import

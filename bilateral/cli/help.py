@@ -58,11 +58,7 @@ class ExampleGroup(_Examples, TyperGroup):
 
 
 def examples_of(group: str, name: str) -> str:
-    """Return the examples of a command as its help shows them.
-
-    Args:
-        group: The name of its group; empty for a command of the root.
-    """
+    """Return the examples of a command as its help shows them."""
     use = re.compile(rf"(\w+ )?{group} {name}( |$)" if group else rf"{name}( |$)")
     return example_text(line for line in _EXAMPLES if use.match(line.rpartition("| ")[2].partition("bilateral ")[2]))
 

@@ -40,11 +40,7 @@ class IndexGroup(ExampleGroup):
     """The commands of an index. Those that were removed are refused with the new way."""
 
     def resolve_command(self, ctx: Any, args: list[str]) -> Any:
-        """Return the command that the arguments name.
-
-        Raises:
-            UsageProblemError: It was removed.
-        """
+        """Return the command that the arguments name."""
         if args and args[0] in _REMOVED:
             raise UsageProblemError(_REMOVED[args[0]])
         return super().resolve_command(ctx, args)

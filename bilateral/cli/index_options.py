@@ -68,12 +68,7 @@ class MonitorOptions:
     def answering(
         self, engine: Engine, shards: Mapping[str, Shard] | None = None, *, needs_analysis: bool = True
     ) -> AbstractContextManager[None]:
-        """Answer monitors meanwhile, if there is a port.
-
-        Args:
-            shards: The shards that hold the rows of chains.
-            needs_analysis: True if chains without current standings are not ready.
-        """
+        """Answer monitors meanwhile, if there is a port."""
         return monitored_index(engine, self.metrics_host, self.metrics_port, shards, needs_analysis=needs_analysis)
 
 
@@ -86,14 +81,7 @@ class ChainOptions:
     settings_file: SettingsFile = None
 
     def settings(self, from_block: int | None = None) -> IndexSettings:
-        """Return the settings of the file, or of the options.
-
-        Args:
-            from_block: The first block.
-
-        Raises:
-            UsageProblemError: Both the file and options are given, or neither.
-        """
+        """Return the settings of the file, or of the options."""
         from bilateral.index.operating.settings import ChainSettings, IndexSettings, read_deployments, read_settings  # noqa: PLC0415  # slow to import
 
         if self.settings_file is not None:
@@ -160,14 +148,7 @@ class RunOptions:
     ] = False
 
     def settings(self, of_chains: ChainOptions) -> IndexSettings:
-        """Return the settings of the worker.
-
-        Args:
-            of_chains: The options of its chains.
-
-        Raises:
-            UsageProblemError: The chains are not named, or twice.
-        """
+        """Return the settings of the worker."""
         settings = of_chains.settings(self.from_block)
         count = 0 if self.no_files else self.file_workers or settings.files.workers
         chains = tuple(
@@ -192,12 +173,7 @@ SIGNAL_EXIT: Final = 128
 
 @contextmanager
 def open_index(url: str | None, *, creates: bool = False) -> Iterator[Engine]:
-    """Open the database of an index, and name its errors.
-
-    Args:
-        url: The SQLAlchemy URL; the default database if None.
-        creates: True to make a database that does not exist.
-    """
+    """Open the database of an index, and name its errors."""
     from bilateral.index.log.database import named_database_errors, open_database  # noqa: PLC0415  # slow to import
 
     with named_database_errors():
@@ -275,9 +251,5 @@ def log_steps() -> None:
 
 
 def require_extra() -> None:
-    """Check that the packages of the extra are installed.
-
-    Raises:
-        MissingExtraError: They are not.
-    """
+    """Check that the packages of the extra are installed."""
     require_modules("index", *_PACKAGES)

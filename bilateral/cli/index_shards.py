@@ -80,18 +80,7 @@ def url_of_chain(settings: IndexSettings, chain_id: int) -> str | None:
 def indexes_with_rows(
     database: str | None, settings_file: Path | None, chain_id: int | None = None
 ) -> Iterator[list[Engine]]:
-    """Open the databases that hold the rows of chains: the shards, if the settings name some.
-
-    Args:
-        database: The URL that the caller names, which counts more than the settings.
-        chain_id: The only chain; None for all.
-
-    Yields:
-        The engines.
-
-    Raises:
-        ShardError: The database is a coordinator, which holds no rows of chains.
-    """
+    """Open the databases that hold the rows of chains: the shards, if the settings name some."""
     from bilateral.index.shards.process import require_rows  # noqa: PLC0415  # slow to import
 
     settings = settings_of(settings_file)
@@ -107,12 +96,7 @@ def indexes_with_rows(
 
 
 def show_all(invocation: Invocation, engine: Engine, settings: IndexSettings, *, is_strict: bool = True) -> None:
-    """Show the status of all chains: of the database, or of each shard that the settings name.
-
-    Args:
-        invocation: The command.
-        is_strict: See `show_shards`.
-    """
+    """Show the status of all chains: of the database, or of each shard that the settings name."""
     if settings.shards:
         show_shards(invocation, settings, is_strict=is_strict)
     else:
@@ -120,16 +104,7 @@ def show_all(invocation: Invocation, engine: Engine, settings: IndexSettings, *,
 
 
 def show_shards(invocation: Invocation, settings: IndexSettings, *, is_strict: bool = True) -> None:
-    """Show the status of each shard's chains.
-
-    Args:
-        invocation: The command.
-        is_strict: False to leave out a shard that cannot be read.
-
-    Raises:
-        DatabaseUnavailableError: A shard does not answer. The chains of the others are shown before.
-        ShardError: A shard has tables of another version. The same is true.
-    """
+    """Show the status of each shard's chains."""
     from bilateral.index.errors import DatabaseUnavailableError  # noqa: PLC0415  # slow to import
     from bilateral.index.shards.process import statuses_of_shards  # noqa: PLC0415
 
@@ -144,11 +119,7 @@ def show_shards(invocation: Invocation, settings: IndexSettings, *, is_strict: b
 
 
 def sharded_settings(settings_file: Path) -> IndexSettings:
-    """Return the settings of a file that names shards.
-
-    Raises:
-        UsageProblemError: It names none.
-    """
+    """Return the settings of a file that names shards."""
     from bilateral.index.operating.settings import read_settings  # noqa: PLC0415  # slow to import
 
     settings = read_settings(settings_file)

@@ -43,20 +43,7 @@ class Choice:
 
 
 def verify_index(invocation: Invocation, engine: Engine, settings: ChainSettings, choice: Choice) -> dict[str, Any]:
-    """Compare the rows of a chain with each of its nodes, and the derived tables with the events.
-
-    Args:
-        engine: The index's database.
-        settings: The chain.
-        choice: The parts to compare.
-
-    Returns:
-        The differences, for people and programs.
-
-    Raises:
-        NoEndpointError: A node fails, or lacks blocks or states.
-        UsageProblemError: The index has no such chain.
-    """
+    """Compare the rows of a chain with each of its nodes, and the derived tables with the events."""
     compared = []
     for endpoint in map(Endpoint, settings.rpc_urls):
         try:

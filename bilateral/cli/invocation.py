@@ -73,11 +73,7 @@ class Invocation:
 
     @cached_property
     def signer(self) -> TransactionSigner:
-        """The key that the options name.
-
-        Raises:
-            KeyUnavailableError: The key is missing, or cannot be read.
-        """
+        """The key that the options name."""
         from bilateral.cli.keys import find_signer  # noqa: PLC0415  # slow to import
 
         settings = self.settings
@@ -90,37 +86,19 @@ class Invocation:
 
     @contextmanager
     def reading(self, progress: str = "Asking the node") -> Iterator[Client]:
-        """Open a client that only reads, and show progress.
-
-        Args:
-            progress: The text of the progress.
-
-        Yields:
-            The client.
-        """
+        """Open a client that only reads, and show progress."""
         with self._connected(None) as client, self.output.waiting(progress):
             yield client
 
     @contextmanager
     def signing(self, progress: str = "Asking the node") -> Iterator[Client]:
-        """Open a client that signs, and show progress.
-
-        Args:
-            progress: The text of the progress.
-
-        Yields:
-            The client.
-        """
+        """Open a client that signs, and show progress."""
         with self.client() as client, self.output.waiting(progress):
             yield client
 
     @contextmanager
     def client(self) -> Iterator[Client]:
-        """Open a client that signs, and say at the end which registries it used unless the user named them.
-
-        Yields:
-            The client.
-        """
+        """Open a client that signs, and say at the end which registries it used unless the user named them."""
         with self._connected(self.signer) as client, client_notes(self.output):
             yield client
             if self.settings.deployment is None:
@@ -128,22 +106,13 @@ class Invocation:
                     self.output.note(f"The registries are {self.choice_of(client.get_deployment())}.")
 
     def write(self, title: str, send: Callable[[Client], Handle[Any]]) -> None:
-        """Send a transaction, wait for it unless told not to, and show the result.
-
-        Args:
-            title: The title of the result.
-            send: Sends the transaction.
-        """
+        """Send a transaction, wait for it unless told not to, and show the result."""
         with self.client() as client:
             handle = self.send(lambda: send(client))
             self.show_write(title, handle, handle.wait)
 
     def choice_of(self, deployment: Deployment) -> str:
-        """Return which registries a command uses, and who chose them.
-
-        Args:
-            deployment: The deployment in use.
-        """
+        """Return which registries a command uses, and who chose them."""
         if self.settings.deployment is not None:
             return f"named by --deployment {self.settings.deployment}"
         return _CHOICES[str(deployment.origin)]
@@ -154,13 +123,7 @@ class Invocation:
             return send()
 
     def show_write(self, title: str, handle: Handle[Any], wait: Callable[[float], Any]) -> None:
-        """Wait for a transaction, unless told not to, and show the result.
-
-        Args:
-            title: The title of the result.
-            handle: The transaction.
-            wait: Waits for its result.
-        """
+        """Wait for a transaction, unless told not to, and show the result."""
         from bilateral.cli.shapes import plain  # noqa: PLC0415  # slow to import
         from bilateral.cli.views import view_of  # noqa: PLC0415
 
@@ -180,28 +143,16 @@ class Invocation:
         self.output.result(value, title=title, view=fields | sent)
 
     def unsent(self, handle: Handle[Any]) -> dict[str, Any]:
-        """Return the transaction of a dry run, which is not signed.
-
-        Args:
-            handle: The transaction.
-        """
+        """Return the transaction of a dry run, which is not signed."""
         return {"from": self.signer.address, **handle.transaction}
 
     def wait_for(self, wait: Callable[[float], T]) -> T:
-        """Wait for a transaction, and show progress.
-
-        Args:
-            wait: Waits for its result.
-        """
+        """Wait for a transaction, and show progress."""
         with self.output.waiting("Waiting for a block"):
             return wait(self.settings.timeout)
 
     def read_file(self, path: Path) -> bytes:
-        """Read a file that the user names; `-` is the standard input.
-
-        Raises:
-            DocumentError: It cannot be read, or is too large.
-        """
+        """Read a file that the user names; `-` is the standard input."""
         from bilateral.documents import Limits, Loader  # noqa: PLC0415  # slow to import
 
         if str(path) != "-":
@@ -341,16 +292,7 @@ def _is_web_folder(url: str) -> bool:
 
 
 def wei_of(amount: str, unit: int, option: str) -> int:
-    """Return an amount in wei, exactly.
-
-    Args:
-        amount: The amount as a plain decimal number, such as `0.05`.
-        unit: The wei of one unit: `GWEI` or `ETHER`.
-        option: The option that has the amount, for the message.
-
-    Raises:
-        InvalidArgumentError: The text is not a number from 0 on with at most 9 (gwei) or 18 decimals (ether).
-    """
+    """Return an amount in wei, exactly."""
     if _AMOUNT.fullmatch(amount) and len(amount) <= _LONGEST:
         wei = _EXACT.multiply(Decimal(amount), Decimal(unit))
         if wei == wei.to_integral_value():
@@ -360,12 +302,7 @@ def wei_of(amount: str, unit: int, option: str) -> int:
 
 
 def cost_of(transaction: Mapping[str, Any], gas: int) -> str:
-    """Write the highest cost of a transaction: its gas limit at its highest fee, and its value.
-
-    Args:
-        transaction: The transaction, as web3.py writes one.
-        gas: The node's estimate of its gas.
-    """
+    """Write the highest cost of a transaction: its gas limit at its highest fee, and its value."""
     from bilateral.client.operations.fees import most  # noqa: PLC0415  # slow to import
 
     return f"{ether(most(transaction))} {symbol_of(int(transaction['chainId']))} ({gas} gas estimated)"
@@ -385,11 +322,7 @@ class _Notes(logging.Handler):
 
 @contextmanager
 def client_notes(output: Output) -> Iterator[None]:
-    """Show the notes of clients within a context.
-
-    Args:
-        output: Shows the notes.
-    """
+    """Show the notes of clients within a context."""
     logger, handler = logging.getLogger("bilateral.client"), _Notes(output)
     logger.addHandler(handler)
     try:

@@ -74,18 +74,7 @@ class KeystoreSigner:
 def find_signer(
     account: str | None, passphrase_file: Path | None, ask: Ask, keystore: Path | None = None
 ) -> KeystoreSigner | LocalAccount:
-    """Return the key to sign with: of a keystore if one is named, else of the environment variable.
-
-    Args:
-        account: The alias of a keystore, or None.
-        passphrase_file: A file that holds its passphrase, or None.
-        ask: Asks for the passphrase at the terminal.
-        keystore: A keystore file, instead of an alias.
-
-    Raises:
-        InvalidArgumentError: Both an alias and a file are named.
-        KeyUnavailableError: The key is missing, or cannot be read.
-    """
+    """Return the key to sign with: of a keystore if one is named, else of the environment variable."""
     if account is not None and keystore is not None:
         raise InvalidArgumentError("sign with --account or with --keystore, not with both")
     if keystore is not None:
@@ -96,16 +85,7 @@ def find_signer(
 
 
 def open_keystore(alias: str, passphrase_file: Path | None, ask: Ask) -> KeystoreSigner:
-    """Read the keystore of one of Ape's accounts.
-
-    Args:
-        alias: The account's name in Ape.
-        passphrase_file: A file that holds its passphrase, or None.
-        ask: Asks for the passphrase at the terminal.
-
-    Raises:
-        KeyUnavailableError: The account is unknown, or its keystore cannot be read.
-    """
+    """Read the keystore of one of Ape's accounts."""
     if KEY.fullmatch(alias):
         raise KeyUnavailableError(
             "key_as_argument",
@@ -123,15 +103,7 @@ def open_keystore(alias: str, passphrase_file: Path | None, ask: Ask) -> Keystor
 
 
 def key_of_variable(variable: str, option: str) -> LocalAccount:
-    """Return the key in an environment variable.
-
-    Args:
-        variable: Its name.
-        option: The option that names a keystore instead.
-
-    Raises:
-        KeyUnavailableError: The variable is not set, or holds no key. The error does not repeat what it holds.
-    """
+    """Return the key in an environment variable."""
     from eth_account import Account  # noqa: PLC0415  # slow to import
 
     value = os.environ.get(variable, "").strip()
@@ -148,17 +120,7 @@ def key_of_variable(variable: str, option: str) -> LocalAccount:
 
 
 def find_passphrase(alias: str, file: Path | None, ask: Ask, *, is_new: bool = False) -> str:
-    """Return a passphrase: from a file, a variable (Ape's or ours), or from the terminal.
-
-    Args:
-        alias: The account's name.
-        file: A file that holds it, or None.
-        ask: Asks for it at the terminal.
-        is_new: True for a new passphrase, which the terminal is asked for twice.
-
-    Raises:
-        KeyUnavailableError: There is no passphrase, or the two differ.
-    """
+    """Return a passphrase: from a file, a variable (Ape's or ours), or from the terminal."""
     if file is not None:
         try:
             return file.read_text().rstrip("\r\n")
@@ -257,14 +219,7 @@ def aliases() -> list[str]:
 
 
 def keystore_path(alias: str) -> Path:
-    """Return the file of an account, which need not exist.
-
-    Args:
-        alias: The account's name.
-
-    Raises:
-        KeyUnavailableError: The text cannot be an alias.
-    """
+    """Return the file of an account, which need not exist."""
     if not re.fullmatch(r"[\w.-]+", alias) or alias.startswith("."):
         raise KeyUnavailableError("unknown_account", f"{quoted(alias)} is not the alias of an account")
     return keystore_folder() / f"{alias}.json"
@@ -274,15 +229,6 @@ def read_keystore(path: Path) -> tuple[dict[str, Any], str | None]:
     """Read a keystore (Web3 Secret Storage, version 3), without its passphrase.
 
     The limits hold for the parameters of the key derivation: a hostile keystore takes neither memory nor time.
-
-    Args:
-        path: The file.
-
-    Returns:
-        The keystore, its names in lower case, and the address that it names, in checksum form; None if it names none.
-
-    Raises:
-        KeyUnavailableError: `malformed_keystore`: the file is missing, is not a keystore, or is above the limits.
     """
     from bilateral.core.identifiers import checksummed  # noqa: PLC0415
     from bilateral.core.text.encoding import decode_object  # noqa: PLC0415  # so that lists of aliases start quickly
@@ -306,19 +252,7 @@ def read_keystore(path: Path) -> tuple[dict[str, Any], str | None]:
 
 
 def create_keystore(alias: str, passphrase: str, key: bytes | None = None) -> tuple[LocalAccount, Path]:
-    """Write a new keystore that Ape opens too, readable by its owner only.
-
-    Args:
-        alias: The account's name.
-        passphrase: Encrypts the key.
-        key: The private key; a random one when left out.
-
-    Returns:
-        The account and the file.
-
-    Raises:
-        KeyUnavailableError: The alias is taken or cannot be one, or the file cannot be written.
-    """
+    """Write a new keystore that Ape opens too, readable by its owner only."""
     from eth_account import Account  # noqa: PLC0415  # slow to import, and for few commands
 
     path = keystore_path(alias)

@@ -67,14 +67,7 @@ _JSON: Final = inspect.Parameter(
 
 
 def moment(unix: int | None) -> datetime | None:
-    """Return the time that a user gave in Unix seconds.
-
-    Args:
-        unix: The seconds; None if none were given.
-
-    Raises:
-        InvalidArgumentError: The time is outside of the years 1 to 9999.
-    """
+    """Return the time that a user gave in Unix seconds."""
     try:
         return None if unix is None else datetime.fromtimestamp(unix, UTC)
     except (ValueError, OverflowError, OSError):
@@ -92,12 +85,7 @@ def _require_agent(text: str) -> None:
 
 
 def make_group(name: str, about: str = "", **settings: Any) -> typer.Typer:
-    """Make a group of commands, which shows its help if no command is named.
-
-    Args:
-        about: Its help; that in `GROUPS` when left out.
-        **settings: Settings of Typer.
-    """
+    """Make a group of commands, which shows its help if no command is named."""
     about = about or GROUPS[name]
     group = typer.Typer(name=name, help=about, invoke_without_command=True, **{"cls": ExampleGroup} | settings)
     group.callback()(show_help)
@@ -122,21 +110,7 @@ def command(  # noqa: PLR0913  # what commands differ in
     is_local: bool = False,
     takes_negative_numbers: bool = False,
 ) -> Callable[[Callable[..., None]], Callable[..., None]]:
-    """Make a command of a function whose first parameter is an `Invocation`.
-
-    Args:
-        app: The group that it belongs to.
-        name: Its name; that of the function when left out.
-        signs: True if it needs a key.
-        writes: True if it sends a transaction, and so signs.
-        stores: True if it may store documents.
-        creates: True if it creates a keystore, and so needs a passphrase but no node.
-        is_local: True if it needs no node.
-        takes_negative_numbers: True if an argument may begin with a minus sign.
-
-    Returns:
-        A decorator, which returns the function that Typer calls.
-    """
+    """Make a command of a function whose first parameter is an `Invocation`."""
     kinds = {
         NodeOptions: not (creates or is_local),
         KeyOptions: signs or writes,
@@ -203,24 +177,13 @@ _REQUIRED: Final = inspect.Parameter.empty
 
 
 def parameters_of(function: Callable[..., Any]) -> list[inspect.Parameter]:
-    """Return the parameters of a command behind the first, with the fields of each model in the model's place.
-
-    Args:
-        function: The function of the command.
-    """
+    """Return the parameters of a command behind the first, with the fields of each model in the model's place."""
     _, *own = inspect.signature(function, eval_str=True).parameters.values()
     return [field for parameter in own for field in fields_of(parameter.annotation) or [parameter]]
 
 
 def gathered(function: Callable[..., Any], arguments: dict[str, Any]) -> dict[str, Any]:
-    """Return the arguments of a function, made of those of its command.
-
-    Args:
-        arguments: The arguments of `parameters_of`, by name.
-
-    Raises:
-        InvalidArgumentError: A field is invalid.
-    """
+    """Return the arguments of a function, made of those of its command."""
     _, *own = inspect.signature(function, eval_str=True).parameters.values()
     return {parameter.name: _value(parameter, arguments) for parameter in own}
 
@@ -248,11 +211,7 @@ def _value(parameter: inspect.Parameter, arguments: dict[str, Any]) -> Any:
 
 
 def fields_of(kind: Any) -> list[inspect.Parameter]:
-    """Return the fields of a model as parameters; none for another type.
-
-    Args:
-        kind: The type.
-    """
+    """Return the fields of a model as parameters; none for another type."""
     if is_dataclass(kind):
         hints = get_type_hints(kind, include_extras=True)
         options = {

@@ -94,12 +94,7 @@ class Output:
         self._status: Status | None = None
 
     def result(self, value: Any, *, title: str = "", view: Mapping[str, Any] | None = None) -> None:
-        """Show an object, one line a field. People see no empty field.
-
-        Args:
-            value: A result of the SDK, or an object of such values by name; JSON has all of it.
-            view: The fields that people see, by label; those of `view_of` when left out.
-        """
+        """Show an object, one line a field. People see no empty field."""
         from bilateral.cli.shapes import plain  # noqa: PLC0415  # slow to import
         from bilateral.cli.views import view_of  # noqa: PLC0415
 
@@ -126,13 +121,7 @@ class Output:
     def results(
         self, values: Sequence[Any], columns: Mapping[str, Callable[[Any], Any]], *, none: str = "none"
     ) -> None:
-        """Show a list, one row an entry. Rows that are too wide have one line a field instead.
-
-        Args:
-            values: Results of the SDK.
-            columns: The cells of an entry, by the column's title.
-            none: The text for an empty list.
-        """
+        """Show a list, one row an entry. Rows that are too wide have one line a field instead."""
         from bilateral.cli.shapes import plain  # noqa: PLC0415  # slow to import
 
         if self.as_json:
@@ -186,11 +175,7 @@ class Output:
         self._tell(message if self.as_json else Text.assemble(("error: ", "bold red"), message))
 
     def fail(self, error: BilateralError | KeyboardInterrupt) -> NoReturn:
-        """Write an error, and end the process with its exit code.
-
-        Args:
-            error: The error, or the interruption.
-        """
+        """Write an error, and end the process with its exit code."""
         if isinstance(error, KeyboardInterrupt):
             kind = TerminationError if isinstance(error, Stopped) else InterruptionError
             error = kind(self.sent, getattr(error, "__notes__", ()))
@@ -200,14 +185,7 @@ class Output:
 
     @contextmanager
     def waiting(self, text: str) -> Iterator[None]:
-        """Show progress at a terminal.
-
-        Args:
-            text: The text of the progress.
-
-        Yields:
-            Nothing.
-        """
+        """Show progress at a terminal."""
         if self.as_json or not self._errors.is_terminal:
             yield
             return
@@ -264,14 +242,7 @@ class Output:
 
 @contextmanager
 def writing() -> Iterator[None]:
-    """Write to the standard output, and flush it.
-
-    Yields:
-        Nothing.
-
-    Raises:
-        UnwrittenError: The output takes nothing.
-    """
+    """Write to the standard output, and flush it."""
     if sys.stdout is None:  # it was closed when the process began
         raise UnwrittenError(os.strerror(errno.EBADF))
     try:
@@ -284,14 +255,7 @@ def writing() -> Iterator[None]:
 
 
 def shown(value: Any) -> Text:
-    """Return a plain value as a table shows it.
-
-    Args:
-        value: A value that `plain` made.
-
-    Returns:
-        Text without control characters and without markup.
-    """
+    """Return a plain value as a table shows it."""
     if _is_empty(value):
         return Text("-", style="dim")
     match value:

@@ -27,11 +27,7 @@ Holder = Annotated[str, argument("HOLDER", "The account that uses the proof; bes
 
 
 def add_commands(app: typer.Typer) -> None:
-    """Add the commands to their group.
-
-    Args:
-        app: The group.
-    """
+    """Add the commands to their group."""
     command(app, "install-prover", is_local=True)(install)
     command(app, "join-tiers", signs=True)(join)
     command(app, "post-tiers", signs=True)(post)

@@ -62,11 +62,7 @@ class RatingsOptions:
     confirmations: Confirmations = 1
 
     def pairs(self) -> dict[AgentLike, int]:
-        """Return the ratings by agent.
-
-        Raises:
-            InvalidArgumentError: An entry is malformed, or an agent is rated twice.
-        """
+        """Return the ratings by agent."""
         pairs: dict[AgentLike, int] = {}
         for entry in self.ratings:
             agent, _, rating = entry.partition("=")

@@ -32,11 +32,7 @@ _KEY_INSIDE = re.compile(r"(0[xX])?[0-9a-fA-F]{41,}")
 
 
 def refuse_keys(arguments: Sequence[str]) -> None:
-    """Refuse a command line that holds a key or a passphrase.
-
-    Raises:
-        KeyUnavailableError: An option has the name of a key. The error does not repeat its value.
-    """
+    """Refuse a command line that holds a key or a passphrase."""
     for argument in arguments:
         if _FORBIDDEN_OPTION.fullmatch(argument):
             raise KeyUnavailableError(
@@ -47,12 +43,7 @@ def refuse_keys(arguments: Sequence[str]) -> None:
 
 
 def without_keys(value: Any, hashes: Collection[str]) -> Any:
-    """Replace every text that may be a key by `…`.
-
-    Args:
-        value: Text, or objects and lists of it.
-        hashes: Hashes of sent transactions, which stay.
-    """
+    """Replace every text that may be a key by `…`."""
     match value:
         case str():
             return _KEY_INSIDE.sub(lambda match: match[0] if match[0] in hashes else "…", value)

@@ -129,9 +129,5 @@ def _check_aggregator(path: str) -> None:
 
 
 def require_api() -> None:
-    """Check that the packages of the extra `api` are installed.
-
-    Raises:
-        MissingExtraError: They are not.
-    """
+    """Check that the packages of the extra `api` are installed."""
     require_modules("api", *_PACKAGES, *_PACKAGES_OF_INDEX)

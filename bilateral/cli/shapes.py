@@ -25,15 +25,7 @@ _EXACT: Final = 2**53 - 1
 
 
 def plain(value: Any) -> Any:
-    """Return a result of the SDK as JSON values.
-
-    Args:
-        value: A result of the SDK, or part of one.
-
-    Returns:
-        Objects, lists, text, whole numbers, booleans and None. Text that is not valid UTF-8 on chain has its bytes
-        beside it, under the same name with `_bytes`.
-    """
+    """Return a result of the SDK as JSON values."""
     if value is None:
         return None
     for kinds, shape in _SHAPES:

@@ -66,14 +66,7 @@ class OwnerOptions:
     chain: Chain = "mainnet"
 
     def write(self, invocation: Invocation, change: Callable[[SatiIdentity], str]) -> None:
-        """Write an agent, and show the transaction.
-
-        Args:
-            change: Sends the change, and returns the transaction.
-
-        Raises:
-            KeyUnavailableError: The file of the key is another one.
-        """
+        """Write an agent, and show the transaction."""
         from bilateral.solana.identity import SatiIdentity  # noqa: PLC0415  # slow, and an extra
 
         secret, waiting = _secret(invocation.read_file(self.key_file), self.key_file), invocation.output.waiting

@@ -10,20 +10,13 @@ def marked_tag(tag: str) -> str:
     """Return a tag as tables show it, in quotation marks behind a mark if it may be taken for another tag.
 
     The mark comes first, because tables shorten long texts at their end.
-
-    Args:
-        tag: A tag from the chain.
     """
     mark = _mark(tag)
     return f'({mark}) "{tag}"' if mark else tag
 
 
 def quoted_tag(tag: str) -> str:
-    """Return a tag for a message, in quotation marks, behind a mark if it may be taken for another tag.
-
-    Args:
-        tag: A tag from the chain.
-    """
+    """Return a tag for a message, in quotation marks, behind a mark if it may be taken for another tag."""
     mark = _mark(tag)
     return f"({mark}) {quoted(tag)}" if mark else quoted(tag)
 

@@ -23,27 +23,12 @@ _HEX: Final = re.compile(r"0x(?:[0-9a-fA-F]{2})*")
 
 
 def object_of(content: bytes, *names: str) -> Mapping[str, Any]:
-    """Read a JSON object with exactly some fields.
-
-    Args:
-        content: The JSON.
-        *names: The names of the fields.
-
-    Raises:
-        InvalidArgumentError: It is not such an object. The error names the field.
-    """
+    """Read a JSON object with exactly some fields."""
     return _fields(json_of(content), "the file", names)
 
 
 def json_of(content: bytes) -> Any:
-    """Read JSON.
-
-    Args:
-        content: The JSON.
-
-    Raises:
-        InvalidArgumentError: It is not JSON.
-    """
+    """Read JSON."""
     try:
         return json.loads(content)
     except (ValueError, RecursionError) as error:
@@ -51,32 +36,14 @@ def json_of(content: bytes) -> Any:
 
 
 def list_of(value: Any, kind: type[T], place: str = "the file") -> list[T]:
-    """Return the terms in a JSON list.
-
-    Args:
-        value: The list.
-        kind: The class of the terms.
-        place: The place of the list, for errors.
-
-    Raises:
-        InvalidArgumentError: It is not a list, or an entry is not of that class. The error names the place.
-    """
+    """Return the terms in a JSON list."""
     if not isinstance(value, list):
         raise InvalidArgumentError(f"{place} must be a list")
     return [term_of(entry, kind, f"{place}[{number}]") for number, entry in enumerate(value)]
 
 
 def term_of(value: Any, kind: type[T], place: str = "the file") -> T:
-    """Return the term in a JSON object.
-
-    Args:
-        value: The object.
-        kind: The class of the term, a dataclass.
-        place: The place of the object, for errors.
-
-    Raises:
-        InvalidArgumentError: The object is not of that class. The error names the field.
-    """
+    """Return the term in a JSON object."""
     fields = dataclasses.fields(kind)  # type: ignore[arg-type]  # it is a dataclass
     parts = _fields(value, place, [field.name for field in fields])
     return kind(
@@ -85,26 +52,14 @@ def term_of(value: Any, kind: type[T], place: str = "the file") -> T:
 
 
 def fields_of(term: Any) -> dict[str, Any]:
-    """Return the JSON object of a term, as `term_of` reads it.
-
-    Args:
-        term: The term, a dataclass.
-    """
+    """Return the JSON object of a term, as `term_of` reads it."""
     from bilateral.cli.shapes import plain  # noqa: PLC0415  # slow to import
 
     return {field.name: plain(getattr(term, field.name)) for field in dataclasses.fields(term)}
 
 
 def bytes_of(value: Any, place: str) -> bytes:
-    """Return the bytes that a hexadecimal text stands for.
-
-    Args:
-        value: The text, with the prefix 0x.
-        place: The place of the text, for errors.
-
-    Raises:
-        InvalidArgumentError: It is another text.
-    """
+    """Return the bytes that a hexadecimal text stands for."""
     if not isinstance(value, str) or not _HEX.fullmatch(value):
         raise InvalidArgumentError(f"{place} must be hexadecimal, as 0x5c1f")
     return bytes.fromhex(value[2:])

@@ -10,14 +10,7 @@ from bilateral.client import results
 
 
 def view_of(value: Any) -> Any:
-    """Return what people see of a result.
-
-    Args:
-        value: A result of the SDK, or objects and lists of such results.
-
-    Returns:
-        The same with the fields that people see, where a class has a view of its own. Other values stay as they are.
-    """
+    """Return what people see of a result."""
     view = _VIEWS.get(type(value))
     if view is not None:
         return {name: view_of(inner) for name, inner in view(value).items()}

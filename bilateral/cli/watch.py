@@ -40,14 +40,7 @@ class ChangeOptions:
     tags: Annotated[list[str] | None, option("TAG", "Changes with this tag only. Can be repeated.", "--tag")] = None
 
     def filter(self, connection: Connection, agents: Iterable[str], accounts: Iterable[str]) -> FeedFilter:
-        """Return the filter of the changes of some agents and accounts, or of all.
-
-        Args:
-            accounts: The addresses.
-
-        Raises:
-            BilateralError: A kind, an id or an address is malformed or unknown.
-        """
+        """Return the filter of the changes of some agents and accounts, or of all."""
         from bilateral.index.changes.queries import parse_filter  # noqa: PLC0415  # slow to import
         from bilateral.index.reading.registries import read_registries  # noqa: PLC0415
 

@@ -48,11 +48,7 @@ class SignerElsewhere:
         self._signature = signature
 
     def sign_message(self, message: SignableMessage, /) -> _Signed:
-        """Return the signature that was made elsewhere.
-
-        Raises:
-            SignatureNeededError: This object was made without a signature.
-        """
+        """Return the signature that was made elsewhere."""
         if self._signature is None:
             if isinstance(message, Signable):
                 raise SignatureNeededError(self.address, message.typed_data)

@@ -155,11 +155,7 @@ def feedback_id(
 
 
 def hash_bytes(value: bytes | str | None, name: str) -> bytes:
-    """Return a hash that a caller gave: 32 bytes, or 0x and 64 hexadecimal digits; zeros for None.
-
-    Raises:
-        InvalidArgumentError: It is neither.
-    """
+    """Return a hash that a caller gave: 32 bytes, or 0x and 64 hexadecimal digits; zeros for None."""
     if value is None:
         return bytes(32)
     if isinstance(value, str) and _HASH.fullmatch(value):
@@ -170,11 +166,7 @@ def hash_bytes(value: bytes | str | None, name: str) -> bytes:
 
 
 def checked_uint(value: int, bits: int, name: str) -> int:
-    """Check that a number fits its Solidity type. A `bool` is not a number.
-
-    Raises:
-        InvalidArgumentError: It does not.
-    """
+    """Check that a number fits its Solidity type. A `bool` is not a number."""
     if not is_whole(value) or not 0 <= value < 1 << bits:
         raise InvalidArgumentError(f"{name} is a whole number from 0 to 2^{bits} - 1")
     return value

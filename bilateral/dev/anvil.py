@@ -54,14 +54,7 @@ class AnvilEndedError(FormattedError, RuntimeError):
 
 
 def find_anvil(named: Path | None = None) -> Path:
-    """Return the path of anvil: on the path for programs, in `node_modules`, or where Foundry's installer puts it.
-
-    Args:
-        named: The path that the user named; None to look for it.
-
-    Raises:
-        AnvilMissingError: It is not there.
-    """
+    """Return the path of anvil: on the path for programs, in `node_modules`, or where Foundry's installer puts it."""
     on_path = shutil.which("anvil" if named is None else named)
     if on_path is not None:
         return Path(on_path)
@@ -78,18 +71,6 @@ def running_anvil(program: Path, *options: str, port: int = 0, states: int = 256
 
     A signal that would end this process ends anvil first, also if it comes while anvil is being started. After SIGKILL,
     which no process can handle, anvil is ended too.
-
-    Args:
-        *options: Further options of anvil, as `--chain-id`, `84532`.
-        port: The port of its RPC; 0 for any free one.
-        states: The number of blocks whose states it keeps, in memory.
-
-    Yields:
-        The URL of its RPC.
-
-    Raises:
-        AnvilEndedError: Anvil does not start, as when the port is taken.
-        Interrupted: When the process is asked to end.
     """
     with _interruptions_held_back() as release:
         anvil = subprocess.Popen(  # noqa: S603  # anvil
@@ -158,14 +139,7 @@ class Release:
             raise Interrupted(self._held)
 
     def handle(self, number: int, _frame: FrameType | None) -> None:
-        """Take a signal.
-
-        Args:
-            number: The signal.
-
-        Raises:
-            Interrupted: If interruptions are let through.
-        """
+        """Take a signal."""
         if self._open:
             self._open = False  # one is enough: a second one must not interrupt the clean-up
             raise Interrupted(number)

@@ -61,11 +61,7 @@ class LocalChain:
         return self._web3.eth.chain_id
 
     def deploy(self) -> tuple[dict[str, Any], str]:
-        """Deploy all contracts.
-
-        Returns:
-            The deployment record of the registries, and the address of the token.
-        """
+        """Deploy all contracts."""
         addresses: dict[str, str] = {}
         entries: dict[str, Any] = {}
         for name in CONTRACTS:
@@ -75,12 +71,7 @@ class LocalChain:
         return {"chainId": self.chain_id, "network": "local", "contracts": entries}, token
 
     def mint(self, token: str, account: str, amount: int) -> None:
-        """Give tokens to an account.
-
-        Args:
-            token: The address of the token.
-            amount: The amount, in the token's smallest unit.
-        """
+        """Give tokens to an account."""
         contract = self._web3.eth.contract(address=Web3.to_checksum_address(token), abi=[_MINT])
         self._mined(contract.functions.mint(account, amount).transact({"from": self._deployer}))
 

@@ -33,18 +33,7 @@ KEEP_ALIVE_SECONDS = 600
 
 @contextmanager
 def serving(app: FastAPI, port: int = 0) -> Iterator[str]:
-    """Run an ASGI application in a thread.
-
-    Args:
-        app: The application.
-        port: Its port; 0 for any free one.
-
-    Yields:
-        Its URL.
-
-    Raises:
-        RuntimeError: The application does not start.
-    """
+    """Run an ASGI application in a thread."""
     config = uvicorn.Config(
         app, host="127.0.0.1", port=port, log_level="critical", lifespan="on", timeout_keep_alive=KEEP_ALIVE_SECONDS
     )
@@ -79,17 +68,7 @@ class _LocalSettlingSigner(_LocalSigner, SettlingSigner):
 
 
 def facilitator_app(rpc: str, secret: str, network: str, registry: str | None = None) -> FastAPI:
-    """Make the SDK's facilitator behind its HTTP interface.
-
-    Args:
-        rpc: The URL of a node.
-        secret: The private key of the account that sends the settlements, in hexadecimal digits.
-        network: The network (CAIP-2).
-        registry: The registry of buyers to settle through; None to call the token.
-
-    Returns:
-        The application.
-    """
+    """Make the SDK's facilitator behind its HTTP interface."""
     facilitator = x402FacilitatorSync()
     signer = _LocalSigner(secret, rpc) if registry is None else _LocalSettlingSigner(secret, rpc, registry=registry)
     register_exact_evm_facilitator(facilitator, signer, network)
@@ -97,11 +76,7 @@ def facilitator_app(rpc: str, secret: str, network: str, registry: str | None = 
 
 
 def facilitator_app_of(facilitator: x402FacilitatorSync) -> FastAPI:
-    """Put a facilitator of the SDK behind its HTTP interface.
-
-    Returns:
-        The application.
-    """
+    """Put a facilitator of the SDK behind its HTTP interface."""
     app = FastAPI()
 
     def perform(action: str, message: dict[str, Any]) -> dict[str, Any]:
@@ -129,19 +104,7 @@ PRICE: Final = 10_000
 
 
 def shop_app(deployment: Deployment, agent_id: int, key: Secp256k1Key, pay_to: str, token: str, url: str) -> FastAPI:  # noqa: PLR0913, PLR0917  # the terms of a trade
-    """Make the application.
-
-    Args:
-        deployment: The registries.
-        agent_id: The agent that sells.
-        key: The key that signs its answers. Its registration file lists the public key.
-        pay_to: The account that is paid, the agent's wallet.
-        token: The token to pay in.
-        url: The URL of the facilitator.
-
-    Returns:
-        The application. It sells `/weather?city=…`.
-    """
+    """Make the application."""
     network = f"eip155:{deployment.chain_id}"
     app = FastAPI(title="Weather agent")
 

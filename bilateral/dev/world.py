@@ -116,20 +116,7 @@ class World:
 
 @contextmanager
 def running_world(anvil: Path, folder: Path, ports: Ports) -> Iterator[World]:
-    """Start the chain with the registries, the facilitator and the seller's route; stop all of them in the end.
-
-    Args:
-        anvil: The program that runs the chain.
-        folder: The folder for the deployment record.
-
-    Yields:
-        The market.
-
-    Raises:
-        AnvilEndedError: The chain does not start, as when its port is taken.
-        OSError: A port is taken, or the folder cannot be written.
-        Interrupted: When the process is asked to end.
-    """
+    """Start the chain with the registries, the facilitator and the seller's route; stop all of them in the end."""
     logging.getLogger("x402").setLevel(logging.CRITICAL)
     logging.getLogger("bilateral.x402").setLevel(logging.ERROR)  # it warns that nothing checks the route at its start
     accounts = folder / "accounts.json"
@@ -167,9 +154,6 @@ def write_environment(path: Path, variables: Mapping[str, str]) -> None:
     """Write a file for shells that sets variables and defines `wait_until`.
 
     Only its owner may read it, though anvil's keys are public.
-
-    Args:
-        path: The file.
     """
     path.touch(_MODE)
     exports = "".join(f"export {name}={shlex.quote(value)}\n" for name, value in variables.items())

@@ -41,13 +41,7 @@ def encode_data_uri(content: bytes) -> str:
 
 
 def decode_data_uri(uri: str, limit: int) -> bytes:
-    """Return the document in a data URI.
-
-    Args:
-        uri: A `data:` URI of any media type, in base 64 (of either alphabet, padded or not), percent-encoded or plain,
-            whatever its label says, also compressed (`enc=gzip`); or JSON or base 64 of it without a scheme.
-        limit: The largest size of the document, in bytes.
-    """
+    """Return the document in a data URI."""
     labels, payload = {"base64"}, uri
     if uri[:5].lower() == "data:":
         parts = _PARTS.fullmatch(uri)

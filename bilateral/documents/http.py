@@ -175,21 +175,13 @@ class HttpSession:
         self._client.close()
 
     def get(self, url: str, *, limit: int | None = None, headers: Mapping[str, str] | None = None) -> bytes:
-        """Get a resource, following redirects.
-
-        Args:
-            limit: Its largest size, the document's limit when left out.
-        """
+        """Get a resource, following redirects."""
         return self.get_changes(url, UNKNOWN_VERSION, limit=limit, headers=headers).content or b""
 
     def get_changes(
         self, url: str, cached: Validators, *, limit: int | None = None, headers: Mapping[str, str] | None = None
     ) -> Answer:
-        """Get a resource if it changed, following redirects.
-
-        Args:
-            cached: The marks of the version that the caller has; the other arguments are those of `get`.
-        """
+        """Get a resource if it changed, following redirects."""
         with _document_errors(url, self._limits):
             request = self._request("GET", url, headers={**(headers or {}), **cached.headers()})
             for _ in range(1 + self._limits.redirects):
@@ -204,12 +196,7 @@ class HttpSession:
             raise TooManyRedirectsError(f"{quoted_url(url)} redirects more than {self._limits.redirects} times")
 
     def post(self, url: str, *, limit: int | None = None, **request: Any) -> bytes:
-        """Post to a URL of the program's user, and follow no redirect.
-
-        Args:
-            limit: The largest size of the answer, the document's limit when left out.
-            **request: Arguments of `httpx`: `params`, `files`, `json`, `headers`.
-        """
+        """Post to a URL of the program's user, and follow no redirect."""
         return self._send("POST", url, limit, **request)
 
     def ask(self, url: str, method: str, content: bytes) -> tuple[int, httpx.Headers]:
@@ -219,11 +206,7 @@ class HttpSession:
             return response.status_code, response.headers
 
     def put(self, url: str, content: bytes, headers: Mapping[str, str]) -> None:
-        """Put a document at a URL of the program's user, and follow no redirect.
-
-        Args:
-            url: An http or https URL. Neither errors nor logs show its query, which may be a signature.
-        """
+        """Put a document at a URL of the program's user, and follow no redirect."""
         self._send("PUT", url, None, content=content, headers=headers)
 
     def _send(self, method: str, url: str, limit: int | None, **options: Any) -> bytes:

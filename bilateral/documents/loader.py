@@ -298,11 +298,7 @@ def _file_at_gateway(uri: str) -> tuple[Cid, list[str], str] | None:
 
 
 def parse_ipfs_uri(uri: str) -> tuple[Cid, list[str]]:
-    """Split `ipfs://<cid>/<path>`, with or without its scheme, into its CID and the names of its path.
-
-    Raises:
-        UnsupportedUriError: The URI does not have this form.
-    """
+    """Split `ipfs://<cid>/<path>`, with or without its scheme, into its CID and the names of its path."""
     rest = (uri[5:] if uri[:5].lower() == "ipfs:" else uri).lstrip("/").removeprefix("ipfs/")
     cid, *path = rest.partition("?")[0].partition("#")[0].split("/")
     return Cid.parse(cid), [unquote(name) for name in path if name]

@@ -15,11 +15,7 @@ _RAW: Final = -zlib.MAX_WBITS  # without a header, as some servers send what the
 
 
 def unpacked(content: bytes, limit: int) -> bytes | None:
-    """Decompress gzip or deflate. Never holds more than the limit and one byte.
-
-    Returns:
-        The result; None if the content is neither, or is damaged or cut off.
-    """
+    """Decompress gzip or deflate. Never holds more than the limit and one byte."""
     for window in (_EITHER, _RAW):
         decoder = zlib.decompressobj(window)
         try:

@@ -13,15 +13,7 @@ _NAT64: Final = IPv6Network("64:ff9b::/96")
 
 
 def is_public(address: str) -> bool:
-    """Return whether an address belongs to the public Internet.
-
-    Args:
-        address: An IPv4 or IPv6 address, as a resolver gives it.
-
-    Returns:
-        False for loopback, private, link-local, shared, multicast, reserved and documentation addresses, and for IPv6
-        addresses that stand for such an IPv4 address (mapped, 6to4, Teredo, NAT64).
-    """
+    """Return whether an address belongs to the public Internet."""
     ip = ip_address(address.partition("%")[0])
     if isinstance(ip, IPv4Address):
         return ip.is_global and not ip.is_multicast and ip not in _PROTOCOL_ASSIGNMENTS

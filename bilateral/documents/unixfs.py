@@ -42,17 +42,7 @@ def _varint(number: int) -> bytes:
 
 
 def read_file(fetch: Callable[[Cid], bytes], root: Cid, path: Sequence[str], limit: int) -> bytes:
-    """Read a file of IPFS.
-
-    Args:
-        fetch: Returns the block of a CID. The block is checked.
-        root: The file, or a folder that holds it.
-        path: The names that lead from the root to the file; empty if the root is the file.
-        limit: The largest size of the file, in bytes.
-
-    Returns:
-        The content of the file.
-    """
+    """Read a file of IPFS."""
     content = bytearray()
     names = list(path)
     pending = [root]

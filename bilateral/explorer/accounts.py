@@ -96,11 +96,7 @@ class AccountPage:
 
 
 def account_page(connection: Connection, registries: Registries, address: str) -> AccountPage:
-    """Read the page of an account.
-
-    Args:
-        address: The account, in checksum form.
-    """
+    """Read the page of an account."""
     chain_ids, chosen = tuple(registries.by_chain), FeedbackFilter(include_revoked=True)
     account = read_account(connection, address, chain_ids)
     own = [agent.global_id for agent in account.agents if agent.is_owner or agent.is_wallet]

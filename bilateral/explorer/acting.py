@@ -179,14 +179,7 @@ class ActPage:
 def act_page(
     connection: Connection, registries: Registries, action: str, query: Mapping[str, str], offers: Offers
 ) -> ActPage | None:
-    """Read the page on which a visitor acts.
-
-    Returns:
-        The content; None if there is no such action here.
-
-    Raises:
-        BilateralError: The query names a malformed agent, or a chain that is not indexed.
-    """
+    """Read the page on which a visitor acts."""
     form = FORMS.get(action)
     if form is None:
         return None

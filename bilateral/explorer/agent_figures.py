@@ -79,11 +79,7 @@ def shares(
     summaries: Sequence[RatingSummary],
     scores: Sequence[TrustScore],
 ) -> tuple[Share, ...]:
-    """Return the shares that say what a rating is worth.
-
-    Args:
-        payments: The state of the payment of each feedback, such as `proven`.
-    """
+    """Return the shares that say what a rating is worth."""
 
     def of(condition: Callable[[RecentFeedback], bool]) -> float | None:
         return sum(map(condition, recent)) / len(recent) if recent else None
@@ -118,13 +114,7 @@ def _beyond(edges: Sequence[Edge], summaries: Sequence[RatingSummary], side: str
 def values_by_tag(
     summaries: Sequence[RatingSummary], recent: Sequence[RecentFeedback], authorizing: Sequence[str] = ()
 ) -> tuple[TagValues, ...]:
-    """Return the newest values of each tag, on its own scale.
-
-    Args:
-        summaries: The summaries of the agent's ratings.
-        recent: Its newest feedback.
-        authorizing: The registries of authorised feedback, which is not among the newest one.
-    """
+    """Return the newest values of each tag, on its own scale."""
     values: dict[str, list[float]] = defaultdict(list)
     for feedback in recent:
         if not feedback.is_revoked:
@@ -150,12 +140,7 @@ def _of_tag(summary: RatingSummary, values: list[float]) -> TagValues:
 
 
 def activity(recent: Sequence[RecentFeedback], rated: Sequence[int], now: int) -> Activity:
-    """Return the number of ratings on each of the last days.
-
-    Args:
-        rated: The times at which servers rated it.
-        now: The time of the chain's last block.
-    """
+    """Return the number of ratings on each of the last days."""
     last = now // _DAY
     counts = [[0] * DAYS, [0] * DAYS]
     for side, times in enumerate(([recent_one.time for recent_one in recent], rated)):
@@ -192,13 +177,7 @@ class RaterGroup:
 def rater_groups(
     recent: Sequence[RecentFeedback], payments: Sequence[str], flagged: Collection[str], summary: RatingSummary | None
 ) -> tuple[RaterGroup, ...]:
-    """Return the raters under the tag that represents an agent, those who weigh most first.
-
-    Args:
-        payments: The state of the payment of each, such as `proven`.
-        flagged: The accounts that the analysis flags.
-        summary: The summary that represents the agent as a server; None if nobody rated it.
-    """
+    """Return the raters under the tag that represents an agent, those who weigh most first."""
     if summary is None or scale_of_tag(summary.tag) is None:
         return ()
     values: dict[str, list[float]] = defaultdict(list)
@@ -237,14 +216,7 @@ class Neighbour:
 
 
 def neighbours(edges: Iterable[Edge], side: str, limit: int, names: Mapping[str, str]) -> list[Neighbour]:
-    """Return the counterparts that rated an agent on one side, those with the most values first.
-
-    Args:
-        edges: The edges of the agent's neighbourhood.
-        side: The side of the agent, `server` or `client`.
-        limit: The largest number of counterparts.
-        names: The names of agents, by short id.
-    """
+    """Return the counterparts that rated an agent on one side, those with the most values first."""
     values: dict[tuple[str | None, str | None], list[tuple[int, float | None]]] = defaultdict(list)
     for edge in edges:
         if edge.direction == "received" and edge.side == side:
@@ -294,10 +266,6 @@ def rating_over_time(recent: Sequence[RecentFeedback], summary: RatingSummary | 
     """Return the rating under the tag that represents an agent, as its newest feedback made it.
 
     Each rater counts once, by the mean of its values.
-
-    Args:
-        recent: The agent's newest feedback, the newest first.
-        summary: The summary that represents the agent as a server; None if nobody rated it.
     """
     scale = None if summary is None else scale_of_tag(summary.tag)
     counted = [row for row in reversed(recent) if summary and row.tag == summary.tag and not row.is_revoked]
@@ -319,15 +287,7 @@ def rating_over_time(recent: Sequence[RecentFeedback], summary: RatingSummary | 
 
 
 def money_by_day(received: Sequence[Payment], paid: Sequence[Payment]) -> Activity | None:
-    """Return the cents that an account received and paid on each of 84 days, up to its last payment.
-
-    Args:
-        received: The newest payments to it.
-        paid: The newest payments by it.
-
-    Returns:
-        Received cents as `server`, paid ones as `client`; None without a payment.
-    """
+    """Return the cents that an account received and paid on each of 84 days, up to its last payment."""
     if not received and not paid:
         return None
     last = max(payment.time for payment in (*received, *paid)) // _DAY

@@ -147,14 +147,7 @@ def analysis_page(connection: Connection, chain_id: int, identity: str) -> Analy
 def cluster_page(
     connection: Connection, registries: Registries, chain_id: int, identity: str, cluster: int
 ) -> ClusterPage | None:
-    """Read the page of a cluster.
-
-    Args:
-        cluster: The number of the cluster.
-
-    Returns:
-        The content; None if the cluster has no accounts.
-    """
+    """Read the page of a cluster."""
     suspects = cluster_accounts(connection, chain_id, identity, cluster)
     if not suspects:
         return None
@@ -167,11 +160,7 @@ def cluster_page(
 def finding_page(
     connection: Connection, registries: Registries, chain_id: int, identity: str, finding_id: str
 ) -> FindingPage | None:
-    """Read the page of a finding.
-
-    Returns:
-        The content; None if there is no such finding.
-    """
+    """Read the page of a finding."""
     matches = findings(connection, chain_id, identity, finding_id)
     if not matches:
         return None

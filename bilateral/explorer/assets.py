@@ -60,9 +60,6 @@ def asset(name: str) -> Asset | None:
     """Return a file by its name without a hash; None if it is one of others and set-up did not copy it.
 
     Pages do without: browsers then use fonts of their own, and the table below a graph says the same.
-
-    Args:
-        name: The name, such as `style.css`.
     """
     folder = files("bilateral.explorer") / "static"
     place = folder / name if name in _OWN else folder / "vendor" / name

@@ -26,13 +26,7 @@ _LOW: Final = 50
 
 
 def bar(share: float, kind: str, width: int = 120) -> Markup:
-    """Return a bar that is filled in part.
-
-    Args:
-        share: The part, from 0 to 1.
-        kind: The class of its colour: `s`, `c` or `x` (bad).
-        width: Its width in pixels.
-    """
+    """Return a bar that is filled in part."""
     filled = max(3.0, width * min(max(share, 0.0), 1.0))
     return Markup(
         '<svg width="{width}" height="6" viewBox="0 0 {width} 6" preserveAspectRatio="none" aria-hidden="true">'
@@ -42,12 +36,7 @@ def bar(share: float, kind: str, width: int = 120) -> Markup:
 
 
 def butterfly(as_server: Sequence[int], as_client: Sequence[int]) -> Markup:
-    """Return a histogram to both sides: counterparts by their mean, as a server on the left, as a client on the right.
-
-    Args:
-        as_server: The number of counterparts in each tenth of the scale, the lowest first.
-        as_client: The same for the other side.
-    """
+    """Return a two-sided histogram: counterparts by their mean, servers on the left, clients on the right."""
     rows, middle = len(as_server), _WIDTH / 2
     height, longest = rows * _ROW + 6, _WIDTH / 2 - _GAP - 34
     most_left, most_right = max(1, *as_server), max(1, *as_client)
@@ -77,13 +66,7 @@ def butterfly(as_server: Sequence[int], as_client: Sequence[int]) -> Markup:
 
 
 def neighbourhood(agent: str, clients: Sequence[Neighbour], servers: Sequence[Neighbour]) -> Markup:
-    """Return an agent's counterparts as a fan to both sides. A dashed, red line is a mean below half of the scale.
-
-    Args:
-        agent: The agent's id, for its picture.
-        clients: The counterparts that rated it as a server, at most eight.
-        servers: The servers that rated it as a client, at most eight.
-    """
+    """Return an agent's counterparts as a fan to both sides. A dashed, red line is a mean below half of the scale."""
     centre_x, centre_y = _FAN_WIDTH / 2, _FAN_HEIGHT / 2 + 14
     parts = [f'<line x1="{centre_x}" x2="{centre_x}" y1="8" y2="{_FAN_HEIGHT - 2}" class="gridline"/>']
     for people, sign, hue in ((clients, -1, "blue"), (servers, 1, "orange")):
@@ -132,13 +115,7 @@ def _fan(people: Sequence[Neighbour], sign: int, hue: str) -> list[str]:
 
 
 def strip(places: Sequence[float], mean: float, hue: str = "s") -> Markup:
-    """Return values as ticks on their scale, with a mark at the mean.
-
-    Args:
-        places: The places of the values, 0 to 1.
-        mean: The place of the mean, 0 to 1.
-        hue: The class of the mark's colour.
-    """
+    """Return values as ticks on their scale, with a mark at the mean."""
     ticks = "".join(f"M{4 + place * _STRIP:.1f} 2v16" for place in places)
     x = 4 + min(1.0, max(0.0, mean)) * _STRIP
     return Markup(  # noqa: S704  # numbers only
@@ -149,11 +126,7 @@ def strip(places: Sequence[float], mean: float, hue: str = "s") -> Markup:
 
 
 def moments(times: Sequence[int]) -> Markup:
-    """Return a strip of time: a tick for each event between the first and the last one.
-
-    Args:
-        times: The times, in Unix seconds, in order.
-    """
+    """Return a strip of time: a tick for each event between the first and the last one."""
     first, last = times[0], times[-1]
     width = (last - first) or 1
     ticks = "".join(f"M{4 + (time - first) / width * _STRIP:.1f} 2v16" for time in times)
@@ -166,13 +139,7 @@ def moments(times: Sequence[int]) -> Markup:
 
 
 def interval(least: float, rating: float, greatest: float, kind: str) -> Markup:
-    """Return a bar from 0 to 100: pale between the values that a rating has at least and at most, with a mark at it.
-
-    Args:
-        least: The value that it has at least.
-        greatest: The value that it has at most.
-        kind: The class of its colour: `s` or `c`.
-    """
+    """Return a bar from 0 to 100: pale between the values that a rating has at least and at most, with a mark at it."""
     first, mark, last = (_STRIP * min(max(value, 0.0), 100.0) / 100 for value in (least, rating, greatest))
     return Markup(
         '<svg class="least" viewBox="0 0 {width} 12" width="100%" height="12" preserveAspectRatio="none" '
@@ -183,13 +150,7 @@ def interval(least: float, rating: float, greatest: float, kind: str) -> Markup:
 
 
 def axis(rows: Sequence[tuple[str, str, float, float, float]], kind: str) -> Markup:
-    """Return ratings of several agents on one axis from 0 to 100: a line from bound to bound, and a dot at the rating.
-
-    Args:
-        rows: For each agent its name, the word of a stranger, the figure in words, the least value, the rating and the
-            greatest value.
-        kind: The class of its colour: `s` or `c`.
-    """
+    """Return ratings of several agents on one axis from 0 to 100: a line between the bounds, a dot at the rating."""
     left, step, width = 14, 44, 400
     scale = (width - 2 * left) / 100
     height = len(rows) * step + 22
@@ -216,13 +177,7 @@ def axis(rows: Sequence[tuple[str, str, float, float, float]], kind: str) -> Mar
 def over_time(
     points: Sequence[Moment], scale: tuple[int, int], after: tuple[float, float, float] | None = None
 ) -> Markup:
-    """Return a rating over time: a line, a band of its uncertainty, and behind them the rating after the analysis.
-
-    Args:
-        points: The rating at each time, the oldest first.
-        scale: The least and the greatest value.
-        after: The least value, the rating and the greatest value after the analysis, 0 to 100; None without one.
-    """
+    """Return a rating over time: a line, a band of its uncertainty, and behind them the rating after the analysis."""
     width, height, right = 400, 150, 40 if after else 8
     first, last = points[0].time, points[-1].time
     least, greatest = scale
@@ -264,13 +219,7 @@ def over_time(
 
 
 def money(received: Sequence[int], paid: Sequence[int], last_day: int) -> Markup:
-    """Return a chart of days: dollars that an account received above the line, dollars that it paid below.
-
-    Args:
-        received: The cents that it received on each day, the oldest first.
-        paid: The cents that it paid.
-        last_day: The last day, in days since 1970.
-    """
+    """Return a chart of days: dollars that an account received above the line, dollars that it paid below."""
     label = (
         f"Payments over {len(received)} days: ${sum(received) / 100:,.2f} received above, ${sum(paid) / 100:,.2f} paid "
         "below"
@@ -279,14 +228,7 @@ def money(received: Sequence[int], paid: Sequence[int], last_day: int) -> Markup
 
 
 def timeline(up: Sequence[int], down: Sequence[int], last_day: int, label: str | None = None) -> Markup:
-    """Return a chart of days: ratings as a server above the line, as a client below.
-
-    Args:
-        up: The number as a server on each day, the oldest first.
-        down: The number as a client.
-        last_day: The last day, in days since 1970.
-        label: The chart in words; None says it of ratings.
-    """
+    """Return a chart of days: ratings as a server above the line, as a client below."""
     width, height = 400, 150
     middle, step, most = height * 0.56, width / len(up), max(1, *up, *down)
     parts = []
@@ -322,9 +264,6 @@ def cells(seed: str) -> tuple[str, list[tuple[int, int, str]]]:
     """Return the picture of an id: its background, and column, row and colour of each filled cell of six by six.
 
     The left half mirrors the right half, like the two sides of an agent.
-
-    Args:
-        seed: The id. The same id has the same picture.
     """
     digest = sha256(seed.encode(errors="replace")).digest()
     hue = digest[0] / 255 * 360
@@ -340,11 +279,7 @@ def cells(seed: str) -> tuple[str, list[tuple[int, int, str]]]:
 
 
 def identicon(seed: str, size: int = 32) -> Markup:
-    """Return the picture of an id as SVG.
-
-    Args:
-        size: The width and the height in pixels.
-    """
+    """Return the picture of an id as SVG."""
     background, filled = cells(seed)
     paths: dict[str, str] = {}
     for column, row, colour in filled:

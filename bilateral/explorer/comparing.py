@@ -76,13 +76,7 @@ def compare_page(
     keys: Sequence[AgentKey],
     problem: str | None,
 ) -> ComparePage:
-    """Read the page.
-
-    Args:
-        wanted: The ids, as they were asked for.
-        keys: The agents.
-        problem: The sentence that says why the ids are wrong.
-    """
+    """Read the page."""
     compared = []
     for key in keys:
         details = read_agent(connection, key)

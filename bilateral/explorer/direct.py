@@ -57,11 +57,7 @@ class Direct:
 
 
 def directly(connection: Connection, registries: Registries, words: str) -> tuple[Direct, ...]:
-    """Return the pages that the words of a search name.
-
-    Args:
-        words: The words, such as `8453:247`, `base/247`, `#247`, `0x…` or `starred`.
-    """
+    """Return the pages that the words of a search name."""
     text = words.strip()
     if _ADDRESS.fullmatch(text):
         address = checksummed(text)

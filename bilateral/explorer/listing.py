@@ -105,17 +105,7 @@ class _Wanted:
 def ratings_page(
     connection: Connection, registries: Registries, key: AgentKey, path: str, parameters: Mapping[str, str]
 ) -> RatingsPage | None:
-    """Read a page of an agent's ratings.
-
-    Args:
-        path: The path of the page, without parameters.
-
-    Returns:
-        The content; None if the index has no such agent.
-
-    Raises:
-        InvalidArgumentError: A parameter is wrong.
-    """
+    """Read a page of an agent's ratings."""
     agent = read_agent(connection, key)
     if agent is None:
         return None
@@ -151,14 +141,7 @@ def ratings_page(
 def rating_rows(
     connection: Connection, registries: Registries, key: AgentKey, parameters: Mapping[str, str]
 ) -> tuple[type[Any], tuple[Any, ...], str | None] | None:
-    """Read up to 1,000 of the ratings that a path asks for, for a file that has all of them.
-
-    Returns:
-        The type of the rows, the rows, and the cursor of the next ones; None if the index has no such agent.
-
-    Raises:
-        InvalidArgumentError: A parameter is wrong.
-    """
+    """Read up to 1,000 of the ratings that a path asks for, for a file that has all of them."""
     agent = read_agent(connection, key)
     if agent is None:
         return None

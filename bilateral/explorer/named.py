@@ -79,11 +79,7 @@ def named_findings(
 def with_parties(
     connection: Connection, chain_id: int, identity: str, about: Sequence[tuple[Finding, str]]
 ) -> tuple[NamedFinding, ...]:
-    """Return findings with who acted, about whom, and when.
-
-    Args:
-        about: The findings, each with the part of an account in it.
-    """
+    """Return findings with who acted, about whom, and when."""
     ids = [finding.id for finding, _ in about]
     parties = members_of(connection, chain_id, identity, ids)
     subjects = [member.account for members in parties.values() for member in members if member.part != "actor"]

@@ -89,12 +89,7 @@ class RecentNetworks:
         self._made: dict[tuple[int, int], tuple[float, NetworkPage]] = {}
 
     def get(self, chain_id: int, limit: int, make: Callable[[], NetworkPage]) -> NetworkPage:
-        """Return the network of a chain. Two callers at once make it once.
-
-        Args:
-            limit: The largest number of ratings of each direction.
-            make: Makes the network.
-        """
+        """Return the network of a chain. Two callers at once make it once."""
         with self._lock:
             now = monotonic()
             self._made = {key: made for key, made in self._made.items() if now < made[0]}
@@ -108,11 +103,7 @@ class RecentNetworks:
 
 
 def network_page(connection: Connection, registries: Registries, chain_id: int, limit: int) -> NetworkPage:
-    """Read the network of a chain's newest ratings.
-
-    Args:
-        limit: The largest number of ratings of each direction.
-    """
+    """Read the network of a chain's newest ratings."""
     identity = registries.identity_of(chain_id)
     links = newest_links(connection, chain_id, identity, limit)
     flagged = flagged_accounts(connection, chain_id, identity)

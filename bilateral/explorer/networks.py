@@ -47,11 +47,7 @@ def slug_of(chain_id: int) -> str:
 
 
 def chain_of(slug: str) -> int | None:
-    """Return the chain of a name or a number; None if it is neither.
-
-    Args:
-        slug: The first part of a path.
-    """
+    """Return the chain of a name or a number; None if it is neither."""
     chain_id = slugs().get(slug)
     if chain_id is not None:
         return chain_id
@@ -60,11 +56,7 @@ def chain_of(slug: str) -> int | None:
 
 
 def agent_path(agent: str) -> str:
-    """Return the path of an agent's page.
-
-    Args:
-        agent: Its short id, such as `8453:247`.
-    """
+    """Return the path of an agent's page."""
     chain_id, _, number = agent.partition(":")
     return f"/{slug_of(int(chain_id))}/{number}"
 
@@ -75,35 +67,19 @@ def account_path(account: str) -> str:
 
 
 def rating_path(chain_id: int, block: int, log_index: int) -> str:
-    """Return the path of a rating's page.
-
-    Args:
-        block: The block of its event.
-        log_index: The event's place in the block.
-    """
+    """Return the path of a rating's page."""
     return f"/{slug_of(chain_id)}/ratings/{block}-{log_index}"
 
 
 def ratings_path(agent: str, side: str = "server", tag: str | None = None, **filters: str | None) -> str:
-    """Return the path of the list of an agent's ratings.
-
-    Args:
-        side: `server`, `client`, `validator`, `authorized`, or `given`.
-        tag: The tag of feedback; None for any.
-        **filters: Further fields of the list, such as `client`, `reviewer`, `payment` and `registry`; None for any.
-    """
+    """Return the path of the list of an agent's ratings."""
     parameters = {"side": None if side == "server" else side, "tag": tag if side in _TAGGED else None, **filters}
     query = urlencode({name: value for name, value in parameters.items() if value is not None})
     return f"{agent_path(agent)}/ratings{'?' if query else ''}{query}"
 
 
 def summary_path(agent: str, summary: RatingSummary, ratings: Sequence[RatingSummary]) -> str:
-    """Return the path of the ratings that a summary is made of.
-
-    Args:
-        agent: The agent's short id.
-        ratings: All summaries of the agent: with others of the same side and tag, the path names the registry.
-    """
+    """Return the path of the ratings that a summary is made of."""
     same = [other for other in ratings if (other.side, other.tag) == (summary.side, summary.tag)]
     return ratings_path(agent, summary.side, summary.tag, registry=summary.registry if len(same) > 1 else None)
 

@@ -156,12 +156,7 @@ _COLOURS: Final = {
 
 
 def badge(agent: str, standings: Sequence[Standing], side: str) -> str:
-    """Return the badge of an agent as SVG. It has no text of a stranger, and its link is relative to this service.
-
-    Args:
-        agent: The agent's short id.
-        side: `server` or `client`.
-    """
+    """Return the badge of an agent as SVG. It has no text of a stranger, and its link is relative to this service."""
     current = next((standing for standing in standings if standing.side == side), None)
     label, words, colour = f"as a {side}", "not analysed yet", _COLOURS[Status.THIN]
     if standings and current is None:
@@ -199,12 +194,7 @@ def badge(agent: str, standings: Sequence[Standing], side: str) -> str:
 
 
 def embedded_page(agent: str, side: str) -> str:
-    """Return a page with nothing but the badge, for frames on other sites.
-
-    Args:
-        agent: The agent's short id.
-        side: `server` or `client`.
-    """
+    """Return a page with nothing but the badge, for frames on other sites."""
     path = agent_path(agent)
     return (
         f'<!doctype html><html lang="en"><meta charset="utf-8"><title>Bilateral: {escape(agent)}</title>'

@@ -71,15 +71,7 @@ class ValidationPage:
 def rating_page(
     connection: Connection, registries: Registries, chain_id: int, block: int, log_index: int
 ) -> RatingPage | None:
-    """Read the page of a rating.
-
-    Args:
-        block: The block of the rating's event.
-        log_index: The event's place in the block.
-
-    Returns:
-        The content; None if no rating is there.
-    """
+    """Read the page of a rating."""
     record = rating_at(connection, chain_id, block, log_index)
     if record is None:
         return None
@@ -117,14 +109,7 @@ def rating_page(
 def validation_page(
     connection: Connection, registries: Registries, chain_id: int, request: bytes
 ) -> ValidationPage | None:
-    """Read the page of a validation.
-
-    Args:
-        request: The hash that names the request.
-
-    Returns:
-        The content; None if no registry has such a request.
-    """
+    """Read the page of a validation."""
     records = validation_records(connection, chain_id, request)
     if not records:
         return None
@@ -134,11 +119,7 @@ def validation_page(
 
 
 def progress_of(connection: Connection, chain_id: int) -> ChainProgress:
-    """Return the progress of an indexed chain.
-
-    Raises:
-        MissingChainError: The visit leaves it out, as its shard does not answer.
-    """
+    """Return the progress of an indexed chain."""
     for progress in chains(connection, chain_id):
         return progress
     raise MissingChainError(chain_id)

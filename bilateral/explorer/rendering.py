@@ -129,24 +129,14 @@ class Frame:
 
 
 def render(name: str, frame: Frame, names: Mapping[str, str | None] | None = None, **values: Any) -> str:
-    """Return a page as HTML.
-
-    Args:
-        name: The template, such as `home`.
-        names: The names of the agents on the page, by short id: those that look alike are marked.
-        **values: Its content.
-    """
+    """Return a page as HTML."""
     twins, doubts = look_alikes(names or {}), getattr(values.get("page"), "doubts", {})
     template = _environment().get_template(f"{name}.html.j2")
     return template.render(frame=frame, names=names, twins=twins, doubts=doubts, **values)
 
 
 def template(name: str) -> Callable[[Frame, Any], str]:
-    """Return the function that makes HTML of a page by its template alone.
-
-    Args:
-        name: The template, such as `rating`.
-    """
+    """Return the function that makes HTML of a page by its template alone."""
     return lambda frame, page: render(name, frame, getattr(page, "names", None), page=page)
 
 
@@ -247,11 +237,7 @@ def _axis(page: ComparePage, names: Mapping[str, str | None], side: str) -> Mark
 
 
 def render_network(frame: Frame, page: NetworkPage, number: int) -> str:
-    """Return the page of a network as HTML.
-
-    Args:
-        number: The page of the table, from 1.
-    """
+    """Return the page of a network as HTML."""
     last = max(1, -(-len(page.links) // ROWS))
     number = min(number, last)
     rows = page.links[(number - 1) * ROWS : number * ROWS]
@@ -267,11 +253,7 @@ def _histogram(page: AgentPage | Compared) -> Markup:
 
 
 def render_docs(frame: Frame, page: Mapping[str, Any]) -> str:
-    """Return the page of the HTTP API as HTML.
-
-    Args:
-        page: The OpenAPI document.
-    """
+    """Return the page of the HTTP API as HTML."""
     by_tag: dict[str, list[tuple[str, str, Any]]] = {}
     for path, methods in page["paths"].items():
         for method, operation in methods.items():
@@ -280,10 +262,5 @@ def render_docs(frame: Frame, page: Mapping[str, Any]) -> str:
 
 
 def render_problem(frame: Frame, status: int, detail: str, chains: Sequence[ChainProgress] = ()) -> str:
-    """Return the page of a request that failed, as HTML.
-
-    Args:
-        status: The HTTP status.
-        chains: The indexed chains; empty if the database does not answer.
-    """
+    """Return the page of a request that failed, as HTML."""
     return render("problem", frame, status=status, detail=detail, chains=chains)

@@ -101,14 +101,7 @@ def path_of(fields: Mapping[str, str]) -> str:
 
 
 def search_page(connection: Connection, registries: Registries, fields: dict[str, str]) -> SearchPage:
-    """Read the page of a search.
-
-    Args:
-        fields: The filled fields of the form.
-
-    Raises:
-        ChainNotIndexedError: A chain of the form is not indexed.
-    """
+    """Read the page of a search."""
     indexed = chains(connection)
     direct = directly(connection, registries, fields.get("q", ""))
     try:
@@ -135,11 +128,7 @@ def search_page(connection: Connection, registries: Registries, fields: dict[str
 
 
 def narrowed(fields: Mapping[str, str], facet: Facet, value: str) -> str | None:
-    """Return the path of a search with one more condition; None if it has a condition of this kind.
-
-    Args:
-        value: The value of the facet.
-    """
+    """Return the path of a search with one more condition; None if it has a condition of this kind."""
     if fields.get(facet.name):
         return None
     chosen = slug_of(int(value)) if facet.name == "chain" else value
@@ -158,11 +147,7 @@ def made_of(page: SearchPage, agent: FoundAgent) -> str | None:
 
 
 def search_of(fields: Mapping[str, str]) -> AgentSearch:
-    """Return the search of a form.
-
-    Raises:
-        InvalidArgumentError: A field is wrong.
-    """
+    """Return the search of a form."""
     text, owner = fields.get("q"), fields.get("owner")
     if text and owner is None and text[:2].lower() == "0x" and len(text) == ADDRESS_LENGTH:
         text, owner = None, text

@@ -62,11 +62,7 @@ _READS: Final[Mapping[str, tuple[_Function, ...]]] = {
 
 
 def signing_facts(deployment: Deployment, action: str) -> dict[str, Any]:
-    """Return what an action may have a wallet sign, as JSON for the script of its page.
-
-    Args:
-        deployment: The registries.
-    """
+    """Return what an action may have a wallet sign, as JSON for the script of its page."""
     message = _MESSAGES.get(action)
     return {
         "chain": deployment.chain_id,
@@ -116,11 +112,7 @@ def _described(deployment: Deployment, kind: type[TypedMessage], registry: Regis
 
 
 def indexed_deployment(registries: Registries, chain_id: int) -> Deployment:
-    """Return the deployment on an indexed chain: the packaged one if it is that, or else one of the indexed registries.
-
-    Raises:
-        ChainNotIndexedError: The chain is not indexed.
-    """
+    """Return the deployment on an indexed chain: the packaged one, or else the indexed registries."""
     identity = registries.identity_of(chain_id)
     for origin in Origin:
         packaged = packaged_deployment(chain_id, origin)

@@ -28,10 +28,6 @@ def visible(text: str | None, limit: int = MAX_SHOWN) -> Markup:
     """Return a text of a stranger as HTML, with marks for characters that a person would not see.
 
     More than three of them in a row have one mark, with their number.
-
-    Args:
-        text: The text; None shows nothing.
-        limit: The largest number of characters to show.
     """
     cut = (text or "")[:limit]
     parts = [
@@ -42,12 +38,7 @@ def visible(text: str | None, limit: int = MAX_SHOWN) -> Markup:
 
 
 def plain(text: str | None, limit: int = MAX_SHOWN) -> str:
-    """Return a text of a stranger without markup, for titles and pictures: marks stand for unseen characters.
-
-    Args:
-        text: The text; None shows nothing.
-        limit: The largest number of characters to show.
-    """
+    """Return a text of a stranger without markup, for titles and pictures: marks stand for unseen characters."""
     cut = (text or "")[:limit]
     marked = "".join(
         "".join(run) if not is_unseen else "".join(f"[{word}]" for word in _shortened(list(run)))
@@ -57,11 +48,7 @@ def plain(text: str | None, limit: int = MAX_SHOWN) -> str:
 
 
 def mixes_alphabets(text: str | None) -> bool:
-    """Check a name for letters of alphabets that look alike, such as a Cyrillic letter among Latin ones.
-
-    Args:
-        text: The name.
-    """
+    """Check a name for letters of alphabets that look alike, such as a Cyrillic letter among Latin ones."""
     scripts = {
         unicodedata.name(character, "").partition(" ")[0]
         for character in (text or "")[:MAX_SHOWN]
@@ -88,20 +75,12 @@ def _mark(word: str) -> Markup:
 
 
 def short(identifier: str) -> str:
-    """Return an address or a hash with its middle left out.
-
-    Args:
-        identifier: `0x` and hexadecimal digits; other text stays as it is.
-    """
+    """Return an address or a hash with its middle left out."""
     return f"{identifier[:6]}…{identifier[-4:]}" if identifier.startswith("0x") and len(identifier) > 12 else identifier  # noqa: PLR2004
 
 
 def moment(seconds: int) -> str:
-    """Return a time as a person reads it, such as `22 Nov 2026 09:54 UTC`.
-
-    Args:
-        seconds: Unix seconds.
-    """
+    """Return a time as a person reads it, such as `22 Nov 2026 09:54 UTC`."""
     try:
         return datetime.fromtimestamp(seconds, UTC).strftime("%-d %b %Y %H:%M UTC")
     except (OverflowError, ValueError, OSError):
@@ -109,11 +88,7 @@ def moment(seconds: int) -> str:
 
 
 def iso(seconds: int) -> str:
-    """Return a time for programs, such as `2026-11-22T09:54:00Z`; an empty text for one that no calendar has.
-
-    Args:
-        seconds: Unix seconds.
-    """
+    """Return a time for programs, such as `2026-11-22T09:54:00Z`; an empty text for one that no calendar has."""
     try:
         return datetime.fromtimestamp(seconds, UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
     except (OverflowError, ValueError, OSError):
@@ -121,20 +96,12 @@ def iso(seconds: int) -> str:
 
 
 def figure(value: float | Decimal | None) -> str:
-    """Return a value with at most one digit behind the point.
-
-    Args:
-        value: The value; None shows a dash.
-    """
+    """Return a value with at most one digit behind the point."""
     return "\N{EN DASH}" if value is None else f"{value:,.1f}".removesuffix(".0")
 
 
 def rounded(rating: float | None) -> str:
-    """Return the rating of a standing. All places show it in the same way, so that an agent has one figure.
-
-    Args:
-        rating: The rating, 0 to 100; None shows a dash.
-    """
+    """Return the rating of a standing. All places show it in the same way, so that an agent has one figure."""
     return "\N{EN DASH}" if rating is None else f"{rating:.0f}"
 
 
@@ -149,9 +116,5 @@ def web_link(uri: str | None) -> str | None:
 
 
 def day(number: int) -> str:
-    """Return a day as a person reads it, such as `22 Nov`.
-
-    Args:
-        number: The days since 1970.
-    """
+    """Return a day as a person reads it, such as `22 Nov`."""
     return datetime.fromtimestamp(number * 86_400, UTC).strftime("%-d %b")

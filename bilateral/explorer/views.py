@@ -174,21 +174,13 @@ class AgentPage:
 
 
 def agent_standings(connection: Connection, key: AgentKey) -> tuple[Agent, tuple[Standing, ...]] | None:
-    """Read an agent and its standings, without the rest of its page.
-
-    Returns:
-        The agent and its standings; None if the index has no such agent.
-    """
+    """Read an agent and its standings, without the rest of its page."""
     agent = read_agent(connection, key)
     return None if agent is None else (agent, standings_of(connection, key))
 
 
 def home_page(connection: Connection, side: str | None = None) -> HomePage:
-    """Read the first page.
-
-    Args:
-        side: The side of the rated agents in the latest ratings; None for both.
-    """
+    """Read the first page."""
     progresses, registries = chains(connection), read_registries(connection)  # of one moment
     boards = tuple(Leaders(side, tag, _best(connection, side, tag)) for side, tag in _BOARDS)
     latest = latest_of_all(connection, progresses, side)
@@ -210,12 +202,7 @@ def _best(connection: Connection, side: Side, tag: str) -> tuple[Leader, ...]:
 def latest_of_all(
     connection: Connection, indexed: tuple[ChainProgress, ...], side: str | None = None
 ) -> tuple[LatestRating, ...]:
-    """Return the latest feedback and ratings of all chains, the newest first: at most three of one rater.
-
-    Args:
-        indexed: The indexed chains.
-        side: Only ratings of agents as `server` or as `client`; None for both.
-    """
+    """Return the latest feedback and ratings of all chains, the newest first: at most three of one rater."""
     latest = [
         rating for chain in indexed for rating in latest_ratings(connection, chain.chain_id, _ROWS * _LOOKED_AT, side)
     ]
@@ -231,11 +218,7 @@ def latest_of_all(
 
 
 def agent_page(connection: Connection, registries: Registries, key: AgentKey) -> AgentPage | None:
-    """Read the page of an agent.
-
-    Returns:
-        The content; None if the index has no such agent.
-    """
+    """Read the page of an agent."""
     agent = read_agent(connection, key)
     if agent is None:
         return None
@@ -313,11 +296,7 @@ def _with_servers(edges: tuple[Edge, ...], received: tuple[Rating, ...]) -> tupl
 
 
 def side_view(connection: Connection, key: AgentKey, agent: Agent, side: str) -> SideView:
-    """Return one side of an agent.
-
-    Args:
-        agent: The agent, with its summaries.
-    """
+    """Return one side of an agent."""
     ratings = [rating for rating in agent.ratings if rating.side == side and scale_of_tag(rating.tag) is not None]
     if not ratings:
         return SideView(None, (0,) * TENTHS)

@@ -125,11 +125,7 @@ class JsonRpc:
         return result_of(method, _decode(method, reply.body), id_)
 
     def batch(self, requests: Sequence[Rpc]) -> Exchange[list[Any]]:
-        """Send requests as batches, or one by one to a node that refuses batches.
-
-        Returns:
-            For each request its result, or the `NodeError` or `MalformedNodeAnswerError` that it met.
-        """
+        """Send requests as batches, or one by one to a node that refuses batches."""
         reply: list[Any] = []
         while len(reply) < len(requests):
             part = requests[len(reply) : len(reply) + self.batch_sizes[0]]
@@ -243,11 +239,7 @@ def _error_in(body: bytes) -> tuple[str, int | None] | None:
 
 
 def result_of(method: str, answer: Any, id_: int | None = None) -> Any:
-    """Return the `result` of a JSON-RPC answer.
-
-    Args:
-        id_: The request's id; None if the connection matches answers itself.
-    """
+    """Return the `result` of a JSON-RPC answer."""
     if not isinstance(answer, Mapping) or ("result" not in answer and "error" not in answer):
         raise MalformedNodeAnswerError(f"the node's answer to {method} is not JSON-RPC")
     error, answered = answer.get("error"), answer.get("id")

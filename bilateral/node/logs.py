@@ -63,15 +63,7 @@ class RangeLimit:
             self.span = min(self.ceiling, self.span + max(1, self.span // 4))
 
     def refused(self, failure: Exception, first: int, last: int) -> bool:
-        """Note a refusal.
-
-        Args:
-            first: The first block that was asked for.
-            last: The last block that was asked for.
-
-        Returns:
-            Whether a smaller range may succeed.
-        """
+        """Note a refusal."""
         self._successes, requested, limit_blocks = 0, last - first + 1, None
         if requested == 1:
             return False
@@ -94,13 +86,7 @@ def read_logs(
     limit: RangeLimit | None = None,
     is_last: Callable[[RawLog], bool] = lambda _: False,
 ) -> Operation[list[RawLog]]:
-    """Read logs, oldest first. If the node refuses the whole range, read it in parts that the node accepts.
-
-    Args:
-        last: The last block. It must exist: some nodes refuse a range beyond the head.
-        limit: The learnt limit of the node. Keep it for the next call.
-        is_last: Tells whether a log ends the search, so that later blocks need not be read.
-    """
+    """Read logs, oldest first. If the node refuses the whole range, read it in parts that the node accepts."""
     limit = RangeLimit() if limit is None else limit
     logs: list[RawLog] = []
     start = first
@@ -121,12 +107,7 @@ def read_logs(
 
 
 def read_answer(query: LogFilter, first: int, last: int, answer: Any) -> list[RawLog]:
-    """Check and read a node's answer to `eth_getLogs`.
-
-    Args:
-        first: The first block that was asked for.
-        last: The last block that was asked for.
-    """
+    """Check and read a node's answer to `eth_getLogs`."""
     logs = [RawLog.from_json(item) for item in answers.records(answer)]
     addresses = {address.lower() for address in query.addresses}
     for log in logs:

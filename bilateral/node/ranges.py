@@ -121,15 +121,7 @@ _AFTER_NUMBERS: Final = (
 
 
 def judge(error: NodeError | NodeTimeoutError, first: int, last: int) -> Verdict:
-    """Decide how to answer a refused range of blocks.
-
-    Args:
-        first: The first block that was asked for.
-        last: The last block that was asked for.
-
-    Returns:
-        The verdict. A number of blocks is always smaller than the range that was refused.
-    """
+    """Decide how to answer a refused range of blocks."""
     if isinstance(error, NodeTimeoutError):
         return Verdict(Reaction.SPLIT, repeats=_TIMEOUTS, limits_blocks=False)
     text = _words_of(error)

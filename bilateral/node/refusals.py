@@ -31,20 +31,12 @@ class Refusal(Enum):
 
     @classmethod
     def of(cls, failure: Exception) -> Refusal:
-        """Classify a failure to send a transaction.
-
-        Args:
-            failure: The failure. If the node did not answer, the transaction may still be pending.
-        """
+        """Classify a failure to send a transaction."""
         return cls.of_words(failure.node_message, failure.code) if isinstance(failure, NodeError) else cls.UNCLEAR
 
     @classmethod
     def of_words(cls, message: str, code: int | None = None) -> Refusal:
-        """Classify an error that a node returns for a transaction.
-
-        Args:
-            code: The error's JSON-RPC code; None if it has none.
-        """
+        """Classify an error that a node returns for a transaction."""
         text = message.lower()
         refusals = next((refusal for refusal, words in _WORDS.items() if re.search(words, text)), cls.OTHER)
         is_clear = refusals in (cls.HAS_IT, cls.PRICE_TOO_LOW_TO_REPLACE, cls.NONCE_USED)
@@ -71,13 +63,7 @@ _RESULTS = re.compile(r"results|logs|response size|block range|blocks range")
 
 
 def is_temporary(message: str, code: int | None = None, status: int | None = None) -> bool:
-    """Tell whether the same request may succeed after a wait: a rate limit, or a node out of order.
-
-    Args:
-        message: The error's message, or the HTTP body.
-        code: The error's JSON-RPC code; None if it has none.
-        status: The HTTP status; None if unknown.
-    """
+    """Tell whether the same request may succeed after a wait: a rate limit, or a node out of order."""
     text = message.lower()
     if _RESULTS.search(text):
         return False

@@ -122,12 +122,6 @@ def together(operations: Sequence[Operation[T]]) -> Operation[list[T]]:
     """Run operations in step, and send their requests to the node as one batch per round.
 
     Ten thousand reads of three requests each take three batches. Equal reads of one round are sent once.
-
-    Args:
-        operations: The operations. They must not depend on each other.
-
-    Returns:
-        Their results, in order.
     """
     results: dict[int, T] = {}
     answers: dict[int, Any] = dict.fromkeys(range(len(operations)))

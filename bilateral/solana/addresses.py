@@ -58,14 +58,7 @@ def is_on_curve(content: bytes) -> bool:
 
 @lru_cache(maxsize=4096)  # a derivation takes milliseconds, and a seller's payments all go to one account
 def program_address(program: str, *seeds: bytes) -> tuple[str, int]:
-    """Derive an address of a program: the first one off the curve, from bump 255 down.
-
-    Args:
-        *seeds: The seeds, at most 16 of at most 32 bytes, the bump included.
-
-    Returns:
-        The address and its bump.
-    """
+    """Derive an address of a program: the first one off the curve, from bump 255 down."""
     if len(seeds) >= _MAX_SEEDS or any(len(seed) > _MAX_SEED for seed in seeds):
         raise ValueError(f"an address has at most {_MAX_SEEDS - 1} seeds of at most {_MAX_SEED} bytes")
     joined, suffix = b"".join(seeds), address_bytes(program) + _MARKER

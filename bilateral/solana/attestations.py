@@ -217,14 +217,7 @@ class Attestation:
 
 
 def task_ref_of(signature: bytes) -> bytes:
-    """Return the hash that names a payment as a task.
-
-    Args:
-        signature: The 64 bytes of the payment's transaction id.
-
-    Raises:
-        InvalidArgumentError: It has another length.
-    """
+    """Return the hash that names a payment as a task."""
     if len(signature) != _SIGNATURE_BYTES:
         raise InvalidArgumentError(f"a signature has {_SIGNATURE_BYTES} bytes, this one has {len(signature)}")
     return keccak(signature)

@@ -78,12 +78,7 @@ class Account:
 
 
 def anchor_account(account: Account | None, program: str, kind: str, name: str, length: int) -> Fields:
-    """Return the fields of an account of a program that Anchor made, after its discriminator.
-
-    Args:
-        account: The account; None if there is none.
-        name: The name of its type in the program.
-    """
+    """Return the fields of an account of a program that Anchor made, after its discriminator."""
     if account is None:
         raise MalformedAccountError(kind, "it does not exist")
     if account.owner != program:

@@ -98,11 +98,7 @@ def block_at(node: SolanaNode, as_of: datetime) -> Operation[int]:
 
 
 def is_harmless(answer: Mapping[str, Any], watched: Watched) -> bool:
-    """Tell whether a transaction can have changed neither what an agent says of itself nor its holder.
-
-    Args:
-        answer: The answer of `getTransaction`.
-    """
+    """Tell whether a transaction can have changed neither what an agent says of itself nor its holder."""
     meta = answer.get("meta")
     if not isinstance(meta, dict) or not isinstance(meta.get("innerInstructions"), list):
         return False

@@ -60,14 +60,7 @@ class SolanaNode:
         self._is_checked = True
 
     def accounts(self, addresses: Sequence[str], slot: int = 0) -> Operation[tuple[int, list[Account | None]]]:
-        """Read accounts at once, at most 100.
-
-        Args:
-            slot: The slot that the answer must have reached.
-
-        Returns:
-            The slot of the answer, and each account, None for those that do not exist.
-        """
+        """Read accounts at once, at most 100."""
         options: dict[str, Any] = {"encoding": "base64", "commitment": self.commitment}
         if slot:
             options["minContextSlot"] = slot

@@ -68,14 +68,7 @@ class SignedPayment:
 
     @classmethod
     def of(cls, payload: Mapping[str, Any]) -> SignedPayment:
-        """Read `payload` of a payment payload.
-
-        Args:
-            payload: The object; only its field `transaction` counts.
-
-        Raises:
-            SolanaPaymentError: It has no transaction in base 64 with exactly one transfer and no lookup tables.
-        """
+        """Read `payload` of a payment payload."""
         try:
             transaction = signed_transaction(payload)
         except MalformedAccountError as error:
@@ -118,15 +111,7 @@ class ExpectedPayment:
 
     @classmethod
     def of(cls, accepted: Mapping[str, Any], payload: Mapping[str, Any]) -> ExpectedPayment:
-        """Read a payment, and compare what was signed with what was agreed.
-
-        Args:
-            accepted: The terms that the client accepted.
-            payload: `payload` of the payment payload.
-
-        Raises:
-            SolanaPaymentError: The terms are malformed, or the transaction is not that payment.
-        """
+        """Read a payment, and compare what was signed with what was agreed."""
         signed = SignedPayment.of(payload)
         try:
             asset, payee, amount = accepted["asset"], accepted["payTo"], accepted["amount"]
@@ -163,17 +148,7 @@ class ChainPayment:
 def find_payment(
     node: SolanaNode, expected: ExpectedPayment, transaction: str, confirmations: int
 ) -> Operation[ChainPayment]:
-    """Find a payment in the chain.
-
-    Args:
-        expected: The payment.
-        transaction: The transaction's id.
-        confirmations: 1 for a confirmed transaction, more for a finalized one.
-
-    Raises:
-        SolanaPaymentError: The transaction is unknown, failed, not final, or another payment.
-        SolanaError: The node does not say all that is needed.
-    """
+    """Find a payment in the chain."""
     yield from node.require_chain()
     commitment: Commitment = "finalized" if confirmations > 1 else node.commitment
     answer = yield from _transaction(transaction, commitment)
@@ -187,16 +162,7 @@ def find_payment(
 
 
 def arrived(expected: ExpectedPayment, answer: Mapping[str, Any], transaction: str) -> ChainPayment:
-    """Judge the answer of `getTransaction`. A facilitator's report does not matter.
-
-    Args:
-        expected: The payment.
-        transaction: The transaction's id.
-
-    Raises:
-        SolanaPaymentError: The transaction failed, is another one, or delivered less than agreed.
-        SolanaError: The node does not say all that is needed.
-    """
+    """Judge the answer of `getTransaction`. A facilitator's report does not matter."""
     meta = answer.get("meta")
     if not isinstance(meta, dict) or "err" not in meta:
         raise SolanaError("the node does not know the outcome of the transaction")
@@ -229,11 +195,7 @@ def arrived(expected: ExpectedPayment, answer: Mapping[str, Any], transaction: s
 
 
 def signed_transaction(payload: Mapping[str, Any]) -> SignedTransaction:
-    """Return the transaction of a payload, in exactly one form: canonical base 64 without bytes behind it.
-
-    Raises:
-        MalformedAccountError: It has another form. A facilitator may read what we do not, so it is refused.
-    """
+    """Return the transaction of a payload, in exactly one form: canonical base 64 without bytes behind it."""
     text = payload.get("transaction")
     try:
         if not isinstance(text, str) or len(text) > 2 * MAX_TRANSACTION:
@@ -248,15 +210,7 @@ def signed_transaction(payload: Mapping[str, Any]) -> SignedTransaction:
 
 
 def message_key(network: str, payload: Mapping[str, Any]) -> bytes | None:
-    """Return a key for a payment: the same for every copy, with whatever signatures and further fields.
-
-    Args:
-        network: The network (CAIP-2).
-        payload: `payload` of the payment payload.
-
-    Returns:
-        The key; None if the payload is not a payment in the form that we accept.
-    """
+    """Return a key for a payment: the same for every copy, with whatever signatures and further fields."""
     try:
         return keccak(network.encode() + b"\n" + signed_transaction(payload).message)
     except MalformedAccountError:

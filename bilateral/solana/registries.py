@@ -48,11 +48,7 @@ _READERS: Final[Mapping[str, ReadAgentOperation]] = {SATI_NAME: read_agent, NAME
 
 
 def agent_registries(chain: ChainId, names: Collection[str] | None = None) -> dict[str, ReadAgentOperation]:
-    """Return the operations that read agents of a node, by the program of their registry.
-
-    Args:
-        names: The names of the registries; all of the chain by default.
-    """
+    """Return the operations that read agents of a node, by the program of their registry."""
     record = solana_book().get(str(chain))
     programs = {} if record is None else record.registries
     missing = [name for name in names or () if name not in programs]

@@ -113,11 +113,7 @@ def agent_address(asset: str, program: str) -> str:
 
 
 def agent_8004_of(asset: str, accounts: tuple[Account | None, Account | None], program: str, slot: int) -> Agent8004:
-    """Judge the accounts of an agent.
-
-    Args:
-        accounts: The account of the program, and that of the asset, of one answer.
-    """
+    """Judge the accounts of an agent."""
     described, asset_account = accounts
     if described is None:
         raise _unregistered(asset, "the program has no account for it")

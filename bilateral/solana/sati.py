@@ -132,11 +132,7 @@ MISMATCH: Final = "authority_mismatch"
 
 
 def minted_agent(mint: str, account: Account | None, registry: Registry) -> MintedAgent:
-    """Judge the account of an agent's mint.
-
-    Args:
-        account: Its account; None if there is none.
-    """
+    """Judge the account of an agent's mint."""
     if account is None:
         raise _unregistered(mint, "there is no account at this address")
     if account.owner != TOKEN_2022:

@@ -37,11 +37,7 @@ def keypair_of(secret: bytes) -> Keypair:
 
 
 def signed(calls: Sequence[Call], keypair: Keypair, blockhash: str) -> tuple[str, bytes]:
-    """Sign a transaction, and return its id and its bytes.
-
-    Args:
-        keypair: The key pair of the only signer, who pays the fee.
-    """
+    """Sign a transaction, and return its id and its bytes."""
     from solders.hash import Hash  # noqa: PLC0415  # an extra
     from solders.instruction import AccountMeta, Instruction  # noqa: PLC0415
     from solders.message import MessageV0  # noqa: PLC0415
@@ -64,14 +60,7 @@ def signed(calls: Sequence[Call], keypair: Keypair, blockhash: str) -> tuple[str
 
 
 def send(node: SolanaNode, calls: Sequence[Call], keypair: Keypair, seconds: float) -> Operation[str]:
-    """Simulate a transaction, send it once, and wait for it.
-
-    Args:
-        keypair: The key pair of the only signer.
-
-    Returns:
-        The transaction's id.
-    """
+    """Simulate a transaction, send it once, and wait for it."""
     latest = yield from node.ask(Rpc("getLatestBlockhash", ({"commitment": node.commitment},)))
     blockhash = answers.record(answers.record(latest).get("value")).get("blockhash")
     if not isinstance(blockhash, str):

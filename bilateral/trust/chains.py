@@ -48,14 +48,7 @@ class Chains:
 
     @classmethod
     def of(cls, tables: Mapping[int, Tables]) -> Chains:
-        """Join the tables of chains.
-
-        Args:
-            tables: The tables by chain id, at least of one chain.
-
-        Raises:
-            InvalidArgumentError: A chain id is not below 2**31, or another id not below 2**32.
-        """
+        """Join the tables of chains."""
         for chain_id in tables:
             if not 0 < chain_id < _CHAINS:
                 raise InvalidArgumentError(f"chain id {chain_id} is not a number from 1 to {_CHAINS - 1}")
@@ -69,11 +62,7 @@ class Chains:
         )
 
     def apart(self, results: Results) -> Results:
-        """Return results with the chain and the own number of each agent and row.
-
-        Args:
-            results: The results of an analysis of these tables.
-        """
+        """Return results with the chain and the own number of each agent and row."""
         sentences = pa.array([_told(text) for text in results.findings["sentence"].to_pylist()], pa.string())
         place = results.findings.column_names.index("sentence")
         return replace(
@@ -100,15 +89,7 @@ class Chains:
 
 
 def of_chain(results: Results, chain_id: int | None) -> Results:
-    """Return results in which the number of an agent is that of a chain.
-
-    Args:
-        results: The results of an analysis, of one chain or of several.
-        chain_id: The chain; None if they are of one.
-
-    Raises:
-        InvalidArgumentError: The results are of several chains and none is named, or lack the chain.
-    """
+    """Return results in which the number of an agent is that of a chain."""
     if "chain_id" not in results.agents.column_names:
         return results
     chains = sorted(pc.unique(results.agents["chain_id"]).to_pylist())

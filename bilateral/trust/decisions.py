@@ -45,14 +45,7 @@ _UNKNOWN: Final = "unknown"
 
 
 def read_asks(path: Path) -> pa.Table:
-    """Read asks.
-
-    Args:
-        path: A Parquet file with the columns of `ASKS`.
-
-    Raises:
-        InvalidArgumentError: The file is not such a table, a value is missing, or a time or amount is not finite.
-    """
+    """Read asks."""
     try:
         table = pq.read_table(path)
     except (pa.ArrowException, OSError) as error:
@@ -77,11 +70,7 @@ def read_asks(path: Path) -> pa.Table:
 
 
 def until(tables: Tables, ts: float) -> Tables:
-    """Return the rows that were there at a time.
-
-    Args:
-        ts: The time in Unix seconds; rows of this very time are there.
-    """
+    """Return the rows that were there at a time."""
     return Tables(**{field.name: _rows_until(getattr(tables, field.name), ts) for field in fields(tables)})
 
 
@@ -94,16 +83,6 @@ def decide(tables: Tables, asks: pa.Table, analyses: int = 1) -> pa.Table:
 
     One analysis answers many asks: those from its time on until the next one. So an answer may ignore the latest rows,
     and never sees later ones.
-
-    Args:
-        asks: The asks, of `read_asks`.
-        analyses: The most analyses; with as many as there are times of asks, no answer ignores a row of its time.
-
-    Returns:
-        A table with the columns of `ANSWERS`, in the order of the asks.
-
-    Raises:
-        InvalidArgumentError: The number of analyses is below 1.
     """
     if analyses < 1:
         raise InvalidArgumentError(f"{analyses} analyses are too few: ask for at least 1")

@@ -15,17 +15,7 @@ from bilateral.trust.scores.suspicion import GUILTY, RANKING
 
 
 def explain(results: Results, identifier: str) -> dict[str, Any]:
-    """Explain a finding by its id, an account by its address, or an agent by its number.
-
-    Args:
-        results: The results of an analysis.
-
-    Returns:
-        The facts as a dictionary that can be written as JSON. `summary` is a list of sentences.
-
-    Raises:
-        InvalidArgumentError: Nothing has this id.
-    """
+    """Explain a finding by its id, an account by its address, or an agent by its number."""
     return {name: _readable(value) for name, value in _facts(results, identifier).items()}
 
 

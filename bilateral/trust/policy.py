@@ -33,12 +33,6 @@ def trusted_clients(engine: Engine, agent_id: int) -> TrustedClients:
 
     A client is left out if it is flagged, if its feedback about this agent is probably false, or if it owns the agent;
     with a reader's list, also if no trust reaches it.
-
-    Args:
-        engine: A fitted engine.
-
-    Raises:
-        InvalidArgumentError: The agent is not in the tables.
     """
     ledger, opinions = engine.context_.ledger, engine.context_.ledger.opinions
     place = int(np.searchsorted(ledger.agent_ids, agent_id))

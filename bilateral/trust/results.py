@@ -63,14 +63,7 @@ class Results:
     standings: pa.Table
 
     def write(self, folder: Path) -> None:
-        """Write one Parquet file a table. Files of earlier results are replaced when all new ones are written.
-
-        Args:
-            folder: The folder, which is made if it is missing.
-
-        Raises:
-            InvalidArgumentError: The folder does not take the files.
-        """
+        """Write one Parquet file a table. Files of earlier results are replaced when all new ones are written."""
         try:
             folder.mkdir(parents=True, exist_ok=True)
             with TemporaryDirectory(dir=folder, prefix=".") as partial:
@@ -87,11 +80,7 @@ class Results:
 
     @classmethod
     def read(cls, folder: Path) -> Results:
-        """Read what `write` wrote.
-
-        Raises:
-            InvalidArgumentError: A file is missing or not such a table.
-        """
+        """Read what `write` wrote."""
         try:
             return cls(**{field.name: pq.read_table(folder / f"{field.name}.parquet") for field in fields(cls)})
         except (OSError, pa.ArrowException):
@@ -101,12 +90,7 @@ class Results:
 
     @classmethod
     def of(cls, engine: Engine, places: Mapping[str, Sequence[object]] | None = None) -> Results:
-        """Collect the results of a fitted engine.
-
-        Args:
-            places: The names of rows, by table and by id or position. Without them, ids and positions are the names,
-                and a finding gets another id where these change.
-        """
+        """Collect the results of a fitted engine."""
         names = _identifiers(engine, places)
         return cls(
             addresses=_addresses(engine),

@@ -133,12 +133,7 @@ class RegisterAgent(_Keepable):
 
     @property
     def file(self) -> RegistrationFile | None:
-        """The registration file; None if it is elsewhere.
-
-        Raises:
-            MalformedDocumentError: A field is missing.
-            InvalidArgumentError: A file and the URI of another one are given.
-        """
+        """The registration file; None if it is elsewhere."""
         described = self.name or self.description or self.image or self.services
         if self.uri and (described or self.keep):
             raise InvalidArgumentError("uri is of a file elsewhere: leave it out, or name, description and the rest")

@@ -129,11 +129,7 @@ class Action(BaseModel, ABC):
 
     @property
     def chain_id(self) -> int:
-        """The chain on which it happens.
-
-        Raises:
-            MalformedIdentifierError: The agent's id is malformed, or names no chain.
-        """
+        """The chain on which it happens."""
         return chain_of(self.agent)  # type: ignore[attr-defined]  # actions without an agent say their chain
 
     @property
@@ -142,27 +138,12 @@ class Action(BaseModel, ABC):
         """A sentence that says what happens."""
 
     def document(self) -> Any:
-        """Return the file that would be stored, after a check of all fields. None without one.
-
-        Raises:
-            BilateralError: A field is invalid.
-        """
+        """Return the file that would be stored, after a check of all fields. None without one."""
         return None
 
     @abstractmethod
     def perform(self, client: Client) -> Handle[Any] | str:
-        """Simulate the action.
-
-        Args:
-            client: The SDK's client of the chain, which only tries. Its signer has no key.
-
-        Returns:
-            The handle with the transaction; or the result of an action without one.
-
-        Raises:
-            BilateralError: It would fail.
-            SignatureNeededError: An account has to sign a message first; also as the cause of a `SignerFailedError`.
-        """
+        """Simulate the action."""
 
     @property
     def signature_place(self) -> str:
@@ -170,11 +151,7 @@ class Action(BaseModel, ABC):
         return "signature"
 
     def request_of(self, typed_data: dict[str, Any] | None) -> tuple[str, dict[str, Any]]:
-        """Return the path and body to which a signature goes: by default this action again.
-
-        Args:
-            typed_data: The message to sign; None for one of bytes.
-        """
+        """Return the path and body to which a signature goes: by default this action again."""
         del typed_data
         return PATH, self.model_dump(mode="json", exclude_none=True)
 

@@ -45,11 +45,7 @@ class GiveFeedback(Action):
 
     @property
     def stored(self) -> FeedbackValue:
-        """The value in the registry's form.
-
-        Raises:
-            UnrepresentableValueError: It means nothing under its tags.
-        """
+        """The value in the registry's form."""
         return value_for_tag(self.tag1, self.value, self.tag2)
 
     @property
@@ -58,15 +54,7 @@ class GiveFeedback(Action):
         return f"Rate agent {self.agent} with {self.stored}{under}."
 
     def file(self, client: str = "", wallet: str = "") -> FeedbackFile | None:
-        """Return the feedback file; None if it would say nothing.
-
-        Args:
-            client: The account that paid.
-            wallet: The account that was paid.
-
-        Raises:
-            InvalidArgumentError: A file and the URI of another one are given.
-        """
+        """Return the feedback file; None if it would say nothing."""
         if not (self.text or self.payment):
             return None
         if self.uri or self.hash:
@@ -113,11 +101,7 @@ class _AboutFeedback(Action):
 
     @property
     def named(self) -> FeedbackId:
-        """The feedback.
-
-        Raises:
-            MalformedIdentifierError: The id is malformed.
-        """
+        """The feedback."""
         return FeedbackId.parse(self.feedback)
 
     @property

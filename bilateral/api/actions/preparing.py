@@ -39,12 +39,7 @@ _LOGGER: Final = logging.getLogger("bilateral.api")
 
 
 def prepare(service: Service, action: Action) -> Prepared:
-    """Prepare an action.
-
-    Raises:
-        BilateralError: A field is invalid.
-        ProblemError: The action would fail, the service has no node of the chain, or the node does not answer.
-    """
+    """Prepare an action."""
     if action.needs_aggregator and service.settings.aggregator is None:
         detail = "this service pays for no feedback: send it yourself by the action give_feedback"
         raise ProblemError(HTTPStatus.UNPROCESSABLE_ENTITY, "no_aggregator", detail)

@@ -75,11 +75,7 @@ class SponsoredFeedback(Action):
 
     @property
     def interaction(self) -> InteractionData:
-        """The statement.
-
-        Raises:
-            InvalidMessageError: A field is missing or malformed.
-        """
+        """The statement."""
         from bilateral.x402.proof.types import InteractionData  # noqa: PLC0415  # the extra of aggregators
 
         return InteractionData.of(self.statement)

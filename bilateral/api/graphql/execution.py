@@ -96,15 +96,7 @@ class Checked:
         self._roots = list(self._root_fields())
 
     def answer(self, connection: Connection, registries: Registries, chain_id: int | None) -> bytes:
-        """Answer the request.
-
-        Args:
-            chain_id: The only chain; all chains for None.
-
-        Raises:
-            GraphQLError: The block that was asked for is not indexed.
-            LargeAnswerError: The answer is too large.
-        """
+        """Answer the request."""
         chains = chains_of(registries, chain_id)
         plan_by_values(connection)
         parts = [b'{"data":{', b"}}"]

@@ -86,12 +86,7 @@ class _Size:
 
 
 def parsed(text: str) -> ast.DocumentNode:
-    """Parse a query.
-
-    Raises:
-        LimitError: It is nested too deeply.
-        GraphQLError: It is malformed, or has too many tokens.
-    """
+    """Parse a query."""
     depth = deepest = 0
     for mark in re.findall(r"[][(){}]", _STRINGS.sub("", text)):
         depth += -1 if mark in _CLOSING else 1
@@ -102,11 +97,7 @@ def parsed(text: str) -> ast.DocumentNode:
 
 
 def check_variables(variables: Mapping[str, Any]) -> None:
-    """Check the depth and the number of entries of variables.
-
-    Raises:
-        LimitError: There are too many.
-    """
+    """Check the depth and the number of entries of variables."""
     entries, items = [(variables, 1)], 0
     while entries:
         value, depth = entries.pop()
@@ -139,11 +130,7 @@ class SizeOfQuery:
         self._items = 0
 
     def check(self) -> None:
-        """Check all operations and fragments.
-
-        Raises:
-            LimitError: One exceeds a limit.
-        """
+        """Check all operations and fragments."""
         schema, number = graphql_schema(), len(self._document.definitions)
         if number > MAX_DEFINITIONS:
             raise LimitError(f"the query has {number} operations and fragments, and {MAX_DEFINITIONS} are allowed")
@@ -262,16 +249,7 @@ class SizeOfQuery:
 
 
 def count_conditions(where: Any, level: int = 0, linked: int = 0) -> int:
-    """Return the number of conditions of a filter. Each entry of a list that must be contained is one.
-
-    Args:
-        where: The filter.
-        level: The levels of filters around it.
-        linked: The levels of linked entities around it.
-
-    Raises:
-        LimitError: The filter is nested too deeply, or has a text with NUL, which no database stores.
-    """
+    """Return the number of conditions of a filter. Each entry of a list that must be contained is one."""
     if level > MAX_FILTER_LEVELS:
         raise LimitError(f"a filter has more than {MAX_FILTER_LEVELS} levels: nest `and`, `or` and entities less")
     if linked > MAX_LINKED_LEVELS:
@@ -297,10 +275,6 @@ def count_conditions(where: Any, level: int = 0, linked: int = 0) -> int:
 
 
 def refuse_nul(value: Any) -> None:
-    """Refuse a text with NUL.
-
-    Raises:
-        LimitError: The text has one.
-    """
+    """Refuse a text with NUL."""
     if isinstance(value, str) and "\0" in value:
         raise LimitError("a text of the query has the character NUL, which no stored text has: leave it out")

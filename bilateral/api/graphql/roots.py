@@ -28,11 +28,7 @@ class Root(ABC):
     key: str
 
     def require_block(self, connection: Connection, chains: Sequence[ChainRegistries]) -> None:  # noqa: B027
-        """Check that the index has the block that the field asks for.
-
-        Raises:
-            GraphQLError: It has not, or it has left the block behind.
-        """
+        """Check that the index has the block that the field asks for."""
 
     @abstractmethod
     def answer(self, connection: Connection, chains: Sequence[ChainRegistries]) -> bytes:

@@ -63,23 +63,12 @@ class Scope:
     chains: tuple[ChainRegistries, ...]
 
     def of(self, kind: str, chain_id: ColumnElement[Any], registry: ColumnElement[Any]) -> Condition:
-        """Return the condition that rows are of one of the chains and its registry.
-
-        Args:
-            kind: `identity`, `reputation` or `validation`.
-            chain_id: The column of the chain.
-            registry: The column of the registry.
-        """
+        """Return the condition that rows are of one of the chains and its registry."""
         places = [(chain.chain_id, address) for chain in self.chains if (address := getattr(chain, kind)) is not None]
         return or_(false(), *(and_(chain_id == chain, registry == address) for chain, address in places))
 
     def registry(self, kind: str, chain_id: ColumnElement[Any]) -> ColumnElement[str]:
-        """Return the address of the registry of a row's chain, so that rows of its events are found by an index.
-
-        Args:
-            kind: `identity`, `reputation` or `validation`.
-            chain_id: The chain of the row.
-        """
+        """Return the address of the registry of a row's chain, so that rows of its events are found by an index."""
         places = [(chain.chain_id, address) for chain in self.chains if (address := getattr(chain, kind)) is not None]
         if len(places) == 1:
             return literal(places[0][1])
@@ -104,11 +93,7 @@ class Scope:
 
 
 def chains_of(registries: Registries, chain_id: int | None = None) -> tuple[ChainRegistries, ...]:
-    """Return the registries that entities show: of each chain the canonical identity registry, or else the oldest.
-
-    Args:
-        chain_id: The only chain; all chains if left out.
-    """
+    """Return the registries that entities show: of each chain the canonical identity registry, or else the oldest."""
     chain_registries = []
     for chain, registered in registries.by_chain.items():
         if chain_id not in (None, chain) or not any(registry.kind == Registry.IDENTITY for registry in registered):

@@ -36,11 +36,7 @@ class Deadline:
         return hash(Deadline)
 
     def require(self) -> None:
-        """End the query if its time is over.
-
-        Raises:
-            QueryTimeoutError: It is.
-        """
+        """End the query if its time is over."""
         if time.thread_time() >= self._until:
             raise QueryTimeoutError(self._seconds)
 
@@ -112,11 +108,7 @@ MAX_REPETITIONS: Final = 30
 
 
 def refuse_repetitions(document: ast.DocumentNode) -> None:
-    """Refuse a query that repeats a field too often. Selections of one field that is repeated count as one selection.
-
-    Raises:
-        LimitError: It repeats one.
-    """
+    """Refuse a query that repeats a field too often; repeated selections of one field count as one."""
     fragments = {node.name.value: node for node in document.definitions if isinstance(node, ast.FragmentDefinitionNode)}
     for definition in document.definitions:
         if isinstance(definition, ast.OperationDefinitionNode | ast.FragmentDefinitionNode):

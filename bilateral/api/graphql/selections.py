@@ -65,12 +65,7 @@ _COUNTS: Final[Counter[Hashable]] = Counter()
 
 
 def fixed(key: Hashable, make: Callable[[], Select[Any]]) -> Prepared | None:
-    """Return the statement of a list from the second time on that it is asked for; None for the first time.
-
-    Args:
-        key: Tells the list from others.
-        make: Makes the statement.
-    """
+    """Return the statement of a list from the second time on that it is asked for; None for the first time."""
     if len(_COUNTS) >= _HEARD:
         _COUNTS.clear()
     _COUNTS[key] += 1

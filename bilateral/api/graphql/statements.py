@@ -37,14 +37,7 @@ _COMPILED: Final[Mapping[str, Any]] = {"compiled_cache": LRUCache(capacity=64)}
 def read_list(
     connection: Connection, chains: Sequence[ChainRegistries], entity: str, selection: Sequence[Selected], page: Page
 ) -> bytes:
-    """Return a list of entities as JSON, by one statement: each row is an entity.
-
-    Args:
-        chains: The chains and their registries, see `chains_of`.
-
-    Raises:
-        LargeAnswerError: The list is too large.
-    """
+    """Return a list of entities as JSON, by one statement: each row is an entity."""
     scope = Scope(entity_dialect(connection), tuple(chains))
 
     def make() -> Select[Any]:
@@ -78,11 +71,7 @@ def read_one(
     selection: Sequence[Selected],
     entity_id: str,
 ) -> bytes:
-    """Return one entity as JSON, by one statement; `null` if there is none.
-
-    Args:
-        chains: The chains and their registries, see `chains_of`.
-    """
+    """Return one entity as JSON, by one statement; `null` if there is none."""
     scope = Scope(entity_dialect(connection), tuple(chains))
     rows = ENTITIES[entity](scope)
     rows.conditions.append(rows.value("id").test(scope.dialect, "", entity_id))

@@ -45,13 +45,7 @@ class Value:
         return self.expression
 
     def test(self, dialect: EntityDialect, operator: str, operand: Any) -> Condition:
-        """Return the condition of a filter.
-
-        Args:
-            dialect: The engine.
-            operator: The end of the filter's name, such as `gte` or `not_in`; empty for equality.
-            operand: The operand, as the scalars of the schema parse it.
-        """
+        """Return the condition of a filter."""
         if operand is None:
             return self.is_missing(dialect) if operator == "" else ~self.is_missing(dialect)
         if operator in ("", "in"):

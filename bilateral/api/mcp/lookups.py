@@ -43,28 +43,12 @@ Tag = Annotated[str | None, Field(max_length=1_000, description="Such as starred
 
 
 def key_of(connection: Connection, text: str) -> AgentKey:
-    """Return the key of an agent.
-
-    Args:
-        text: The agent's id in any published form.
-
-    Raises:
-        MalformedIdentifierError: The text has none of the forms.
-        NotIndexedError: The index has no such chain or registry.
-    """
+    """Return the key of an agent."""
     return agent_key(read_registries(connection), text)
 
 
 def read_agent_of(reader: Reader, text: str) -> Agent:
-    """Read an agent.
-
-    Args:
-        text: The agent's id in any published form.
-
-    Raises:
-        MalformedIdentifierError: The text has none of the forms.
-        NotIndexedError: The index does not have it.
-    """
+    """Read an agent."""
 
     def read(connection: Connection) -> Agent:
         key = key_of(connection, text)
@@ -82,22 +66,14 @@ def account_of(connection: Connection, address: str) -> Account:
 
 
 async def words_of_strangers(kind: Any, read: Callable[..., Any], *arguments: Any) -> Untrusted:
-    """Read in a thread, and mark the answer as the words of strangers. See `tool_errors`.
-
-    Args:
-        kind: The type of the answer, see `adapter`.
-    """
+    """Read in a thread, and mark the answer as the words of strangers. See `tool_errors`."""
     with tool_errors():
         return untrusted(kind, await to_thread.run_sync(read, *arguments))
 
 
 @contextmanager
 def tool_errors() -> Iterator[None]:
-    """Turn errors of the package into those that a model reads.
-
-    Raises:
-        ToolError: The tool failed; its message says why, without details of the service.
-    """
+    """Turn errors of the package into those that a model reads."""
     try:
         yield
     except BilateralError as error:
@@ -109,11 +85,6 @@ def brief(model: type[BaseModel], about: Mapping[str, str], **others: Any) -> An
     """Return a model with descriptions as short as a tool's have to be.
 
     Its arguments have the names that they have over HTTP, where a list is a parameter in the singular that is repeated.
-
-    Args:
-        model: The model of the question.
-        about: The descriptions by field. Other fields have none.
-        **others: The types of further fields, and of fields that differ. None is their default.
     """
     fields: dict[str, Any] = {
         name: (
@@ -137,11 +108,7 @@ def _published(name: str, field: FieldInfo) -> str | None:
 
 
 def asks(model: type[BaseModel]) -> Callable[[Callable[..., Awaitable[Any]]], Callable[..., Awaitable[Any]]]:
-    """Make the fields of a model arguments of a tool, before those that it has itself. Required ones come first.
-
-    Args:
-        model: The model. The tool gets it as its first argument.
-    """
+    """Make the fields of a model arguments of a tool, before those that it has itself. Required ones come first."""
 
     def decorate(function: Callable[..., Awaitable[Any]]) -> Callable[..., Awaitable[Any]]:
         @wraps(function)
@@ -220,12 +187,7 @@ def judged(check: Check) -> Judged:
 
 
 def untrusted(kind: Any, value: Any) -> Untrusted:
-    """Mark an answer as the words of strangers, and make hidden characters in it visible.
-
-    Args:
-        kind: The type of the answer, see `adapter`.
-        value: The answer.
-    """
+    """Mark an answer as the words of strangers, and make hidden characters in it visible."""
     return Untrusted(True, NOTICE, visible(adapter(kind).dump_python(value, mode="json")))
 
 

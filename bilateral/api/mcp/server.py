@@ -54,14 +54,7 @@ def make_server(
     network: Network | None = None,
     feed: Feed | None = None,
 ) -> MCPServer[Any]:
-    """Make the server. Each module of `bilateral.api.mcp.tools` adds tools by its function `add_tools`.
-
-    Args:
-        buyer_policy: The scoring policy of buyers that counts if a model names none.
-        nodes: The URL of a node of each chain, by the chain's id in digits. Services on these chains can be checked.
-        network: The settings of connections to services and files. Private addresses are refused by default.
-        feed: The change feed of a service; one of its own if left out.
-    """
+    """Make the server. Each module of `bilateral.api.mcp.tools` adds tools by its function `add_tools`."""
     options: dict[str, dict[str, Any]] = {
         "buyers": {"default_policy": buyer_policy},
         "services": {"nodes": nodes or {}, "network": network or Network()},
@@ -139,11 +132,7 @@ class StrictServer(MCPServer[Any]):
     """A server whose tools refuse arguments that they do not have, and name invalid ones in one line."""
 
     def serve_listening(self, listening: Any) -> None:
-        """Serve subscriptions to resources.
-
-        Args:
-            listening: Called with the context and the parameters of each subscription.
-        """
+        """Serve subscriptions to resources."""
         self._lowlevel_server.add_request_handler("subscriptions/listen", SubscriptionsListenRequestParams, listening)
 
     async def list_tools(self) -> list[Tool]:
@@ -164,15 +153,7 @@ class StrictServer(MCPServer[Any]):
     async def call_tool(
         self, name: str, arguments: dict[str, Any], context: Context[Any, Any] | None = None
     ) -> CallToolResult | InputRequiredResult:
-        """Call a tool.
-
-        Args:
-            arguments: Its arguments by name.
-            context: The request; None outside of one.
-
-        Raises:
-            ToolError: The tool or an argument is unknown, an argument is invalid, or the tool failed.
-        """
+        """Call a tool."""
         tools = {tool.name: tool for tool in await super().list_tools()}
         if name not in tools:
             raise ToolError(f"unknown_tool: there is no tool {quoted(name)}: the tools are {', '.join(tools)}")
@@ -190,15 +171,7 @@ class StrictServer(MCPServer[Any]):
     async def read_resource(
         self, uri: AnyUrl | str, context: Context[Any, Any] | None = None
     ) -> Iterable[ReadResourceContents] | InputRequiredResult:
-        """Read a resource.
-
-        Args:
-            context: The request; None outside of one.
-
-        Raises:
-            ResourceNotFoundError: There is none.
-            ResourceError: It cannot be read.
-        """
+        """Read a resource."""
         try:
             return await super().read_resource(uri, context)
         except ResourceNotFoundError as error:
@@ -229,11 +202,7 @@ _NULL: Final = {"type": "null"}
 
 
 def compact(schema: Mapping[str, Any]) -> dict[str, Any]:
-    """Return a shorter schema of a tool's arguments. It allows the same values but null, which is as a missing one.
-
-    Args:
-        schema: The schema, as Pydantic makes it.
-    """
+    """Return a shorter schema of a tool's arguments. It allows the same values but null, which is as a missing one."""
     return {**_shortened(schema, schema.get("$defs", {})), "additionalProperties": False}
 
 

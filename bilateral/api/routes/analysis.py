@@ -161,12 +161,7 @@ def read_account_trust(request: Request, address: AddressPath, chain_id: ChainId
 
 
 def explain_account(connection: Connection, chain_id: int, identity: str, account: str) -> ExplainedAccount:
-    """Read the judgement about an account with its parts, and the findings that name it.
-
-    Args:
-        identity: The identity registry of the analysis.
-        account: The account, in checksum form.
-    """
+    """Read the judgement about an account with its parts, and the findings that name it."""
     of = (connection, chain_id, identity)
     involvements = tuple(Involvement(*involvement) for involvement in standing_findings.findings_about(*of, [account]))
     return ExplainedAccount(suspect(*of, account), involvements, standing_findings.trust_scores(*of, [account]))

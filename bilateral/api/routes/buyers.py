@@ -120,12 +120,7 @@ shortcuts = (Shortcut("/api/buyer/{address}", re.compile("/api/buyer/([^/]{1,200
 
 
 def consent_text(buyer_id: str, until: int) -> str:
-    """Return the text that a buyer signs (EIP-191) to see its payments.
-
-    Args:
-        buyer_id: The buyer's global id.
-        until: The last second for which the signature holds, at most ten minutes ahead.
-    """
+    """Return the text that a buyer signs (EIP-191) to see its payments."""
     return f"Show the payments of {buyer_id} until {until}"
 
 
@@ -226,16 +221,7 @@ def read_discount(request: Request, address: buyers.BuyerPath, query: Annotated[
 
 
 def seller_of(service: Service, text: str) -> AgentKey:
-    """Return a seller by its global id.
-
-    Args:
-        text: The id. `#` begins a fragment in URLs, so clients have to send `%23`.
-
-    Raises:
-        ProblemError: The id has no agent: the client has sent `#`, and the rest never arrived.
-        MalformedIdentifierError: The id is malformed.
-        NotIndexedError: The index does not have its registry.
-    """
+    """Return a seller by its global id."""
     if text.lower().startswith("eip155:") and text.count(":") == 2 and "#" not in text and "0x" in text:  # noqa: PLR2004
         detail = f"sellerGlobalId {text} names no agent: send the # of a global id as %23"
         raise ProblemError(HTTPStatus.BAD_REQUEST, "invalid_argument", detail)
@@ -273,11 +259,7 @@ def read_signed(
 
 
 def signer_of(request: Request) -> ResultSigner:
-    """Return what signs results.
-
-    Raises:
-        ProblemError: The service has no key.
-    """
+    """Return what signs results."""
     signer: ResultSigner | None = getattr(request.app.state, "buyer_signer", None)
     if signer is None:
         raise ProblemError(HTTPStatus.NOT_FOUND, "no_key", "this service has no key, so it signs nothing")

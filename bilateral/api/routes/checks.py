@@ -93,11 +93,7 @@ class PolicyQuery(Moment):
     """The policy and the moment of a check. Without a policy's field its default counts, see docs/checks.md."""
 
     def options(self) -> dict[str, Any]:
-        """Return the options of the check: its policy, its moment, and whether findings count.
-
-        Raises:
-            InvalidArgumentError: A field is out of its limits.
-        """
+        """Return the options of the check: its policy, its moment, and whether findings count."""
         own, values = Policy.model_fields.keys() - {"name", "trust", "severities"}, dict(self)
         fields: dict[str, Any] = self.model_dump(include=own, exclude_unset=True, exclude_none=True)
         fields["name"] = values["policy"] or PolicyName.BALANCED

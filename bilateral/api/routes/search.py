@@ -63,11 +63,7 @@ class FeedbackSearchQuery(ListQuery):
     blind: BlindOnly = None
 
     def search(self, agents: Iterable[AgentKey]) -> FeedbackSearch:
-        """Return the search.
-
-        Args:
-            agents: The agents that it names.
-        """
+        """Return the search."""
         names = ("tag1", "tag2", "minimum", "maximum", "given_from", "given_to", "tool", "blind")
         return FeedbackSearch(
             self.chain_id,

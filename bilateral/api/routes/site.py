@@ -94,11 +94,7 @@ class Site:
         self.versions = tuple(sorted(self._archives, key=_order, reverse=True))
 
     def read(self, version: str, path: str) -> tuple[bytes, str] | None:
-        """Return a file and its media type; None if there is none.
-
-        Args:
-            path: The path of the file; an empty one is the first page.
-        """
+        """Return a file and its media type; None if there is none."""
         archive = self._archives.get(version)
         name = path or "index.html"
         if archive is None or name not in archive.NameToInfo or name.endswith("/"):

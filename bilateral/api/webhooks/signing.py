@@ -50,11 +50,7 @@ class Signer:
 
 
 def read_key(path: Path) -> OKPKey:
-    """Read an Ed25519 private key from a PEM file that only its owner reads.
-
-    Raises:
-        InvalidArgumentError: The file cannot be read, others may read it, or it has no such key.
-    """
+    """Read an Ed25519 private key from a PEM file that only its owner reads."""
     try:
         content = path.read_bytes()
         mode = path.stat().st_mode
@@ -73,14 +69,7 @@ def read_key(path: Path) -> OKPKey:
 
 
 def write_key(path: Path) -> OKPKey:
-    """Make an Ed25519 key, and write it to a file that only its owner reads.
-
-    Args:
-        path: The file, which must not exist.
-
-    Raises:
-        InvalidArgumentError: The file exists, or cannot be written.
-    """
+    """Make an Ed25519 key, and write it to a file that only its owner reads."""
     key = OKPKey.generate_key(_CURVE)
     try:
         descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)

@@ -31,24 +31,7 @@ def subscribe(  # noqa: PLR0913  # two have defaults
     since: str | None = None,
     allow_private: bool = False,
 ) -> str:
-    """Store a subscription.
-
-    Args:
-        connection: The connection, in a transaction.
-        url: The receiver, an https URL without a user and password.
-        wanted: The changes to send.
-        owner: The name of its owner, 1 to 64 characters.
-        since: The cursor at which it begins; now if left out.
-        allow_private: True for a network of the operator's own: http is allowed, too.
-
-    Returns:
-        Its id.
-
-    Raises:
-        InvalidArgumentError: The URL, the owner or a filter is beyond its limits, or the owner has too many.
-        UnsupportedUriError: The URL is malformed.
-        FeedCursorError: The cursor is not one of this feed.
-    """
+    """Store a subscription."""
     host, _ = host_of(url)
     if len(url) > _MOST_URL or "@" in url.partition("?")[0] or "#" in url:
         raise InvalidArgumentError(f"url: write at most {_MOST_URL:,} characters, without a user, password or fragment")

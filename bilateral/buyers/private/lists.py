@@ -66,11 +66,7 @@ class Member:
         return self.commitment, self.identity, self.digest
 
     def is_anchored(self, root: bytes) -> bool:
-        """Tell whether the state is in the anchored tree.
-
-        Args:
-            root: The root of the anchor.
-        """
+        """Tell whether the state is in the anchored tree."""
         return verify_state(self.state, root, self.proof)
 
 
@@ -117,14 +113,7 @@ class MemberList:
 
 
 def read_list(document: bytes) -> MemberList:
-    """Read a document, and check all that needs no chain: the form, the order, and the limits.
-
-    Args:
-        document: The document of a stranger.
-
-    Raises:
-        MemberListError: It is not a list of members. The error names the place.
-    """
+    """Read a document, and check all that needs no chain: the form, the order, and the limits."""
     if len(document) > MOST_BYTES:
         raise MemberListError("document", f"it has more than {MOST_BYTES} bytes")
     try:
@@ -225,20 +214,7 @@ class AuditedList:
 
 
 def audit_list(document: bytes, client: Client, prover: Prover, *, sample: int | None = None) -> AuditedList:
-    """Check a list of members: its trees, its members' states, and their signatures.
-
-    Args:
-        document: The list, byte for byte as it was published.
-        client: A client whose deployment has the registry of buyers and the contract of proofs.
-        prover: Builds the trees.
-        sample: The number of members whose states and signatures are checked, drawn at random. If it is left out, all
-            are, and the signatures of their identities, too.
-
-    Raises:
-        MemberListError: The list is not valid, is of another contract, or does not agree with the chain: its roots are
-            not those that were posted, a member's state is not anchored, a member did not sign, or a commitment is not
-            that of an identity which signed.
-    """
+    """Check a list of members: its trees, its members' states, and their signatures."""
     listed = read_list(document)
     deployment = client.get_deployment()
     expected = deployment.chain_id, deployment.address_of(Registry.TIER_PROOFS)

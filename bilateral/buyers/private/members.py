@@ -46,15 +46,6 @@ def take_member(engine: Engine, message: TierMember, policy: str, signatures: by
     """Store the commitment of a buyer whose record proves a tier. The same message again changes nothing.
 
     `post_tiers` checks the identity: Semaphore's keys and hashes are those of its packages alone.
-
-    Args:
-        message: The message, whose signature was checked.
-        signatures: The buyer's signature, which was checked, and then what `Prover.sign` returned.
-        now: The time, in Unix time.
-
-    Raises:
-        BuyerRefusalError: The first day is neither today nor tomorrow; the buyer has another commitment from that day
-            on; or another buyer has this one.
     """
     today = epoch_of(now)
     if message.from_epoch not in (today, today + 1):
@@ -110,15 +101,6 @@ def post_tiers(engine: Engine, client: Client, policy: str, prover: Prover, *, n
     """Build the list of members of today, store it, and post its roots. Members without a proven identity are left out.
 
     Anchor the states of buyers first, on the same day: members have the tiers of the last anchor.
-
-    Args:
-        client: A client whose signer is the attestor.
-        prover: Builds the trees.
-        now: The time, in Unix time; by default now.
-
-    Raises:
-        InvalidArgumentError: No states are anchored, or there are too many members.
-        ContractRevertError: The signer is not the attestor, or somebody else posted other roots of the day.
     """
     deployment = client.get_deployment()
     made_at = int(time.time()) if now is None else now
@@ -152,12 +134,7 @@ class StoredList:
 
 
 def read_list_row(engine: Engine, chain_id: int, registry: str, policy: str, epoch: int) -> StoredList | None:
-    """Return the list of a day; None if there is none.
-
-    Args:
-        chain_id: The chain of the contract of proofs.
-        registry: The contract of proofs.
-    """
+    """Return the list of a day; None if there is none."""
     table = tier_list.c
     key = table.chain_id == chain_id, table.registry == registry, table.policy == policy, table.epoch == epoch
     with engine.connect() as connection:

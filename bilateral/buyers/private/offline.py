@@ -25,11 +25,7 @@ _ONE_AT_A_TIME: Final = threading.Lock()
 
 
 def offline(roots: Callable[[bytes, int], Roots | None]) -> Verification:
-    """Return a verification that needs no node.
-
-    Args:
-        roots: Returns the posted roots of a policy's hash and a day; None if there are none.
-    """
+    """Return a verification that needs no node."""
 
     def verify(proof: TierProof, scope: bytes, message: bytes) -> None:
         posted = roots(proof.policy, proof.epoch)
@@ -45,12 +41,7 @@ def offline(roots: Callable[[bytes, int], Roots | None]) -> Verification:
 
 
 def verify_points(points: Sequence[int], signals: Sequence[int]) -> bool:
-    """Tell whether a Groth16 proof is valid for its public signals.
-
-    Args:
-        points: The eight coordinates, in Semaphore's order.
-        signals: The root, the nullifier, the message's and the scope's signal.
-    """
+    """Tell whether a Groth16 proof is valid for its public signals."""
     if any(not 0 <= signal < SCALAR_ORDER for signal in signals) or any(not 0 <= p < BASE_ORDER for p in points):
         return False
     a, b, c = _g1(points[0], points[1]), _g2((points[3], points[2]), (points[5], points[4])), _g1(points[6], points[7])

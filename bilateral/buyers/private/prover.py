@@ -48,11 +48,7 @@ def default_folder() -> Path:
 
 
 def packaged(name: str) -> bytes:
-    """Return a file of the prover as this package carries it.
-
-    Args:
-        name: One of `SOURCES`.
-    """
+    """Return a file of the prover as this package carries it."""
     return (files("bilateral.buyers") / "private" / name).read_bytes()
 
 
@@ -81,32 +77,16 @@ class Prover:
             self._require(name, digest)
 
     def commitment(self, secret: bytes) -> int:
-        """Return the public commitment of an identity.
-
-        Args:
-            secret: The secret, 32 bytes.
-        """
+        """Return the public commitment of an identity."""
         return int(self._run({"operation": "commitment", "secret": secret.hex()})["commitment"])
 
     def sign(self, secret: bytes, message: bytes) -> bytes:
-        """Sign as the identity itself (EdDSA), which shows that its commitment is of one key and not of a tree.
-
-        Args:
-            secret: The secret, 32 bytes.
-            message: The digest to sign.
-
-        Returns:
-            The public key and the signature, `IDENTITY_BYTES`.
-        """
+        """Sign as the identity itself (EdDSA), which shows that its commitment is of one key and not of a tree."""
         request = {"operation": "sign", "secret": secret.hex(), "message": str(signal_of(message))}
         return bytes.fromhex(self._run(request)["identity"])
 
     def are_proven(self, claims: Sequence[tuple[int, bytes, bytes]]) -> list[bool]:
-        """Tell for each commitment whether the key that it commits to signed a digest.
-
-        Args:
-            claims: Commitments, with what `sign` returned, and the digests.
-        """
+        """Tell for each commitment whether the key that it commits to signed a digest."""
         proven: list[bool] = []
         for start in range(0, len(claims), _CLAIMS_AT_ONCE):
             part = [
@@ -117,11 +97,7 @@ class Prover:
         return proven
 
     def roots(self, groups: Sequence[Sequence[int]]) -> list[int]:
-        """Return the roots of the trees of some groups, filled up to `DEPTH`; `EMPTY_ROOT` for an empty group.
-
-        Args:
-            groups: The commitments of the members, in their order.
-        """
+        """Return the roots of the trees of some groups, filled up to `DEPTH`; `EMPTY_ROOT` for an empty group."""
         filled = [[str(member) for member in group] for group in groups if group]
         request = {"operation": "roots", "groups": filled, "depth": DEPTH}
         roots = iter(self._run(request)["roots"] if filled else ())
@@ -130,17 +106,7 @@ class Prover:
     def prove(
         self, secret: bytes, members: Sequence[int], scope: int, message: int
     ) -> tuple[int, int, tuple[int, ...]]:
-        """Prove that the identity is a member, without telling which.
-
-        Args:
-            secret: The secret, 32 bytes.
-            members: The commitments of the group, in their order, the identity's among them.
-            scope: The scope as a public signal, see `signal_of`.
-            message: The message as a public signal.
-
-        Returns:
-            The root of the tree, the nullifier, and the coordinates of the points.
-        """
+        """Prove that the identity is a member, without telling which."""
         request = {
             "operation": "prove",
             "secret": secret.hex(),
@@ -197,17 +163,7 @@ _NPM_SECONDS: Final = 900
 
 
 def install_prover(folder: Path | None = None, *, progress: Callable[[str], None] | None = None) -> Prover:
-    """Install the prover from the npm registry of the user's configuration. Does nothing if it is there.
-
-    Args:
-        folder: The folder; by default `default_folder()`.
-        progress: Takes a sentence before each step.
-
-    Raises:
-        ProverMissingError: npm is missing.
-        ProverFailedError: npm fails.
-        ArtifactMismatchError: The package of artifacts is not the pinned one.
-    """
+    """Install the prover from the npm registry of the user's configuration. Does nothing if it is there."""
     place = (default_folder() if folder is None else folder).resolve()  # npm runs there, and takes paths of it
     try:
         return Prover(place)

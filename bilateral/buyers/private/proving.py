@@ -43,18 +43,7 @@ Progress = Callable[[str], None]
 
 
 def identity_secret(signer: TransactionSigner) -> bytes:
-    """Derive the identity's secret from the buyer's key, so that nothing must be stored.
-
-    Args:
-        signer: The buyer. Its signatures must be deterministic (RFC 6979), as those of eth-account are.
-
-    Returns:
-        The secret, 32 bytes. Never send it.
-
-    Raises:
-        InvalidArgumentError: The signer signs the same text in different ways: use `new_secret`, and store it.
-        SignerFailedError: The signer fails.
-    """
+    """Derive the identity's secret from the buyer's key, so that nothing must be stored."""
     signable = encode_defunct(text=IDENTITY_TEXT)
     with signer_errors():
         first, second = (bytes(signer.sign_message(signable).signature) for _ in range(2))
@@ -81,25 +70,7 @@ def join_tiers(  # noqa: PLR0913  # the fields of the wish
     prover: Prover | None = None,
     http: httpx.Client | None = None,
 ) -> Mapping[str, Any]:
-    """Ask a service to make the signer a member of the groups, as the buyer. It learns the commitment alone.
-
-    Args:
-        service: The URL of the service, as for `ask_discount`.
-        secret: The identity's secret. It stays here.
-        signer: The buyer, an account with a key.
-        chain_id: The EIP-155 id of the chain of the payments.
-        from_epoch: The first UTC day, today or tomorrow; by default today.
-        prover: The prover; by default the installed one.
-        http: The HTTP client; by default one that follows no redirects.
-
-    Returns:
-        The answer of the service.
-
-    Raises:
-        ProverMissingError: The prover is not installed.
-        BuyerServiceRefusedError: The service refuses. Its `code` says why.
-        BuyerServiceFailedError: The service cannot be reached, or does not answer as one.
-    """
+    """Ask a service to make the signer a member of the groups, as the buyer. It learns the commitment alone."""
     _require_secret(secret)
     worker = prover or Prover()
     commitment = worker.commitment(secret)
@@ -118,15 +89,7 @@ def join_tiers(  # noqa: PLR0913  # the fields of the wish
 
 
 def fetch_list(service: str, policy: str, epoch: int, *, http: httpx.Client | None = None) -> bytes:
-    """Fetch the whole list of members of a day. Fetch it daily, used or not, so that the time tells nothing.
-
-    Args:
-        service: The URL of the service.
-        http: The HTTP client; by default one that follows no redirects.
-
-    Raises:
-        BuyerServiceFailedError: The service has no such list, cannot be reached, or sends too much.
-    """
+    """Fetch the whole list of members of a day. Fetch it daily, used or not, so that the time tells nothing."""
     url = f"{base_of(service)}/api/tier-lists/{policy}/{epoch}"
     client = http or httpx.Client(timeout=_SECONDS)
     document = bytearray()
@@ -163,25 +126,6 @@ def prove_tier(  # noqa: PLR0913  # what a proof is of
 
     The whole list is checked against the chain first: the roots, and states and signatures of a sample that is drawn
     here. So a service cannot give one buyer a tree of its own, which would show it.
-
-    Args:
-        document: The list of members, see `fetch_list`.
-        secret: The identity's secret. It is given to the prover's process alone.
-        minimum: The tier to prove. The group of a lower tier is larger, and so hides better.
-        holder: The account that will use the proof. One that the buyer's main wallet funded shows the buyer.
-        client: A client whose deployment has the registry of buyers and the contract of proofs.
-        scope: Returns the scope of the place for a UTC day: see `private_gate_scope` and `private_agent_scope`.
-        request: The hash of the request, for a gate that asks for one.
-        least_members: The smallest group in which to prove.
-        prover: The prover; by default the installed one.
-        progress: Takes a sentence before each step.
-
-    Raises:
-        ProverMissingError: The prover is not installed. The secret was not touched.
-        ArtifactMismatchError: A file of the prover is not the pinned one. The secret was not touched.
-        MemberListError: The list is not valid, or does not agree with the chain.
-        TooFewMembersError: The group is too small to hide its author.
-        NotAMemberError: The group has no member with this secret.
     """
     tell = progress or (lambda _: None)
     _require_secret(secret)

@@ -45,21 +45,13 @@ class StoredNullifiers:
             _METADATA.create_all(self._engine)
 
     def holder_of(self, nullifier: int) -> str | None:
-        """See `Nullifiers`.
-
-        Raises:
-            DatabaseUnavailableError: The database cannot be read.
-        """
+        """See `Nullifiers`."""
         query = select(_USED.c.holder).where(_USED.c.nullifier == nullifier.to_bytes(32))
         with named_database_errors(), snapshot(self._engine) as connection:
             return connection.execute(query).scalar_one_or_none()
 
     def take(self, nullifier: int, epoch: int, holder: str) -> str:
-        """See `Nullifiers`.
-
-        Raises:
-            DatabaseUnavailableError: The database cannot be written.
-        """
+        """See `Nullifiers`."""
         key = nullifier.to_bytes(32)
         with named_database_errors(), self._engine.begin() as connection:
             # The proof may be of yesterday, whose neighbours count still.

@@ -44,61 +44,34 @@ _WORD: Final = 32  # bytes of a word of the contract ABI
 
 
 def epoch_of(at: int | None = None) -> int:
-    """Return the UTC day of a time, in days since the beginning of Unix time.
-
-    Args:
-        at: The time, in Unix time; by default now.
-    """
+    """Return the UTC day of a time, in days since the beginning of Unix time."""
     return (int(time.time()) if at is None else at) // DAY_SECONDS
 
 
 def private_gate_scope(chain_id: int, gate: str, policy: bytes, epoch: int) -> bytes:
-    """Return the scope of proofs for a contract that inherits `PrivateTierGated`: its `getPrivateTierScope`.
-
-    Args:
-        policy: The hash of the scoring policy's name.
-    """
+    """Return the scope of proofs for a contract that inherits `PrivateTierGated`: its `getPrivateTierScope`."""
     kinds = ["string", "uint256", "address", "bytes32", "uint64"]
     return keccak(encode(kinds, [_PLACE, chain_id, checksummed(gate), policy, epoch]))
 
 
 def private_agent_scope(chain_id: int, identity_registry: str, agent_id: int, policy: bytes, epoch: int) -> bytes:
-    """Return the scope of proofs for a seller that checks them itself, such as over HTTP.
-
-    Args:
-        chain_id: EIP-155 id of the seller's chain.
-        agent_id: The seller.
-        policy: The hash of the scoring policy's name.
-    """
+    """Return the scope of proofs for a seller that checks them itself, such as over HTTP."""
     kinds = ["string", "uint256", "address", "uint256", "bytes32", "uint64"]
     return keccak(encode(kinds, [_PLACE, chain_id, checksummed(identity_registry), agent_id, policy, epoch]))
 
 
 def use_message(holder: str, request: bytes = _NO_REQUEST) -> bytes:
-    """Return the message that binds a proof to the account that may use it.
-
-    Args:
-        holder: The account: a contract's caller, or the payer of an x402 payment.
-        request: The hash of the request, 32 bytes; zero if the holder alone matters.
-    """
+    """Return the message that binds a proof to the account that may use it."""
     return keccak(encode(["address", "bytes32"], [checksummed(holder), request]))
 
 
 def member_domain(chain_id: int) -> Domain:
-    """Return the EIP-712 domain of `TierMember`: no contract verifies it.
-
-    Args:
-        chain_id: The chain of the payments.
-    """
+    """Return the EIP-712 domain of `TierMember`: no contract verifies it."""
     return Domain(chain_id, _NOBODY)  # type: ignore[arg-type]  # it is checksummed
 
 
 def signal_of(word: bytes) -> int:
-    """Return a scope or message as a public signal of the circuit, as Semaphore makes it.
-
-    Args:
-        word: The 32 bytes.
-    """
+    """Return a scope or message as a public signal of the circuit, as Semaphore makes it."""
     return int.from_bytes(keccak(word)) >> 8
 
 
@@ -138,11 +111,7 @@ class TierProof:
 
     @classmethod
     def from_json(cls, fields: Mapping[str, Any]) -> TierProof:
-        """Read a proof, and refuse numbers that no proof has.
-
-        Raises:
-            TierProofRefusedError: `proof_malformed`: a field is missing or out of range. The error names it.
-        """
+        """Read a proof, and refuse numbers that no proof has."""
         if fields.get("merkleTreeDepth") != DEPTH:
             raise _malformed("merkleTreeDepth", f"must be {DEPTH}")
         epoch, points = fields.get("epoch"), fields.get("points")

@@ -62,11 +62,7 @@ class MemoryNullifiers:
         return None if entry is None else entry[1]
 
     def take(self, nullifier: int, epoch: int, holder: str) -> str:
-        """See `Nullifiers`.
-
-        Raises:
-            TierProofRefusedError: `verifier_busy`: a million buyers were served in two days.
-        """
+        """See `Nullifiers`."""
         with self._lock:
             if len(self._holders) >= _MOST_HOLDERS:
                 today = epoch_of()
@@ -77,13 +73,7 @@ class MemoryNullifiers:
 
 
 def shared_nullifiers() -> Nullifiers:
-    """Return the nullifiers in the database that `BILATERAL_DATABASE` names; without it, in the memory of this process.
-
-    Raises:
-        MissingExtraError: The variable is set, and the extra `index` is not installed.
-        InvalidArgumentError: The URL is malformed, or of another database.
-        DatabaseUnavailableError: The database cannot be opened.
-    """
+    """Return the nullifiers in the database `BILATERAL_DATABASE`, or without it in the memory of this process."""
     url = os.environ.get(DATABASE_VARIABLE)
     if not url:
         return MemoryNullifiers()
@@ -124,19 +114,7 @@ class TierVerifier:
         self._lock = threading.Lock()
 
     def check(self, proof: TierProof, holder: str, *, request: bytes = bytes(32), at: int | None = None) -> int:
-        """Check a proof, and note its holder.
-
-        Args:
-            holder: The account that presents it: over HTTP the payer.
-            request: The hash of the request that the proof must be for.
-            at: The time, in Unix time; by default now.
-
-        Returns:
-            The nullifier: the customer, for this seller and day.
-
-        Raises:
-            TierProofRefusedError: The proof is refused. The error's `reason` says why.
-        """
+        """Check a proof, and note its holder."""
         presented_by = checksummed(holder)
         self._require_use(proof, epoch_of(at))
         served = self._nullifiers.holder_of(proof.nullifier)
@@ -177,11 +155,7 @@ class TierVerifier:
 
 
 def on_chain(client: Client) -> Verification:
-    """Return a verification by the contract of proofs: one call with fixed gas, and no transaction.
-
-    Args:
-        client: A client whose deployment has the contract of proofs.
-    """
+    """Return a verification by the contract of proofs: one call with fixed gas, and no transaction."""
 
     def verify(proof: TierProof, scope: bytes, message: bytes) -> None:
         try:

@@ -117,11 +117,7 @@ class AgentHistory:
 
 
 def agents_at(as_of: AsOfBlock, identity: str, agent_ids: Collection[int]) -> dict[int, AgentHistory]:
-    """Return agents as of a block, those that exist.
-
-    Raises:
-        HistoryTooLongError: Their owners and wallets changed too often.
-    """
+    """Return agents as of a block, those that exist."""
     changes: list[Row[Any]] = []
     for part in in_parts(sorted(set(agent_ids))):
         size = size_for(part)
@@ -137,11 +133,7 @@ def agents_at(as_of: AsOfBlock, identity: str, agent_ids: Collection[int]) -> di
 
 
 def agents_of_accounts(as_of: AsOfBlock, identity: str, accounts: Collection[str]) -> dict[int, AgentHistory]:
-    """Return the agents of which some accounts are owner or wallet as of a block.
-
-    Raises:
-        HistoryTooLongError: The accounts had too many agents.
-    """
+    """Return the agents of which some accounts are owner or wallet as of a block."""
     candidates: set[int] = set()
     for part in in_parts(sorted(accounts)):
         size = size_for(part)
@@ -295,11 +287,7 @@ def _replayed(agent_id: int, rows: Iterable[Row[Any]]) -> AgentHistory:
 
 
 def approved_accounts(texts: Texts) -> list[tuple[str, EventEvidence]]:
-    """Return the accounts that an agent's owners approved for it or for all their agents, the newest first.
-
-    Raises:
-        HistoryTooLongError: There are more approvals of one kind than a check reads.
-    """
+    """Return the accounts that an agent's owners approved for it or for all their agents, the newest first."""
     newest: dict[str, tuple[tuple[int, int], EventEvidence]] = {}
     for event in (Approval, ApprovalForAll):
         rows = texts.events.get(event.__name__, ())

@@ -88,20 +88,7 @@ def as_of_block(  # noqa: PLR0913  # one a source of an answer
     payments: int | None = None,
     analysis: int | None = None,
 ) -> AsOfBlock:
-    """Return the as_of of a check.
-
-    Args:
-        connection: A connection of `snapshot`.
-        chain_id: The chain; None for the only one of the index.
-        at_block: The block; the last indexed one if left out.
-        history: The `history` of an earlier answer, to refuse another fork.
-        files: The `files` of an earlier answer, to repeat it to the letter.
-
-    Raises:
-        UnknownChainError: The chain is not indexed, or not named.
-        BlockNotHeldError: The block is not indexed.
-        OtherHistoryError: A reorganisation replaced the history of the earlier answer.
-    """
+    """Return the as_of of a check."""
     records = [] if chain_id is None else _CHAIN.records(connection, {"chain_id": chain_id})
     records = records or _CHAINS.records(connection, {})
     rows = {row.chain_id: row for row in records}

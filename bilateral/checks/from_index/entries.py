@@ -71,11 +71,7 @@ class Entry:
 
 
 def entries(as_of: AsOfBlock, kinds: Mapping[str, str], agent_id: int, since: int | None = None) -> list[Entry]:
-    """Return the ratings of an agent that hold as of a block, one by one, in the order of the chain.
-
-    Raises:
-        HistoryTooLongError: There are too many.
-    """
+    """Return the ratings of an agent that hold as of a block, one by one, in the order of the chain."""
     placed: list[tuple[tuple[int, int], Entry]] = []
     for address, kind in kinds.items():
         if kind in OPEN_REGISTRIES:

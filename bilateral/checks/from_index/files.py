@@ -30,9 +30,6 @@ def registration_of(subject: Subject, uri: str) -> tuple[RegistrationFacts, tupl
     """Return an agent's registration file as of a block, the domains of its services, and the newest proof's number.
 
     The file is `waiting` until the index has seen it.
-
-    Raises:
-        FileNotHeldError: Its content of then was replaced.
     """
     as_of = subject.as_of
     parameters = {**as_of.bounds, "identity": subject.identity, "agent_id": subject.history.agent_id}
@@ -71,14 +68,7 @@ def registration_of(subject: Subject, uri: str) -> tuple[RegistrationFacts, tupl
 
 
 def registered_domain(subject: Subject, domain: str) -> Domain | None:
-    """Return the domain that an agent is registered under (August 2025), and its word about the agent.
-
-    Returns:
-        The domain; None if the text is not the name of a host.
-
-    Raises:
-        FileNotHeldError: The content of then of its file was replaced.
-    """
+    """Return the domain that an agent is registered under (August 2025), and its word about the agent."""
     host = secure_host(uri) if (uri := domain_uri(domain)) else None
     if uri is None or host is None:
         return None

@@ -98,11 +98,7 @@ class Question:
 
 
 def counted_ratings(question: Question) -> RatingFacts:
-    """Return the ratings of an agent that count under a policy.
-
-    Raises:
-        HistoryTooLongError: More events have to be read one by one than a check reads.
-    """
+    """Return the ratings of an agent that count under a policy."""
     as_of, policy, side, ratings = question.subject.as_of, question.policy, question.side, question.ratings
     own = _own_raters(question)
     listed = _listed(question) if policy.trust.is_set else None

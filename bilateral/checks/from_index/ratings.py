@@ -110,11 +110,7 @@ def _tallies(registries: int, accounts: int) -> Prepared:
 
 
 def lines(ratings: Ratings) -> tuple[Line, ...]:
-    """Return the ratings of an agent by registry, side and tag, those with the most raters first.
-
-    Raises:
-        HistoryTooLongError: The block is an earlier one, and there are too many ratings.
-    """
+    """Return the ratings of an agent by registry, side and tag, those with the most raters first."""
     lines: list[Line] = []
     if ratings.as_of.is_head:
         lines += [

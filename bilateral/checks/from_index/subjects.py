@@ -48,18 +48,7 @@ class Asker:
 
 
 def find_agent(agent: str | int | AgentId | GlobalAgentId, as_of_chain: Callable[[int | None], AsOfBlock]) -> Subject:
-    """Return an agent as of a block.
-
-    Args:
-        agent: The agent, in any published form.
-        as_of_chain: Returns a chain as of the block; None means the only chain of the index.
-
-    Raises:
-        UnknownAgentError: Its identity registry does not have it at the block.
-        UnknownChainError: The index has no identity registry of its chain.
-        UnknownRegistryError: The index does not have the registry in the agent's id.
-        MalformedIdentifierError: The agent is malformed.
-    """
+    """Return an agent as of a block."""
     reference = parse_agent(agent)
     as_of = as_of_chain(reference.chain_id)
     identity = _identities(as_of, reference.identity)[0]
@@ -80,12 +69,7 @@ def find_account(as_of: AsOfBlock, account: str) -> Subject | None:
 
 
 def asker_of(as_of: AsOfBlock, identity: str, asker: str | int) -> Asker:
-    """Return the side that asks: an account, or an agent of the registry.
-
-    Raises:
-        UnknownAgentError: The agent does not exist at the block.
-        MalformedIdentifierError: It is malformed, or of another chain.
-    """
+    """Return the side that asks: an account, or an agent of the registry."""
     if is_account(asker):
         account = checksummed(str(asker))
         agents = agents_of_accounts(as_of, identity, [account])

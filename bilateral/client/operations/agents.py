@@ -218,11 +218,7 @@ def transfer(state: ClientState, agent_id: AgentLike, new_owner: str) -> Operati
 
 
 def seconds(moment: datetime) -> int:
-    """Return a moment in Unix time.
-
-    Raises:
-        InvalidArgumentError: It has no time zone, or is before 1970.
-    """
+    """Return a moment in Unix time."""
     if moment.tzinfo is None:
         raise InvalidArgumentError("a time needs a time zone, such as datetime.now(UTC) has")
     if moment.timestamp() < 0:
@@ -335,16 +331,7 @@ class RegistrationChanges:
     remove_services: Sequence[str] = ()
 
     def apply_to(self, file: RegistrationFile) -> RegistrationFile:
-        """Return the changed file. All other fields, also unknown ones, stay as they are.
-
-        Args:
-            file: The present file.
-
-        Raises:
-            InvalidArgumentError: Nothing would change, or the file has no service of a name to remove.
-            MalformedDocumentError: A new value has the wrong type, or the file would lack a field that ERC-8004
-                requires and that the present file has.
-        """
+        """Return the changed file. All other fields, also unknown ones, stay as they are."""
         before = file.to_object()
         after = before | dict(self.fields)
         if self.add_services or self.remove_services:
@@ -373,16 +360,7 @@ class RegistrationChanges:
 
 
 def changed_file(state: ClientState, agent_id: AgentLike, changes: RegistrationChanges) -> Operation[RegistrationFile]:
-    """Load an agent's registration file, and return it changed.
-
-    Args:
-        state: The client.
-
-    Raises:
-        DocumentError: As of `Client.edit_registration`, like the next two.
-        InvalidArgumentError: See there.
-        MalformedDocumentError: See there.
-    """
+    """Load an agent's registration file, and return it changed."""
     deployment = yield from registries.connect(state)
     agent = registries.agent_of(deployment, agent_id)
     (uri,) = yield from registries.call(state, Registry.IDENTITY, "tokenURI", agent.token_id)

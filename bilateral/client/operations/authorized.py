@@ -154,11 +154,7 @@ def read(
 
 
 def later(moment: datetime | None, name: str) -> Operation[int]:
-    """Return a moment in Unix time that has not passed by the chain's time; a day from that when left out.
-
-    Raises:
-        InvalidArgumentError: It has passed; or it was left out, and the node's time is a day after this machine's.
-    """
+    """Return a moment in Unix time that has not passed by the chain's time; a day from that when left out."""
     now = yield from registries.block_time()
     if moment is None:
         if now > datetime.now(UTC) + LIFETIME:  # a lying node would have the caller sign something that lasts for ever
@@ -170,11 +166,7 @@ def later(moment: datetime | None, name: str) -> Operation[int]:
 
 
 def tag_word(tag: str) -> bytes:
-    """Return a tag as the registry for authorised feedback keeps it: UTF-8, filled up with zeros.
-
-    Raises:
-        InvalidArgumentError: It is too long, or ends in a zero, which would be lost.
-    """
+    """Return a tag as the registry for authorised feedback keeps it: UTF-8, filled up with zeros."""
     word = tag.encode()
     if len(word) > 32 or word.endswith(b"\0"):  # noqa: PLR2004  # a word
         raise InvalidArgumentError("a tag has at most 32 bytes in UTF-8 here, and does not end in NUL")

@@ -175,15 +175,7 @@ def open_(
 
 
 def pair_of(first: SignedEnvelope, second: SignedEnvelope) -> tuple[Pair, tuple[bytes, bytes]]:
-    """Put both envelopes together, in either order.
-
-    Returns:
-        The pair, and the signatures of the client and of the server.
-
-    Raises:
-        InvalidArgumentError: Both are of the same side.
-        EnvelopeMismatchError: They name different sides, or different interactions.
-    """
+    """Put both envelopes together, in either order."""
     client, server = (first, second) if isinstance(first.envelope, SealedFeedback) else (second, first)
     if not (isinstance(client.envelope, SealedFeedback) and isinstance(server.envelope, SealedRating)):
         raise InvalidArgumentError("envelopes: expected one of the client and one of the server")

@@ -80,13 +80,7 @@ def _depth(receipt: Mapping[str, Any], confirmations: int) -> Operation[int]:
 
 
 def outcome_of(state: ClientState, sent: Sent[T], hash_: str, receipt: Mapping[str, Any]) -> Operation[T]:
-    """Return the result of a transaction that is in a block.
-
-    Raises:
-        ContractRevertError: The registry reverted.
-        TransactionFailedError: The transaction failed otherwise.
-        UnexpectedAnswerError: The receipt or its events do not fit what was sent.
-    """
+    """Return the result of a transaction that is in a block."""
     status = answers.quantity(receipt.get("status"))
     _require_ours(state, sent, hash_, receipt)
     if status == 1:

@@ -34,16 +34,7 @@ _PLACEHOLDER: Final = "ipfs://" + "b" * 59  # the length of a CID of version 1 i
 def load(
     state: ClientState, model: type[M], uri: str, expected_hash: bytes = NO_HASH
 ) -> Operation[tuple[M | None, DocumentError | None]]:
-    """Load a document that a stranger named. Failure is returned, not raised.
-
-    Args:
-        state: The client's.
-        model: The kind of document.
-        expected_hash: Its hash on chain; zeros if there is none.
-
-    Returns:
-        The document, or None; and what is wrong with it, or None. Both, if its hash is that of a known variant.
-    """
+    """Load a document that a stranger named. Failure is returned, not raised."""
     (loaded,) = yield from load_all(state, model, [(uri, expected_hash)])
     return loaded
 
@@ -51,14 +42,7 @@ def load(
 def load_all(
     state: ClientState, model: type[M], links: Sequence[tuple[str, bytes]], seconds: float = math.inf
 ) -> Operation[list[tuple[M | None, DocumentError | None]]]:
-    """Load many documents as `load`, several at a time, so that one stranger's slow server holds up few others.
-
-    Args:
-        state: The client's.
-        model: The kind of document.
-        links: Their URIs, and their hashes on chain.
-        seconds: For how long to begin with further ones. Those that are left then count as timed out.
-    """
+    """Load many documents as `load`, several at a time, so that one stranger's slow server holds up few others."""
     end = time.monotonic() + seconds
 
     def read(link: tuple[str, bytes]) -> tuple[M | None, DocumentError | None]:
@@ -111,11 +95,7 @@ def rehearsed(arguments: Sequence[Any]) -> tuple[Any, ...]:
 
 
 def settled(state: ClientState, arguments: Sequence[Any]) -> Operation[tuple[Any, ...]]:
-    """Return a call's arguments, once the documents among them are in the client's store.
-
-    Raises:
-        DocumentError: One could not be stored.
-    """
+    """Return a call's arguments, once the documents among them are in the client's store."""
     uris = []
     for argument in arguments:
         if isinstance(argument, Unstored):
@@ -127,11 +107,7 @@ def settled(state: ClientState, arguments: Sequence[Any]) -> Operation[tuple[Any
 
 
 def link(uri: str, hash_: bytes | str | None, name: str) -> tuple[str, bytes]:
-    """Return a URI and a hash that a caller gave.
-
-    Raises:
-        InvalidArgumentError: The hash is malformed, or comes without a URI.
-    """
+    """Return a URI and a hash that a caller gave."""
     if hash_ is not None and not uri:
         raise InvalidArgumentError(f"{name} is the hash of the content of a URI, and the URI is missing")
     return uri, hash_bytes(hash_, name)

@@ -49,11 +49,7 @@ class Draft:
 
     @property
     def stored(self) -> FeedbackValue:
-        """The value in the registry's form.
-
-        Raises:
-            UnrepresentableValueError: It has none, or means nothing under its tag.
-        """
+        """The value in the registry's form."""
         return self.value if isinstance(self.value, FeedbackValue) else value_for_tag(self.tag1, self.value, self.tag2)
 
     @property
@@ -71,12 +67,7 @@ def give(state: ClientState, agent_id: AgentLike, draft: Draft) -> Operation[Sen
 
 
 def arguments_of(state: ClientState, agent: AgentId, draft: Draft) -> Operation[tuple[Any, ...]]:
-    """Return the arguments of `giveFeedback`. The feedback file among them is not stored yet.
-
-    Raises:
-        UnrepresentableValueError: The value has no exact form, or means nothing under its tag.
-        InvalidArgumentError: Both a file and a link are given, or the link's hash is malformed.
-    """
+    """Return the arguments of `giveFeedback`. The feedback file among them is not stored yet."""
     value = draft.stored
     uri, digest = yield from file_link(state, agent, draft)
     return (agent.token_id, value.value, value.decimals, draft.tag1, draft.tag2, draft.all_endpoint, uri, digest)
@@ -130,22 +121,13 @@ def revoke(
 def named(
     deployment: Deployment, agent_id: AgentLike | FeedbackId, client_address: str | None, feedback_index: int | None
 ) -> FeedbackId:
-    """Return the feedback that a caller means.
-
-    Raises:
-        InvalidArgumentError: It is not named wholly, or twice.
-    """
+    """Return the feedback that a caller means."""
     feedback = agent_id if isinstance(agent_id, FeedbackId) else registries.agent_of(deployment, agent_id)
     return feedback_id(deployment.chain_id, feedback, client_address, feedback_index)
 
 
 def file_link(state: ClientState, agent: AgentId, draft: Draft) -> Operation[tuple[str | Unstored, bytes]]:
-    """Return the URI and hash of the feedback file, which is completed first if it was given.
-
-    Raises:
-        InvalidArgumentError: Both a file and a link are given, or the link's hash is malformed.
-        MissingSignerError: There is no client whose feedback the file could be.
-    """
+    """Return the URI and hash of the feedback file, which is completed first if it was given."""
     if draft.file is None:
         return documents.link(*draft.link, "the file's hash")
     if draft.link != ("", None):

@@ -29,13 +29,6 @@ def quote(state: ClientState, history: Any) -> Operation[dict[str, int]]:
 
     A gas price without a base fee is limited like a tip: the node may hide the base fee, and a block's author gets what
     is above it.
-
-    Args:
-        state: The client's state.
-        history: The answer to `HISTORY`, or the error that it met.
-
-    Raises:
-        FeeLimitError: The node quotes more than the client's limit.
     """
     max_fee, max_tip = _limits(state, (yield from registries.connect(state)).chain_id)
     try:
@@ -55,17 +48,7 @@ def quote(state: ClientState, history: Any) -> Operation[dict[str, int]]:
 
 
 def replacing(state: ClientState, chain_id: int, former: Mapping[str, Any], now: Mapping[str, int]) -> dict[str, int]:
-    """Return fees that replace a pending transaction: an eighth more than its own at least, which nodes demand.
-
-    Args:
-        state: The client's state.
-        chain_id: The transaction's chain.
-        former: The pending transaction.
-        now: The fees that the node quotes now.
-
-    Raises:
-        FeeLimitError: They exceed the client's limit.
-    """
+    """Return fees that replace a pending transaction: an eighth more than its own at least, which nodes demand."""
     names = [name for name in ("gasPrice", "maxFeePerGas", "maxPriorityFeePerGas") if name in former]
     fees = {name: max(former[name] + former[name] // 8 + 1, now.get(name, 0)) for name in names}
     if "maxFeePerGas" in fees:
@@ -77,21 +60,13 @@ def replacing(state: ClientState, chain_id: int, former: Mapping[str, Any], now:
 
 
 def most(transaction: Mapping[str, Any]) -> int:
-    """Return the wei that a transaction costs at most: its gas limit at its highest fee, and its value.
-
-    Args:
-        transaction: The transaction with its gas limit, fees and value.
-    """
+    """Return the wei that a transaction costs at most: its gas limit at its highest fee, and its value."""
     price = transaction.get("maxFeePerGas", transaction.get("gasPrice", 0))
     return int(transaction["gas"] * price + transaction.get("value", 0))
 
 
 def require_cost(state: ClientState, transaction: Mapping[str, Any]) -> None:
-    """Check a transaction's cost.
-
-    Raises:
-        FeeLimitError: It may cost more than the client's `max_cost`.
-    """
+    """Check a transaction's cost."""
     if state.max_cost is not None and most(transaction) > state.max_cost:
         raise FeeLimitError("cost", most(transaction), state.max_cost, "max_cost")
 

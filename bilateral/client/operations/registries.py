@@ -85,33 +85,19 @@ def address_of(state: ClientState) -> str | None:
 
 
 def require_signer(state: ClientState) -> TransactionSigner:
-    """Return the signer.
-
-    Raises:
-        MissingSignerError: There is none.
-    """
+    """Return the signer."""
     if state.signer is None:
         raise MissingSignerError("this needs a signer: give the client signer=…, such as an eth-account LocalAccount")
     return state.signer
 
 
 def require_address(state: ClientState) -> str:
-    """Return the signer's address.
-
-    Raises:
-        MissingSignerError: There is no signer.
-    """
+    """Return the signer's address."""
     return checksummed(require_signer(state).address)
 
 
 def connect(state: ClientState) -> Operation[Deployment]:
-    """Return the deployment. The node is asked for its chain once, even if a deployment was given.
-
-    Raises:
-        UnknownDeploymentError: None was given, and the package has none for the node's chain.
-        WrongChainError: The node is of another chain than the deployment, or than the pinned one.
-        WrongIdentityRegistryError: The deployment has a companion, and a registry belongs to another identity registry.
-    """
+    """Return the deployment. The node is asked for its chain once, even if a deployment was given."""
     if state.deployment is None:
         chain_id = yield from chain_id_of_node()
         if state.pinned_chain not in {None, chain_id}:
@@ -134,11 +120,7 @@ def chain_id_of_node() -> Operation[int]:
 
 
 def connect_to_sign(state: ClientState) -> Operation[Deployment]:
-    """Return the deployment. If the node alone named its chain, log once for which chain the client signs.
-
-    Raises:
-        BilateralError: As `connect`.
-    """
+    """Return the deployment. If the node alone named its chain, log once for which chain the client signs."""
     deployment = yield from connect(state)
     is_node_believed = state.pinned_chain is None and not isinstance(state.wanted, Deployment)
     if is_node_believed and not state.is_chain_announced:
@@ -151,11 +133,7 @@ def connect_to_sign(state: ClientState) -> Operation[Deployment]:
 
 
 def chain_of(agent: AgentLike) -> int:
-    """Return the chain that an agent's id names.
-
-    Raises:
-        MalformedIdentifierError: The id is malformed, or does not name its chain.
-    """
+    """Return the chain that an agent's id names."""
     if isinstance(agent, str) and "#" in agent:
         agent = GlobalAgentId.parse(agent)
     if isinstance(agent, GlobalAgentId):
@@ -167,11 +145,7 @@ def chain_of(agent: AgentLike) -> int:
 
 
 def agent_of(deployment: Deployment, agent: AgentLike) -> AgentId:
-    """Return the agent that a caller means, with its chain.
-
-    Raises:
-        MalformedIdentifierError: It is malformed, or of another chain or registry.
-    """
+    """Return the agent that a caller means, with its chain."""
     if isinstance(agent, str) and "#" in agent:
         agent = GlobalAgentId.parse(agent)
     if isinstance(agent, GlobalAgentId):
@@ -183,11 +157,7 @@ def agent_of(deployment: Deployment, agent: AgentLike) -> AgentId:
 
 
 def calldata(registry: Registry, function: str, arguments: Sequence[Any]) -> bytes:
-    """Encode a call.
-
-    Raises:
-        InvalidArgumentError: An argument does not fit its type.
-    """
+    """Encode a call."""
     try:
         return encode_call(registry, function, arguments)
     except (EncodingError, UnicodeEncodeError) as error:
@@ -197,20 +167,7 @@ def calldata(registry: Registry, function: str, arguments: Sequence[Any]) -> byt
 def call(
     state: ClientState, registry: Registry, function: str, *arguments: Any, block: str = "latest"
 ) -> Operation[tuple[Any, ...]]:
-    """Call a view of a registry.
-
-    Args:
-        state: The client's state.
-        function: The function's name.
-        block: The block at whose end it is called: a number in the form of JSON-RPC, or the latest.
-
-    Raises:
-        ContractRevertError: The registry reverts.
-        MissingRegistryError: The deployment does not include the registry.
-        MissingFunctionError: The registry lacks the function.
-        UnexpectedAnswerError: Another contract, or none, is at its address.
-        InvalidArgumentError: An argument does not fit its type.
-    """
+    """Call a view of a registry."""
     deployment = yield from connect(state)
     deployment.require_function(registry, function)
     to = deployment.address_of(registry)
@@ -231,11 +188,7 @@ def call(
 
 @contextmanager
 def explained(deployment: Deployment, registry: Registry, function: str) -> Iterator[None]:
-    """Explain a revert without data by a function that only this project's registries have: they always give data.
-
-    Raises:
-        MissingFunctionError: The registry lacks the function.
-    """
+    """Explain a revert without data by a function that only this project's registries have: they always give data."""
     try:
         yield
     except ContractRevertError as error:
@@ -252,11 +205,7 @@ def raise_if_explained(error: Exception) -> None:
 
 @contextmanager
 def blame_registry(registry: Registry) -> Iterator[None]:
-    """Blame the registry, not the caller, for values that cannot be parsed.
-
-    Raises:
-        UnexpectedAnswerError: An identifier or a value is invalid.
-    """
+    """Blame the registry, not the caller, for values that cannot be parsed."""
     try:
         yield
     except (MalformedIdentifierError, UnrepresentableValueError) as error:
@@ -264,11 +213,7 @@ def blame_registry(registry: Registry) -> Iterator[None]:
 
 
 def simulate(transaction: Mapping[str, Any], block: str = "latest") -> Operation[bytes]:
-    """Simulate a call and return its result.
-
-    Raises:
-        ContractRevertError: The contract reverts.
-    """
+    """Simulate a call and return its result."""
     try:
         return answers.data((yield Rpc("eth_call", (dict(transaction), block))))
     except NodeError as error:
@@ -279,12 +224,7 @@ def simulate(transaction: Mapping[str, Any], block: str = "latest") -> Operation
 
 
 def require_registry(state: ClientState, registry: Registry) -> Operation[str]:
-    """Return the address of a registry after a check that it is one. Elsewhere a transaction would do nothing.
-
-    Raises:
-        UnexpectedAnswerError: There is no contract, or one that does not answer like a registry.
-        WrongIdentityRegistryError: It belongs to another identity registry.
-    """
+    """Return the address of a registry after a check that it is one. Elsewhere a transaction would do nothing."""
     deployment = yield from connect(state)
     address = deployment.address_of(registry)
     if address in state.checked:
@@ -306,11 +246,7 @@ def latest_block() -> Operation[int]:
 
 
 def block_time(block: int | None = None) -> Operation[datetime]:
-    """Return the time of a block, by default of the latest.
-
-    Raises:
-        MalformedNodeAnswerError: The time is missing, or in the year 9999 or later, which leaves no later deadline.
-    """
+    """Return the time of a block, by default of the latest."""
     answer = yield Rpc("eth_getBlockByNumber", ("latest" if block is None else hex(block), False))
     time = moment(answers.quantity(answers.record(answer).get("timestamp")))
     if time.year == MAXYEAR:
@@ -331,15 +267,7 @@ def events(
     topics: Sequence[Topic] = (),
     is_wanted: Callable[[RawLog], bool] | None = None,
 ) -> Operation[list[E]]:
-    """Read the events of one kind that a registry logged, oldest first. The node selects them by topic.
-
-    Args:
-        state: The client's state.
-        kind: The event's type.
-        topics: The topics of its indexed fields, as `topic` writes them.
-        is_wanted: Selects the logs to decode. The first such log ends the search, so that later blocks need not be
-            read.
-    """
+    """Read the events of one kind that a registry logged, oldest first. The node selects them by topic."""
     deployment = yield from connect(state)
     first = "0x" + topic_of(registry, kind).hex()
     wanted = LogFilter((deployment.address_of(registry),), [first, *topics])
@@ -380,11 +308,7 @@ def _first_block(state: ClientState, last: int) -> Operation[int]:
 
 
 def decode(registry: Registry, raw: RawLog) -> Event | None:
-    """Decode a log of a registry. Return None for an event that the registry does not have.
-
-    Raises:
-        UnexpectedAnswerError: The log is not the encoding of its event.
-    """
+    """Decode a log of a registry. Return None for an event that the registry does not have."""
     decoded = decode_log(registry, raw)
     if not isinstance(decoded, UndecodedLog):
         return decoded
@@ -399,12 +323,7 @@ _WALLET: Final = "getAgentWallet"
 
 
 def require_one_identity_registry(deployment: Deployment) -> Operation[None]:
-    """Check that a companion, and the registries on top of it, belong to the deployment's identity registry.
-
-    Raises:
-        UnexpectedAnswerError: There is no contract, or one that does not answer like a registry.
-        WrongIdentityRegistryError: One belongs to another identity registry.
-    """
+    """Check that a companion, and the registries on top of it, belong to the deployment's identity registry."""
     several = (Registry.COMPANION, Registry.BIDIRECTIONAL, Registry.AUTHORIZED, Registry.BUYERS)
     present = [registry for registry in several if getattr(deployment, attribute_of(registry)) is not None]
     results = yield Batch(tuple(Rpc("eth_call", (question(deployment, registry), "latest")) for registry in present))
@@ -419,12 +338,7 @@ def question(deployment: Deployment, registry: Registry) -> dict[str, str]:
 
 
 def require_answer(deployment: Deployment, registry: Registry, answer: Any) -> None:
-    """Check the answer to a registry's probe.
-
-    Raises:
-        UnexpectedAnswerError: Another contract is there, or none.
-        WrongIdentityRegistryError: The registry belongs to another identity registry.
-    """
+    """Check the answer to a registry's probe."""
     address = deployment.address_of(registry)
     view = _WALLET if registry is Registry.IDENTITY else _BOUND
     refused = f"another contract is at {address}, where {registry} should be: it has no {view}"
@@ -476,15 +390,6 @@ def has_its_nonce(state: ClientState, nonce: int, hash_: str, *, is_priced_out: 
 
     It may be: a proxy may have handed it over twice, and told how that ended the second time. The node that is asked
     about it may not know it yet. So only a block in which there is another of that nonce proves that it is not.
-
-    Args:
-        state: The client's.
-        hash_: The transaction's hash.
-        is_priced_out: True if another transaction with that nonce is pending. No block shows that one yet, so that this
-            one stays unknown must do.
-
-    Returns:
-        Whether it is; None if that does not become clear for as long as nodes may differ.
     """
     end = time.monotonic() + LAG_SECONDS
     while True:
@@ -536,11 +441,7 @@ _DIGEST_BYTES: Final = 32  # of keccak-256, as EIP-712 signs it
 
 
 def sign_message(signer: TransactionSigner, signable: SignableMessage) -> Operation[bytes]:
-    """Sign a message.
-
-    Raises:
-        SignerFailedError: The signer raised an exception.
-    """
+    """Sign a message."""
 
     def sign() -> bytes:
         with signer_errors():
@@ -551,11 +452,7 @@ def sign_message(signer: TransactionSigner, signable: SignableMessage) -> Operat
 
 
 def sign_transaction(signer: TransactionSigner, unsigned: dict[str, Any]) -> Operation[bytes]:
-    """Sign a transaction, and return its raw form.
-
-    Raises:
-        SignerFailedError: The signer raised an exception.
-    """
+    """Sign a transaction, and return its raw form."""
 
     def sign() -> bytes:
         with signer_errors():

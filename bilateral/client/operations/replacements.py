@@ -116,18 +116,7 @@ Blobs (EIP-4844) and delegations (EIP-7702) are missing: a replacement without t
 
 
 def require_transaction(answer: Any, hash_: str, sender: str, chain_id: int) -> dict[str, Any]:
-    """Check that the signer signed a transaction with this hash, and return it as web3.py writes one.
-
-    Args:
-        answer: The node's answer to `eth_getTransactionByHash`.
-        hash_: The hash that the caller named.
-        sender: The signer.
-        chain_id: The chain of the deployment.
-
-    Raises:
-        MalformedNodeAnswerError: The answer's fields and signature have another hash.
-        InvalidArgumentError: Another account signed it, it is of another chain, or it cannot be replaced.
-    """
+    """Check that the signer signed a transaction with this hash, and return it as web3.py writes one."""
     record = answers.record(answer)
     kind = answers.quantity(record.get("type", "0x0" if record.get("maxFeePerGas") is None else "0x2"))
     if kind not in _PRICES:

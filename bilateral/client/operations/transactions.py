@@ -77,19 +77,7 @@ def send(
     arguments: Sequence[Any],
     decode: Callable[[Sequence[Event]], T],
 ) -> Operation[Sent[T]]:
-    """Send a transaction that calls a function of a registry.
-
-    Args:
-        state: The client's state.
-        function: The function's name.
-        decode: Makes the result of the registry's events.
-
-    Raises:
-        ContractRevertError: The registry would revert. Nothing was sent.
-        InsufficientFundsError: The signer cannot pay. Nothing was sent.
-        FeeLimitError: The fees exceed the client's limits. Nothing was sent.
-        SendUncertainError: The node did not confirm that it accepted the transaction.
-    """
+    """Send a transaction that calls a function of a registry."""
     prepared = yield from prepare(state, registry, function, arguments, decode)
     if state.dry_run or state.is_collecting:
         return replace(prepared, transaction=prepared.transaction | {"nonce": _known_nonce(state, prepared.nonce)})
@@ -107,13 +95,6 @@ def prepare(
     """Simulate a transaction, and set its gas limit and fees. It has no nonce yet.
 
     A document among its arguments is stored once the simulation succeeds.
-
-    Raises:
-        ContractRevertError: The registry would revert.
-        MissingFunctionError: The registry lacks the function.
-        InsufficientFundsError: The signer cannot pay.
-        FeeLimitError: The fees exceed the client's limits.
-        DocumentError: A document cannot be stored.
     """
     sender = registries.require_address(state)
     if documents.are_published(state, arguments):
@@ -150,15 +131,7 @@ def next_nonce(state: ClientState) -> Operation[int]:
 
 
 def send_with_nonce(state: ClientState, prepared: Sent[T], nonce: int) -> Operation[Sent[T]]:
-    """Sign a transaction and send it.
-
-    Raises:
-        NonceTakenError: Another transaction has the nonce.
-        InsufficientFundsError: The signer cannot pay.
-        SignerFailedError: The signer raised an exception.
-        SendUncertainError: The node did not confirm that it accepted the transaction.
-        NodeError: The node does not accept it, for another reason.
-    """
+    """Sign a transaction and send it."""
     signed = yield from sign(state, prepared, nonce)
     request = Rpc("eth_sendRawTransaction", ("0x" + bytes(signed.raw or b"").hex(),))
     try:
@@ -177,25 +150,14 @@ def send_with_nonce(state: ClientState, prepared: Sent[T], nonce: int) -> Operat
 
 
 def sign(state: ClientState, prepared: Sent[T], nonce: int) -> Operation[Sent[T]]:
-    """Sign a transaction with a nonce.
-
-    Raises:
-        SignerFailedError: The signer raised an exception.
-    """
+    """Sign a transaction with a nonce."""
     transaction = prepared.transaction | {"nonce": nonce}
     raw = yield from registries.sign_transaction(registries.require_signer(state), transaction)
     return replace(prepared, transaction=transaction, hash="0x" + keccak(raw).hex(), raw=raw)
 
 
 def settle(state: ClientState, signed: Sent[Any], failure: Exception) -> Operation[None]:
-    """Find out whether a transaction was sent although the node returned an error. Return if it was.
-
-    Raises:
-        NonceTakenError: Another transaction has the nonce.
-        InsufficientFundsError: The signer cannot pay.
-        SendUncertainError: The node did not confirm that it accepted the transaction.
-        NodeError: The node does not accept it, for another reason.
-    """
+    """Find out whether a transaction was sent although the node returned an error. Return if it was."""
     hash_, nonce = str(signed.hash), int(signed.transaction["nonce"])
     node_message = failure.node_message if isinstance(failure, NodeError) else ""
     meaning = Refusal.of(failure)
@@ -227,16 +189,7 @@ def remember_nonce(state: ClientState, nonce: int) -> None:
 
 
 def require_event(events: Sequence[Event], kind: type[E], **expected: Any) -> E:
-    """Return the first event of a kind that has the expected fields.
-
-    Args:
-        events: The events of a transaction.
-        kind: The event's type.
-        **expected: Fields whose values the transaction determines, such as the agent and the client.
-
-    Raises:
-        UnexpectedAnswerError: The transaction succeeded without such an event.
-    """
+    """Return the first event of a kind that has the expected fields."""
     matching = [event for event in events if isinstance(event, kind)]
     for event in matching:
         if all(getattr(event, name) == value for name, value in expected.items()):
@@ -248,11 +201,7 @@ def require_event(events: Sequence[Event], kind: type[E], **expected: Any) -> E:
 
 
 def require_balance(state: ClientState, wei: int) -> Operation[None]:
-    """Check that the signer can pay.
-
-    Raises:
-        InsufficientFundsError: The signer cannot pay.
-    """
+    """Check that the signer can pay."""
     sender = registries.require_address(state)
     _require_balance(sender, answers.quantity((yield Rpc("eth_getBalance", (sender, "latest")))), wei)
 
@@ -315,17 +264,7 @@ _AT_A_TIME: Final = 50
 def send_all(
     state: ClientState, writes: Sequence[Operation[Sent[Any]]], note: Callable[[int, Sent[Any]], None]
 ) -> Operation[None]:
-    """Prepare writes together, and send them in order.
-
-    Args:
-        state: The client's state.
-        writes: The writes, as operations of a state that collects.
-        note: Is told the position and transaction of each write that was sent; in a dry run, of each.
-
-    Raises:
-        BilateralError: A write cannot be prepared, or they cost too much together. Nothing was sent.
-        BatchInterruptedError: Sending stopped in the middle.
-    """
+    """Prepare writes together, and send them in order."""
     yield from registries.connect(state)
     prepared = yield from together(writes)
     if state.dry_run:

@@ -50,15 +50,7 @@ class RawLog:
 
     @classmethod
     def from_json(cls, entry: Mapping[str, Any]) -> Self:
-        """Read a log in the form of JSON-RPC (`eth_getLogs`, `eth_getTransactionReceipt`).
-
-        Args:
-            entry: The log as the node reports it.
-
-        Raises:
-            MalformedNodeAnswerError: A field is missing or has another form, the log is not in a block yet, or a
-                reorganisation removed it (`removed`).
-        """
+        """Read a log in the form of JSON-RPC (`eth_getLogs`, `eth_getTransactionReceipt`)."""
         try:
             position = LogPosition(
                 checksummed(entry["address"]),

@@ -82,14 +82,7 @@ class DeploymentRecord(_Chain):
 
     @classmethod
     def read(cls, text: str | bytes) -> Self:
-        """Read a record.
-
-        Args:
-            text: The JSON text.
-
-        Raises:
-            DeploymentRecordError: The text is not a record.
-        """
+        """Read a record."""
         try:
             return cls.model_validate(decode_object(text.encode() if isinstance(text, str) else text))
         except ValueError as error:
@@ -166,11 +159,7 @@ def _packaged() -> bytes:
 
 
 def is_book(text: bytes) -> bool:
-    """Tell an address book from a deployment record.
-
-    Args:
-        text: The file's content.
-    """
+    """Tell an address book from a deployment record."""
     try:
         return "groups" in decode_object(text)
     except ValueError:
@@ -178,17 +167,7 @@ def is_book(text: bytes) -> bool:
 
 
 def read_book(text: bytes) -> dict[int, DeploymentRecord]:
-    """Read an address book.
-
-    Args:
-        text: The JSON text.
-
-    Returns:
-        The records by chain id.
-
-    Raises:
-        DeploymentRecordError: The text is not an address book.
-    """
+    """Read an address book."""
     try:
         book = _Book.model_validate(decode_object(text))
     except ValueError as error:

@@ -18,20 +18,12 @@ _OF_OURS: Final = "Value error, "
 
 
 def message_of(problem: Mapping[str, Any]) -> str:
-    """Return the message of one problem.
-
-    Args:
-        problem: An entry of `ValidationError.errors()`.
-    """
+    """Return the message of one problem."""
     return str(problem["msg"]).removeprefix(_OF_OURS)
 
 
 def first_problem(error: ValidationError, *place: str) -> str:
-    """Return the first problem with the name of its field, such as `api.port: …`.
-
-    Args:
-        *place: The names of the tables around the field.
-    """
+    """Return the first problem with the name of its field, such as `api.port: …`."""
     first = error.errors(include_url=False)[0]
     name = ".".join(map(str, (*place, *first["loc"])))
     return f"{name}: {message_of(first)}" if name else message_of(first)
@@ -48,11 +40,7 @@ _WORDS: Final = {
 
 
 def refusal(error: ValidationError, ending: str = "") -> InvalidArgumentError:
-    """Return the first problem of a text as an error with the text, such as `minimum "much" is not a number`.
-
-    Args:
-        ending: The ending of the names of fields, such as `_2`.
-    """
+    """Return the first problem of a text as an error with the text, such as `minimum "much" is not a number`."""
     first = error.errors(include_url=False)[0]
     context = dict(first.get("ctx", {}))
     if "expected" in context:

@@ -37,12 +37,7 @@ class AgentStates:
         self._cleared: tuple[int, str | None] | None = None  # an agent without a wallet any more, its former wallet
 
     def apply(self, events: Iterable[Event]) -> None:
-        """Take account of further events.
-
-        Args:
-            events: Events of one identity registry, in the order of the chain, none left out, and a transaction's in
-                one call. Other registries' events are ignored.
-        """
+        """Take account of further events."""
         for event in events:
             match event:
                 case Transfer():
@@ -58,12 +53,7 @@ class AgentStates:
         self.settle()
 
     def transfer(self, agent_id: int, from_address: str, to_address: str) -> None:
-        """Give an agent its new owner; a new agent also its wallet.
-
-        Args:
-            from_address: Its former owner; the zero address at registration.
-            to_address: Its new owner; the zero address if it ends.
-        """
+        """Give an agent its new owner; a new agent also its wallet."""
         # A transfer clears the wallet just before it moves the token, and the wallet may be the receiver.
         cleared = self._cleared if self._cleared is not None and self._cleared[0] == agent_id else None
         if cleared is None:
@@ -81,11 +71,7 @@ class AgentStates:
         self.settle()
 
     def set_wallet(self, agent_id: int, value: bytes) -> None:
-        """Give an agent its new wallet. An agent that nobody owns has none: only a foreign registry names one.
-
-        Args:
-            value: The value under `WALLET_KEY`: the wallet's 20 bytes; anything else clears it.
-        """
+        """Give an agent its new wallet. An agent that nobody owns has none: only a foreign registry names one."""
         self.settle()
         former = self.wallets.pop(agent_id, None)
         if len(value) != ADDRESS_BYTES:
@@ -132,9 +118,5 @@ class AgentStates:
 
 @lru_cache(maxsize=1 << 14)
 def address_of_bytes(raw: bytes) -> str:
-    """Return an address in checksum form.
-
-    Args:
-        raw: Its 20 bytes.
-    """
+    """Return an address in checksum form."""
     return checksummed("0x" + raw.hex())

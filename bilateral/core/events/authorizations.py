@@ -21,14 +21,6 @@ def paired_nonces(
 
     Give every transfer of each group that `unsure_groups` returns. Otherwise a transfer without an authorization may
     get that of a missing one.
-
-    Args:
-        transfers: The places of the logs. A place is a group, which says all that both logs must have in common
-            (transaction, token, account), and the index of the log in its block.
-        used: The nonces of the authorizations that were used, by the places of their logs.
-
-    Returns:
-        The nonces by the places of the transfers. A transfer without an authorization is not among them.
     """
     left, paired = dict(used), {}
     for group, index in sorted(transfers, key=lambda place: place[1], reverse=True):
@@ -44,10 +36,6 @@ def unsure_groups(transfers: Iterable[tuple[G, int]], used: Mapping[tuple[G, int
 
     A transfer takes the use after it, if there is one. A missing transfer after that use could have a better claim to
     it. Every other pair is the same, whatever is missing.
-
-    Args:
-        transfers: The places of the transfers that are known.
-        used: The nonces by the places of all uses of their groups.
     """
     known = set(transfers)
     return {group for group, index in known if (group, index + 1) in used and (group, index + 2) not in known}

@@ -75,14 +75,7 @@ class _Decoder:
 
 
 def decode_log(registry: Registry, log: RawLog) -> Event | UndecodedLog:
-    """Make an event of a log that a registry emitted.
-
-    Args:
-        registry: The registry that has the log's address.
-
-    Returns:
-        The event, of one of the types of `EVENTS[registry]`; else the log with the reason why it is not decoded.
-    """
+    """Make an event of a log that a registry emitted."""
     decoder = _decoders(registry).get(log.topics[0]) if log.topics else None
     if decoder is None:
         return UndecodedLog(log, Undecodable.UNKNOWN_EVENT, f"{registry} has no event with this first topic")
@@ -90,15 +83,7 @@ def decode_log(registry: Registry, log: RawLog) -> Event | UndecodedLog:
 
 
 def decode_logs(registries: Mapping[str, Registry], logs: Iterable[RawLog]) -> Iterator[Event | UndecodedLog]:
-    """Make events of the logs of several registries. No log is left out.
-
-    Args:
-        registries: The registry at each address, in checksum form.
-        logs: The logs, in any order.
-
-    Yields:
-        For each log its event, or the log with the reason why it is not decoded.
-    """
+    """Make events of the logs of several registries. No log is left out."""
     for log in logs:
         registry = registries.get(log.position.address)
         if registry is None:
@@ -109,21 +94,12 @@ def decode_logs(registries: Mapping[str, Registry], logs: Iterable[RawLog]) -> I
 
 
 def topic_of(registry: Registry, event: type[Event]) -> bytes:
-    """Return the first topic of an event's logs.
-
-    Args:
-        registry: A registry that has the event.
-        event: The event's type.
-    """
+    """Return the first topic of an event's logs."""
     return next(topic for topic, entry in selectors(registry, "event").items() if entry["name"] == event.abi_name)
 
 
 def field_name(abi_name: str) -> str:
-    """Return the Python name of an event's parameter.
-
-    Args:
-        abi_name: Its name in the ABI, such as `agentURI`.
-    """
+    """Return the Python name of an event's parameter."""
     return _FIELD_NAMES.get(abi_name) or _BOUNDARY.sub("_", abi_name).lower()
 
 

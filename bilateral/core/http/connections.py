@@ -30,13 +30,7 @@ class Remaining(Protocol):
 
 
 def resolve(host: str, port: int) -> list[str]:
-    """Look up a host's addresses with the system's resolver.
-
-    Raises:
-        OSError: The host has no address.
-        UnicodeError: The text is not a host name.
-        OverflowError: The port is far out of range.
-    """
+    """Look up a host's addresses with the system's resolver."""
     return [str(answer[4][0]) for answer in socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)]
 
 
@@ -71,11 +65,7 @@ class DeadlineBackend(httpcore.NetworkBackend):
         local_address: str | None = None,
         socket_options: Iterable[Any] | None = None,
     ) -> httpcore.NetworkStream:
-        """Connect to the first of a host's addresses that answers.
-
-        Raises:
-            HostUnreachableError: The host has no address, or no address answers.
-        """
+        """Connect to the first of a host's addresses that answers."""
         addresses = self._look_up(host, port)
         self.check_addresses(host, port, addresses)
         for untried, address in zip(range(len(addresses), 0, -1), addresses, strict=True):

@@ -11,14 +11,7 @@ _SECONDS: Final = re.compile(r"\d{1,9}", re.ASCII)
 
 
 def seconds_to_wait(retry_after: str) -> int | None:
-    """Return the seconds that the header `Retry-After` asks to wait (RFC 9110, 10.2.3).
-
-    Args:
-        retry_after: The value of the header: seconds, or a date.
-
-    Returns:
-        The seconds, 0 for a date that has passed; None for a value of another form, or an empty one.
-    """
+    """Return the seconds that the header `Retry-After` asks to wait (RFC 9110, 10.2.3)."""
     if _SECONDS.fullmatch(retry_after):
         return int(retry_after)
     try:

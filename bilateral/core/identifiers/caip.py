@@ -269,11 +269,7 @@ def is_base58(text: str) -> bool:
 
 
 def base58_bytes(text: str) -> bytes:
-    """Decode base 58: one zero byte for each leading 1, then the bytes of the number.
-
-    Args:
-        text: The digits. They are not checked.
-    """
+    """Decode base 58: one zero byte for each leading 1, then the bytes of the number."""
     number = 0
     for digit in text:
         number = number * 58 + _BASE58_DIGITS.index(digit)

@@ -39,11 +39,7 @@ class SignedEnvelope:
 
     @classmethod
     def from_json(cls, text: str | bytes) -> Self:
-        """Read the output of `to_json`. The signature is not checked.
-
-        Raises:
-            InvalidArgumentError: A field is missing, unknown or malformed; the message names it.
-        """
+        """Read the output of `to_json`. The signature is not checked."""
         value = _object(text, "a signed envelope")
         kinds = {kind.__name__: kind for kind in (SealedFeedback, SealedRating)}
         kind, signature = value.pop("kind", None), value.pop("signature", None)
@@ -108,11 +104,7 @@ Opening: TypeAlias = FeedbackOpening | RatingOpening
 
 
 def read_opening(text: str | bytes) -> Opening:
-    """Read the output of an opening's `to_json`.
-
-    Raises:
-        InvalidArgumentError: A field is missing, unknown or malformed; the message names it.
-    """
+    """Read the output of an opening's `to_json`."""
     value = _object(text, "an opening")
     kind = value.pop("kind", None)
     content = {"FeedbackOpening": "feedback", "RatingOpening": "rating"}.get(str(kind))
@@ -129,11 +121,7 @@ def read_opening(text: str | bytes) -> Opening:
 
 
 def require_fit(envelope: Envelope, opening: Opening) -> None:
-    """Check that an opening belongs to an envelope.
-
-    Raises:
-        SealMismatchError: Its hash is not the seal, or it is of the other side.
-    """
+    """Check that an opening belongs to an envelope."""
     kind = SealedFeedback if isinstance(opening, FeedbackOpening) else SealedRating
     hashed = opening.seal_for(envelope)
     if not isinstance(envelope, kind) or hashed != envelope.seal:

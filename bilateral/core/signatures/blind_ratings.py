@@ -154,27 +154,14 @@ class BlindFeedback:
         return astuple(self)
 
     def seal(self, salt: bytes, client: str, server_id: int) -> bytes:
-        """Hash this feedback for the client's envelope.
-
-        Args:
-            salt: 32 random bytes, of this envelope alone.
-            client: The account that gives the feedback.
-        """
+        """Hash this feedback for the client's envelope."""
         _require_hash(salt, "salt")
         types = ["bytes32", "address", "uint256", _FEEDBACK_TYPE]
         return keccak(encode(types, [salt, client, server_id, self.arguments]))
 
 
 def rating_seal(rating: int, salt: bytes, client_id: int, server_id: int) -> bytes:
-    """Hash a rating for the server's envelope.
-
-    Args:
-        rating: The rating, 0 to 100. The registry accepts a seal of a higher rating, but could never open it.
-        salt: 32 random bytes, of this envelope alone.
-
-    Raises:
-        InvalidArgumentError: The rating is out of range, or the salt is not 32 bytes long.
-    """
+    """Hash a rating for the server's envelope."""
     if not is_whole(rating) or not 0 <= rating <= MAX_RATING:
         raise InvalidArgumentError(f"rating {rating!r} is out of range 0..{MAX_RATING}")
     _require_hash(salt, "salt")
@@ -182,14 +169,7 @@ def rating_seal(rating: int, salt: bytes, client_id: int, server_id: int) -> byt
 
 
 def payment_interaction(token: str, payer: str, nonce: bytes, chain_id: int) -> bytes:
-    """Return the id of an interaction that was paid by a transfer with authorization (EIP-3009).
-
-    Args:
-        token: The address of the token.
-        payer: The account that paid.
-        nonce: The nonce of the authorization, 32 bytes.
-        chain_id: EIP-155 id of the chain of the payment.
-    """
+    """Return the id of an interaction that was paid by a transfer with authorization (EIP-3009)."""
     _require_hash(nonce, "nonce")
     types = ["address", "address", "bytes32", "uint256"]
     return keccak(encode(types, [checksummed(token), checksummed(payer), nonce, chain_id]))
@@ -225,15 +205,7 @@ class Pair:
 
     @classmethod
     def of(cls, feedback: SealedFeedback, rating: SealedRating) -> Self:
-        """Put two envelopes together.
-
-        Args:
-            feedback: The client's envelope.
-            rating: The server's envelope.
-
-        Raises:
-            EnvelopeMismatchError: They name different sides, or different interactions.
-        """
+        """Put two envelopes together."""
         names = ("client_id", "client", "server_id", "server", "interaction")
         for name, theirs, ours in zip(names, rating.common, feedback.common, strict=True):
             if theirs != ours:

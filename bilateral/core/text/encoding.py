@@ -21,18 +21,7 @@ _STEPS: Final = {"[": 1, "{": 1, "]": -1, "}": -1}
 
 
 def decode_object(content: bytes) -> dict[str, Any]:
-    """Decode the JSON object that a document is.
-
-    Args:
-        content: The document.
-
-    Returns:
-        The object.
-
-    Raises:
-        MalformedDocumentError: Not UTF-8, not JSON, not an object, a name twice in one object, a number that is not
-            finite, half a surrogate pair, or nested deeper than 64 levels.
-    """
+    """Decode the JSON object that a document is."""
     if not isinstance(content, (bytes, bytearray)):
         raise MalformedDocumentError(f"a document is bytes, not a {type(content).__name__}")
     try:
@@ -58,17 +47,7 @@ def decode_object(content: bytes) -> dict[str, Any]:
 
 
 def encode_object(value: dict[str, Any]) -> bytes:
-    """Encode a JSON object as `JSON.stringify` does: no spaces, names in the given order, nothing escaped without need.
-
-    Args:
-        value: The object.
-
-    Returns:
-        The document, in UTF-8.
-
-    Raises:
-        MalformedDocumentError: It holds what JSON cannot, such as bytes, infinity or half a surrogate pair.
-    """
+    """Encode a JSON object as `JSON.stringify` does: no spaces, names in order, no needless escapes."""
     try:
         return json.dumps(value, ensure_ascii=False, separators=(",", ":"), allow_nan=False).encode()
     except UnicodeEncodeError:

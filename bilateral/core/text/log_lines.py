@@ -74,11 +74,7 @@ class SeldomFilter(logging.Filter):
 
 
 def safe_handler(stream: TextIO | None = None) -> logging.Handler:
-    """Return a handler that writes safe lines.
-
-    Args:
-        stream: The file to write to; standard error if left out.
-    """
+    """Return a handler that writes safe lines."""
     handler = logging.StreamHandler(stream)
     handler.setFormatter(SafeFormatter(_FORMAT))
     return handler

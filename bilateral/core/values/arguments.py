@@ -24,15 +24,7 @@ C = TypeVar("C", bound=type)
 
 
 def checked(function: F) -> F:
-    """Make a function refuse arguments that its annotations do not allow.
-
-    Args:
-        function: The function, plain or asynchronous. Its module imports the annotated types at run time.
-
-    Returns:
-        The function. It raises an `InvalidArgumentError` that names the argument, and never shows its value, which may
-        be a key.
-    """
+    """Make a function refuse arguments that its annotations do not allow."""
     annotations = {name: hint for name, hint in function.__annotations__.items() if name != "return"}
     hints = get_type_hints(SimpleNamespace(__annotations__=annotations), function.__globals__)
     parameters = signature(function)

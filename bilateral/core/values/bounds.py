@@ -24,15 +24,7 @@ _DEFAULT_SCALE: Final = (0, 100)  # as EIP-8004a rates
 
 
 def scale_of_tag(tag: str) -> tuple[int, int] | None:
-    """Return the least and the greatest value of a tag.
-
-    Args:
-        tag: The tag. One that the best practices do not define has the scale of ratings, 0 to 100.
-
-    Returns:
-        The scale; None for a standard tag without a greatest or least value, such as `responseTime`: its values have
-        no bound that can be compared.
-    """
+    """Return the least and the greatest value of a tag."""
     standard = STANDARD_TAGS.get(tag)
     if standard is None:
         return _DEFAULT_SCALE
@@ -42,16 +34,7 @@ def scale_of_tag(tag: str) -> tuple[int, int] | None:
 
 
 def share_of_scale(value: int, decimals: int, scale: tuple[int, int]) -> int:
-    """Return a value's share of its scale. A value outside of the scale counts as the nearest value in it.
-
-    Args:
-        value: The integer of the fixed-point number.
-        decimals: The number of its digits behind the point.
-        scale: The least and the greatest value, see `scale_of_tag`.
-
-    Returns:
-        The share in millionths, 0 to `SHARES`, cut to an integer.
-    """
+    """Return a value's share of its scale. A value outside of the scale counts as the nearest value in it."""
     lowest, highest = scale
     unit: int = 10**decimals
     share = (value - lowest * unit) * SHARES // ((highest - lowest) * unit)
@@ -59,16 +42,7 @@ def share_of_scale(value: int, decimals: int, scale: tuple[int, int]) -> int:
 
 
 def lower_bound(share_sum: int, counterparts: int, scale: tuple[int, int]) -> float:
-    """Return the lower confidence bound of a mean.
-
-    Args:
-        share_sum: The sum of the counterparts' mean shares, in millionths.
-        counterparts: The number of counterparts, at least 1.
-        scale: The least and the greatest value.
-
-    Returns:
-        The bound, on the scale.
-    """
+    """Return the lower confidence bound of a mean."""
     share = share_sum / (counterparts * SHARES)
     squared = QUANTILE**2
     centre = share + squared / (2 * counterparts)

@@ -17,29 +17,17 @@ _SYMBOLS: Final = {56: "BNB", 97: "BNB", 100: "xDAI", 137: "POL", 80002: "POL", 
 
 
 def ether(wei: int) -> str:
-    """Return an amount in whole units, with at most six significant digits.
-
-    Args:
-        wei: The amount in wei, 10^-18 of a unit.
-    """
+    """Return an amount in whole units, with at most six significant digits."""
     amount = _DIGITS.plus(_EXACT.divide(Decimal(wei), _WEI))
     text = format(amount, "f")
     return text.rstrip("0").rstrip(".") if "." in text else text
 
 
 def dollars(value: Decimal | float) -> str:
-    """Return an amount of dollars: with cents, or with as many digits as a smaller one needs.
-
-    Args:
-        value: The amount.
-    """
+    """Return an amount of dollars: with cents, or with as many digits as a smaller one needs."""
     return f"{value:,.2f}" if value >= _CENT or not value else f"{value:.6f}".rstrip("0").rstrip(".")
 
 
 def symbol_of(chain_id: int) -> str:
-    """Return the symbol of a chain's currency; ETH for chains that this package does not know.
-
-    Args:
-        chain_id: EIP-155 id of the chain.
-    """
+    """Return the symbol of a chain's currency; ETH for chains that this package does not know."""
     return _SYMBOLS.get(chain_id, "ETH")

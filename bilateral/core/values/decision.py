@@ -68,14 +68,7 @@ class Limit:
 def limit_of(
     standing: Standing, minimum: float = LEAST_RATING, trial: float = TRIAL, share: float = LEAST_EVIDENCE
 ) -> Limit:
-    """Return the greatest amount that a standing by an analysis accepts.
-
-    Args:
-        standing: The standing of a server.
-        minimum: The rating below which nothing is accepted, 0 to 100.
-        trial: The amount up to which an agent without evidence is tried.
-        share: The share of the amount that it must have cost to fake the ratings; above 0.
-    """
+    """Return the greatest amount that a standing by an analysis accepts."""
     rating, is_thin = standing.rating, standing.status == Status.THIN
     if standing.status == Status.HELD_BACK:
         return Limit(0.0, Ground.HELD_BACK)

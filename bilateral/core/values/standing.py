@@ -96,13 +96,7 @@ class Standing:
 
     @classmethod
     def of(cls, row: Mapping[str, Any], block: int | None = None, made_at: int | None = None) -> Self:
-        """Return the standing of a row of a table of standings.
-
-        Args:
-            row: The row, with a column for each attribute, and the reasons as JSON.
-            block: The last block that it rests on.
-            made_at: The time at which it was made, in Unix seconds.
-        """
+        """Return the standing of a row of a table of standings."""
         reasons = {"reasons": tuple(StandingReason(**reason) for reason in json.loads(row["reasons"]))}
         named = {field_.name: row[field_.name] for field_ in fields(cls) if field_.name in row}
         return cls(**{**named, **reasons, "block": block, "made_at": made_at})

@@ -44,12 +44,6 @@ def summarize(values: Iterable[FeedbackValue]) -> Summary:
     Each value is scaled to 18 decimals. The sum is divided by the number of values, then scaled to the most frequent
     decimals, the fewest on a tie. Both divisions round toward zero. If the average exceeds 128 bits, it is scaled to
     the most decimals with which it fits, as the registry does.
-
-    Args:
-        values: The values to average. The registry leaves revoked feedback out.
-
-    Returns:
-        The answer of `getSummary` for the same values; zeros if there are none.
     """
     sums, numbers = [0] * (MAX_DECIMALS + 1), [0] * (MAX_DECIMALS + 1)
     for value in values:

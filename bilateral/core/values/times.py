@@ -9,9 +9,5 @@ _LAST_SECOND: Final = 253402300799  # the end of the year 9999, the last moment 
 
 
 def moment(seconds: int) -> datetime:
-    """Return a time of the chain in UTC. Any later than the year 9999 becomes its last second.
-
-    Args:
-        seconds: The Unix time.
-    """
+    """Return a time of the chain in UTC. Any later than the year 9999 becomes its last second."""
     return datetime.fromtimestamp(min(seconds, _LAST_SECOND), UTC)

@@ -12,11 +12,6 @@ MAX_UNITS: Final = 10**18
 
 
 def units_of(value: int, decimals: int) -> int:
-    """Return a value in millionths, cut to an integer.
-
-    Args:
-        value: The integer of the fixed-point number.
-        decimals: The number of its digits behind the point.
-    """
+    """Return a value in millionths, cut to an integer."""
     unit: int = 10**decimals
     return min(max(value * UNITS // unit, -MAX_UNITS), MAX_UNITS)

@@ -121,11 +121,7 @@ class Account:
 
 
 def account(connection: Connection, address: str, chain_ids: tuple[int, ...]) -> Account:
-    """Return an account.
-
-    Args:
-        address: The account, in checksum form.
-    """
+    """Return an account."""
     agent, primary = agent_tables.agent.c, agent_tables.primary_agent.c
     columns = (agent.chain_id, agent.identity_registry, agent.agent_id)
     on_chains = agent.chain_id.in_(chain_ids)

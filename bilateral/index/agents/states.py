@@ -77,11 +77,7 @@ class AgentTables:
         self._states: dict[str, AgentStates] = {}
 
     def derive(self, rows: Rows, events: EventRows) -> Mapping[Row, Row | None]:
-        """Bring the tables up to date with further events.
-
-        Returns:
-            The rows of the agents that the events are about, by their keys; None for agents that are burnt.
-        """
+        """Bring the tables up to date with further events."""
         changes: list[_Change] = [
             (row[_BLOCK], row[_BLOCK + 1], kind, row)
             for kind in IDENTITY_EVENTS
@@ -223,11 +219,7 @@ _KEY: Final = key_columns(agent_activity)
 
 
 def shown_feedback(registries: Iterable[tuple[str, str]]) -> str | None:
-    """Return the registry whose open feedback counts for the agents of one identity registry; None without one.
-
-    Args:
-        registries: Kind and address of the registries that belong to the identity registry, the oldest first.
-    """
+    """Return the registry whose open feedback counts for the agents of one identity registry; None without one."""
     kinds: dict[str, str] = {}
     for kind, address in registries:
         kinds.setdefault(kind, address)
@@ -244,11 +236,7 @@ class ActivityTable:
         self._identities = self._feedback_registries()
 
     def derive(self, events: EventRows, agents: Mapping[Row, Row | None]) -> None:
-        """Bring the table up to date with further events. The tables of events may hold them already.
-
-        Args:
-            agents: The rows of the agents that the events of identity registries are about, after these events.
-        """
+        """Bring the table up to date with further events. The tables of events may hold them already."""
         # Each registry, agent and time once: most events of an agent share a block's time.
         raising = ((table, *entry) for table in RAISING for entry in set(map(_pick[table], events.get(table, ()))))
         times = self._times(raising)

@@ -71,11 +71,6 @@ class Announcements:
         """Check whether a block's filter announces logs that an endpoint did not give.
 
         The filter may announce logs that do not exist, but never hides one. So True asks for a second look.
-
-        Args:
-            bloom: The filter, 256 bytes; None or one of another length announces nothing.
-            logs: The logs that the endpoint gave for the block; None for none.
-            is_thorough: True to look for topics also in a filter that is so full that it announces many by chance.
         """
         if bloom is None or len(bloom) != BLOOM_BYTES:
             return False
@@ -93,12 +88,7 @@ class Announcements:
         return False
 
     def are_hidden(self, bloom: bytes | None, logs: BlockLogs, *, is_thorough: bool) -> bool:
-        """Check whether a block's filter does not announce logs that an endpoint gave: then one of them is false.
-
-        Args:
-            bloom: See `are_missing`.
-            is_thorough: True to look for all topics, and not only for the event's. It takes time for each log.
-        """
+        """Check whether a block's filter does not announce logs that an endpoint gave: then one of them is false."""
         if bloom is None or len(bloom) != BLOOM_BYTES:
             return False
         bits = int.from_bytes(bloom)
@@ -110,10 +100,6 @@ class Announcements:
         """Check whether a filter announces a registry of which no log came, together with one of its events.
 
         In a sparse filter that happens by chance in one of 10,000 blocks at most. Other filters prove nothing.
-
-        Args:
-            bloom: See `are_missing`.
-            logs: See `are_missing`.
         """
         bits = int.from_bytes(bloom) if bloom is not None and is_sparse(bloom) else 0
         addresses = logs.addresses() if logs else ()

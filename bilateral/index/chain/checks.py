@@ -72,23 +72,7 @@ class Checks:
         is_thorough: bool = False,
         is_proof_due: bool = False,
     ) -> BlockLogs | None:
-        """Check the logs of one block against its header, and look again where one of them seems wrong.
-
-        Args:
-            source: The endpoint.
-            header: The block's header.
-            logs: The logs that the endpoint gave for the block; None for none.
-            is_thorough: True to look for all topics, also in a filter that is so full that it announces many by chance.
-            is_proof_due: True to read the receipts in any case.
-
-        Returns:
-            The logs of the block's receipts, if the endpoint gave others; None if all is well.
-
-        Raises:
-            MissingLogsError: No endpoint gives complete receipts, and the filter hardly can announce by chance.
-            EndpointLiesError: Logs contradict the header, the receipts or another endpoint.
-            ChainChangedError: Another endpoint shows another block.
-        """
+        """Check the logs of one block against its header, and look again where one of them seems wrong."""
         number = header.block.number
         if logs is not None and logs.hash != header.block.hash:
             raise of_another_block(source, number)
@@ -148,15 +132,7 @@ class Checks:
             raise EndpointLiesError(source.name, problem)
 
     def look_twice(self, source: Source, logs: Sequence[BlockLogs], first: int, last: int) -> bool:
-        """Read a range again, from another endpoint if there is one that has its last block, and compare.
-
-        Returns:
-            True if another endpoint confirmed all of it.
-
-        Raises:
-            EndpointLiesError: The endpoint left out logs, or gives others than another one.
-            ChainChangedError: The two show other blocks.
-        """
+        """Read a range again, from another endpoint if there is one that has its last block, and compare."""
         is_confirmed = True
         while first <= last:
             second = self._pool.second(source, last)
@@ -212,11 +188,7 @@ def of_another_block(source: Source, number: int) -> EndpointLiesError:
 
 
 def take_time(source: Source, header: Header, logs: BlockLogs) -> None:
-    """Give logs the time of their header. The one that they name is a hint, unless the header's hash proves it.
-
-    Raises:
-        EndpointLiesError: The header has the hash of one with the other time.
-    """
+    """Give logs the time of their header. The one that they name is a hint, unless the header's hash proves it."""
     hint, logs.time = logs.time, header.block.time
     if hint not in (None, logs.time) and not header.is_sealed() and header.is_sealed(hint):
         raise EndpointLiesError(source.name, f"the header of block {logs.number} has another time than its hash proves")

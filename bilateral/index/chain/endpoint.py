@@ -103,22 +103,7 @@ class Endpoint:
         self._connection.close()
 
     def request(self, method: str, parameters: Sequence[Any], kind: type[T]) -> T:
-        """Call a method.
-
-        Args:
-            method: The method, such as `eth_getLogs`.
-            parameters: Its parameters, in the form of JSON.
-            kind: The type of the result.
-
-        Returns:
-            The result.
-
-        Raises:
-            NodeError: The node refuses. `node_message` holds its text, with the text of `data` before it.
-            NodeUnreachableError: There is no connection, or an HTTP error without a JSON-RPC error.
-            NodeTimeoutError: The answer is not complete in time.
-            MalformedNodeAnswerError: The answer is too large, is not JSON-RPC, or has another id or type.
-        """
+        """Call a method."""
         number = next(self._ids)
         body = {"jsonrpc": "2.0", "id": number, "method": method, "params": list(parameters)}
         reply = self._post(method, msgspec.json.encode(body))
@@ -126,19 +111,7 @@ class Endpoint:
         return result
 
     def batch(self, method: str, calls: Sequence[Sequence[Any]], kind: type[T]) -> list[T]:
-        """Call a method several times in one request.
-
-        Args:
-            calls: The parameters of each call.
-            kind: The type of the results.
-
-        Returns:
-            The results, in the order of the calls.
-
-        Raises:
-            NodeError: The node refuses one of them, or batches.
-            NodeUnreachableError, NodeTimeoutError, MalformedNodeAnswerError: See `request`.
-        """
+        """Call a method several times in one request."""
         numbers = [next(self._ids) for _ in calls]
         body = [
             {"jsonrpc": "2.0", "id": number, "method": method, "params": list(call)}

@@ -56,11 +56,7 @@ class Extraction:
         self._registries = registries
 
     def rows(self, blocks: Iterable[BlockLogs]) -> dict[Table, list[Row]]:
-        """Return a row for each log.
-
-        Args:
-            blocks: Blocks in the order of the chain; their times are known.
-        """
+        """Return a row for each log."""
         chain_id = self._chain_id
         rows_of: dict[Table, list[Row]] = defaultdict(list)
         plans: dict[str, _Plan] = {}
@@ -97,11 +93,7 @@ class Extraction:
 
 
 def careful_values(log: RawLog, event: Event | UndecodedLog) -> tuple[Table, Row]:
-    """Return the table of a log, and the values of its columns behind those of its place.
-
-    Args:
-        event: Its event, or the reason why it is not decoded.
-    """
+    """Return the table of a log, and the values of its columns behind those of its place."""
     if isinstance(event, UndecodedLog):
         return schema.undecodable_log, (b"".join(log.topics), log.data, event.problem)
     values_of, texts = _COLUMNS[type(event)]

@@ -32,16 +32,7 @@ class Finality:
         self._claims: dict[str, int] = {}
 
     def require_agreement(self, source: Source, cursor: Block, target: Block) -> None:
-        """Refuse to remove finalized blocks before a second endpoint lacks them too.
-
-        Args:
-            source: The endpoint that lacks them.
-            cursor: The last indexed block.
-            target: The last of the indexed blocks that the endpoint has.
-
-        Raises:
-            FinalizedBlockError: Only this endpoint lacks them so far.
-        """
+        """Refuse to remove finalized blocks before a second endpoint lacks them too."""
         finalized = self._finalized(cursor)
         if self._is_trusting or finalized is None or target.number >= finalized:
             return

@@ -108,13 +108,6 @@ class Follower:
         """Take one step: store the next blocks, or remove those that a reorganisation replaced.
 
         An endpoint that fails or contradicts itself is benched, and the step is tried with the next one.
-
-        Returns:
-            The step.
-
-        Raises:
-            NoEndpointError: No endpoint is usable now; try again later.
-            FirstBlockAheadError: The chain does not reach the first block; try again later.
         """
         changes = 0
         while True:
@@ -139,12 +132,6 @@ class Follower:
         """Remove the blocks from one on, finalized ones too, so that the next steps read them again.
 
         The cursor goes to a block whose hash the index knows. The next step then notices a reorganisation before it.
-
-        Args:
-            first: The block.
-
-        Raises:
-            NoEndpointError: No endpoint is usable now. Nothing was removed.
         """
         while (cursor := self._store.cursor()) is not None and cursor.number >= first:
             source = self._pool.choose()
@@ -343,12 +330,7 @@ class _PendingBatches:
         return bool(self._batches)
 
     def add(self, batch: Batch) -> None:
-        """Add the next batch.
-
-        Raises:
-            CursorMovedError: Another worker moved the cursor. No batch waits any more.
-            DBAPIError: The database failed. No batch waits any more, because a transaction is not tried again.
-        """
+        """Add the next batch."""
         self._batches.append(batch)
         self.count += batch.count
         self.size += batch.size
@@ -365,11 +347,7 @@ class _PendingBatches:
                 self._writes.add(pending.rows)
 
     def store(self) -> int:
-        """Store the batches, and return the number of their logs.
-
-        Raises:
-            CursorMovedError, DBAPIError: Nothing was stored.
-        """
+        """Store the batches, and return the number of their logs."""
         batch = Batch.joined(self._batches)
         self._batches = []
         try:

@@ -39,14 +39,7 @@ class HeadComparison:
         self.compared_at = clock()
 
     def problems(self, sources: Sequence[Source]) -> dict[Source, Exception]:
-        """Ask endpoints for their heads, and compare them.
-
-        Args:
-            sources: The endpoints.
-
-        Returns:
-            The problem of each endpoint that lags, or that does not answer.
-        """
+        """Ask endpoints for their heads, and compare them."""
         heads: dict[Source, int] = {}
         exceptions: dict[Source, Exception] = {}
         is_old = self._clock() - self.compared_at >= LONGEST_LAG

@@ -51,11 +51,7 @@ class Header:
 
     @classmethod
     def of(cls, entry: HeaderEntry) -> Header:
-        """Read a header.
-
-        Raises:
-            MalformedNodeAnswerError: Its number, hash, parent's hash or time cannot be read.
-        """
+        """Read a header."""
         block = Block(quantity(entry.number), word(entry.hash), quantity(entry.timestamp))
         bloom = _optional_bytes(entry.logsBloom, BLOOM_BYTES)
         root = _optional_bytes(entry.receiptsRoot, len(block.hash))
@@ -67,9 +63,6 @@ class Header:
         """Check that the hash is that of the header, as Ethereum makes it, so that all its fields are proven.
 
         Chains that make their hashes in other ways have no such header.
-
-        Args:
-            time: The time to put in place of the header's.
         """
         try:
             items: list[Any] = [_item(self.entry, name) for name in _COVERED]

@@ -50,11 +50,7 @@ class LogEntry(msgspec.Struct, gc=False):
     removed: Any = False
 
     def raw(self) -> RawLog:
-        """Return the log with its values.
-
-        Raises:
-            MalformedNodeAnswerError: Its data or its topics are not hexadecimal digits.
-        """
+        """Return the log with its values."""
         position = LogPosition(
             address_of(self.address),
             small_quantity(self.blockNumber),
@@ -97,23 +93,7 @@ class BlockLogs:
 
 
 def grouped(name: str, entries: list[LogEntry], contracts: Collection[str], first: int, last: int) -> list[BlockLogs]:
-    """Check the logs of an answer, and group them by block.
-
-    Args:
-        name: The endpoint's name, for messages.
-        entries: The logs; they are sorted if they are in another order than the chain's.
-        contracts: The contracts whose logs were asked for, in checksum form.
-        first: The first block that was asked for.
-        last: The last block that was asked for.
-
-    Returns:
-        The blocks with logs, in their order.
-
-    Raises:
-        MalformedNodeAnswerError: A log cannot be read, or is not in the chain any more.
-        EndpointLiesError: A log was not asked for, is there twice, or is of another block than its neighbours.
-        UnnumberedLogsError: The indices of a block's logs contradict the order of their transactions.
-    """
+    """Check the logs of an answer, and group them by block."""
     try:
         try:
             return _grouped(name, entries, contracts, first, last)
@@ -213,11 +193,7 @@ _ADDRESSES: dict[str, str] = {}
 
 
 def address_of(text: str) -> str:
-    """Return an address in checksum form. The registries' few addresses are remembered.
-
-    Raises:
-        ValueError: The text is not an address.
-    """
+    """Return an address in checksum form. The registries' few addresses are remembered."""
     address = _ADDRESSES.get(text)
     if address is None:
         address = checksummed(text)
@@ -227,11 +203,7 @@ def address_of(text: str) -> str:
 
 
 def bytes_of(text: str) -> bytes:
-    """Read bytes of any length.
-
-    Raises:
-        MalformedNodeAnswerError: The text is not 0x and pairs of hexadecimal digits.
-    """
+    """Read bytes of any length."""
     try:
         if text[:2] == "0x":
             return unhexlify(text[2:])

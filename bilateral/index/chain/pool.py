@@ -80,12 +80,7 @@ class Pool:
         self._compared = time.monotonic()
 
     def choose(self) -> Source:
-        """Return the endpoint to use: the first that is not benched and is of the right chain.
-
-        Raises:
-            NoEndpointError: All are benched.
-            WrongChainError: Every endpoint is of another chain.
-        """
+        """Return the endpoint to use: the first that is not benched and is of the right chain."""
         now = time.monotonic()
         for place in self._places:
             if place.until <= now and self._is_of_chain(place) and self._keeps_up(place):
@@ -99,12 +94,7 @@ class Pool:
         return [place.source for place in self._places if place.until <= now and self._is_of_chain(place)]
 
     def second(self, source: Source, last: int = -1) -> Source:
-        """Return another endpoint for a second look, one that lost no logs if possible; the same if there is none.
-
-        Args:
-            source: The endpoint.
-            last: A block that the other one must have: one that lags would seem to leave out its logs.
-        """
+        """Return another endpoint for a second look, one that lost no logs if possible; the same if there is none."""
         now = time.monotonic()
         candidates = [
             place
@@ -115,13 +105,7 @@ class Pool:
         return next((place.source for place in candidates if self._reaches(place, last)), source)
 
     def bench(self, source: Source, problem: Exception) -> None:
-        """Keep an endpoint from being used for a while, longer each time.
-
-        Args:
-            source: The endpoint.
-            problem: Its problem. One that lies again waits for an hour, if another one is usable. One that asks to be
-                left alone for some time is.
-        """
+        """Keep an endpoint from being used for a while, longer each time."""
         place, now = self._place(source), time.monotonic()
         seconds = _BENCH_SECONDS[min(place.failures, len(_BENCH_SECONDS) - 1)]
         if len(self._places) == 1:
@@ -157,11 +141,7 @@ class Pool:
                 self._comparison.start(None, lambda: self._heads.problems(usable))
 
     def compare_heads_now(self) -> int:
-        """Bench the endpoints that lag behind others, as at what seems to be the end of the chain.
-
-        Returns:
-            The number of endpoints that were benched.
-        """
+        """Bench the endpoints that lag behind others, as at what seems to be the end of the chain."""
         self._bench_all(self._comparison.take(None))
         usable = self.usable()
         return self._bench_all(self._heads.problems(usable) if len(usable) > 1 else None)
@@ -182,11 +162,7 @@ class Pool:
         self._place(source).failures = 0
 
     def require_chain(self, source: Source) -> None:
-        """Check an endpoint's chain id again.
-
-        Raises:
-            EndpointLiesError: It shows another chain than before.
-        """
+        """Check an endpoint's chain id again."""
         chain_id = source.chain_id()
         if chain_id != self.chain_id:
             self._place(source).is_checked = False

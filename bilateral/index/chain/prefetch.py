@@ -29,12 +29,7 @@ class Ahead(Generic[T]):
         return self._job is not None and self._job[1].done()
 
     def start(self, key: object, work: Callable[[], T]) -> None:
-        """Start some work. None may be under way: `take` was called since the last start.
-
-        Args:
-            key: The name under which `take` finds it.
-            work: The work. It shares nothing with its caller until `take` returns.
-        """
+        """Start some work. None may be under way: `take` was called since the last start."""
         result: Future[T] = Future()
 
         def run() -> None:
@@ -48,11 +43,7 @@ class Ahead(Generic[T]):
         self._job = key, result
 
     def take(self, key: object) -> T | None:
-        """Wait for the work that is under way, and return its result; None if it has another key, or there is none.
-
-        Raises:
-            Exception: The error of the work.
-        """
+        """Wait for the work that is under way, and return its result; None if it has another key, or there is none."""
         job, self._job = self._job, None
         if job is None:
             return None

@@ -15,11 +15,7 @@ _MAX_NUMBER: Final = 2**63 - 1  # the greatest number of a BIGINT
 
 
 def quantity(value: str | int) -> int:
-    """Read a number: 0x and digits, padded or not, or a JSON number, as some nodes write it.
-
-    Raises:
-        MalformedNodeAnswerError: The value is not a number of at most 63 bits.
-    """
+    """Read a number: 0x and digits, padded or not, or a JSON number, as some nodes write it."""
     number = value if isinstance(value, int) else int(value, 16) if _QUANTITY.fullmatch(value) else -1
     if not 0 <= number <= _MAX_NUMBER:
         text = repr(value)[:80]
@@ -38,11 +34,7 @@ def optional_quantity(value: object) -> int | None:
 
 
 def amount(text: str) -> int:
-    """Read a number of up to 256 bits, such as a balance.
-
-    Raises:
-        MalformedNodeAnswerError: The text is not such a number.
-    """
+    """Read a number of up to 256 bits, such as a balance."""
     if not _QUANTITY.fullmatch(text):
         raise MalformedNodeAnswerError(f"the node answers with {text[:80]!r} instead of a number of at most 256 bits")
     return int(text, 16)
@@ -53,11 +45,7 @@ small_quantity = lru_cache(maxsize=1 << 12)(quantity)
 
 
 def word(text: str) -> bytes:
-    """Read 32 bytes.
-
-    Raises:
-        MalformedNodeAnswerError: The text is not 0x and 64 hexadecimal digits.
-    """
+    """Read 32 bytes."""
     if not _WORD.fullmatch(text):
         raise MalformedNodeAnswerError("the node answers with another form of hash or topic than 32 bytes")
     return unhexlify(text[2:])

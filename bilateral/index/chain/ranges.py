@@ -47,12 +47,7 @@ class RangeSize:
         self._last = 0
 
     def accepted(self, requested: int, logs: int) -> None:
-        """Take note of an answer.
-
-        Args:
-            requested: The number of blocks it is about.
-            logs: The number of logs it holds. An answer with very many costs memory, so the next range is shorter.
-        """
+        """Take note of an answer."""
         if logs > _MANY_LOGS:
             self.blocks = max(1, min(self.blocks, requested * _MANY_LOGS // logs))
             self._answers = 0
@@ -85,13 +80,7 @@ class RangeSize:
         return True
 
     def refused(self, requested: int, limit: int | None, *, limits_blocks: bool = True) -> None:
-        """Take note of a refusal.
-
-        Args:
-            requested: The number of blocks that were asked for; more than 1.
-            limit: The number of blocks that the refusal names; None if it names no number.
-            limits_blocks: False if it limits logs, bytes or time. Then a number sets a size, not a ceiling.
-        """
+        """Take note of a refusal."""
         if not limits_blocks:
             self._fitting = self._last  # an earlier answer may have had more by chance
         self._answers, self._is_first, self.was_refused = 0, False, True
@@ -105,12 +94,7 @@ class RangeSize:
         self._accepted = 0
 
     def resume(self, blocks: int, ceiling: int | None) -> None:
-        """Go on from a size that was learnt earlier.
-
-        Args:
-            blocks: The number of blocks to ask for next.
-            ceiling: The most blocks that the endpoint said it gives; None if it did not say so.
-        """
+        """Go on from a size that was learnt earlier."""
         self.ceiling, self._is_first = ceiling, False
         self._ask_for(blocks)
 

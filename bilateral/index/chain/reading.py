@@ -107,22 +107,7 @@ class Reader:
             self._ahead.start((source, first), lambda: self._fetch(source, first, head))
 
     def read(self, source: Source, cursor: Block, head: int) -> Iterator[Batch]:
-        """Read the next range of blocks, check it, and yield it in batches.
-
-        Args:
-            source: The endpoint.
-            cursor: The block before the range.
-            head: The chain's last block.
-
-        Yields:
-            Batches that follow each other.
-
-        Raises:
-            ChainChangedError: A block was replaced while the range was read.
-            EndpointLiesError: The endpoint contradicts itself, or others.
-            MalformedNodeAnswerError: An answer has another form, or a log cannot be decoded. Batches before it may
-                have been yielded.
-        """
+        """Read the next range of blocks, check it, and yield it in batches."""
         first, deep = cursor.number + 1, head - JOURNAL_BLOCKS
         try:
             prepared = self._ahead.take((source, first))

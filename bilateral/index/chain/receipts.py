@@ -57,11 +57,7 @@ class _Receipt(msgspec.Struct, gc=False):
     depositReceiptVersion: Any = None  # noqa: N815
 
     def encoded(self) -> bytes:
-        """Return the receipt as the root covers it (EIP-2718).
-
-        Raises:
-            ValueError: A field is missing.
-        """
+        """Return the receipt as the root covers it (EIP-2718)."""
         logs = [
             (bytes_of(log.address), [bytes_of(topic) for topic in log.topics], bytes_of(log.data)) for log in self.logs
         ]
@@ -116,11 +112,7 @@ class BlockReceipts:
         return logs
 
     def number(self, entries: list[LogEntry]) -> bool:
-        """Give logs of the block, as another method returned them, their positions in it.
-
-        Returns:
-            False if the receipts have one of them with another index, or not at all.
-        """
+        """Give logs of the block, as another method returned them, their positions in it."""
         stated = self.positions if self.counts_by_transaction else range(len(self.entries))
         keys = zip(self.entries, stated, strict=True)
         places = {(entry.transactionHash, index): at for at, (entry, index) in enumerate(keys)}
@@ -133,14 +125,7 @@ class BlockReceipts:
 
 
 def read_receipts(endpoint: Endpoint, header: Header) -> BlockReceipts | None:
-    """Read the receipts of a block.
-
-    Args:
-        header: The block's header. Its root, or its filter, tells that the receipts are complete.
-
-    Returns:
-        The logs; None if the endpoint does not give receipts, or not all of them.
-    """
+    """Read the receipts of a block."""
     if header.receipts_root == EMPTY_ROOT:
         return BlockReceipts(header)
     try:
@@ -153,11 +138,7 @@ def read_receipts(endpoint: Endpoint, header: Header) -> BlockReceipts | None:
 
 
 def agrees_with_receipts(endpoint: Endpoint, logs: BlockLogs, contracts: Collection[str]) -> bool | None:
-    """Compare the logs of a block with the receipts of their transactions: small answers, from another store.
-
-    Returns:
-        False if they differ; None if the endpoint does not give the receipts.
-    """
+    """Compare the logs of a block with the receipts of their transactions: small answers, from another store."""
     hashes = list(dict.fromkeys(entry.transactionHash.lower() for entry in logs.entries))
     calls, kind = [(hash_,) for hash_ in hashes], _Receipt | None
     try:

@@ -108,14 +108,7 @@ class Source:
         return self.endpoint.request("eth_getCode", (address, hex(block)), str) not in ("0x", "0x0", "")
 
     def header(self, block: int | str) -> Header | None:
-        """Return the header of a block.
-
-        Args:
-            block: Its number, or a tag such as `finalized`.
-
-        Returns:
-            The header; None if the endpoint does not have the block.
-        """
+        """Return the header of a block."""
         name = hex(block) if isinstance(block, int) else block
         response = self.endpoint.request("eth_getBlockByNumber", (name, False), HeaderEntry | None)  # type: ignore[arg-type]
         header = None if response is None else Header.of(response)
@@ -124,12 +117,7 @@ class Source:
         return header
 
     def headers(self, first: int, last: int) -> list[Header]:
-        """Return the headers of a range of blocks, each linked to the one before it by its parent's hash.
-
-        Raises:
-            MalformedNodeAnswerError: A block is missing.
-            EndpointLiesError: The blocks do not form a chain: a reorganisation is under way, or the endpoint lies.
-        """
+        """Return the headers of a range of blocks, each linked to the one before it by its parent's hash."""
         headers = self.headers_of(range(first, last + 1))
         for before, after in pairwise(headers):
             if after.parent_hash != before.block.hash:
@@ -138,12 +126,7 @@ class Source:
         return headers
 
     def headers_of(self, numbers: Sequence[int]) -> list[Header]:
-        """Return the headers of some blocks.
-
-        Raises:
-            MalformedNodeAnswerError: A block is missing.
-            EndpointLiesError: A header is of another block.
-        """
+        """Return the headers of some blocks."""
         headers: list[Header] = []
         for start in range(0, len(numbers), HEADERS_AT_ONCE):
             headers += self._headers_at_once(numbers[start : start + HEADERS_AT_ONCE])
@@ -157,21 +140,7 @@ class Source:
             raise EndpointLiesError(self.name, f"asked for block {number}, it answers with block {header.block.number}")
 
     def logs(self, first: int, last: int) -> tuple[list[BlockLogs], int]:
-        """Return the registries' logs from the beginning of a range of blocks, as many blocks as the endpoint gives.
-
-        Args:
-            first: The first block.
-            last: The last block that is wanted.
-
-        Returns:
-            The blocks with logs, in their order, and the last block of the part of the range that they are complete
-            for.
-
-        Raises:
-            EndpointRefusesError: The endpoint refuses a single block, or for a reason that asking differently does not
-                change.
-            EndpointLiesError: It answers with logs that were not asked for.
-        """
+        """Return the registries' logs from the beginning of a range of blocks, as many blocks as the endpoint gives."""
         waits = iter(_WAITS)
         for refusals in count():
             end = min(last, first + self.size.blocks - 1)

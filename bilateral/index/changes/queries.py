@@ -136,12 +136,7 @@ def oldest_cursor(connection: Connection) -> str:
 
 
 def read_feed(connection: Connection, since: str, wanted: FeedFilter, limit: int = AT_ONCE) -> FeedPage:
-    """Return the changes after a cursor.
-
-    Raises:
-        FeedCursorError: The cursor is malformed, or lies behind the feed's end.
-        FeedPrunedError: Changes behind the cursor were pruned.
-    """
+    """Return the changes after a cursor."""
     step, place = _parsed(since)
     if step > (last := last_step(connection)):
         raise FeedCursorError(since, f"lies behind the end of the feed, {last}: the index was rebuilt. Begin at 0")
@@ -343,13 +338,7 @@ def parse_filter(
     tags: Iterable[str] = (),
     kinds: Iterable[str] = (),
 ) -> FeedFilter:
-    """Return the filter of changes that texts describe.
-
-    Raises:
-        InvalidArgumentError: A kind is unknown.
-        MalformedIdentifierError: An id or an address is malformed.
-        NotIndexedError: The index has no such chain or registry.
-    """
+    """Return the filter of changes that texts describe."""
     kinds = tuple(kinds)
     for kind in kinds:
         if kind not in list(schema.ChangeKind):

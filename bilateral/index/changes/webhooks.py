@@ -51,17 +51,7 @@ class WebhookFigures:
 
 
 def add_webhook(connection: Connection, owner: str, url: str, filter_json: str, since: str) -> str:
-    """Store a subscription.
-
-    Args:
-        owner: The name of its owner, at most 64 characters.
-
-    Returns:
-        Its id.
-
-    Raises:
-        InvalidArgumentError: The owner, or the index, has the most subscriptions already.
-    """
+    """Store a subscription."""
     dialect_of(connection).lock(connection, _LOCK)
     columns = webhook.c
     of_owner = func.coalesce(func.sum(case((columns.owner == owner, 1), else_=0)), 0)

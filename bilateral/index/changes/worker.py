@@ -37,11 +37,7 @@ class FeedLimits:
 
 
 def prune_feed(engine: Engine, limits: FeedLimits, now: float | None = None) -> int:
-    """Remove the steps that are beyond the limits. The last step stays, because it numbers the next one.
-
-    Returns:
-        The number of removed steps.
-    """
+    """Remove the steps that are beyond the limits. The last step stays, because it numbers the next one."""
     horizon = (time.time() if now is None else now) - limits.days * _DAY
     total = 0
     while True:

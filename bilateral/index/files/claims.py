@@ -28,11 +28,7 @@ _AT_ONCE: Final = 1_000  # rows in memory, and of one insert
 
 
 def find_payments(connection: Connection, which: ColumnElement[bool]) -> None:
-    """Find again the payments that the files of some feedback claim.
-
-    Args:
-        connection: The connection, in a transaction. The rows of the feedback are not in the table yet.
-    """
+    """Find again the payments that the files of some feedback claim."""
     parts = connection.execute(_query(which)).partitions(_AT_ONCE)
     for rows in parts:
         claims = [claim for row in rows if (claim := _claim(row)) is not None]

@@ -87,11 +87,7 @@ def _proven(connection: Connection, key: AgentKey) -> set[str]:
 
 
 def solana_agent(registry: str, number: int) -> GlobalAgentId | None:
-    """Return the agent on Solana that a row of `registration_claim` names; None if it is of another chain.
-
-    Args:
-        number: The number of the agent's address.
-    """
+    """Return the agent on Solana that a row of `registration_claim` names; None if it is of another chain."""
     try:
         account = AccountId.parse(registry)
         return None if account.chain.is_evm else GlobalAgentId(account, base58_text(number.to_bytes(32)))

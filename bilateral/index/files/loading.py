@@ -86,14 +86,7 @@ def load_file(  # noqa: PLR0913, PLR0917  # a file's columns, and who reads it
     stored: Validators,
     readers: Sequence[Reader] = (),
 ) -> Outcome:
-    """Load a file.
-
-    Args:
-        expected_hash: The hash that the chain gives; None without one.
-
-    Returns:
-        The outcome. An error that nobody foresaw is one too: no file may end the thread that fetches it.
-    """
+    """Load a file."""
     try:
         document = loader.load_changes(uri, stored)
         return Unchanged() if document is None else _read(kind, document, expected_hash, readers)
@@ -105,11 +98,7 @@ def load_file(  # noqa: PLR0913, PLR0917  # a file's columns, and who reads it
 
 
 def host_of_file(uri: str) -> str | None:
-    """Return the host that a URI's file is fetched from; None for a URI that needs no host, or that has none.
-
-    Raises:
-        UnsupportedUriError: Files are not fetched by such URIs.
-    """
+    """Return the host that a URI's file is fetched from; None for a URI that needs no host, or that has none."""
     scheme = scheme_of(uri)
     if "\N{REPLACEMENT CHARACTER}" in uri:
         raise errors.UnsupportedUriError("the URI has NUL, U+FFFD or bytes that are not UTF-8")

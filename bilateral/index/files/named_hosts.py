@@ -59,11 +59,7 @@ class NamedHost:
 
 
 def services_at(connection: Connection, url: str) -> NamedHost:
-    """Return the services at the host of a URL. Of a registration file, only its first three hosts count.
-
-    Raises:
-        InvalidArgumentError: It has no host.
-    """
+    """Return the services at the host of a URL. Of a registration file, only its first three hosts count."""
     host = secure_host(url if "://" in url else f"https://{url}")
     if host is None:
         raise InvalidArgumentError(f"url: {quoted(url)} has no host: give an https URL, or a host alone")

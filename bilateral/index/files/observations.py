@@ -75,11 +75,7 @@ _COLUMNS: Final = ("chain_id", "file_id", "seen_block", *_STATE)
 
 
 def note_sights(connection: Connection, file_ids: Collection[bytes]) -> None:
-    """Note the states of files, and of the domains' files that belong to them, where they changed.
-
-    Args:
-        connection: The connection, in the transaction that stores the files and their references. It is about to end.
-    """
+    """Note the states of files, and of the domains' files that belong to them, where they changed."""
     previous = None
     for part in in_parts(sorted(file_ids)):
         named, existing = schema.registration_domain, schema.file
@@ -105,9 +101,6 @@ def move_sights(connection: Connection, chain_id: int, block: int) -> None:
     """Bring the sights at removed blocks back to the block after the last one that stays.
 
     The index saw the files, after all, but an answer at the last block that stays did not know them.
-
-    Args:
-        connection: The connection, in the transaction of a rollback. It owns the cursor (`own_cursor`).
     """
     table = schema.file_sight
     later = (table.c.chain_id == chain_id) & (table.c.seen_block > block)

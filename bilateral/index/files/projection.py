@@ -96,14 +96,7 @@ def _wake_previous(connection: Connection, chain_id: int, block: int) -> None:
 
 
 def collect(engine: Engine, *, before: float | None = None) -> int:
-    """Delete files that no event names any more, a while after a reorganisation removed their events.
-
-    Args:
-        before: Only files that lost a reference before this time, in Unix seconds; an hour ago if left out.
-
-    Returns:
-        The number of deleted files.
-    """
+    """Delete files that no event names any more, a while after a reorganisation removed their events."""
     waiting, table, named = schema.abandoned_file, schema.file, schema.file_reference
     domain = schema.registration_domain
     limit = time.time() - _ABANDONED_SECONDS if before is None else before

@@ -17,12 +17,7 @@ _LENGTH: Final = 320
 
 
 def names_of(connection: Connection, registries: Registries, ids: Iterable[str | None]) -> dict[str, str]:
-    """Return the names of agents by their short ids. One without a name is left out.
-
-    Args:
-        registries: The indexed registries: an id means an agent of its chain's first one.
-        ids: Short ids, such as `8453:247`; None is skipped.
-    """
+    """Return the names of agents by their short ids. One without a name is left out."""
     return {
         f"{chain_id}:{agent_id}": name
         for chain_id, requested in numbers_by_chain(ids).items()

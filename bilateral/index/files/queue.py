@@ -44,35 +44,19 @@ _MOST_PAUSE_DOUBLINGS: Final = 12
 
 
 def retry_seconds(failures: int) -> int:
-    """Return the seconds after which a file is tried again.
-
-    Returns:
-        A minute, then more, up to 12 hours; then a day, and after 30 failures a week.
-    """
+    """Return the seconds after which a file is tried again."""
     if failures <= len(_AFTER_FAILURES):
         return _AFTER_FAILURES[max(failures, 1) - 1]
     return _DAY if failures <= _DAILY_FAILURES else 7 * _DAY
 
 
 def host_seconds(failures: int) -> int:
-    """Return the seconds for which a host that does not answer is left alone.
-
-    Returns:
-        5 seconds, doubled by each further failure, up to an hour.
-    """
+    """Return the seconds for which a host that does not answer is left alone."""
     return min(_HOST_SECONDS << min(max(failures, 1) - 1, _MOST_PAUSE_DOUBLINGS), _MOST_HOST_SECONDS)
 
 
 def refresh_seconds(kind: Kind, former: int, *, is_changed: bool) -> int:
-    """Return the seconds after which a file that may change is asked for changes.
-
-    Args:
-        former: The former seconds; 0 before the first look.
-        is_changed: True if the last look found it changed.
-
-    Returns:
-        An hour for a registration and a day for others; doubled while nothing changes, up to a day or 30 days.
-    """
+    """Return the seconds after which a file that may change is asked for changes."""
     least, most = (_HOUR, _DAY) if kind in (Kind.REGISTRATION, Kind.DOMAIN) else (_DAY, 30 * _DAY)
     return least if is_changed or not former else min(2 * former, most)
 
@@ -141,11 +125,7 @@ class FileQueue:
         self._clock = clock
 
     def claim(self) -> Lease | None:
-        """Lease a file that is due.
-
-        Returns:
-            The lease; None if nothing is due, or if other workers are faster.
-        """
+        """Lease a file that is due."""
         for _ in range(_TRIED_HOSTS):
             with self._engine.begin() as connection:
                 host = self._due_host(connection)
@@ -157,11 +137,7 @@ class FileQueue:
         return None
 
     def complete(self, lease: Lease, outcome: Outcome) -> bool:
-        """Store the outcome of a fetch, and say when the file is due again.
-
-        Returns:
-            True if the outcome was stored; False if the lease had ended and another worker took the file.
-        """
+        """Store the outcome of a fetch, and say when the file is due again."""
         now = self._clock()
         domains = file_rows.domain_files([(lease.kind, outcome)], now)
         with self._engine.begin() as connection:

@@ -51,11 +51,7 @@ def well_known_uri(host: str) -> str:
 
 
 def domain_uri(domain: str) -> str | None:
-    """Return the URI of the file by which an agent's August 2025 domain names its agents.
-
-    Returns:
-        The URI; None if the text is not the name of a host, such as one with a path.
-    """
+    """Return the URI of the file by which an agent's August 2025 domain names its agents."""
     host = None if _NOT_HOST.search(domain) else secure_host(f"https://{domain}")
     return None if host is None else well_known_uri(host)
 
@@ -131,17 +127,7 @@ _CARD_LISTS: Final[Mapping[str, str]] = {
 
 
 def read_content(kind: Kind, content_hash: bytes, content: bytes, readers: Sequence[Reader] = ()) -> ReadRows:
-    """Return the rows that a file's content makes.
-
-    Args:
-        kind: The kind of the file. Responses, requests and validations have no format, and make no rows.
-
-    Returns:
-        The rows by table.
-
-    Raises:
-        MalformedDocumentError: The content is not a JSON object.
-    """
+    """Return the rows that a file's content makes."""
     if kind in (Kind.REGISTRATION, Kind.DOMAIN):
         rows = _registration(content_hash, decode_object(content))
         for reader in readers:

@@ -100,11 +100,7 @@ class ReferenceScan:
         self._clock = clock
 
     def step(self) -> int | None:
-        """Take account of the events of the next blocks.
-
-        Returns:
-            The number of references that were found; None if all blocks are scanned.
-        """
+        """Take account of the events of the next blocks."""
         cursor = self._cursor()
         if cursor is None:
             return None

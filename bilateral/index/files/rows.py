@@ -130,11 +130,7 @@ def kind_literal(kind: Kind) -> sa.ColumnElement[str]:
 
 
 def set_file(connection: sa.Connection, file_id: bytes, values: dict[str, Any], lease: bytes | None = None) -> bool:
-    """Set columns of a file, if it still has a lease.
-
-    Returns:
-        True if it had.
-    """
+    """Set columns of a file, if it still has a lease."""
     table = schema.file
     statement = sa.update(table).where(table.c.file_id == file_id).values(values)
     if lease is not None:

@@ -29,11 +29,7 @@ _MANY: Final = 2_000
 
 
 def pays_in_thread(engine: Engine, count: int) -> bool:
-    """Return True if a thread should write the rows of a transaction: PostgreSQL stores many, and connections are free.
-
-    Args:
-        count: The number of logs to store.
-    """
+    """Return True if a thread should write the rows: PostgreSQL stores many, and connections are free."""
     return dialect_of(engine).has_server and count >= _MANY and _has_spare(engine)
 
 
@@ -43,13 +39,6 @@ def background_rows(engine: Engine, writer: Writer, chain_id: int, tables: Itera
 
     All is written when the context ends, and the writer has ended. Reads may see the writes or not; callers must get
     the same rows in both cases.
-
-    Args:
-        writer: Writes on a connection whose transaction holds the chain's cursor.
-        tables: The tables that may be read.
-
-    Raises:
-        DBAPIError: A write failed.
     """
     reading = _locked(engine, [place_in_postgres(table, chain_id) for table in tables]) if _has_spare(engine) else None
     if reading is None:
@@ -133,25 +122,13 @@ class Writer:
         self._waiting.put(partial(self.rows.delete, table, keys))
 
     def claim(self) -> bool:
-        """Let the thread wait for ever from now on.
-
-        Returns:
-            False if its patience has ended already, and nothing is stored.
-        """
+        """Let the thread wait for ever from now on."""
         with self._claiming:
             self._idle_seconds = None
             return not self._is_undone
 
     def end(self, *, is_cancelled: bool = False) -> None:
-        """Wait until the thread has ended, whatever interrupts the wait: nobody else may use its connection before.
-
-        Args:
-            is_cancelled: True to leave out what is not written yet, and to raise no failure.
-
-        Raises:
-            DBAPIError: A write failed. Nothing was written after it.
-            BaseException: The wait was interrupted, by this. The thread has ended, and left out what was not written.
-        """
+        """Wait until the thread has ended, whatever interrupts the wait: nobody else may use its connection before."""
         interruption = None
         while True:
             try:

@@ -69,11 +69,7 @@ class Batch:
 
     @classmethod
     def joined(cls, batches: Sequence[Batch]) -> Batch:
-        """Return consecutive batches as one.
-
-        Args:
-            batches: The batches, at least one. The head was the same for all of them.
-        """
+        """Return consecutive batches as one."""
         if len(batches) == 1:
             return batches[0]
         rows: dict[Table, list[Row]] = defaultdict(list)

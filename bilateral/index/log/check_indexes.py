@@ -46,11 +46,7 @@ _COLUMNS: Final[tuple[tuple[type[Event], str, tuple[str, ...], str | None], ...]
 
 
 def define_check_indexes(tables: Mapping[type[Event], Table]) -> tuple[Index, ...]:
-    """Define the indexes on the tables of events.
-
-    Args:
-        tables: The table of each event.
-    """
+    """Define the indexes on the tables of events."""
     indexes = []
     for event, name, columns, condition in _COLUMNS:
         table = tables[event]

@@ -24,9 +24,6 @@ def sqlite_integer(value: int) -> int | str:
 
     SQLite's integers have 64 bits. Larger ones are stored as `0x` and 64 hexadecimal digits, with a minus sign below
     zero. SQLite sorts text after integers, so the order of unsigned values is kept.
-
-    Args:
-        value: The integer.
     """
     if _SQLITE_MIN <= value <= _SQLITE_MAX:
         return value
@@ -39,14 +36,7 @@ def python_integer(value: Any) -> int:
 
 
 def narrowed(rows: Sequence[tuple[Any, ...]], wide: Sequence[int]) -> Sequence[tuple[Any, ...]]:
-    """Convert the integers of rows that SQLite cannot hold.
-
-    Args:
-        wide: The positions of the columns that may hold more than 64 bits.
-
-    Returns:
-        The same sequence if it holds no such integer.
-    """
+    """Convert the integers of rows that SQLite cannot hold."""
     for at in wide:
         values = [row[at] for row in rows]
         if max(values) > _SQLITE_MAX or min(values) < _SQLITE_MIN:
@@ -102,11 +92,7 @@ def _key_text(*_: object, **__: object) -> str:
 
 
 def key_string(length: int | None = None) -> TypeEngine[str]:
-    """Return the type of a text that is compared byte by byte, as SQLite does: it is faster than a language's order.
-
-    Args:
-        length: The most characters; None for a text of any length.
-    """
+    """Return the type of a text that is compared byte by byte, as SQLite does: it is faster than a language's order."""
     if length is None:
         return Text().with_variant(_KeyText(), "postgresql")
     return String(length).with_variant(String(length, collation="C"), "postgresql")
@@ -120,11 +106,7 @@ HASH: Final = LargeBinary(32)
 
 
 def column_type(solidity_type: str) -> TypeEngine[Any]:
-    """Return the column type for a field of an event.
-
-    Args:
-        solidity_type: The field's type, such as `uint256`. Indexed strings are logged as their hash: pass `bytes32`.
-    """
+    """Return the column type for a field of an event."""
     return _FIXED.get(solidity_type) or BigInteger()
 
 
@@ -165,29 +147,17 @@ def log_columns() -> list[Column[Any]]:
 
 
 def contract_columns(contract: str) -> list[Column[Any]]:
-    """Return the columns that name a contract of a chain.
-
-    Args:
-        contract: The name of the column with its address.
-    """
+    """Return the columns that name a contract of a chain."""
     return [Column("chain_id", BigInteger, nullable=False), Column(contract, ADDRESS, nullable=False)]
 
 
 def agent_columns(contract: str) -> list[Column[Any]]:
-    """Return the columns that name an agent of a chain.
-
-    Args:
-        contract: The name of the column with the address of the registry.
-    """
+    """Return the columns that name an agent of a chain."""
     return [*contract_columns(contract), Column("agent_id", WideInteger, nullable=False)]
 
 
 def place_columns(contract: str) -> list[Column[Any]]:
-    """Return the columns that say where a log stands: every table of logs begins with them.
-
-    Args:
-        contract: The name of the column with the contract that emitted it.
-    """
+    """Return the columns that say where a log stands: every table of logs begins with them."""
     return [
         *log_columns(),
         *required(HASH, "block_hash"),

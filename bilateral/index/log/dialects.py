@@ -60,13 +60,7 @@ class Dialect(ABC):
         """Change a setting of PostgreSQL until the end of the transaction."""
 
     def lock(self, connection: Connection, number: int, *, is_shared: bool = False) -> None:  # noqa: B027  # SQLite needs none
-        """Take an advisory lock until the end of the transaction. SQLite has one writer at a time, and needs none.
-
-        Args:
-            connection: The connection, in a transaction.
-            number: The lock, of 63 bits, which all programs of a database share.
-            is_shared: True to hold it together with others that share it.
-        """
+        """Take an advisory lock until the end of the transaction. SQLite has one writer at a time, and needs none."""
 
 
 class Sqlite(Dialect):

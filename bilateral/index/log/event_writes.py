@@ -60,11 +60,7 @@ class EventWrites:
                 self._writer.insert(table, _ordered(table, self._waiting.pop(table)))
 
     def claim(self) -> bool:
-        """Keep an early transaction from now on, however long the next write takes.
-
-        Returns:
-            False if the last write was too long ago: the transaction is undone, and the connection closed.
-        """
+        """Keep an early transaction from now on, however long the next write takes."""
         is_claimed = self._writer is None or self._writer.claim()
         if not is_claimed:
             self.close()  # the server may give no second connection
@@ -90,12 +86,6 @@ class EventWrites:
         """Write the events, and give an access to rows that may still write behind the caller's back.
 
         The caller must not use the connection within the context. All is written when it ends.
-
-        Args:
-            tables: The tables that may be read.
-
-        Raises:
-            DBAPIError: A write failed.
         """
         writes = self._writer or self._rows
         for table, waiting in self._waiting.items():

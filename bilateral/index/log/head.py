@@ -40,10 +40,6 @@ class HeadNotes:
 
         The first note is stored, and then one in five seconds. A note only informs, so a database that cannot be
         written now is left to the next batch.
-
-        Args:
-            cursor: The last indexed block, as the worker knows it.
-            head: The number of the chain's last block.
         """
         if self._clock() - self._last < _EVERY_SECONDS:
             return

@@ -34,17 +34,7 @@ def stored_batches(  # noqa: PLR0913  # three have defaults
     columns: Collection[str] = (),
     latest_first: bool = False,
 ) -> Iterator[tuple[int, EventRows]]:
-    """Yield the stored events of a chain, some blocks at a time.
-
-    Args:
-        events: The events to read.
-        first: The first block.
-        columns: The columns to read; the others are None. All if left out.
-        latest_first: True to begin with the latest blocks.
-
-    Yields:
-        The last of some consecutive blocks, and the rows of their events.
-    """
+    """Yield the stored events of a chain, some blocks at a time."""
     tables = [schema.EVENT_TABLES[event] for event in events]
     last = max(
         connection.execute(

@@ -49,12 +49,7 @@ class DerivedTable:
         return self._rows[key]
 
     def set(self, key: Row, values: Row | None) -> None:
-        """Set the values behind a key, or delete its row.
-
-        Args:
-            key: The primary key; it was loaded.
-            values: The other columns; None to delete the row.
-        """
+        """Set the values behind a key, or delete its row."""
         former, new = self._rows[key], None if values is None else (*key, *values)
         if new != former:
             self._journal.record(self._table, key, former)
@@ -108,13 +103,7 @@ class Journal:
 
 
 def undo(rows: Rows, chain_id: int, block: int, tables: Iterable[Table]) -> None:
-    """Bring the derived tables back to the state after a block, by the journal, and forget what it held after it.
-
-    Args:
-        rows: The access to rows, in a transaction.
-        block: The block; the journal reaches back to it.
-        tables: The tables whose changes the journal has.
-    """
+    """Bring the derived tables back to the state after a block, by the journal, and forget what it held after it."""
     table, connection, by_name = schema.journal, rows.connection, {derived.name: derived for derived in tables}
     after = (table.c.chain_id == chain_id) & (table.c.block_number > block)
     stored = connection.execute(
@@ -156,13 +145,7 @@ class Writes:
         self._gone: list[Row] = []
 
     def add(self, key: Row, former: Row | None, row: Row | None) -> None:
-        """Add a change.
-
-        Args:
-            key: The primary key.
-            former: The row as the table holds it; None if it holds no such row.
-            row: The new row; None to delete it.
-        """
+        """Add a change."""
         if row is None:
             if former is not None:
                 self._gone.append(key)

@@ -15,11 +15,7 @@ AT_ONCE: Final = 500
 
 
 def in_parts(values: Iterable[T], size: int = AT_ONCE) -> Iterator[list[T]]:
-    """Yield some values in parts, each for the list of one statement.
-
-    Args:
-        size: The most values of a part.
-    """
+    """Yield some values in parts, each for the list of one statement."""
     rest = iter(values)
     while part := list(islice(rest, size)):
         yield part

@@ -37,38 +37,22 @@ _CHAINS: Final = 1 << 48  # a lock has 63 bits; those of greater chains may shar
 
 
 def own_cursor(connection: Connection, chain_id: int) -> None:
-    """Wait for notes that others store about a chain's cursor. New ones wait for the end of the transaction.
-
-    Args:
-        connection: The connection, in a transaction that is about to end.
-    """
+    """Wait for notes that others store about a chain's cursor. New ones wait for the end of the transaction."""
     dialect_of(connection).lock(connection, _lock_of(chain_id))
 
 
 def number_sights(connection: Connection) -> None:
-    """Wait for the numbers that others give to sights. The next ones wait for the end of the transaction.
-
-    Args:
-        connection: The connection, in a transaction that holds no cursor yet, and that is about to end.
-    """
+    """Wait for the numbers that others give to sights. The next ones wait for the end of the transaction."""
     dialect_of(connection).lock(connection, _SIGHTS)
 
 
 def number_steps(connection: Connection) -> None:
-    """Wait for the numbers that others give to steps of the change feed. The next ones wait for the transaction's end.
-
-    Args:
-        connection: The connection, in a transaction that is about to end and takes no further lock.
-    """
+    """Lock the numbering of the change feed until the end of the transaction."""
     dialect_of(connection).lock(connection, _STEPS)
 
 
 def hold_cursors(connection: Connection) -> None:
-    """Keep the cursors of all chains where they are until the end of the transaction.
-
-    Args:
-        connection: The connection, in a transaction that is about to end.
-    """
+    """Keep the cursors of all chains where they are until the end of the transaction."""
     if dialect_of(connection).has_server:  # one statement for all chains: each would be a way to the server and back
         locks = text("SELECT pg_advisory_xact_lock_shared(:first + chain_id % :chains) FROM chain ORDER BY chain_id")
         connection.execute(locks, {"first": _FIRST, "chains": _CHAINS}).all()

@@ -21,15 +21,7 @@ _ADVISORY_LOCK = 80048004
 
 
 def upgrade_within(connection: Connection, revision: str = "head") -> str | None:
-    """Bring the tables to a version, within a transaction.
-
-    Args:
-        connection: The database, in a transaction.
-        revision: The version; that of this package if left out.
-
-    Returns:
-        The version before.
-    """
+    """Bring the tables to a version, within a transaction."""
     wait_for_locks(connection)  # another process may migrate for minutes
     dialect_of(connection).lock(connection, _ADVISORY_LOCK)
     before = stored_revision(connection)

@@ -22,10 +22,6 @@ def create_partitions(connection: Connection, chain_id: int, tables: Iterable[Ta
     """Create the partitions of a chain, unless they are there. SQLite has none.
 
     A partition is made as a table of its own and attached, because workers of other chains go on writing meanwhile.
-
-    Args:
-        connection: The connection, in a transaction.
-        tables: The tables of the index. Those that are not partitioned are left out.
     """
     dialect = dialect_of(connection)
     if not dialect.has_partitions:

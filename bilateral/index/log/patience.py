@@ -41,14 +41,7 @@ class Patience:
         self._tell_at = float("-inf")
 
     def wait(self, problem: BilateralError) -> None:
-        """Wait after a failure.
-
-        Args:
-            problem: The failure.
-
-        Raises:
-            BilateralError: The failure, after the longest time without a success.
-        """
+        """Wait after a failure."""
         now = time.monotonic()
         self._since = now if self._since is None else self._since
         left = None if self._longest is None else self._longest - (now - self._since)

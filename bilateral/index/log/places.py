@@ -65,11 +65,7 @@ def has_reachable(connection: Connection) -> bool:
 
 
 def require_unsharded(connection: Connection) -> None:
-    """Refuse to migrate one server of a sharded index alone.
-
-    Raises:
-        ShardError: It is one.
-    """
+    """Refuse to migrate one server of a sharded index alone."""
     shard = "" if has_schema(connection, PARTS) else None
     if shard is None and has_schema(connection, SERVED):
         shard = connection.execute(text("SELECT shard FROM served.claim")).scalar_one()
@@ -78,21 +74,13 @@ def require_unsharded(connection: Connection) -> None:
 
 
 def holds(connection: Connection, chain_id: int) -> bool:
-    """Return True if a shard holds a chain.
-
-    Args:
-        connection: The shard.
-    """
+    """Return True if a shard holds a chain."""
     held = text("SELECT 1 FROM served.chain WHERE chain_id = :chain")
     return connection.execute(held, {"chain": chain_id}).one_or_none() is not None
 
 
 def require_place(connection: Connection, chain_id: int) -> None:
-    """Refuse to write a chain where readers would not see it. A database without shards holds each chain.
-
-    Raises:
-        MisplacedChainError: The database is a coordinator, or a shard of other chains.
-    """
+    """Refuse to write a chain where readers would not see it. A database without shards holds each chain."""
     if has_schema(connection, PARTS):
         raise MisplacedChainError(chain_id, "is written on its shard, not on the coordinator: pass --settings")
     if has_schema(connection, SERVED) and not holds(connection, chain_id):

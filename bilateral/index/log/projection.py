@@ -88,9 +88,6 @@ class Projection:
         """Take blocks back, in three stages: the events are still stored, they are gone, the cursor is owned.
 
         The first two run in the order of the list, the last one in reverse.
-
-        Yields:
-            Twice, between the stages.
         """
         yield
         yield

@@ -39,15 +39,7 @@ def registries_of(deployments: Iterable[Deployment]) -> dict[str, Registry]:
 
 
 def begun_block(engine: Engine, chain_id: int, wanted: int | None) -> int | None:
-    """Return the first block that the database has of a chain; None before its first run.
-
-    Args:
-        wanted: The first block of the settings; None if they name none.
-
-    Raises:
-        OtherFirstBlockError: The settings name another one than the database has.
-        MisplacedChainError: The database is a coordinator, or a shard of other chains.
-    """
+    """Return the first block that the database has of a chain; None before its first run."""
     with engine.connect() as connection:
         require_place(connection, chain_id)
         query = select(schema.chain.c.first_block).where(schema.chain.c.chain_id == chain_id)
@@ -58,15 +50,7 @@ def begun_block(engine: Engine, chain_id: int, wanted: int | None) -> int | None
 
 
 def added_registries(engine: Engine, chain_id: int, wanted: Iterable[str], *, may_add: bool) -> set[str]:
-    """Return the addresses of the registries that the database lacks, of a chain that is indexed already.
-
-    Args:
-        wanted: The addresses of all registries to index.
-        may_add: True if the database may lack some.
-
-    Raises:
-        OtherRegistriesError: The database lacks some though it may not, or has others.
-    """
+    """Return the addresses of the registries that the database lacks, of a chain that is indexed already."""
     table = schema.registry
     with engine.connect() as connection:
         known = set(connection.execute(select(table.c.address).where(table.c.chain_id == chain_id)).scalars())
@@ -77,12 +61,7 @@ def added_registries(engine: Engine, chain_id: int, wanted: Iterable[str], *, ma
 
 
 def record_registries(engine: Engine, chain_id: int, deployments: Sequence[Deployment], first_block: int) -> None:
-    """Write down which registries are indexed, and which identity registry each belongs to.
-
-    Args:
-        deployments: The deployments with the registries.
-        first_block: The first block of deployments that name none.
-    """
+    """Write down which registries are indexed, and which identity registry each belongs to."""
     new: Mapping[str, tuple[object, ...]] = {
         address: (
             deployment.chain_id,

@@ -27,12 +27,7 @@ def stored_revision(connection: Connection) -> str | None:
 
 
 def require_supported_revision(revision: str | None) -> None:
-    """Check that this package knows a version of the tables.
-
-    Raises:
-        OlderSchemaError: The tables are from before the first release, and nothing migrates them.
-        NewerSchemaError: A newer version of this package made them.
-    """
+    """Check that this package knows a version of the tables."""
     if revision is None or revision in schema.REVISIONS:
         return
     if _UNRELEASED.fullmatch(revision):
@@ -41,12 +36,7 @@ def require_supported_revision(revision: str | None) -> None:
 
 
 def require_current_revision(revision: str | None) -> None:
-    """Check that the tables have the version that this package needs.
-
-    Raises:
-        OlderSchemaError: They wait for `bilateral index schema`, or there are none.
-        NewerSchemaError: A newer version of this package made them.
-    """
+    """Check that the tables have the version that this package needs."""
     require_supported_revision(revision)
     if revision != schema.REVISION:
         raise OlderSchemaError(revision or "none", schema.REVISION)

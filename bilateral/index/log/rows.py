@@ -59,11 +59,7 @@ class Rows(ABC):
         return cast("Any", self.connection.connection.driver_connection).cursor()
 
     def values_after(self, table: Table, columns: Sequence[str], chain_id: int, block: int) -> set[Row]:
-        """Return the combinations of values of some columns in the rows of a chain's later blocks.
-
-        Args:
-            table: The table of events.
-        """
+        """Return the combinations of values of some columns in the rows of a chain's later blocks."""
         where = f"chain_id = {chain_id:d} AND block_number > {block:d}"
         query = f'SELECT {self._distinct}{_names(columns)} FROM "{self._place(table, chain_id)}" WHERE {where}'
         existing: set[Row] = set()
@@ -74,13 +70,7 @@ class Rows(ABC):
         return set(widened(list(existing), _wide_positions(table, tuple(columns))))
 
     def of_blocks(self, table: Table, chain_id: int, first: int, last: int, columns: Collection[str] = ()) -> list[Row]:
-        """Return the rows of a table of events for a range of blocks, in the order of the chain.
-
-        Args:
-            first: The first block.
-            last: The last block.
-            columns: The columns to read; the others are None. All if left out.
-        """
+        """Return the rows of a table of events for a range of blocks, in the order of the chain."""
         read = [not columns or name in columns for name in table.c.keys()]  # noqa: SIM118  # a collection of columns
         names = ", ".join(
             f'"{name}"' if is_stored else "NULL" for name, is_stored in zip(table.c.keys(), read, strict=True)
@@ -104,11 +94,7 @@ class Rows(ABC):
         """Insert rows with keys that the table does not have."""
 
     def insert_if_absent(self, table: Table, values: Mapping[str, Any]) -> bool:
-        """Insert a row, unless the table has one with its key.
-
-        Returns:
-            True if the row was inserted.
-        """
+        """Insert a row, unless the table has one with its key."""
         statement = dialect_of(self.connection).insert(table).values(values).on_conflict_do_nothing()
         return self.connection.execute(statement.returning(*table.primary_key)).first() is not None
 
@@ -124,15 +110,7 @@ class Rows(ABC):
         """Let the engine learn how many rows of a chain tables have, so that it looks keys up in the right index."""
 
     def select(self, table: Table, columns: Sequence[str], keys: Iterable[Row]) -> list[Row]:
-        """Return the rows whose columns have one of several combinations of values.
-
-        Args:
-            columns: The columns; an index begins with them.
-            keys: The combinations, each once.
-
-        Returns:
-            Whole rows, in no order.
-        """
+        """Return the rows whose columns have one of several combinations of values."""
         key_rows = list(keys)
         if not key_rows:
             return []
@@ -144,16 +122,7 @@ class Rows(ABC):
         return widened(self._fetched(query), _wide_positions(table))
 
     def last_times(self, table: Table, columns: Sequence[str], keys: Iterable[Row]) -> list[Row]:
-        """Return the block time of the last event with each of several combinations of values.
-
-        Args:
-            table: The table of events.
-            columns: See `select`.
-            keys: See `select`.
-
-        Returns:
-            The combinations that have events, each with the time behind it.
-        """
+        """Return the block time of the last event with each of several combinations of values."""
         key_rows, columns = list(keys), tuple(columns)
         if not key_rows:
             return []
@@ -192,11 +161,7 @@ def _sqlalchemy_errors(connection: Connection, statement: str) -> Iterator[None]
 
 
 def picker(table: Table, *names: str) -> Callable[[Row], Any]:
-    """Return a function that picks some columns of a table's rows.
-
-    Args:
-        names: The columns, at least two.
-    """
+    """Return a function that picks some columns of a table's rows."""
     columns = list(table.c.keys())
     return itemgetter(*(columns.index(name) for name in names))
 

@@ -71,11 +71,7 @@ class ChainStore:
         return None if row is None else Block(*row)
 
     def begin(self, block: Block) -> None:
-        """Set the cursor before the first block to index, unless the chain has a cursor already.
-
-        Args:
-            block: The block before the first one.
-        """
+        """Set the cursor before the first block to index, unless the chain has a cursor already."""
         table = schema.chain
         with self.engine.begin() as connection:
             values = {
@@ -94,15 +90,7 @@ class ChainStore:
                 rows.insert(schema.block, [(self.chain_id, block.number, block.hash)])
 
     def append(self, cursor: Block, batch: Batch, writes: EventWrites | None = None) -> None:
-        """Store a batch and move the cursor to its end.
-
-        Args:
-            cursor: The cursor as the caller knows it; the batch begins behind it.
-            writes: The writes that `begin_early` began; all events of the batch were added to them.
-
-        Raises:
-            CursorMovedError: Another worker moved the cursor. Nothing was stored.
-        """
+        """Store a batch and move the cursor to its end."""
         if writes is None or not writes.claim():
             writes = self._begin_writes(cursor, in_thread=pays_in_thread(self.engine, batch.count))
             writes.add(batch.rows)
@@ -142,18 +130,7 @@ class ChainStore:
             connection.commit()
 
     def begin_early(self, cursor: Block, count: int) -> EventWrites | None:
-        """Begin a transaction that stores events before all of its batch are read, if that pays.
-
-        Args:
-            cursor: The cursor as the caller knows it.
-            count: The number of logs that wait already.
-
-        Returns:
-            The writes, for `append`; None if `append` should store all.
-
-        Raises:
-            CursorMovedError: Another worker moved the cursor.
-        """
+        """Begin a transaction that stores events before all of its batch are read, if that pays."""
         pays = pays_in_thread(self.engine, count)
         return self._begin_writes(cursor, in_thread=True, is_early=True) if pays else None
 
@@ -168,11 +145,7 @@ class ChainStore:
             raise
 
     def checkpoints(self, before: int) -> list[Block]:
-        """Return the blocks whose hashes are kept, the latest first.
-
-        Args:
-            before: Only blocks before this number.
-        """
+        """Return the blocks whose hashes are kept, the latest first."""
         table = schema.block
         query = (
             select(table.c.block_number, table.c.block_hash)
@@ -190,17 +163,7 @@ class ChainStore:
         *,
         is_reorganization: bool = True,
     ) -> None:
-        """Remove all blocks after a block, and bring the derived tables to the state after it.
-
-        Args:
-            cursor: The cursor as the caller knows it.
-            target: The block, which becomes the cursor.
-            progress: Called with the number of a block now and then, where derived tables must be rebuilt.
-            is_reorganization: True to count it among the reorganisations of the chain.
-
-        Raises:
-            CursorMovedError: Another worker moved the cursor. Nothing was changed.
-        """
+        """Remove all blocks after a block, and bring the derived tables to the state after it."""
         chain = schema.chain
         with self.engine.begin() as connection:
             wait_for_locks(connection)  # an analysis that is being stored holds its tables
@@ -240,14 +203,7 @@ class ChainStore:
                 next(stages, None)
 
     def rebuild(self, progress: Progress = lambda _: None) -> None:
-        """Recompute the derived tables from the tables of events.
-
-        Args:
-            progress: Called with the number of a block now and then.
-
-        Raises:
-            CursorMovedError: Another worker moved the cursor meanwhile. Nothing was changed.
-        """
+        """Recompute the derived tables from the tables of events."""
         cursor = self.cursor()
         if cursor is None:
             return

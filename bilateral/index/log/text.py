@@ -27,14 +27,7 @@ def is_exact(text: ChainText) -> bool:
 
 
 def key_text(text: str) -> str:
-    """Return a storable text that fits into the key of a table.
-
-    Args:
-        text: A storable text.
-
-    Returns:
-        The text; if it has more than `MAX_KEY_BYTES` bytes, its first 64 characters, `…` and its SHA-256 hash.
-    """
+    """Return a storable text that fits into the key of a table."""
     if 4 * len(text) <= MAX_KEY_BYTES or len(raw := text.encode()) <= MAX_KEY_BYTES:
         return text
     return f"{text[:_PREFIX_CHARACTERS]}…{sha256(raw).hexdigest()}"

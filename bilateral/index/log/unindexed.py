@@ -32,11 +32,7 @@ class by_rater(TableClause):  # noqa: N801  # a form of SQL
 
 
 def newest_first(columns: ReadOnlyColumnCollection[str, Any]) -> tuple[ColumnElement[Any], ...]:
-    """Return the order of events that an index without blocks finds. SQLite would take one with blocks, of all events.
-
-    Args:
-        columns: The columns of their table.
-    """
+    """Return an order of events by an index without blocks, as SQLite would choose one with blocks, of all events."""
     return unindexed(columns.block_number).desc(), columns.log_index.desc()
 
 

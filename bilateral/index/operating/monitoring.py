@@ -40,18 +40,7 @@ def monitored(
     *,
     needs_analysis: bool = True,
 ) -> Iterator[int]:
-    """Answer monitors meanwhile, at `/healthz`, `/readyz` and `/metrics`.
-
-    Args:
-        look_at_shards: Asks the shards that hold the rows of chains; None to ask the database.
-        needs_analysis: True if the process counts as ready only while all chains have current standings.
-
-    Yields:
-        The port.
-
-    Raises:
-        InvalidArgumentError: The address or the port cannot be used.
-    """
+    """Answer monitors meanwhile, at `/healthz`, `/readyz` and `/metrics`."""
     look = look_at_shards or partial(_look, engine)
     registry = CollectorRegistry()
     registry.register(_Figures(engine, look, has_shards=look_at_shards is not None))

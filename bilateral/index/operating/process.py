@@ -33,24 +33,7 @@ _GRACE_SECONDS: Final = 5.0
 
 
 def follow_chains(engine: Engine, settings: IndexSettings, *, stop: threading.Event, until_head: bool = False) -> bool:
-    """Follow chains and fetch files until the process is stopped.
-
-    Args:
-        stop: Set to end the process. Steps that are under way are finished, or undone when the process ends; nothing is
-            lost. A thread that waits for a node's answer is left behind after some seconds.
-        until_head: True to end when every chain is at its head and no file is due.
-
-    Returns:
-        True if it ended at the heads; False if it was told to stop before.
-
-    Raises:
-        NoEndpointError: The head of a chain cannot be reached in time. The other chains are at theirs.
-        UnknownDeploymentError: No deployment was given for a chain, and none is packaged.
-        WrongChainError: A deployment is of another chain.
-        OtherFirstBlockError: The database has a chain from another first block on than the settings name.
-        FirstBlockAheadError: The first block of a chain is after the head at which the process should end.
-        DatabaseUnavailableError: The database cannot be written.
-    """
+    """Follow chains and fetch files until the process is stopped."""
     process = _Process(engine, settings, stop)
     is_done = process.follow(until_head=until_head)
     if process.failures:

@@ -54,14 +54,7 @@ class Databases(BaseModel):
 
 
 def databases_of(value: Any) -> Databases:
-    """Return the databases that the entry `database` of a settings file names.
-
-    Args:
-        value: A URL, a table, or None for a file without the entry.
-
-    Raises:
-        InvalidArgumentError: A setting is unknown or invalid, or replicas are named for SQLite.
-    """
+    """Return the databases that the entry `database` of a settings file names."""
     if value is None or isinstance(value, str):
         return Databases(url=value)
     try:
@@ -91,11 +84,7 @@ def _require_shards(databases: Databases) -> None:
 
 
 def require_replicas(url: str | None, readers: list[str] | tuple[str, ...]) -> None:
-    """Check that a database with replicas, and each replica, is in PostgreSQL. SQLite has no replicas.
-
-    Raises:
-        InvalidArgumentError: A URL is malformed or is not of PostgreSQL.
-    """
+    """Check that a database with replicas, and each replica, is in PostgreSQL. SQLite has no replicas."""
     for place, reader in enumerate(readers):
         for name, named in (("database.url", url), (f"database.readers[{place}]", reader)):
             if parsed_url(named).get_backend_name() != "postgresql":
@@ -218,18 +207,7 @@ class _File(BaseModel):
 
 
 def read_settings(path: Path) -> IndexSettings:
-    """Read settings from a TOML file.
-
-    Args:
-        path: The file. Paths of deployment records in it are relative to its folder.
-
-    Returns:
-        The settings.
-
-    Raises:
-        InvalidArgumentError: The file cannot be read, or a setting is unknown, missing or out of its limits.
-        DeploymentRecordError: A deployment record cannot be read.
-    """
+    """Read settings from a TOML file."""
     try:
         content: dict[str, Any] = tomllib.loads(path.read_text(encoding="utf-8"))
         content_ = _File.model_validate(content)
@@ -245,15 +223,7 @@ def read_settings(path: Path) -> IndexSettings:
 
 
 def read_deployments(paths: Sequence[Path]) -> tuple[tuple[Deployment, ...], tuple[Mapping[int, Deployment], ...]]:
-    """Read deployment records and address books.
-
-    Returns:
-        The deployments of the records, and each address book as deployments by chain id.
-
-    Raises:
-        InvalidArgumentError: A file cannot be read.
-        DeploymentRecordError: A file is neither a deployment record nor an address book.
-    """
+    """Read deployment records and address books."""
     deployments: list[Deployment] = []
     books: list[Mapping[int, Deployment]] = []
     for path in paths:

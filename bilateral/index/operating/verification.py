@@ -53,15 +53,7 @@ class OwnerComparison:
 def compare_owners(
     engine: Engine, endpoint: Endpoint, chain_id: int, *, samples: int, seed: int = 0
 ) -> OwnerComparison:
-    """Compare the owners of agents, chosen at random, with `ownerOf` after the last indexed block.
-
-    Args:
-        samples: The number of agents to choose.
-
-    Raises:
-        NodeError: The node refuses, for instance because it lacks the state.
-        MalformedNodeAnswerError: An answer is not an address.
-    """
+    """Compare the owners of agents, chosen at random, with `ownerOf` after the last indexed block."""
     block, agents = _sample(engine, chain_id, samples, random.Random(seed))  # noqa: S311  # a sample, not a secret
     different = []
     for registry, agent_id, owner in agents:
@@ -137,14 +129,7 @@ class DerivedComparison:
 def compare_derived(
     engine: Engine, chain_id: int, progress: Callable[[int], None] = lambda _: None
 ) -> list[DerivedComparison]:
-    """Recompute the derived tables of a chain, compare, and roll the transaction back.
-
-    Args:
-        progress: Called with the number of a block now and then.
-
-    Returns:
-        The comparison of each table.
-    """
+    """Recompute the derived tables of a chain, compare, and roll the transaction back."""
     cursor = select(schema.chain.c.block_number).where(schema.chain.c.chain_id == chain_id)
     with engine.connect() as connection, connection.begin() as changes:
         wait_for_locks(connection)
@@ -245,18 +230,7 @@ class Verifier:
         self._extraction = Extraction(self._chain_id, registries)
 
     def compare(self, first: int, last: int, *, samples: int | None = None, seed: int = 0) -> Iterator[Comparison]:
-        """Compare blocks.
-
-        Args:
-            samples: The number of ranges to choose at random; None for all.
-
-        Yields:
-            The comparison of each range.
-
-        Raises:
-            EndpointRefusesError: The endpoint refuses the logs.
-            EndpointLiesError: The endpoint contradicts itself, or has fewer blocks than were indexed.
-        """
+        """Compare blocks."""
         if (head := self._source.head()) < last:
             raise EndpointLiesError(self._source.name, f"its last block is {head}, and block {last} is indexed")
         starts = list(range(first, last + 1, RANGE_BLOCKS))

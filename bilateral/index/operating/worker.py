@@ -129,16 +129,7 @@ class Worker:
         self._is_last_try = False
 
     def run(self, *, until_head: bool = False) -> None:
-        """Follow the chain until the worker is stopped.
-
-        Args:
-            until_head: True to end at the head.
-
-        Raises:
-            DatabaseUnavailableError: The database cannot be written.
-            NoEndpointError: The head cannot be reached: each endpoint refuses logs for good, or fails for too long.
-            FirstBlockAheadError: The first block is after the head at which the worker should end.
-        """
+        """Follow the chain until the worker is stopped."""
         began, indexed = time.monotonic(), 0
         before = self._before
         patience = Patience(self._stop, self._max_wait if until_head else None, self._report_failure)
@@ -240,13 +231,7 @@ class Worker:
 
 
 def deployments_of(settings: ChainSettings, chain_id: int) -> tuple[Deployment, ...]:
-    """Return the deployments of a chain: those of the settings, or the packaged ones, canonical and of this project.
-
-    Raises:
-        UnknownDeploymentError: None is given, and none is packaged for the chain.
-        DeploymentRecordError: An address book does not have the chain.
-        WrongChainError: One is of another chain.
-    """
+    """Return the deployments of a chain: those of the settings, or the packaged ones, canonical and of this project."""
     if any(chain_id not in book for book in settings.books):
         raise DeploymentRecordError(
             f"the address book has no chain {chain_id}: name a --deployment with the registries of that chain"
@@ -263,18 +248,7 @@ def deployments_of(settings: ChainSettings, chain_id: int) -> tuple[Deployment, 
 
 
 def first_block_of(pool: Pool, deployments: Sequence[Deployment]) -> int:
-    """Find the block in which the first registry appeared, by bisection on its code.
-
-    Args:
-        pool: The chain's endpoints. One of them must know the state of old blocks.
-
-    Returns:
-        The block; 0 if no endpoint knows old states, so that nothing is left out.
-
-    Raises:
-        UnexpectedAnswerError: There is no contract at an identity registry's address.
-        NoEndpointError: No endpoint answers.
-    """
+    """Find the block in which the first registry appeared, by bisection on its code."""
     addresses = [deployment.identity for deployment in deployments]
     problems: list[Exception] = []
     is_known = False
@@ -311,9 +285,6 @@ def chain_id_of(endpoints: Sequence[Endpoint], deployments: Sequence[Deployment]
     """Return the chain of the first endpoint that answers, or of one that is of the deployments' chain.
 
     The pool compares the others with it.
-
-    Raises:
-        NoEndpointError: None is of the deployments' chain, and one that fails may be.
     """
     requested = {deployment.chain_id for deployment in deployments}
     problems: list[str] = []

@@ -142,10 +142,6 @@ class Wallets:
                 self._periods[row.wallet].append((start, end, registry, agent_id, row.owner))
 
     def agents_at(self, wallet: str, place: tuple[int, int]) -> list[tuple[str, int, str]]:
-        """Return the agents whose wallet an account was at a place of the chain.
-
-        Returns:
-            Registry, id and owner of each agent, the lowest id first.
-        """
+        """Return the agents whose wallet an account was at a place of the chain."""
         held = [period[2:] for period in self._periods.get(wallet, ()) if period[0] < place < period[1]]
         return sorted(held, key=itemgetter(1, 0))

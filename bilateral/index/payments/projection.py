@@ -27,11 +27,7 @@ class Payments(Projection):
 
 
 def note_late_payments(connection: Connection, chain_id: int, blocks: Collection[int]) -> None:
-    """Note the last indexed block at which payments are read, if it is later than their own.
-
-    Args:
-        connection: The connection, in the transaction that stores the payments. It is about to end.
-    """
+    """Note the last indexed block at which payments are read, if it is later than their own."""
     if not blocks:
         return
     hold_cursor(connection, chain_id)

@@ -124,11 +124,7 @@ def payment_progress(connection: Connection) -> tuple[PaymentProgress, ...]:
 
 
 def payments_known_at(connection: Connection, chain_id: int, block: int) -> int | None:
-    """Return the last block whose payments the index had read when a block was its last one.
-
-    Returns:
-        The block itself, or an earlier one; None if payments were read again since.
-    """
+    """Return the last block whose payments the index had read when a block was its last one."""
     table = late_payment
     query = select(table.c.first_block).where(table.c.chain_id == chain_id, table.c.seen_block > block)
     first = connection.execute(query.order_by(table.c.seen_block, table.c.first_block).limit(1)).scalar_one_or_none()
@@ -198,11 +194,7 @@ class PaymentProof:
 def proofs_of(
     connection: Connection, identities: dict[str, str], chain_id: int, entries: Sequence[Feedback]
 ) -> tuple[PaymentProof, ...]:
-    """Compare the payments that feedback claims with those in the index.
-
-    Returns:
-        A proof for each feedback, in their order.
-    """
+    """Compare the payments that feedback claims with those in the index."""
     claims = [entry.file.payment_transaction if entry.file else None for entry in entries]
     payments = _payments_in(connection, chain_id, claims)
     return tuple(
@@ -214,20 +206,12 @@ def proofs_of(
 def proof_of(  # noqa: PLR0913, PLR0917  # one a part of the question
     connection: Connection, identity: str | None, chain_id: int, agent_id: int, client: str, claim: str | None
 ) -> PaymentProof:
-    """Compare one payment that a file claims with those in the index.
-
-    Args:
-        claim: The transaction that the file names; None without one.
-    """
+    """Compare one payment that a file claims with those in the index."""
     return _proof(claim, _payments_in(connection, chain_id, [claim]), client, identity, agent_id)
 
 
 def payment_states(connection: Connection, key: AgentKey, newest: Sequence[RecentFeedback]) -> tuple[str, ...]:
-    """Return the state of the payment of each of an agent's newest feedback.
-
-    Returns:
-        `proven`, `to itself`, `claimed` or `none` for each feedback, in their order.
-    """
+    """Return the state of the payment of each of an agent's newest feedback."""
     payments = _payments_in(connection, key.chain_id, [feedback.payment_transaction for feedback in newest])
     proofs = (
         _proof(
@@ -239,20 +223,12 @@ def payment_states(connection: Connection, key: AgentKey, newest: Sequence[Recen
 
 
 def payments_by(connection: Connection, chain_id: int, payer: str, limit: int = 12) -> tuple[Payment, ...]:
-    """Return the newest payments of an account to agents.
-
-    Args:
-        payer: The account, in checksum form.
-    """
+    """Return the newest payments of an account to agents."""
     return _newest(_BY_PAYER, connection, chain_id, payer, limit)
 
 
 def payments_to(connection: Connection, chain_id: int, payee: str, limit: int = 12) -> tuple[Payment, ...]:
-    """Return the newest payments to an account that is the wallet of agents.
-
-    Args:
-        payee: The account, in checksum form.
-    """
+    """Return the newest payments to an account that is the wallet of agents."""
     return _newest(_BY_PAYEE, connection, chain_id, payee, limit)
 
 

@@ -58,20 +58,12 @@ class PaymentTerms:
 
     @classmethod
     def parse(cls, text: str) -> Self:
-        """Read the terms that payments were stored by.
-
-        Args:
-            text: See `text`. The number of confirmations is not in it.
-        """
+        """Read the terms that payments were stored by."""
         stored = json.loads(text)
         return cls(stored["tokens"], counts_plain=stored["plain"])
 
     def micros(self, token: str, amount: int) -> int:
-        """Return an amount in millionths of a dollar, rounded down.
-
-        Args:
-            token: The token, in checksum form.
-        """
+        """Return an amount in millionths of a dollar, rounded down."""
         decimals = self.tokens[token]
         micros: int = amount * 10**MICROS // 10**decimals
         return min(micros, 2**63 - 1)

@@ -82,26 +82,11 @@ class TransferSource(Source):
         self._filter: list[Any] = []
 
     def received(self, accounts: Collection[str], first: int, last: int) -> list[TokenTransfer]:
-        """Return all transfers to some accounts, in the order of the chain.
-
-        Args:
-            accounts: The accounts, in checksum form.
-
-        Raises:
-            EndpointRefusesError, EndpointLiesError: See `Source.logs`.
-            MalformedNodeAnswerError: A block is missing, or a log cannot be read.
-        """
+        """Return all transfers to some accounts, in the order of the chain."""
         return self._transfers([[TRANSFER_TOPIC], None], "receiver", accounts, first, last)
 
     def sent(self, accounts: Collection[str], first: int, last: int) -> list[TokenTransfer]:
-        """Return all transfers from some accounts, in the order of the chain.
-
-        Args:
-            accounts: The accounts, in checksum form.
-
-        Raises:
-            EndpointRefusesError, EndpointLiesError, MalformedNodeAnswerError: See `received`.
-        """
+        """Return all transfers from some accounts, in the order of the chain."""
         return self._transfers([[TRANSFER_TOPIC]], "sender", accounts, first, last)
 
     def _transfers(  # a side, and a range
@@ -116,14 +101,7 @@ class TransferSource(Source):
         return [transfers[place] for place in sorted(transfers)]
 
     def authorizations(self, accounts: Collection[str], first: int, last: int) -> Authorizations:
-        """Return the authorizations that some accounts' transfers used.
-
-        Args:
-            accounts: The accounts, in checksum form.
-
-        Returns:
-            Transaction, token, account and nonce, by block and index of the log.
-        """
+        """Return the authorizations that some accounts' transfers used."""
         uses: dict[tuple[int, int], tuple[bytes, str, str, bytes]] = {}
         for asked in in_parts(sorted(accounts), _ACCOUNTS):
             topics = [[USED_TOPIC], _topics(asked)]

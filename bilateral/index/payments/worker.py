@@ -82,11 +82,7 @@ class PaymentStore:
         return PaymentRange(cursor[0] + 1, end.block_number, bytes(end.block_hash), cursor)
 
     def accounts(self, due: PaymentRange) -> tuple[list[str], list[str]]:
-        """Store the accounts of agents up to the end of a range, and return all wallets and owners of agents so far.
-
-        Raises:
-            CursorMovedError: Another worker stored the range, or the index rolled back.
-        """
+        """Store the accounts of agents up to the end of a range, and return all wallets and owners of agents so far."""
         with self._engine.begin() as connection:
             self._lock(connection, due, due.former)
             table, rows = CHAIN_TABLES[0], rows_of(connection)
@@ -96,14 +92,7 @@ class PaymentStore:
             return wallets_until(connection, self.chain_id), owners_until(connection, self.chain_id)
 
     def append(self, due: PaymentRange, paid: Sequence[TokenTransfer], returned: Sequence[TokenTransfer]) -> int:
-        """Store the payments of a range, and move the cursor to its end.
-
-        Returns:
-            The number of payments.
-
-        Raises:
-            CursorMovedError: Another worker stored the range, or the index rolled back. Nothing was stored.
-        """
+        """Store the payments of a range, and move the cursor to its end."""
         with self._engine.begin() as connection:
             self._lock(connection, due, (due.last, due.hash))
             self._require_blocks(
@@ -265,14 +254,7 @@ class PaymentFollower:
         self._sources: dict[str, TransferSource] = {}
 
     def step(self) -> bool:
-        """Store the payments of the next range of blocks.
-
-        Returns:
-            False if payments are as far as the index; True if a range was stored, or the index must step first.
-
-        Raises:
-            NoEndpointError: No endpoint is usable now; try again later.
-        """
+        """Store the payments of the next range of blocks."""
         due = self._store.next_range()
         if due is None:
             return False

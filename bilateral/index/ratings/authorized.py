@@ -60,13 +60,7 @@ def authorized_feedback_of(  # noqa: PLR0913  # one a filter
     limit: int = 20,
     cursor: str | None = None,
 ) -> Page[AuthorizedFeedback]:
-    """Return the authorised feedback on an agent, the newest first.
-
-    Args:
-        tag: The first tag, as summaries name it; None for any. A tag with U+FFFD stands for several: of the agent's
-            tags that begin as it does, the first 1,000 by their bytes are compared.
-        clients: Only by these accounts; None for all.
-    """
+    """Return the authorised feedback on an agent, the newest first."""
     columns, kind = _TABLE.c, f"authorized feedback of {key.global_id}"
     of_agent = and_(*key.in_registries(columns))
     statement = authorized_selection().where(of_agent)

@@ -25,11 +25,7 @@ def is_plain(side: ColumnElement[Any]) -> ColumnElement[bool]:
 
 
 def is_blind_feedback(rows: FromClause, account: str = "client_address", chain: Any = None) -> ColumnElement[bool]:
-    """Return the condition that feedback is blind: its opening is the next log, and names it.
-
-    Args:
-        chain: The only chain of the rows. Name it where the condition is a column: its subquery then reads that chain.
-    """
+    """Return the condition that feedback is blind: its opening is the next log, and names it."""
     columns, opened = rows.c, _OPENED.alias("opened")
     same = [opened.c.server_id == columns.agent_id, opened.c.client == columns[account]]
     if "feedback_index" in columns:

@@ -263,11 +263,7 @@ def _listed(
 
 
 def feedback(connection: sa.Connection, key: AgentKey, client: str, feedback_index: int) -> tuple[Feedback, ...]:
-    """Return one feedback. Several registries of one identity registry may each have one.
-
-    Returns:
-        The feedback, the newest first.
-    """
+    """Return one feedback. Several registries of one identity registry may each have one."""
     columns = VIEW.c
     statement = SELECTION.where(
         *key.in_registries(columns), *(columns.client_address == client, columns.feedback_index == feedback_index)
@@ -331,11 +327,7 @@ def responses_of(  # noqa: PLR0913  # one a filter
     limit: int = 20,
     cursor: str | None = None,
 ) -> Page[Response]:
-    """Return the responses to the feedback on an agent, the newest first.
-
-    Args:
-        feedback_index: The feedback's index on chain, from 1; None for any.
-    """
+    """Return the responses to the feedback on an agent, the newest first."""
     columns, kind = _RESPONSE.c, f"responses of {key.global_id}"
     names = ("client_address", "feedback_index", "registry", "responder", "response_uri", "response_hash")
     statement = sa.select(

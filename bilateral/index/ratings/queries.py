@@ -155,13 +155,7 @@ def ratings_of(  # noqa: PLR0913  # one a filter
     limit: int = 20,
     cursor: str | None = None,
 ) -> Page[Rating]:
-    """Return the ratings of an agent, or by it, the newest first.
-
-    Args:
-        side: The side as which the rated one acted; None for both.
-        servers: Only by the servers with these ids; None for all.
-        blind: `only` for ratings that were sealed first; None for all.
-    """
+    """Return the ratings of an agent, or by it, the newest first."""
     require_limit(limit)
     kind = f"{direction} ratings of {key.global_id}"
     last = None if cursor is None else decode_cursor(kind, cursor, int, Small)

@@ -104,11 +104,7 @@ class LatestRating:
 def latest_ratings(
     connection: Connection, chain_id: int, limit: int = 12, side: str | None = None
 ) -> tuple[LatestRating, ...]:
-    """Return the latest feedback and ratings of clients on a chain, the newest first. Revoked feedback counts too.
-
-    Args:
-        side: Only ratings of agents as `server` or as `client`; None for both.
-    """
+    """Return the latest feedback and ratings of clients on a chain, the newest first. Revoked feedback counts too."""
     feedback = _newest(
         limit, chain_id, _GIVEN, _GIVEN.agent_id, null(), _GIVEN.client_address, _GIVEN.value, _GIVEN.value_decimals
     ).add_columns(_GIVEN.tag1)

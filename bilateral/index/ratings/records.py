@@ -107,11 +107,7 @@ Record = Feedback | Rating | AuthorizedFeedback
 
 
 def rating_at(connection: Connection, chain_id: int, block: int, log_index: int) -> Record | None:
-    """Return the rating at a place in the chain.
-
-    Returns:
-        The rating, or None if the event at that place is not a rating.
-    """
+    """Return the rating at a place in the chain."""
     place = (chain_id, block, log_index)
     columns = schema.EVENT_TABLES[NewFeedback].c
     if connection.execute(select(columns.registry).where(*_at(columns, *place))).first() is not None:

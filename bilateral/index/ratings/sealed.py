@@ -85,9 +85,6 @@ def sealed_pairs_of(
     """Return the pairs that an agent sealed, as client or as server, the newest first.
 
     An exchange seals and opens at once: its ratings are blind, and it makes no sealed pair.
-
-    Args:
-        state: Only pairs in this state; None for all.
     """
     pair = _VIEW.c
     statement = select(

@@ -75,11 +75,7 @@ def validations_of(
 def validations_by(
     connection: Connection, chain_id: int, validator: str, *, limit: int = 20, cursor: str | None = None
 ) -> Page[Validation]:
-    """Return the requests to a validator on a chain, the newest first.
-
-    Args:
-        validator: The validator, in checksum form.
-    """
+    """Return the requests to a validator on a chain, the newest first."""
     statement = _selection().where(VIEW.c.chain_id == chain_id, VIEW.c.validator_address == validator)
     return _page(connection, statement, limit, cursor, f"validations by {chain_id}:{validator}")
 

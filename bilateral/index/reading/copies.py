@@ -106,11 +106,7 @@ class Copy:
 
 
 def guarded_url(url: str | None) -> str:
-    """Return a URL whose connections notice a machine that vanished. The URL's own options stay.
-
-    Raises:
-        InvalidArgumentError: It is malformed.
-    """
+    """Return a URL whose connections notice a machine that vanished. The URL's own options stay."""
     parsed = parsed_url(url)
     own = {name: value for name, value in _GUARDED.items() if name not in parsed.query}
     return parsed.update_query_dict(own).render_as_string(hide_password=False)
@@ -280,14 +276,7 @@ class ReplicatedReader(Reader):
 
     @contextmanager
     def connect(self, spent: float = 0.0) -> Iterator[Connection]:
-        """Lend a connection to the first server that gives one. See `Reader.connect`.
-
-        Args:
-            spent: The seconds of the limit that the caller has used before.
-
-        Raises:
-            DatabaseUnavailableError: No server gives one, or the server failed during the visit.
-        """
+        """Lend a connection to the first server that gives one. See `Reader.connect`."""
         last: BilateralError | None = None
         for copy in self.copies.in_order():
             with _doubting(copy), ExitStack() as stack:

@@ -42,13 +42,7 @@ def has_all(
     *conditions: ColumnElement[bool],
     folded: bool = False,
 ) -> ColumnElement[bool]:
-    """Return true if each of some entries is the value of a row.
-
-    Args:
-        lower: Folds the case of a text on the engine, given the text to be found in it (`EntityDialect.lower`).
-        conditions: The conditions of the rows. Other tables that they name are of the statement around it.
-        folded: True if upper and lower case are the same.
-    """
+    """Return true if each of some entries is the value of a row."""
     requested = sorted({entry.lower() for entry in entries} if folded else set(entries))
     if folded:
         value = lower(value, "".join(requested))

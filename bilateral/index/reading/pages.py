@@ -61,25 +61,14 @@ class Page(Generic[T]):
 
 
 def encode_cursor(kind: str, *key: str | float | bytes) -> str:
-    """Return the cursor of an entry.
-
-    Args:
-        kind: The list's name and filters: a cursor is valid for the same ones only.
-    """
+    """Return the cursor of an entry."""
     displayed = [part.hex() if isinstance(part, bytes) else part for part in key]
     text = json.dumps([kind, *displayed], separators=(",", ":"), ensure_ascii=False)
     return urlsafe_b64encode(text.encode()).decode().rstrip("=")
 
 
 def decode_cursor(kind: str, cursor: str, *types: type) -> tuple[Any, ...]:
-    """Read a cursor. It comes from a stranger.
-
-    Args:
-        *types: The type of each value: `int`, `Wide`, `Small`, `float`, `str` or `bytes`.
-
-    Returns:
-        The values by which the list is sorted.
-    """
+    """Read a cursor. It comes from a stranger."""
     try:
         if len(cursor) > _MAX_CURSOR:
             raise InvalidCursorError
@@ -97,11 +86,7 @@ def decode_cursor(kind: str, cursor: str, *types: type) -> tuple[Any, ...]:
 def after(
     statement: Select[Any], columns: Sequence[ColumnElement[Any]], key: Sequence[Any], *, descending: bool
 ) -> Select[Any]:
-    """Return a statement for the entries after a cursor.
-
-    Args:
-        descending: True if the largest come first.
-    """
+    """Return a statement for the entries after a cursor."""
     place, last = tuple_(*columns), tuple_(*key, types=[column.type for column in columns])
     return statement.where(place < last if descending else place > last)
 
@@ -131,11 +116,7 @@ def newest_page(  # noqa: PLR0913  # one a part of the list
 
 
 def require_limit(limit: int) -> int:
-    """Check the number of entries that a caller asks for.
-
-    Raises:
-        InvalidArgumentError: It is not within 1 to `MAX_LIMIT`.
-    """
+    """Check the number of entries that a caller asks for."""
     if not 1 <= limit <= MAX_LIMIT:
         raise InvalidArgumentError(f"limit {limit} is out of range 1..{MAX_LIMIT}")
     return limit

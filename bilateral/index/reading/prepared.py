@@ -31,9 +31,6 @@ def at_most(count: int) -> ColumnElement[Any]:
     """Return the limit of a statement, written into its text.
 
     For a limit that is a parameter, PostgreSQL expects a tenth of all rows, and so makes a new plan for each run.
-
-    Args:
-        count: The most rows.
     """
     return literal_column(str(int(count)))
 
@@ -44,23 +41,14 @@ def size_for(values: Sequence[Any]) -> int:
 
 
 def one_of(name: str, column: ColumnElement[Any], size: int) -> ColumnElement[bool]:
-    """Return the condition that a column has one of some values, each a parameter of its own. See `spread`.
-
-    Args:
-        size: The number of parameters.
-    """
+    """Return the condition that a column has one of some values, each a parameter of its own. See `spread`."""
     if not size:
         return false()
     return column.in_([bindparam(f"{name}_{place}", type_=column.type) for place in range(size)])
 
 
 def spread(name: str, values: Sequence[Any], size: int) -> dict[str, Any]:
-    """Return the parameters of `one_of`. The last value is repeated if there are more; no value finds no row.
-
-    Args:
-        values: The values, at most `size`.
-        size: The number of parameters.
-    """
+    """Return the parameters of `one_of`. The last value is repeated if there are more; no value finds no row."""
     last = values[-1] if values else None
     return {f"{name}_{place}": values[place] if place < len(values) else last for place in range(size)}
 
@@ -91,16 +79,7 @@ class Prepared:
         self._make: Callable[[tuple[Any, ...]], Any] | None = None
 
     def all(self, connection: Connection, values: Mapping[str, Any]) -> Sequence[tuple[Any, ...]]:
-        """Return all rows, with the values that the types of the columns make.
-
-        Args:
-            values: The parameters. Others than those of the statement are left out.
-
-        Raises:
-            KeyError: A parameter is missing.
-            QueryTimeoutError: The visit has no time left.
-            DBAPIError: The database failed, as for statements of SQLAlchemy.
-        """
+        """Return all rows, with the values that the types of the columns make."""
         return self.compiled(connection.dialect).rows(connection, values)
 
     def compiled(self, dialect: Dialect) -> Compiled:
@@ -144,11 +123,7 @@ class Compiled:
         self._options = dialect_named(dialect.name).of_prepared
 
     def parameters(self, asked: Mapping[str, Any]) -> Any:
-        """Return the parameters as the driver takes them.
-
-        Raises:
-            KeyError: One is missing.
-        """
+        """Return the parameters as the driver takes them."""
         values = dict(self._constants)
         for name, convert in self._asked:
             values[name] = asked[name] if convert is None else convert(asked[name])

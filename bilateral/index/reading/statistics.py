@@ -65,12 +65,6 @@ def statistics(
     """Return the statistics of chains, for each day with an event.
 
     The effort grows with the number of events on these days, not with that of the whole chain.
-
-    Returns:
-        The statistics by chain, the latest day first.
-
-    Raises:
-        InvalidArgumentError: The days are in the wrong order, or more than `MAX_DAYS`.
     """
     if not 0 <= (last - first).days < MAX_DAYS:
         raise InvalidArgumentError(f"{first} to {last} is not 1 to {MAX_DAYS} days")

@@ -20,11 +20,7 @@ def hexadecimal(raw: bytes | None) -> str | None:
 
 
 def exact(value: int, decimals: int) -> Decimal:
-    """Return a fixed-point number, with all of its digits.
-
-    Args:
-        decimals: The number of its digits behind the point.
-    """
+    """Return a fixed-point number, with all of its digits."""
     return Decimal((value < 0, tuple(map(int, str(abs(value)))), -decimals))
 
 

@@ -83,11 +83,7 @@ _REAL: Final = sa.Float(53)
 
 
 def lower_bound(share_sum: Any, clients: Any, tag: Any) -> sa.ColumnElement[Any]:
-    """Return `values.bounds.lower_bound` in SQL: the same operations in the same order, on the same numbers.
-
-    Args:
-        share_sum: The sum of the shares of those who gave ratings, each of `SHARES`.
-    """
+    """Return `values.bounds.lower_bound` in SQL: the same operations in the same order, on the same numbers."""
     squared = QUANTILE**2
     share = share_sum / (clients * SHARES)
     centre = share + sa.literal(squared, _REAL) / (2 * clients)
@@ -148,12 +144,7 @@ class Conditions:
 
 
 def conditions_of(search: AgentSearch, *, has_words: bool, closest: sa.Subquery | None = None) -> Conditions:
-    """Return the conditions of a search on agents and files.
-
-    Args:
-        has_words: True to join the words of files.
-        closest: The files that come closest to the text by their meaning; None in another order.
-    """
+    """Return the conditions of a search on agents and files."""
     tables: sa.FromClause = agent
     if search.ranking is Order.LAST_ACTIVE:
         tables = agent.join(agent_activity, _is_of_agent(agent_activity.c))

@@ -41,14 +41,7 @@ class Embedder:
         self._vectors = load_file(folder / _WEIGHTS)["embedding.weight"]
 
     def vector(self, sections: Iterable[tuple[str, float]]) -> bytes:
-        """Return the vector of a text of several sections: 256 parts of one byte with a sign.
-
-        Args:
-            sections: The sections and their weights. Each counts by its weight, however long it is.
-
-        Returns:
-            The vector; zeros for a text without a token.
-        """
+        """Return the vector of a text of several sections: 256 parts of one byte with a sign."""
         total = np.zeros(DIMENSIONS, np.float32)
         for text, weight in sections:
             total += weight * self._unit(text)

@@ -60,12 +60,7 @@ class Facets:
 
 
 def count_facets(connection: Connection, agents: Sequence[AgentPlace], side: str, *, has_more: bool) -> Facets:
-    """Count the facets of some agents.
-
-    Args:
-        agents: The agents, at most 50.
-        has_more: True if the search finds more agents.
-    """
+    """Count the facets of some agents."""
     counts: dict[str, Counter[str]] = {"chain": Counter(str(chain_id) for chain_id, *_ in agents)}
     if agents:
         contents, takes_x402 = _files(connection, agents)

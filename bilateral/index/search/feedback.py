@@ -38,14 +38,7 @@ def feedback_behind(  # noqa: PLR0913  # one a filter
     limit: int = 20,
     cursor: str | None = None,
 ) -> Page[Feedback]:
-    """Return the feedback on an agent that a gate counts, the newest first, and revoked one among it.
-
-    Args:
-        tag: The tag; None for any.
-        clients: Only by these accounts; None for all.
-        payment: Only with such a proof of payment, as `Gate` describes it; None for all.
-        blind: `only` for feedback that was sealed first; None for all.
-    """
+    """Return the feedback on an agent that a gate counts, the newest first, and revoked one among it."""
     columns = VIEW.c
     conditions = key.in_registries(columns)
     if tag is not None:
@@ -156,14 +149,7 @@ class FeedbackSearch:
 def search_feedback(
     connection: Connection, search: FeedbackSearch, *, limit: int = DEFAULT_LIMIT, cursor: str | None = None
 ) -> Page[Feedback]:
-    """Return the feedback that fulfils all conditions of a search, the newest first.
-
-    Args:
-        cursor: The cursor of the former page. It names a feedback, so new blocks shift nothing.
-
-    Raises:
-        InvalidCursorError: The cursor is of another search.
-    """
+    """Return the feedback that fulfils all conditions of a search, the newest first."""
     kind = f"feedback {sha256(repr(search).encode()).hexdigest()[:16]}"
     plan_by_values(connection)
     statement = SELECTION.where(*_conditions(search, dialect_of(connection)))

@@ -51,11 +51,7 @@ class GateFilters(BaseModel):
     ] = None
 
     def gate(self) -> Gate:
-        """Return the gate.
-
-        Raises:
-            InvalidArgumentError: A value is out of its limits.
-        """
+        """Return the gate."""
         values = {name: value for name in GateFilters.model_fields if (value := getattr(self, name)) is not None}
         return Gate(**{**values, "reviewers": tuple(self.reviewers or ())})
 
@@ -69,9 +65,6 @@ def gate_of(text: str) -> Gate:
 
     The names are the fields of `Gate`; `reviewer` may be repeated. A comma within a value is written as `%2C`, as in
     URLs.
-
-    Raises:
-        InvalidArgumentError: A name is unknown or comes twice, or a value is out of its limits.
     """
     try:
         pairs = parse_qsl(
@@ -98,11 +91,7 @@ def gate_of(text: str) -> Gate:
 
 
 def capability_of(text: str) -> tuple[Capability, str]:
-    """Return the kind and the value of a capability.
-
-    Raises:
-        InvalidArgumentError: The text does not begin with a kind.
-    """
+    """Return the kind and the value of a capability."""
     kind, colon, value = text.partition(":")
     if not colon or kind not in list(Capability):
         raise InvalidArgumentError(
@@ -112,11 +101,7 @@ def capability_of(text: str) -> tuple[Capability, str]:
 
 
 def entry_of(text: str) -> tuple[str, bytes | None]:
-    """Return the key of an entry of metadata, and its value; None for any value.
-
-    Raises:
-        InvalidArgumentError: The value is not in hexadecimal digits behind `hex:`, or not Unicode.
-    """
+    """Return the key of an entry of metadata, and its value; None for any value."""
     key, equals, value = text.partition("=")
     try:
         hash_bytes = bytes.fromhex(value.removeprefix(_HEX)) if value.startswith(_HEX) else value.encode()
@@ -178,14 +163,7 @@ class AgentFilters(BaseModel):
     updated_to: Annotated[_Time, Field(description="Changed last at this time or earlier, in Unix seconds.")] = None
 
     def search_by(self, gates: tuple[Gate, ...], order: Order | None) -> AgentSearch:
-        """Return the search with these filters.
-
-        Args:
-            order: The order; None for that of standings.
-
-        Raises:
-            InvalidArgumentError: A value is out of its limits, or malformed.
-        """
+        """Return the search with these filters."""
         lists: dict[str, Any] = {name: tuple(getattr(self, name) or ()) for name in ("chains", "services")}
         lists["capabilities"] = tuple(map(capability_of, self.capabilities or ()))
         lists["metadata"] = tuple(map(entry_of, self.metadata or ()))
@@ -203,11 +181,7 @@ class AgentQuestion(GateFilters, AgentFilters):
     order: Annotated[Order | None, Field(description="The order; docs/search.md has the default.")] = None
 
     def search(self) -> AgentSearch:
-        """Return the search.
-
-        Raises:
-            InvalidArgumentError: A value is out of its limits, or malformed.
-        """
+        """Return the search."""
         own = (getattr(self, name) for name in GateFilters.model_fields if name != "side")
         is_rated = self.side is not Side.SERVER or any(value is not None for value in own)
         gates = (self.gate(),) if is_rated else ()

@@ -70,11 +70,7 @@ NO_BOUNDS: Final = Bounds({}, ())
 
 
 def ranked(gates: Sequence[Gate], order: Order, chains: Sequence[int], *, are_few: bool) -> tuple[Ranked, ...]:
-    """Return the gates of a search as parts of its statements.
-
-    Args:
-        are_few: True to look the ratings of each agent up, False to collect all that pass.
-    """
+    """Return the gates of a search as parts of its statements."""
     by = order if order in OF_GATE else Order.LOWER_BOUND
     parts = []
     for gate in gates:
@@ -87,11 +83,7 @@ def ranked(gates: Sequence[Gate], order: Order, chains: Sequence[int], *, are_fe
 
 
 def bounds_of(connection: sa.Connection, gate: Gate, chains: Sequence[int], *, most: int, within: int | None) -> Bounds:
-    """Return the conditions of a walk down the lower bounds of a gate; `NO_BOUNDS` if few summaries pass.
-
-    Args:
-        within: Only so many of the tag's greatest bounds may be looked at to count them; None for all.
-    """
+    """Return the conditions of a walk down the lower bounds of a gate; `NO_BOUNDS` if few summaries pass."""
     passing = {chain_id: _passing(gate, chain_id, summary.c) for chain_id in chains}
     left = most + 1
     for chain_id, conditions in passing.items():
@@ -111,11 +103,7 @@ def bounds_of(connection: sa.Connection, gate: Gate, chains: Sequence[int], *, m
 
 
 def has_better(passing: Gate | None = None) -> sa.ColumnElement[bool]:
-    """Return the condition that another registry of the same identity registry has a greater bound of the agent.
-
-    Args:
-        passing: The gate that the other ratings pass; None if all count.
-    """
+    """Return the condition that another registry of the same identity registry has a greater bound of the agent."""
     other, of_other = summary.alias("other").c, registry.alias("of_other").c
     same = [other[name] == summary.c[name] for name in ("chain_id", "agent_id", "side", "tag")]
     bound = unindexed(other.lower_bound)  # each other summary is looked up by its whole key
@@ -188,14 +176,7 @@ def _rank(columns: Any, order: Order) -> sa.ColumnElement[float]:
 
 
 def ratings(gate: Gate, *conditions: sa.ColumnElement[bool]) -> sa.Select[Any]:
-    """Return the query for the ratings that fulfil a gate.
-
-    Args:
-        *conditions: Further conditions on the table that `source` returns, and on `registry`.
-
-    Returns:
-        A query with the columns of `_RATINGS`, `count`, `counterparts`, `mean`, `lower_bound`.
-    """
+    """Return the query for the ratings that fulfil a gate."""
     if gate.payment is not None:
         return _of_claims(gate, conditions)
     if gate.reviewers:
@@ -216,12 +197,7 @@ def is_of_summaries(gate: Gate) -> bool:
 
 
 def limits_of(gate: Gate, count: Any, clients: Any, mean: Any, bound: Any) -> list[sa.ColumnElement[bool]]:
-    """Return the conditions of a gate that it does not leave open.
-
-    Args:
-        count: The number of ratings.
-        clients: The number of those who gave them.
-    """
+    """Return the conditions of a gate that it does not leave open."""
     bounds: list[sa.ColumnElement[bool]] = []
     for figure, limit, is_least in limited(gate, count, clients, mean, bound):
         value = limit if isinstance(limit, int) else sa.literal(limit, _REAL)

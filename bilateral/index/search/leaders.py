@@ -99,14 +99,6 @@ def leaderboard(  # noqa: PLR0913  # one a filter
     """Return the best agents for a tag. An agent counts by its best registry of ratings.
 
     Nobody leads on a chain that is not analysed yet: false ratings lead any other order.
-
-    Args:
-        board: The order; None for that of standings, or of lower bounds for validators.
-
-    Raises:
-        InvalidArgumentError: The tag has no scale, so it has no lower bound; validators have no standing; or the limit
-            is out of range.
-        InvalidCursorError: The cursor is of another leaderboard.
     """
     require_limit(limit)
     stored = key_text(storable(tag))

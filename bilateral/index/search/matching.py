@@ -49,11 +49,7 @@ class Matcher(ABC):
         self._connection = connection
 
     def terms(self, words: Sequence[str]) -> list[Term] | None:
-        """Return the terms of a query. A word that no file has is replaced by the similar words of names.
-
-        Returns:
-            The terms; None if a word is neither known nor similar to a known one, so that nothing is found.
-        """
+        """Return the terms of a query. A word that no file has is replaced by the similar words of names."""
         terms = []
         for word in words:
             term = Term((word,), len(word) >= _SHORTEST_BEGINNING)
@@ -71,11 +67,7 @@ class Matcher(ABC):
 
     @abstractmethod
     def documents(self, terms: Sequence[Term], named: Sequence[Sequence[Term]] = ()) -> sa.Select[int]:
-        """Return the query for the documents that have all of some terms.
-
-        Args:
-            named: Choices of terms; of one choice, the name has all. Any name will do if there are none.
-        """
+        """Return the query for the documents that have all of some terms."""
 
     @abstractmethod
     def begins(self, terms: Sequence[Term], named: Sequence[Sequence[Term]] = ()) -> sa.ColumnElement[bool]:
@@ -86,9 +78,6 @@ class Matcher(ABC):
         """Return True if surely more files have all of some terms: far more, by the statistics of PostgreSQL.
 
         A count reads the whole list of each word, even up to a limit. SQLite counts fast.
-
-        Args:
-            count: The number of files.
         """
 
     def has(self, terms: Sequence[Term]) -> sa.ColumnElement[bool]:
@@ -257,11 +246,7 @@ class Words:
         return [self.matcher.begins(self.terms)] if self.terms else []
 
     def names_with(self, count: int, most: int) -> Names:
-        """Return the conditions on names with just so many of the words, and count their files.
-
-        Args:
-            count: The number of words that the names have.
-        """
+        """Return the conditions on names with just so many of the words, and count their files."""
         if not self.terms:
             return Names(None, 0, ())
         if len(self.terms) > _MOST_COUNTED:
@@ -291,11 +276,7 @@ class Names:
 
 
 def words_of_search(connection: sa.Connection, search: AgentSearch, *, most: int | None) -> Words | None:
-    """Return the words of a search; None if a word is neither known nor similar to a known one.
-
-    Args:
-        most: The files with all words are counted up to one more than these; None to count none.
-    """
+    """Return the words of a search; None if a word is neither known nor similar to a known one."""
     matcher = matcher_of(connection)
     terms = () if search.ranking is Order.MEANING else matcher.terms(search.words)
     if terms is None:

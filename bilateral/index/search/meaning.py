@@ -31,11 +31,7 @@ _PARTED: Final = str.maketrans("_/-.:", "     ")
 
 @cache
 def embedder() -> Embedder:
-    """Return the model, which is read once.
-
-    Raises:
-        MissingExtraError: The extra `semantic` is not installed.
-    """
+    """Return the model, which is read once."""
     try:
         from bilateral.index.search.embedding import Embedder  # noqa: PLC0415  # needs the extra
 
@@ -57,11 +53,7 @@ def has_model() -> bool:
 def vector_row(
     content_hash: bytes, name: str | None, description: str | None, capabilities: Iterable[str], words: Sequence[str]
 ) -> dict[str, Any]:
-    """Return the row of `registration_vector` for a registration file.
-
-    Raises:
-        MissingExtraError: The extra `semantic` is not installed.
-    """
+    """Return the row of `registration_vector` for a registration file."""
     sections = (
         ((name or "")[:MAX_SECTION], _NAME),
         ((description or "")[:MAX_SECTION], _DESCRIPTION),

@@ -121,11 +121,7 @@ class Meanings:
         self._recounted = float("-inf")
 
     def ranks(self, connection: Connection, matcher: Matcher, text: str, words: Sequence[str]) -> dict[int, int]:
-        """Return the files that come closest to a question, by both lists.
-
-        Returns:
-            The sums of the reciprocal ranks of the files, in millionths, by the numbers of their vectors.
-        """
+        """Return the files that come closest to a question, by both lists."""
         by_meaning, by_words, ids = self.lists(connection, matcher, text, words)
         ranks: dict[int, float] = defaultdict(float)
         for listed in (by_meaning, by_words):

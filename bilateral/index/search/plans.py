@@ -131,11 +131,7 @@ class Plan:
 
 
 def plan_of(connection: Connection, search: AgentSearch) -> Plan | None:
-    """Return the plan of a search; None if it surely finds nothing.
-
-    Raises:
-        InvalidArgumentError: The order is that of meaning, and the extra `semantic` is not installed.
-    """
+    """Return the plan of a search; None if it surely finds nothing."""
     dialect_of(connection).add_functions(connection)
     plan_by_values(connection)
     closest, stood, is_by_meaning = None, list[int](), search.ranking is Order.MEANING

@@ -61,11 +61,7 @@ def _store_words(connection: Connection, words: Iterable[str]) -> None:
 
 
 def fill_vectors(engine: Engine, stop: threading.Event | None = None) -> int:
-    """Compute the vectors that are missing or of another model.
-
-    Returns:
-        The number of files; 0 without the extra `semantic`.
-    """
+    """Compute the vectors that are missing or of another model."""
     count = 0
     while has_model() and not (stop is not None and stop.is_set()):
         with engine.begin() as connection:

@@ -72,11 +72,7 @@ class _Statement:
             self._from = self._from.outerjoin(standing, sa.and_(*self.has_standing()))
 
     def has_standing(self, *, looks_up_agents: bool = False) -> list[sa.ColumnElement[bool]]:
-        """Return the conditions that a standing is that of the agent, on the side of the first gate.
-
-        Args:
-            looks_up_agents: True to keep SQLite from looking up the standing of each agent.
-        """
+        """Return the conditions that a standing is that of the agent, on the side of the first gate."""
         columns = standing.c
         agent_id = unindexed(columns.agent_id) if looks_up_agents else columns.agent_id
         return [
@@ -126,11 +122,7 @@ class _Statement:
 
 
 def rows_of(plan: Plan, parts: Iterable[Part], count: int) -> list[sa.Row[Any]]:
-    """Run the statements of a step, and return the first of their agents.
-
-    Args:
-        count: The number of agents.
-    """
+    """Run the statements of a step, and return the first of their agents."""
     rows: list[sa.Row[Any]] = []
     dialect, sorts, by_key, statements = dialect_of(plan.connection), True, 0, 0
     for part in parts:

@@ -71,11 +71,7 @@ class Part:
 
 
 def steps(plan: Plan, place: Place) -> Iterator[Iterable[Part]]:
-    """Yield the steps to the agents of a search, in their order. The agents of each step's statements are merged.
-
-    Args:
-        place: The values of the cursor; None for the first page.
-    """
+    """Yield the steps to the agents of a search, in their order. The agents of each step's statements are merged."""
     if plan.begin is not None:
         yield [Part(Way.ALL, place, plan.begin)]
     elif plan.search.ranking in (Order.STANDING, Order.RELEVANCE):

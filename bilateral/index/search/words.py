@@ -28,11 +28,7 @@ _UNSPACED: Final = (range(0x3040, 0x3100), range(0x3400, 0x4DC0), range(0x4E00, 
 
 
 def words_of(texts: Iterable[str | None]) -> list[str]:
-    """Return the different words of some texts, in the order in which they first appear.
-
-    Args:
-        texts: The texts; None counts as empty.
-    """
+    """Return the different words of some texts, in the order in which they first appear."""
     every = (word for text in texts if text for word in _words(text))
     return list(islice(dict.fromkeys(every), MAX_WORDS))
 

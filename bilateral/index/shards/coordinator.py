@@ -83,14 +83,7 @@ strangers choose them, and the case of their letters depends on the order.
 
 
 def split(connection: Connection) -> str:
-    """Make a database without chains a coordinator, unless it is one.
-
-    Returns:
-        The id of the coordinator.
-
-    Raises:
-        ShardError: The database is a shard, or has chains of its own.
-    """
+    """Make a database without chains a coordinator, unless it is one."""
     if not has_schema(connection, PARTS):
         if has_schema(connection, SERVED):
             raise ShardError("", "database.url is the database of a shard: name another one")
@@ -135,11 +128,7 @@ def places(connection: Connection) -> list[Placed]:
 
 
 def require_places(connection: Connection, shards: Mapping[str, Shard]) -> None:
-    """Refuse settings that name another place for a chain than the coordinator.
-
-    Raises:
-        ShardError: A chain is elsewhere, or is left out.
-    """
+    """Refuse settings that name another place for a chain than the coordinator."""
     requested = {chain_id: name for name, shard in shards.items() for chain_id in shard.chains}
     for placed in places(connection):
         if (named := requested.get(placed.chain_id)) is None:
@@ -179,11 +168,7 @@ def next_range(connection: Connection) -> int:
 
 
 def connect_shard(connection: Connection, name: str, number: int, url: str) -> None:
-    """Let the coordinator read a shard, at the URL of the settings.
-
-    Args:
-        name: The name of the shard, which PostgreSQL says when it does not answer.
-    """
+    """Let the coordinator read a shard, at the URL of the settings."""
     server, parsed = f'"{name}"', parsed_url(url)
     place = {**_OPTIONS, "host": parsed.host, "port": parsed.port, "dbname": parsed.database, **parsed.query}
     existing = text("SELECT srvoptions FROM pg_foreign_server WHERE srvname = :name")
@@ -209,14 +194,7 @@ def connect_shard(connection: Connection, name: str, number: int, url: str) -> N
 
 
 def require_readable(connection: Connection, number: int) -> None:
-    """Read a shard from the coordinator, which may have another network and other rights than this program.
-
-    Args:
-        number: The number of the shard.
-
-    Raises:
-        DBAPIError: The coordinator cannot read it.
-    """
+    """Read a shard from the coordinator, which may have another network and other rights than this program."""
     connection.exec_driver_sql(f'SELECT FROM sharded."{SHARED_TABLES[0].name}_{number:d}" LIMIT 1')
 
 

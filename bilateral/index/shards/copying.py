@@ -50,15 +50,7 @@ _MOVED_CONTENT: Final = text("""
 
 
 def copy_chain(source: Connection, target: Connection, chain_id: int, note: Callable[[str], None]) -> int:
-    """Copy all rows of a chain, and the files that it names.
-
-    Args:
-        source: The shard that has it, in a transaction that reads one state.
-        target: The other one, in a transaction. It serves the chain, and has no rows of it.
-
-    Returns:
-        The number that was added to the numbers of the steps of the change feed.
-    """
+    """Copy all rows of a chain, and the files that it names."""
     source.exec_driver_sql(_MOVED_FILES.format(chain=f"{chain_id:d}"))
     while source.execute(_MOVED_DOMAINS).rowcount:
         pass

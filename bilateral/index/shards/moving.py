@@ -55,16 +55,7 @@ class Migrated:
 
 
 def upgrade_shards(url: str | None, shards: Mapping[str, Shard]) -> list[Migrated]:
-    """Bring the tables of all servers to the version that this package knows. Safe to retry.
-
-    Returns:
-        The migrations, in their order.
-
-    Raises:
-        NewerSchemaError: A newer version of this package made the tables of a server.
-        DatabaseUnavailableError: A server does not answer.
-        ShardError: A server is not what the settings say.
-    """
+    """Bring the tables of all servers to the version that this package knows. Safe to retry."""
     with closing_engine(connect_engine(url)) as coordinator:
         migrated = []
         with coordinator.begin() as connection:
@@ -122,16 +113,7 @@ _RENUMBER: Final = (
 def move_chain(
     url: str | None, shards: Mapping[str, Shard], chain_id: int, note: Callable[[str], None] = lambda _: None
 ) -> list[Placed]:
-    """Move a chain to the shard that the settings name. Safe to retry.
-
-    Returns:
-        The places of all chains.
-
-    Raises:
-        DatabaseUnavailableError: A server does not answer. The chain is where it was, or there already.
-        MisplacedChainError: The chain is on no shard yet, or the settings name none.
-        ShardError: A server is not what the settings say.
-    """
+    """Move a chain to the shard that the settings name. Safe to retry."""
     name = shard_of(shards, chain_id)
     with closing_engine(open_database(url)) as coordinator, opened_shards(shards, creates=True) as engines:
         with coordinator.begin() as connection:

@@ -53,14 +53,7 @@ _COPY_REGISTRIES: Final = (
 
 
 def number_steps(engine: Engine, failing: set[int] | None = None) -> int:
-    """Number the steps that shards added. Those of a shard that does not answer wait.
-
-    Args:
-        failing: The chains whose failure is logged already, which are changed; none if left out.
-
-    Returns:
-        The number of steps.
-    """
+    """Number the steps that shards added. Those of a shard that does not answer wait."""
     failing = set() if failing is None else failing
     with engine.connect() as connection:
         chains = [placed.chain_id for placed in places(connection)]
@@ -88,11 +81,7 @@ def forget_pruned(engine: Engine) -> None:
 
 
 def keep_numbered(engine: Engine, stop: threading.Event, pruning_seconds: float = 60.0) -> None:
-    """Number steps, and forget pruned ones, until the process ends.
-
-    Args:
-        pruning_seconds: The seconds between two looks for pruned steps.
-    """
+    """Number steps, and forget pruned ones, until the process ends."""
     looks, failing, is_told = 0, set[int](), False
     while not stop.wait(_SECONDS):
         looks += 1

@@ -67,12 +67,7 @@ _RETRY_SECONDS: Final = 1.0
 
 
 def settings_of_shards(settings: IndexSettings) -> dict[str, IndexSettings]:
-    """Return the settings of each shard that has chains to follow.
-
-    Raises:
-        MisplacedChainError: No shard has a chain.
-        NoEndpointError: No endpoint says which chain it is of, and no deployment either.
-    """
+    """Return the settings of each shard that has chains to follow."""
     of_shards: dict[str, list[ChainSettings]] = {}
     for chain in settings.chains:
         of_shards.setdefault(shard_of(settings.shards, chain_of(chain)), []).append(chain)
@@ -89,11 +84,7 @@ def chain_of(chain: ChainSettings) -> int:
 
 
 def shard_of(shards: Mapping[str, Shard], chain_id: int) -> str:
-    """Return the name of the shard that has a chain.
-
-    Raises:
-        MisplacedChainError: None has it.
-    """
+    """Return the name of the shard that has a chain."""
     for name, shard in shards.items():
         if chain_id in shard.chains:
             return name
@@ -101,14 +92,7 @@ def shard_of(shards: Mapping[str, Shard], chain_id: int) -> str:
 
 
 def require_coordinator(engine: Engine, settings: IndexSettings) -> str:
-    """Refuse a database that does not read the shards of the settings.
-
-    Returns:
-        The id of the coordinator.
-
-    Raises:
-        ShardError: It does not, or reads a chain elsewhere.
-    """
+    """Refuse a database that does not read the shards of the settings."""
     with engine.connect() as connection:
         if not has_schema(connection, PARTS):
             raise ShardError("", "it reads no shards yet: run bilateral index shards")
@@ -117,11 +101,7 @@ def require_coordinator(engine: Engine, settings: IndexSettings) -> str:
 
 
 def require_rows(engine: Engine) -> None:
-    """Refuse a coordinator where a command writes the tables of chains.
-
-    Raises:
-        ShardError: It is a coordinator.
-    """
+    """Refuse a coordinator where a command writes the tables of chains."""
     with engine.connect() as connection:
         if has_schema(connection, PARTS):
             raise ShardError("", "it holds no rows of chains: pass --settings without --database to work on each shard")
@@ -160,14 +140,7 @@ class _Openings:
 def _on_each_shard(
     settings: IndexSettings, stop: threading.Event, work: Callable[..., bool], *, until_head: bool
 ) -> bool:
-    """Do the work of a process on each shard at once, and wait for all.
-
-    Args:
-        waits: True to wait for shards that do not answer at the start, while another one does.
-
-    Returns:
-        True if it was done everywhere; False if the process was stopped before.
-    """
+    """Do the work of a process on each shard at once, and wait for all."""
     by_shard = settings_of_shards(settings)
     ends = {name: threading.Event() for name in by_shard}  # the end of one shard's work is not that of the others
     openings = _Openings({name: settings.shards[name] for name in by_shard}, waits=not until_head)
@@ -213,16 +186,6 @@ def follow_shards(engine: Engine, settings: IndexSettings, *, stop: threading.Ev
     """Follow chains into their shards until the process is stopped. See `follow_chains` for the errors.
 
     A shard that does not answer at the start is opened once it does, and the others are followed meanwhile.
-
-    Args:
-        until_head: True to end when every chain is at its head and no file is due.
-
-    Returns:
-        True if it ended at the heads; False if it was stopped before.
-
-    Raises:
-        ShardError: The database does not read the shards of the settings.
-        DatabaseUnavailableError: No shard answers at the start, or one of them for a run until the head.
     """
     identity = require_coordinator(engine, settings)
     shards: dict[str | None, str] = {shard.url: name for name, shard in settings.shards.items()}

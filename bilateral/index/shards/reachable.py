@@ -76,11 +76,7 @@ def feed_views(schema_name: str) -> list[str]:
 
 
 def shared_view(table: Table, place: str, rows: str) -> str:
-    """Return the statement that makes the view of a shared table: of rows with one key, that of the first shard counts.
-
-    Args:
-        rows: The name of the table or view that has the rows of all shards with their `shard`, as SQL.
-    """
+    """Return the statement that creates the view of a shared table, where the first shard wins for each key."""
     columns = ", ".join(f'rows."{column.name}"' for column in table.c)
     same = " AND ".join(f'former."{name}" = rows."{name}"' for name in key_of(table))
     former = f"SELECT FROM {rows} former WHERE {same} AND former.shard < rows.shard"  # names of the schema

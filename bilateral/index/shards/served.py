@@ -22,17 +22,7 @@ RANGE: Final = 1 << 40
 
 
 def claim(connection: Connection, coordinator: str, shard: tuple[str, int], *, adopts: bool = False) -> bool:
-    """Write down which coordinator a shard is of.
-
-    Args:
-        adopts: True to take it from another coordinator.
-
-    Returns:
-        True if the shard is new to the coordinator, and needs a range of numbers.
-
-    Raises:
-        ShardError: It is of another coordinator, or is one itself, or has another name.
-    """
+    """Write down which coordinator a shard is of."""
     name, number = shard
     if has_schema(connection, PARTS):
         raise ShardError(name, "the database is a coordinator itself: name the database of a shard")
@@ -57,11 +47,7 @@ def claim(connection: Connection, coordinator: str, shard: tuple[str, int], *, a
 
 
 def require_claim(connection: Connection, coordinator: str, name: str) -> None:
-    """Refuse to work on a shard that another coordinator reads: its readers would not learn of the changes.
-
-    Raises:
-        ShardError: Another coordinator reads it, or none does.
-    """
+    """Refuse to work on a shard that another coordinator reads: its readers would not learn of the changes."""
     if not has_schema(connection, SERVED):
         raise ShardError(name, "no coordinator reads it yet: run bilateral index shards")
     if connection.execute(text("SELECT coordinator FROM served.claim")).scalar_one() != coordinator:
@@ -82,11 +68,7 @@ def number_from(connection: Connection, number_range: int) -> None:
 
 
 def require_no_others(connection: Connection, name: str, chains: Collection[int]) -> None:
-    """Refuse a shard that holds chains which the settings leave out.
-
-    Raises:
-        ShardError: It holds others.
-    """
+    """Refuse a shard that holds chains which the settings leave out."""
     held = connection.execute(text("SELECT chain_id FROM chain ORDER BY chain_id")).scalars()
     if others := [chain_id for chain_id in held if chain_id not in chains]:
         raise ShardError(name, f"it holds chain {others[0]}, which database.shards.{name}.chains leaves out: add it")

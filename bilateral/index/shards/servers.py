@@ -42,18 +42,7 @@ def closing_engine(engine: Engine) -> Iterator[Engine]:
 
 @contextmanager
 def opened_shards(shards: Mapping[str, Shard], *, creates: bool = False) -> Iterator[dict[str, Engine]]:
-    """Open the databases of all shards.
-
-    Args:
-        creates: True to make the tables in an empty database.
-
-    Yields:
-        The engines, by the names of the shards.
-
-    Raises:
-        DatabaseUnavailableError: A shard does not answer. The message names it.
-        ShardError: A shard has tables of another version.
-    """
+    """Open the databases of all shards."""
     with ExitStack() as stack:
         engines = {}
         for name, shard in shards.items():
@@ -66,12 +55,7 @@ def opened_shards(shards: Mapping[str, Shard], *, creates: bool = False) -> Iter
 
 @contextmanager
 def of_shard(name: str) -> Iterator[None]:
-    """Name a shard in the errors of its database.
-
-    Raises:
-        DatabaseUnavailableError: It does not answer.
-        ShardError: It has tables of another version.
-    """
+    """Name a shard in the errors of its database."""
     try:
         yield
     except DBAPIError as problem:
@@ -84,19 +68,7 @@ def of_shard(name: str) -> Iterator[None]:
 
 
 def update_shards(url: str | None, shards: Mapping[str, Shard], *, adopts: bool = False) -> list[Placed]:
-    """Make the coordinator read all chains of the settings on their shards. Safe to retry.
-
-    Args:
-        adopts: True to take shards from another coordinator.
-
-    Returns:
-        The places of the chains.
-
-    Raises:
-        DatabaseUnavailableError: A server does not answer.
-        OlderSchemaError: The coordinator waits for `bilateral index schema`.
-        ShardError: A server is not what the settings say. The coordinator reads what it read before.
-    """
+    """Make the coordinator read all chains of the settings on their shards. Safe to retry."""
     with closing_engine(open_database(url)) as coordinator, opened_shards(shards, creates=True) as engines:
         with coordinator.begin() as connection:
             hold_places(connection)
@@ -109,14 +81,7 @@ def update_shards(url: str | None, shards: Mapping[str, Shard], *, adopts: bool 
 def read_shards(
     connection: Connection, engines: Mapping[str, Engine], shards: Mapping[str, Shard], *, adopts: bool = False
 ) -> list[Placed]:
-    """Make a coordinator read all chains of the settings on their shards.
-
-    Returns:
-        The places of the chains.
-
-    Raises:
-        ShardError: See `update_shards`.
-    """
+    """Make a coordinator read all chains of the settings on their shards."""
     require_places(connection, shards)
     identity = identity_of(connection)
     for name, shard in shards.items():

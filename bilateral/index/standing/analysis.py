@@ -67,15 +67,7 @@ class AnalysisSummary:
 def analyse(
     engine: Engine, key: AnalysisKey, reviews: Reviews | None = None, trusted: Sequence[str] = ()
 ) -> AnalysisSummary:
-    """Analyse an identity registry as of the index's last block, and replace the stored results.
-
-    Args:
-        trusted: The addresses that the reader trusts, in checksum form. Trust spreads from them.
-
-    Raises:
-        InvalidArgumentError: The index lacks the registry, or knows none of the trusted addresses.
-        AnalysisOutdatedError: Reorganisations replaced the analysed blocks again and again. Nothing was stored.
-    """
+    """Analyse an identity registry as of the index's last block, and replace the stored results."""
     return Analyst(engine, key).analyse(reviews, trusted)
 
 
@@ -93,11 +85,7 @@ class Analyst:
         return self._reader.claimed
 
     def analyse(self, reviews: Reviews | None = None, trusted: Sequence[str] = ()) -> AnalysisSummary:
-        """Analyse as of the index's last block, and replace the stored results. See `analyse`.
-
-        Args:
-            trusted: The addresses that the reader trusts, in checksum form. Trust spreads from them.
-        """
+        """Analyse as of the index's last block, and replace the stored results. See `analyse`."""
         for _ in range(_TRIES):
             try:
                 summary = self._analyse_once(reviews, trusted)

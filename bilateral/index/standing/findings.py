@@ -162,11 +162,7 @@ def findings(
 def findings_about(
     connection: Connection, chain_id: int, identity: str, accounts: Iterable[str]
 ) -> tuple[tuple[Finding, str], ...]:
-    """Return the findings that name one of some accounts, each with the account's part in it.
-
-    Args:
-        accounts: The accounts, in checksum form.
-    """
+    """Return the findings that name one of some accounts, each with the account's part in it."""
     member = schema.finding_member
     rows = connection.execute(
         select(member.c.finding_id, member.c.part)

@@ -68,17 +68,7 @@ class FundingCollector:
         self._progress = progress
 
     def collect(self, at_most: int | None = None) -> int:
-        """Find the first inbound transfers of accounts that have none yet.
-
-        Args:
-            at_most: The most accounts to look at; None for all.
-
-        Returns:
-            The number of accounts that were looked at.
-
-        Raises:
-            NoEndpointError: Every endpoint fails, or keeps no old states. The accounts found so far are stored.
-        """
+        """Find the first inbound transfers of accounts that have none yet."""
         with self._engine.connect().execution_options(bilateral_reader=True) as connection:
             waiting = list(accounts_without_funding(connection, self._key).items())[:at_most]
         for start in range(0, len(waiting), _ACCOUNTS_AT_ONCE):

@@ -113,11 +113,7 @@ class IndexedTables:
 
 
 def read_tables(connection: Connection, chain_id: int, identity_registry: str) -> IndexedTables:
-    """Read the tables of an identity registry's agents from the index.
-
-    Args:
-        identity_registry: The identity registry, in checksum form.
-    """
+    """Read the tables of an identity registry's agents from the index."""
     return TableReader(chain_id, identity_registry).read(connection)
 
 

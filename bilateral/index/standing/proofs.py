@@ -57,11 +57,7 @@ class ClaimedTransactions:
         return self._read.get(transaction)
 
     def read(self, endpoint: Endpoint, at_most: int) -> int:
-        """Read the receipts of noted transactions, and return their number.
-
-        Raises:
-            NodeError, NodeUnreachableError, NodeTimeoutError, MalformedNodeAnswerError: See `Endpoint.request`.
-        """
+        """Read the receipts of noted transactions, and return their number."""
         noted = list(islice(self._unread, at_most))
         if not noted:
             return 0

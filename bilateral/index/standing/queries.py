@@ -59,10 +59,6 @@ def doubts_of(connection: Connection, registries: Registries, ids: Iterable[str 
     """Return the agents among some that are held back or contested on a side, by short id.
 
     An agent that is so on both sides has the doubt of the server; and held back comes before contested.
-
-    Args:
-        registries: The indexed registries: an id means an agent of its chain's first one.
-        ids: Short ids, such as `8453:247`; None is skipped.
     """
     columns, doubts = standing.c, dict[str, Doubt]()
     for chain_id, requested in numbers_by_chain(ids).items():
@@ -116,10 +112,6 @@ def statuses(
 
 
 def first_code(reasons: str | None) -> str | None:
-    """Return the code of the reason that counts most.
-
-    Args:
-        reasons: The reasons of a standing as JSON, as the table has them; None without a standing.
-    """
+    """Return the code of the reason that counts most."""
     listed: list[dict[str, Any]] = json.loads(reasons or "[]")
     return listed[0]["code"] if listed else None

@@ -89,11 +89,7 @@ class Refresher:
             stop.wait(PAUSE)
 
     def refresh(self, *, is_paced: bool = False) -> bool:
-        """Refresh the standings of each registry that has new rows. Return True if one had any.
-
-        Args:
-            is_paced: True to leave out registries whose last refresh ended less than its pause ago.
-        """
+        """Refresh the standings of each registry that has new rows. Return True if one had any."""
         with snapshot(self._engine) as connection:
             keys = [
                 key for key in identity_registries(connection) if not self._only_followed or key.chain_id in self._urls

@@ -160,9 +160,6 @@ def replace_results(
 
     The inserts may take minutes, in which the index continues. So the block at which the results become known is read
     after them. Until the end of the transaction no further block is stored.
-
-    Returns:
-        The accounts that got or lost a flag, for the change feed.
     """
     previous, flagged = current_analysis(connection, key), _flagged(connection, key)
     for table in (*schema.RESULT_TABLES, schema.analysis):

@@ -45,11 +45,7 @@ def stored_problem(connection: Connection, key: AnalysisKey) -> str | None:
 
 
 def note_problem(connection: Connection, key: AnalysisKey, problem: str | None) -> None:
-    """Note why the last analysis of a registry failed, or that it did not.
-
-    Args:
-        problem: The reason; None to take back a former one.
-    """
+    """Note why the last analysis of a registry failed, or that it did not."""
     reported = None if problem is None else printable(problem)[:_MAX_PROBLEM]
     note(connection, key, {"problem": reported, "problem_at": None if reported is None else int(time.time())})
 
@@ -150,14 +146,7 @@ _RENAMED: Final = {"lower": "lower_bound", "upper": "upper_bound"}
 def replace_standings(
     connection: Connection, key: AnalysisKey, table: pa.Table, block: int, seconds: float
 ) -> list[Note]:
-    """Replace the standings of a registry's agents, in the connection's transaction.
-
-    Args:
-        table: The standings, with the columns of `bilateral.trust.standing.standings.SCHEMA`.
-
-    Returns:
-        The changes of status, for the change feed.
-    """
+    """Replace the standings of a registry's agents, in the connection's transaction."""
     previous = _statuses(connection, key)
     connection.execute(delete(standing).where(key.of(standing)))
     for batch in table.to_batches(max_chunksize=_AT_ONCE):

@@ -87,11 +87,7 @@ def suspect(connection: Connection, chain_id: int, identity: str, account: str) 
 
 
 def flagged_among(connection: Connection, chain_id: int, identity: str, accounts: Iterable[str]) -> frozenset[str]:
-    """Return those of some accounts that the analysis flags.
-
-    Args:
-        accounts: The accounts, in checksum form: a few hundred.
-    """
+    """Return those of some accounts that the analysis flags."""
     suspicion = schema.suspicion
     query = select(suspicion.c.account).where(
         *of_registry(suspicion, chain_id, identity),
@@ -102,11 +98,7 @@ def flagged_among(connection: Connection, chain_id: int, identity: str, accounts
 
 
 def cluster_accounts(connection: Connection, chain_id: int, identity: str, cluster: int) -> tuple[Suspect, ...]:
-    """Return the accounts of a cluster, the most suspicious first: the first 200.
-
-    Args:
-        cluster: The number of the cluster.
-    """
+    """Return the accounts of a cluster, the most suspicious first: the first 200."""
     suspicion = schema.suspicion
     query = select(suspicion).where(*of_registry(suspicion, chain_id, identity), suspicion.c.cluster == cluster)
     rows = connection.execute(

@@ -52,11 +52,6 @@ class Trial:
 
 
 def discoveries(tests: Sequence[Trial], number: int) -> list[Finding]:
-    """Correct the p-values of all of a detector's families of tests together, and return the findings.
-
-    Args:
-        tests: The tests. Those that cannot lead to a finding may be left out.
-        number: The number of all tests.
-    """
+    """Correct the p-values of all of a detector's families of tests together, and return the findings."""
     q_values = adjusted(np.array([test.p_value for test in tests], np.float64), number)
     return [test.finding(float(q)) for test, q in zip(tests, q_values, strict=True) if q < test.level]

@@ -37,16 +37,7 @@ class CaseModel:
     def fit(  # noqa: PLR0913, PLR0917
         self, source: Ints, target: Ints, sort: Ints, label: Ints, member: Flags, table: Floats | None = None
     ) -> Self:
-        """Learn from cases, and judge all accounts.
-
-        Args:
-            source: The sender of each transfer.
-            target: Its receiver.
-            sort: Its sort, such as the token, from 0.
-            label: 1 for guilty, 0 for innocent, -1 for unknown.
-            member: Marks the accounts that take part, so that contracts and exchanges between them count less.
-            table: The table of `conduct`, if it is known already.
-        """
+        """Learn from cases, and judge all accounts."""
         require_modules("trust", "sklearn")
         from sklearn.model_selection import StratifiedKFold  # noqa: PLC0415  # heavy, and for many cases only
 
@@ -136,15 +127,7 @@ _AROUND: Final = 5
 
 
 def surroundings(source: Ints, target: Ints, reviewed: Ints, label: Ints, size: int) -> Floats:
-    """Return how guilty the counterparts of each account are, from known cases.
-
-    Args:
-        source: The sender of each transfer.
-        target: Its receiver.
-        reviewed: The reviewed accounts.
-        label: Their verdicts; 1 for guilty.
-        size: The number of accounts.
-    """
+    """Return how guilty the counterparts of each account are, from known cases."""
     degree = np.bincount(source, minlength=size) + np.bincount(target, minlength=size)
     weight = 1 / np.log2(2 + np.maximum(degree[source], degree[target])) ** 3
     labels = np.full(size, -1, np.int64)

@@ -67,10 +67,6 @@ def moving(context: Context, rows: Ints) -> Flags:
 
     The highest opinion of each rater counts, and the median of raters, so that a few low ones hide nothing. Others
     count only if they paid or judge several subjects, and are not among the youngest raters.
-
-    Args:
-        context: The ledger and what detectors share.
-        rows: The positions of the opinions. All are favourable.
     """
     opinions, size = context.ledger.opinions, context.ledger.subjects
     if not len(rows):

@@ -217,12 +217,7 @@ def _ranks(context: Context, rows: Ints) -> Floats:
 
 
 def effective(counts: Ints, judged: Ints) -> tuple[Ints, Ints]:
-    """Return how many raters count as young, and of how many, for a test of independent raters.
-
-    Args:
-        counts: The number of young raters of each subject, in rows by share.
-        judged: The number of all raters of each subject, at least 1.
-    """
+    """Return how many raters count as young, and of how many, for a test of independent raters."""
     trials = np.where(judged > _TELLING, _TELLING, judged)
     return counts * trials // judged, trials
 
@@ -284,11 +279,6 @@ def gaps(context: Context, rows: Ints, level: float) -> tuple[list[Trial], int]:
     """Test each subject for a difference between its thin raters and the others; return also the number of tests.
 
     The test is that of Welch, with the deviation of each side drawn towards that of all opinions.
-
-    Args:
-        context: The ledger and what detectors share.
-        rows: The opinions to look at, sorted by subject, one a pair of rater and subject.
-        level: The false discovery rate.
     """
     ledger, opinions = context.ledger, context.ledger.opinions
     rows = rows[np.isfinite(opinions.percent[rows])]

@@ -125,12 +125,7 @@ def _others(pair: Ints, rated: Ints, percent: Floats, size: int) -> Floats:
 
 
 def answers(ledger: Ledger, ratings: Ints) -> Flags:
-    """Mark open ratings of clients within a day after feedback of the client on an agent of the server's owner.
-
-    Args:
-        ledger: The opinions, sorted.
-        ratings: The places of ratings of clients among them.
-    """
+    """Mark open ratings of clients within a day after feedback of the client on an agent of the server's owner."""
     opinions, size = ledger.opinions, ledger.accounts
     spoken = np.flatnonzero((opinions.kind == Kind.FEEDBACK) | (opinions.kind == Kind.CONSTANT_TAG))
     keys = pairs(opinions.rater[spoken], ledger.subject_account[opinions.subject[spoken]], size)

@@ -87,12 +87,7 @@ class Kinship:
 
 
 def kinship(ledger: Ledger, hub: int = HUB) -> Kinship:
-    """Group accounts.
-
-    Args:
-        ledger: The coded tables.
-        hub: The number of funded accounts above which a funder counts as an exchange.
-    """
+    """Group accounts."""
     funder, funded_at = ledger.funder, ledger.funded_at
     is_funded = funder >= 0
     children = np.bincount(funder[is_funded], minlength=ledger.accounts)
@@ -166,12 +161,7 @@ def _first_seen(ledger: Ledger) -> Floats:
 
 
 def roots(funder: Ints, is_hub: np.ndarray) -> Ints:
-    """Follow funding back to the last account below an exchange.
-
-    Args:
-        funder: The source of funds of each account; -1 without one.
-        is_hub: Marks the exchanges.
-    """
+    """Follow funding back to the last account below an exchange."""
     parent = np.where((funder >= 0) & ~is_hub[np.maximum(funder, 0)], funder, np.arange(len(funder)))
     root = np.arange(len(funder))
     for _ in range(DEPTH):

@@ -84,12 +84,7 @@ class Money:
         return cls(keys[first], group_sums(amount, place, count), group_sums(gifts, place, count), ledger.accounts)
 
     def between(self, sender: Ints, receiver: Ints, *, gifts: bool = False) -> Floats:
-        """Return the money from each sender to its receiver.
-
-        Args:
-            receiver: Their receivers.
-            gifts: Count only what paid for no service: partners pay each other for their work.
-        """
+        """Return the money from each sender to its receiver."""
         some = self.gifts > 0 if gifts else slice(None)
         keys, values = self.keys[some], (self.gifts if gifts else self.amount)[some]
         gets = np.zeros(self.size, bool)
@@ -111,10 +106,6 @@ def walked(ledger: Ledger, retained: tuple[Ints, Ints, Floats]) -> Floats:
     """Return how much trust reaches each account that pays or is paid, by its ties; nan for the others.
 
     Trust starts from early payers of several sellers, and follows money that stayed with its receiver, both ways.
-
-    Args:
-        ledger: The coded tables.
-        retained: The money that accounts kept, as `Money.kept` returns it.
     """
     size = ledger.accounts
     sender, receiver, left = retained

@@ -48,11 +48,7 @@ class Reviews:
 
     @classmethod
     def read(cls, path: Path) -> Reviews:
-        """Read a JSON list of objects with `account`, `verdict` (`guilty` or `innocent`) and `reason`.
-
-        Raises:
-            InvalidArgumentError: The file is not such a list, or an account occurs twice.
-        """
+        """Read a JSON list of objects with `account`, `verdict` (`guilty` or `innocent`) and `reason`."""
         try:
             entries = json.loads(path.read_bytes())
         except (OSError, ValueError, RecursionError) as error:
@@ -63,11 +59,7 @@ class Reviews:
 
     @classmethod
     def of(cls, entries: list[dict[str, str]]) -> Reviews:
-        """Check cases.
-
-        Raises:
-            InvalidArgumentError: A case lacks a field, has another verdict, or its account occurs twice.
-        """
+        """Check cases."""
         cases: dict[str, Case] = {}
         for entry in entries:
             if not isinstance(entry, dict) or not all(isinstance(entry.get(key), str) for key in _FIELDS):

@@ -38,14 +38,7 @@ class Sharing:
 
 
 def sharing(rater: Ints, subject: Ints, sizes: tuple[int, int], most: int) -> Sharing:
-    """Return the pairs of raters that share several rare subjects.
-
-    Args:
-        rater: The rater of each distinct pair of rater and subject.
-        subject: The subject of each. Pairs ascend by subject and rater.
-        sizes: The numbers of accounts and of subjects.
-        most: The number of raters up to which a subject is rare.
-    """
+    """Return the pairs of raters that share several rare subjects."""
     accounts, subjects = sizes
     nothing = np.zeros(0, np.int64)
     judged = np.bincount(subject, minlength=subjects)

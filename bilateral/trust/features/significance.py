@@ -21,13 +21,7 @@ def excess(observed: Ints | Floats, expected: Floats) -> Floats:
 
 
 def share(observed: Ints | Floats, trials: Ints | Floats, probability: Floats | float) -> Floats:
-    """Return the probability of at least as many successes, if trials are independent.
-
-    Args:
-        observed: Numbers of successes.
-        trials: Numbers of trials.
-        probability: The probability of one success, from 0 to 1.
-    """
+    """Return the probability of at least as many successes, if trials are independent."""
     tail = stats.binom.sf(np.asarray(observed) - 1, np.asarray(trials), np.clip(probability, 1e-9, 1.0))
     return np.maximum(np.asarray(tail, np.float64), SMALLEST)
 
@@ -82,14 +76,6 @@ def adjusted(p_values: Floats, tests: int | None = None, families: int = 1) -> F
     """Correct p-values for many tests (Benjamini and Hochberg 1995).
 
     A detector with several families of tests corrects each for the number of families as well (Bonferroni).
-
-    Args:
-        p_values: The p-values of the tests that were carried out.
-        tests: The number of tests, where uninteresting ones were left out; the number of p-values if None.
-        families: The number of families of tests that the detector carries out.
-
-    Returns:
-        For each test, the smallest false discovery rate at which it is a discovery.
     """
     count = len(p_values)
     if not count:

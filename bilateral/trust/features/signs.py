@@ -73,11 +73,7 @@ class Trees:
         return cls(float(data["base"]), feature, above, np.array(data["value"], np.float32))
 
     def score(self, codes: Ints) -> Floats:
-        """Return the score of each account.
-
-        Args:
-            codes: The code of each feature, in rows, of each account.
-        """
+        """Return the score of each account."""
         out = np.empty(codes.shape[1], np.float32)
         for start in range(0, codes.shape[1], _ROWS):
             part = np.ascontiguousarray(codes[:, start : start + _ROWS])

@@ -92,13 +92,7 @@ class _Purchases:
 
 
 def backing(context: Context, rows: Ints, hand: Ints) -> Floats:
-    """Return the weight of some opinions by what their raters bought from others, from 0 to 1.
-
-    Args:
-        context: The ledger and what detectors share.
-        rows: The positions of opinions, ascending.
-        hand: The hand that each account belongs to, as the number of one of its accounts.
-    """
+    """Return the weight of some opinions by what their raters bought from others, from 0 to 1."""
     ledger, opinions, size = context.ledger, context.ledger.opinions, context.ledger.accounts
     bought = _purchases(context, hand)
     rater = opinions.rater[rows].astype(np.int64)

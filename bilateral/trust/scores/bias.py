@@ -36,16 +36,7 @@ class BiasModel:
         self.prior_rater = prior_rater
 
     def fit(self, rater: Ints, subject: Ints, values: Floats, trust: Floats, raters: int, subjects: int) -> Self:  # noqa: PLR0913, PLR0917
-        """Fit the model.
-
-        Args:
-            rater: The rater of each value.
-            subject: The subject of each value.
-            values: Percentages.
-            trust: The weight of each value, from 0 to 1.
-            raters: The number of raters.
-            subjects: The number of subjects.
-        """
+        """Fit the model."""
         values = np.asarray(values, np.float32)  # rows in single precision, sums in double
         rater, subject = rater.astype(np.intp, copy=False), subject.astype(np.intp, copy=False)  # once for all rounds
         by_rater, by_subject = Groups.by(rater, raters), Groups.by(subject, subjects)

@@ -43,15 +43,7 @@ _LENGTH: Final = 100_000
 
 
 def lasting(subject: Ints, percent: Floats, weight: Floats, raters_weight: Floats, minimum: float) -> Floats:
-    """Return the probability that an opinion is of the present subject: that it has not turned since.
-
-    Args:
-        subject: The subject of each opinion, ascending; opinions about one are in order of time.
-        percent: Their percentages.
-        weight: Their weights, up to 1. One of half the weight tells half as much.
-        raters_weight: The weight of each rater at the last of its opinions about the subject; 0 at the others.
-        minimum: The weight of raters that a turn needs, whose last opinion lies on the far side of the usual.
-    """
+    """Return the probability that an opinion is of the present subject: that it has not turned since."""
     out = np.ones(len(percent), np.float32)
     for segment in segments(subject, _LENGTH):
         doubtful = _doubtful(subject[segment], percent[segment], weight[segment], raters_weight[segment], minimum)

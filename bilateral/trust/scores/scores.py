@@ -100,24 +100,14 @@ class Scores:
 
 
 def scores(context: Context, suspicion: Suspicion, minimum: float = 1.5) -> Scores:
-    """Score all subjects.
-
-    Args:
-        context: The ledger and what detectors share.
-        suspicion: The suspicion of accounts and opinions.
-        minimum: The effective number of opinions below which a score is abstained from.
-    """
+    """Score all subjects."""
     opinions = context.ledger.opinions
     valid = np.isfinite(opinions.percent) & (opinions.kind != Kind.CONSTANT_TAG)
     return _scored(context, suspicion, np.flatnonzero(valid).astype(np.int32), context.judged, minimum)
 
 
 def buyer_scores(context: Context, suspicion: Suspicion, returned: Flags, minimum: float = 1.5) -> Scores:
-    """Score accounts as buyers: by the ratings of the servers that they paid, without payments that came back.
-
-    Returns:
-        Scores of all subjects; those of rated clients are the scores of buyers.
-    """
+    """Score accounts as buyers: by the ratings of the servers that they paid, without payments that came back."""
     ledger, opinions = context.ledger, context.ledger.opinions
     rows = np.flatnonzero((opinions.kind == Kind.CLIENT_RATING) & np.isfinite(opinions.percent))
     real = (ledger.payer >= 0) & (ledger.paid_agent >= 0) & ~returned

@@ -99,15 +99,7 @@ def suspicion(
     *,
     learned: bool = True,
 ) -> Suspicion:
-    """Combine findings.
-
-    Args:
-        context: The ledger and what detectors share.
-        findings: The findings of all detectors.
-        verdicts: The accounts that people reviewed; true for guilty. They override all findings.
-        threshold: The suspicion from which an account is flagged.
-        learned: Weigh weak signs, too.
-    """
+    """Combine findings."""
     size = context.ledger.accounts
     parts: dict[str, Floats] = {}
     kinds: dict[Basis, Floats] = {basis: np.zeros(size) for basis in Basis}

@@ -49,13 +49,7 @@ class Stayed:
 
     @classmethod
     def of(cls, ledger: Ledger, hand: Ints, returned: Flags) -> Stayed:
-        """Choose the payments of strangers to known agents that did not come back.
-
-        Args:
-            ledger: The coded tables.
-            hand: The hand that each account belongs to, as the number of one of its accounts.
-            returned: Marks the payments whose money returned.
-        """
+        """Choose the payments of strangers to known agents that did not come back."""
         inside = (ledger.payer >= 0) & (ledger.paid_agent >= 0) & (ledger.amount > 0) & ~returned
         payer, agent = ledger.payer[inside].astype(np.int64), ledger.paid_agent[inside].astype(np.int64)
         seller = hand[ledger.owner[agent]] if len(agent) else agent

@@ -56,11 +56,7 @@ _SEGMENT: Final = 2**17
 def standings(
     context: Context, findings: Sequence[Finding], suspicion: Suspicion, scores: Scores, returned: Flags
 ) -> pa.Table:
-    """Return the standings of all agents after an analysis: as servers, and as clients those that are rated.
-
-    Returns:
-        A table with the columns of `SCHEMA`.
-    """
+    """Return the standings of all agents after an analysis: as servers, and as clients those that are rated."""
     ledger, opinions, hand = context.ledger, context.ledger.opinions, hands(context)
     withheld = suspicion.withheld
     status = np.select(

@@ -29,13 +29,7 @@ two to five."""
 
 
 def waiting(context: Context, cost: Floats, stayed: Stayed) -> dict[int, Reason]:
-    """Return the reason of each agent that waits for its trial.
-
-    Args:
-        context: The ledger and what detectors share.
-        cost: The cost to fake the praise of each agent. Those below a trial's amount are new.
-        stayed: The payments that stayed.
-    """
+    """Return the reason of each agent that waits for its trial."""
     ledger, root = context.ledger, _sources(context)
     now = max(ledger.opinions.ts.max(initial=0.0), ledger.paid_at.max(initial=0.0))
     new = np.flatnonzero(cost < TRIAL)

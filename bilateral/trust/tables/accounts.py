@@ -47,11 +47,7 @@ _FEW: Final = 0.05
 
 
 def one_spelling(tables: dict[str, pa.Table]) -> dict[str, pa.Table]:
-    """Return tables in which the case of letters tells no accounts apart; the same tables if it does not already.
-
-    Args:
-        tables: Tables by name, with columns of texts or of dictionaries of texts.
-    """
+    """Return tables in which the case of letters tells no accounts apart; the same tables if it does not already."""
     columns = [tables[name][column] for name, column in _present(tables)]
     lists = [_flat(tables["agents"][column]) for column in _listed(tables)]
     texts = pc.unique(pa.chunked_array(list(_texts([*columns, *lists])), pa.string())).drop_null()
@@ -74,11 +70,7 @@ def in_small_letters(texts: pa.Array) -> pa.Array:
 
 
 def require_addresses(name: str, table: pa.Table) -> None:
-    """Check that a table's accounts are addresses.
-
-    Raises:
-        InvalidArgumentError: A text is not an address.
-    """
+    """Check that a table's accounts are addresses."""
     for column in ACCOUNTS.get(name, ()):
         if column in table.column_names and _is_text(table[column].type):
             texts = distinct(table[column]).drop_null()

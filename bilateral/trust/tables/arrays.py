@@ -28,13 +28,7 @@ _SEGMENT: Final = 1_000_000
 
 
 def pairs(left: Ints, right: Ints, size: int) -> Ints:
-    """Return one 64-bit key a pair of codes.
-
-    Args:
-        left: Codes below 2**31.
-        right: Codes from 0 below `size`.
-        size: The number of codes on the right.
-    """
+    """Return one 64-bit key a pair of codes."""
     return left.astype(np.int64) * np.int64(max(size, 1)) + right
 
 
@@ -139,11 +133,7 @@ def distinct_keys(keys: Ints) -> Ints:
 
 
 def lexical_order(*keys: npt.NDArray[Any]) -> Ints:
-    """Return the order of rows by keys, the last one first, as `numpy.lexsort` does, in a fifth of its time.
-
-    Args:
-        keys: The keys, at least one, none of them nan.
-    """
+    """Return the order of rows by keys, the last one first, as `numpy.lexsort` does, in a fifth of its time."""
     order = np.arange(len(keys[0]))
     for number, key in enumerate(keys):
         column = np.take(key, order) if number else key  # in a fraction of the time of `key[order]`
@@ -187,15 +177,7 @@ def _ordinal(column: npt.NDArray[Any]) -> Ints:
 
 
 def dense(keys: Ints, least: int = 1) -> tuple[Ints, int]:
-    """Renumber non-negative keys from 0 in their order, and leave negative ones at -1.
-
-    Args:
-        keys: Any integers.
-        least: The rows that a key needs. Rarer ones become -1, too.
-
-    Returns:
-        The new numbers, and how many there are.
-    """
+    """Renumber non-negative keys from 0 in their order, and leave negative ones at -1."""
     out = np.full(len(keys), -1, np.int64)
     rows = np.flatnonzero(keys >= 0)
     rows = rows[lexical_order(keys[rows])]
@@ -207,16 +189,7 @@ def dense(keys: Ints, least: int = 1) -> tuple[Ints, int]:
 
 
 def runs(groups: Ints, times: Floats, gap: float) -> Ints:
-    """Split each group into runs without a gap in time.
-
-    Args:
-        groups: The group of each row; rows below 0 belong to none.
-        times: The time of each row in seconds.
-        gap: The longest pause within a run in seconds.
-
-    Returns:
-        The number of each row's run, from 0; -1 for rows without a group.
-    """
+    """Split each group into runs without a gap in time."""
     out = np.full(len(groups), -1, np.int64)
     rows = np.flatnonzero(groups >= 0)
     if not len(rows):
@@ -229,12 +202,7 @@ def runs(groups: Ints, times: Floats, gap: float) -> Ints:
 
 
 def percentiles(values: Floats, weights: Floats | None = None) -> Floats:
-    """Return the share of rows with a value up to each row's own, in (0, 1].
-
-    Args:
-        values: One value a row, none of them nan.
-        weights: The positive weight of each row; None if all count alike.
-    """
+    """Return the share of rows with a value up to each row's own, in (0, 1]."""
     if not len(values):
         return np.zeros(0)
     order = lexical_order(values)
@@ -254,12 +222,7 @@ def first_of(order_keys: Ints | Floats) -> Flags:
 
 
 def look_up(queries: Ints, keys: Ints, values: Floats) -> Floats:
-    """Return the value of each key; 0 for keys without one.
-
-    Args:
-        queries: The keys that are looked up.
-        keys: The keys of the values, ascending.
-    """
+    """Return the value of each key; 0 for keys without one."""
     if not len(keys):
         return np.zeros(len(queries))
     place = np.minimum(np.searchsorted(keys, queries), len(keys) - 1)
@@ -277,14 +240,7 @@ def contained(keys: Ints, among: Ints) -> Flags:
 
 
 def contained_pairs(left: Ints, right: Ints, among: Ints, size: int) -> Flags:
-    """Mark the pairs that occur among others. Only pairs whose left code occurs there are looked up.
-
-    Args:
-        left: Codes from 0 below `size`.
-        right: Codes from 0 below `size`.
-        among: Pairs as `pairs` joins them, ascending.
-        size: The number of codes.
-    """
+    """Mark the pairs that occur among others. Only pairs whose left code occurs there are looked up."""
     is_contained = np.zeros(len(left), bool)
     if len(among):
         occurs = np.zeros(size, bool)
@@ -296,12 +252,7 @@ def contained_pairs(left: Ints, right: Ints, among: Ints, size: int) -> Flags:
 
 
 def segments(groups: Ints, length: int = _SEGMENT) -> Iterator[slice]:
-    """Yield slices of sorted groups that end where a group ends, each of about a length.
-
-    Args:
-        groups: The group of each row, ascending.
-        length: The usual number of rows in a slice.
-    """
+    """Yield slices of sorted groups that end where a group ends, each of about a length."""
     start = 0
     while start < len(groups):
         last = min(start + length, len(groups)) - 1

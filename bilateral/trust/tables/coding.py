@@ -31,11 +31,7 @@ _DENSE: Final = 8
 
 
 def coded(tables: Tables) -> Ledger:
-    """Code tables.
-
-    Args:
-        tables: The tables. Values that are not finite, and times that are missing, are replaced.
-    """
+    """Code tables."""
     return _Coding(tables).ledger()
 
 

@@ -23,13 +23,7 @@ def distinct(column: pa.ChunkedArray) -> pa.Array:
 
 
 def positions(column: pa.ChunkedArray, among: pa.Array, missing: int = -1) -> Ints:
-    """Return the position of each text among distinct texts; -1 for null.
-
-    Args:
-        column: A column of texts, or of a dictionary of texts.
-        among: The distinct texts.
-        missing: The number for a text that is not among them.
-    """
+    """Return the position of each text among distinct texts; -1 for null."""
     out = []
     for chunk in (chunk for chunk in column.chunks if len(chunk)):  # to search none would hash all texts
         if pa.types.is_dictionary(chunk.type):

@@ -42,15 +42,7 @@ class Folder:
 
     @classmethod
     def at(cls, place: Path | str) -> Self:
-        """Open a folder.
-
-        Args:
-            place: A path, or a URL: of a store that Arrow reads (`file`, `s3`, `gs`, `abfs`, `hdfs`), or of one that
-                fsspec does, such as `https`.
-
-        Raises:
-            InvalidArgumentError: No library reads files of this URL's scheme, or the store refuses.
-        """
+        """Open a folder."""
         text = str(place)
         if "://" not in text:
             return cls(text, pafs.LocalFileSystem(), text)
@@ -63,32 +55,20 @@ class Folder:
             raise InvalidArgumentError(f"no folder opens at {quoted(shown)}: {error}") from None
 
     def has(self, name: str) -> bool:
-        """Return True if the folder has a table.
-
-        Raises:
-            InvalidArgumentError: The store does not answer.
-        """
+        """Return True if the folder has a table."""
         with self._readable(f"no answer about {name}.parquet in {quoted(self.shown)}"):
             if isinstance(self.filesystem, pafs.PyFileSystem):
                 return _exists(self.filesystem.handler.fs, self._file(name))
             return bool(self.filesystem.get_file_info(self._file(name)).type != pafs.FileType.NotFound)
 
     def columns(self, name: str) -> list[str]:
-        """Return the names of a table's columns.
-
-        Raises:
-            InvalidArgumentError: It is not a Parquet table.
-        """
+        """Return the names of a table's columns."""
         with self._readable(f"{name}.parquet is not a Parquet table"):
             schema = pq.ParquetDataset(self._file(name), filesystem=self.filesystem, partitioning=None).schema
             return list(schema.names)
 
     def read(self, name: str, columns: Sequence[str]) -> pa.Table:
-        """Read columns of a table.
-
-        Raises:
-            InvalidArgumentError: It is not a Parquet table.
-        """
+        """Read columns of a table."""
         with self._readable(f"{name}.parquet is not a Parquet table"):
             return pq.read_table(self._file(name), columns=columns, filesystem=self.filesystem, partitioning=None)
 

@@ -29,13 +29,7 @@ class Holdings:
 
     @classmethod
     def of(cls, agent: Ints, account: Ints, since: Floats) -> Self:
-        """Sort holdings.
-
-        Args:
-            agent: The agent of each holding; those below 0 are left out.
-            account: The account of each holding.
-            since: The time from which each holding lasts.
-        """
+        """Sort holdings."""
         order = np.lexsort((since, agent))
         order = order[agent[order] >= 0]
         return cls(agent[order].astype(np.int64), account[order].astype(np.int64), since[order])
@@ -45,10 +39,6 @@ class Holdings:
 
         In the block of a transfer, the agent is still with whoever had it before: nobody can be made the owner of an
         agent just after it praised it in the same block.
-
-        Args:
-            agent: The agents; below 0 for anything else.
-            owner: The account to return for what never changed hands.
         """
         if not len(self.agent):
             return owner

@@ -29,11 +29,7 @@ class EigenTrust:
         self.iterations = iterations
 
     def fit(self, source: Ints, target: Ints, weight: Floats, trusted: Ints, size: int) -> Self:
-        """Compute trust.
-
-        Raises:
-            InvalidArgumentError: The list is empty.
-        """
+        """Compute trust."""
         if not len(trusted):
             raise InvalidArgumentError("the list of trusted accounts is empty: name at least one account that acted")
         graph = sparse.csr_matrix((weight, (source, target)), (size, size))
@@ -68,14 +64,7 @@ class LabelSpreading:
         self.iterations = iterations
 
     def fit(self, left: Ints, right: Ints, weight: Floats, label: Ints) -> Self:
-        """Spread labels.
-
-        Args:
-            left: One end of each edge.
-            right: The other end.
-            weight: The weight of each edge.
-            label: 1 for guilty, 0 for innocent, -1 for unknown.
-        """
+        """Spread labels."""
         size = len(label)
         graph = sparse.csr_matrix((weight, (left, right)), (size, size))
         graph = graph + graph.T

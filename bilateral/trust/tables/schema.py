@@ -114,13 +114,6 @@ class Tables:
         """Check tables and cast their columns; a table that is left out is empty.
 
         An address that is spelled in several ways is one account, in small letters.
-
-        Args:
-            **tables: Arrow tables by name.
-
-        Raises:
-            InvalidArgumentError: A table is unknown, lacks a column, or has a value of another type. An agent has no
-                owner, or occurs twice.
         """
         if unknown := tables.keys() - COLUMNS.keys():
             raise InvalidArgumentError(f"unknown table {quoted(min(unknown))}: expected one of {', '.join(COLUMNS)}")
@@ -128,15 +121,7 @@ class Tables:
 
     @classmethod
     def read(cls, folder: Path | str) -> Tables:
-        """Read a folder with one Parquet file a table, or a folder of files for each.
-
-        Args:
-            folder: The folder's path, or its URL in a store that Arrow or fsspec reads. A missing file is an empty
-                table, except for the agents.
-
-        Raises:
-            InvalidArgumentError: The folder has no agents, a file is not such a table, or an account is not an address.
-        """
+        """Read a folder with one Parquet file a table, or a folder of files for each."""
         store = Folder.at(folder)
         if not store.has("agents"):
             raise InvalidArgumentError(f"no agents.parquet in {quoted(store.shown)}: name a folder of tables")
@@ -152,11 +137,7 @@ class Tables:
         return cls.of(**normal)
 
     def write(self, folder: Path) -> None:
-        """Write one Parquet file a table.
-
-        Args:
-            folder: The folder, which is made if it is missing.
-        """
+        """Write one Parquet file a table."""
         folder.mkdir(parents=True, exist_ok=True)
         for field in fields(self):
             # A dictionary would be written once more for each part of the rows, and read so.
@@ -197,15 +178,7 @@ def _share_texts(tables: dict[str, pa.Table]) -> None:
 
 
 def checked(name: str, table: pa.Table | None) -> pa.Table:
-    """Return a table with exactly its columns, in order and of their types.
-
-    Args:
-        name: The name of the table.
-        table: The table; None for one without rows.
-
-    Raises:
-        InvalidArgumentError: It lacks a column, or has a value of another type. An agent has no owner, or occurs twice.
-    """
+    """Return a table with exactly its columns, in order and of their types."""
     expected = COLUMNS[name]
     if table is None:
         return pa.table({column: pa.array([], kind) for column, kind in expected.items()})
@@ -241,11 +214,7 @@ def plain_texts(table: pa.Table) -> pa.Table:
 
 
 def cast(name: str, values: pa.ChunkedArray, kind: pa.DataType) -> pa.ChunkedArray:
-    """Return a column in another type, without loss of digits before or after the point of an integer.
-
-    Raises:
-        InvalidArgumentError: A value cannot be read as one of this type.
-    """
+    """Return a column in another type, without loss of digits before or after the point of an integer."""
     if values.type == kind:
         return values
     if pa.types.is_dictionary(values.type):
@@ -264,11 +233,7 @@ def cast(name: str, values: pa.ChunkedArray, kind: pa.DataType) -> pa.ChunkedArr
 
 
 def require_ids(ids: pa.ChunkedArray) -> None:
-    """Check the ids of agents.
-
-    Raises:
-        InvalidArgumentError: An id is missing, negative, or occurs twice.
-    """
+    """Check the ids of agents."""
     if ids.null_count:
         row = pc.index(pc.is_null(ids), True).as_py()
         raise InvalidArgumentError(f"agents.agent_id is empty in row {row + 1}: give each agent its number")

@@ -28,13 +28,6 @@ def first_reaching(rows: Keyed, searches: Keyed) -> Ints:
     """Return, for each search, the first row of its group with a key and a value as large as its own.
 
     However many rows a group has, the time grows as sorting does, and not with the product of rows and searches.
-
-    Args:
-        rows: The rows, sorted by group and key.
-        searches: The searches, in any order.
-
-    Returns:
-        The position of each search's row; -1 without one.
     """
     place = _reaching(rows.value, _places(rows, searches), searches.value)
     exists = place < len(rows.group)
@@ -43,12 +36,7 @@ def first_reaching(rows: Keyed, searches: Keyed) -> Ints:
 
 
 def first_equal(rows: Sequence[Ints], searches: Sequence[Ints]) -> Ints:
-    """Return, for each search, the first row that equals it in all columns; -1 without one.
-
-    Args:
-        rows: The columns of the rows, of integers from -1 on.
-        searches: The same columns of the searches.
-    """
+    """Return, for each search, the first row that equals it in all columns; -1 without one."""
     size = len(rows[0])
     codes = np.zeros(size + len(searches[0]), np.int64)
     for own, query in zip(rows, searches, strict=True):

@@ -45,11 +45,7 @@ class Acceptance:
     def accept(
         self, chain: SponsoredChain, submission: Submission, evidence: Evidence, cost: int
     ) -> tuple[Sponsored, bool]:
-        """Store a feedback that passed all checks.
-
-        Returns:
-            The feedback; and True if it is new, False if the same message was accepted a moment ago.
-        """
+        """Store a feedback that passed all checks."""
         for _ in evidence.payments:
             try:
                 with self._engine.begin() as connection:
@@ -66,11 +62,7 @@ class Acceptance:
             raise _duplicate(submission)
 
     def count_refusals(self, counts: Mapping[tuple[str, int], int]) -> None:
-        """Add refusals to those of today.
-
-        Args:
-            counts: Their numbers, by code and band of values.
-        """
+        """Add refusals to those of today."""
         if not counts:
             return
         day = int(self._clock()) // SECONDS_A_DAY

@@ -67,11 +67,7 @@ class BlindRelay:
         self._engine, self._chain, self._client, self._charge, self._clock = engine, chain, client, charge, clock
 
     def accept(self, message: BlindMessage) -> tuple[RelayedPair, bool]:
-        """Check one side of a pair, and keep it.
-
-        Returns:
-            The pair; and True if the side is new, False if it was sent before.
-        """
+        """Check one side of a pair, and keep it."""
         envelope, side = message.signed.envelope, message.side
         table, key = blind_pair, self._key(envelope)
         with self._reader() as connection:
@@ -101,15 +97,7 @@ class BlindRelay:
         return None if row is None else _public(row)
 
     def step(self, postpone: Callable[[int], float], budget_left: Callable[[], bool]) -> bool:
-        """Look at the pairs that are due, and send what their states on chain ask for.
-
-        Args:
-            postpone: Returns the seconds until the next attempt, from the number of attempts.
-            budget_left: Tells if the budget of the day allows another transaction.
-
-        Returns:
-            True if work is left.
-        """
+        """Look at the pairs that are due, and send what their states on chain ask for."""
         table = blind_pair
         mine = (table.c.chain_id == self._chain.chain_id, table.c.account == self._chain.account)
         is_open = table.c.state.in_([PairState.WAITING, PairState.QUEUED, PairState.SEALED])

@@ -63,11 +63,7 @@ class _File(BaseModel):
 
 
 def read_aggregator_settings(path: Path) -> AggregatorSettings:
-    """Read settings from a TOML file.
-
-    Args:
-        path: The file. Paths of deployment records and keystores in it are relative to its folder.
-    """
+    """Read settings from a TOML file."""
     try:
         file = _File.model_validate(tomllib.loads(path.read_text(encoding="utf-8")))
     except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as problem:

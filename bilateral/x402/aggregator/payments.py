@@ -57,11 +57,7 @@ class Paid(Protocol):
 
 
 def find_payments(state: ClientState, chain: SponsoredChain, submission: Paid) -> Operation[tuple[Payment, ...]]:
-    """Find the reviewer's payments to the agent's wallet in the transaction.
-
-    Args:
-        submission: The payment's transaction, who paid, and the agent that was paid.
-    """
+    """Find the reviewer's payments to the agent's wallet in the transaction."""
     reply = yield Rpc("eth_getTransactionReceipt", (submission.payment.transaction,))
     if reply is None:
         raise FeedbackRefusedError(

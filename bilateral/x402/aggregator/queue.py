@@ -139,11 +139,7 @@ class WorkQueue:
             return spent_on(connection, self._chain.chain_id, self._chain.account, day) < self._chain.budget
 
     def assign_nonce(self, row: Row[Any], pending_count: int, cost: int) -> int:
-        """Give a queued feedback the next nonce, and count its cost for today.
-
-        Args:
-            pending_count: The account's next nonce, as the node says.
-        """
+        """Give a queued feedback the next nonce, and count its cost for today."""
         table = sponsored_feedback
         with self._engine.begin() as connection:
             self._require_lease(connection)

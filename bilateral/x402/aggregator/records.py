@@ -114,11 +114,7 @@ def read_feedback(connection: Connection, feedback_id: int) -> Sponsored | None:
 def list_feedback(
     connection: Connection, chosen: Filter, *, before: int | None = None, limit: int = 50
 ) -> list[Sponsored]:
-    """Return sponsored feedback, the newest first. Numbers only grow, so new feedback moves no page.
-
-    Args:
-        before: The number below which to begin; None to begin with the newest.
-    """
+    """Return sponsored feedback, the newest first. Numbers only grow, so new feedback moves no page."""
     table = sponsored_feedback
     query = select(table).order_by(table.c.feedback_id.desc()).limit(limit)
     for name in ("chain_id", "agent_id", "client", "payment_transaction", "state"):

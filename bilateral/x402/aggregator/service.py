@@ -130,17 +130,7 @@ class Aggregator(Closing):
         return bool(self._threads) and all(thread.is_alive() for thread in self._threads)
 
     def submit(self, content: bytes) -> tuple[Sponsored, bool]:
-        """Check a feedback, and take it into the queue.
-
-        Args:
-            content: The message, in JSON.
-
-        Returns:
-            The feedback; and True if it is new, False if the same message was sent before.
-
-        Raises:
-            FeedbackRefusedError: It is refused. Its code says why.
-        """
+        """Check a feedback, and take it into the queue."""
         submission: Submission | None = None
         try:
             submission = Submission.from_bytes(content)
@@ -160,17 +150,7 @@ class Aggregator(Closing):
         return sponsored
 
     def relay(self, content: bytes) -> tuple[RelayedPair, bool]:
-        """Take one side of two blind ratings: its envelope and its opening.
-
-        Args:
-            content: The message, in JSON.
-
-        Returns:
-            The pair without openings; and True if the side is new, False if it was sent before.
-
-        Raises:
-            FeedbackRefusedError: It is refused. Nothing was stored.
-        """
+        """Take one side of two blind ratings: its envelope and its opening."""
         try:
             message = BlindMessage.from_bytes(content)
             network = str(message.network)

@@ -135,11 +135,7 @@ def fees_of(prepared: Sent[Any]) -> dict[str, int]:
 
 
 def broadcast(raw: bytes) -> Operation[BilateralError | None]:
-    """Send a stored transaction. It may have been sent before.
-
-    Returns:
-        None if the node has it now; else the failure.
-    """
+    """Send a stored transaction. It may have been sent before."""
     try:
         yield Rpc("eth_sendRawTransaction", ("0x" + raw.hex(),))
     except NODE_FAILURES as failure:
@@ -184,11 +180,7 @@ def look(state: ClientState, hashes: Sequence[bytes]) -> Operation[AccountStatus
 
 
 def outcome(state: ClientState, prepared: Sent[Any], hash_: bytes, receipt: Mapping[str, Any]) -> Operation[str | None]:
-    """Judge the receipt of a feedback.
-
-    Returns:
-        None if the registry logged the feedback; else the reason why it failed.
-    """
+    """Judge the receipt of a feedback."""
     try:
         yield from confirmations.outcome_of(state, prepared, "0x" + hash_.hex(), receipt)
     except (ContractRevertError, TransactionFailedError, UnexpectedAnswerError) as problem:

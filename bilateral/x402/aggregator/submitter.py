@@ -80,11 +80,7 @@ class Submitter:
         self._count = count
 
     def run(self, stop: threading.Event, wake: threading.Event) -> None:
-        """Work until told to stop. A failure of the node or the database is waited out.
-
-        Args:
-            stop: Set to end the work. The lease is released.
-        """
+        """Work until told to stop. A failure of the node or the database is waited out."""
         failures = 0
         while not stop.is_set():
             try:
@@ -104,11 +100,7 @@ class Submitter:
             return  # the lease ends by itself
 
     def step(self) -> bool:
-        """Make one pass: look at what was sent, then send what is due.
-
-        Returns:
-            True if work is left.
-        """
+        """Make one pass: look at what was sent, then send what is due."""
         if not self.queue.take_lease():
             return True
         try:

@@ -81,9 +81,6 @@ def within(limits: AnswerLimits, function: Callable[[], T], discard: Callable[[T
 
     The timeouts of HTTP clients count from one piece to the next. So they never end if a server sends its headers byte
     by byte. The thread of such an answer is left behind, and ends with the connection.
-
-    Args:
-        discard: Frees a result that comes too late.
     """
     future: Future[T] = Future()
     context = copy_context()

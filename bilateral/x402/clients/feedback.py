@@ -83,11 +83,7 @@ def paid_feedback(  # noqa: PLR0913  # the feedback's own parameters
 
 
 def human_value(value: int, decimals: int) -> FeedbackValue:
-    """Return a value from 0 to 100 in human terms.
-
-    Raises:
-        InvalidArgumentError: It is out of range.
-    """
+    """Return a value from 0 to 100 in human terms."""
     stored = FeedbackValue(value, decimals)
     if not 0 <= stored.human <= MAX_HUMAN:
         raise InvalidArgumentError(f"value {stored.human} is out of range 0..{MAX_HUMAN}")
@@ -115,11 +111,7 @@ def feedback_arguments(  # noqa: PLR0913, PLR0917  # the parts of a feedback
 
 
 def required_parts(verification: Verification) -> tuple[InteractionData, AgentRegistration, Payment]:
-    """Return statement, agent and payment of a verification that allows feedback.
-
-    Raises:
-        InvalidArgumentError: A required check did not pass.
-    """
+    """Return statement, agent and payment of a verification that allows feedback."""
     failed = [name for name in _REQUIRED if verification.outcome(name) is not Outcome.PASSED]
     interaction, registration, payment = verification.interaction, verification.registration, verification.payment
     if failed or interaction is None or registration is None or payment is None:
@@ -233,18 +225,7 @@ def refuse_duplicate(
     *,
     accept_unread: bool = False,
 ) -> None:
-    """Refuse a second feedback for one payment.
-
-    Args:
-        verification: The verification of the answer.
-        arguments: The result of `paid_feedback`.
-        entries: The client's feedback for the agent so far, with files.
-        accept_unread: True to go on if the file of an earlier feedback cannot be loaded.
-
-    Raises:
-        DuplicateFeedbackError: An earlier feedback of this client names the payment.
-        UnreadFeedbackError: An earlier feedback may name it, and its file cannot be loaded.
-    """
+    """Refuse a second feedback for one payment."""
     task_ref = arguments["feedback_file"].payment_reference
     for entry in entries:
         if entry.file is not None and (entry.file.payment_reference or "").lower() == task_ref.lower():

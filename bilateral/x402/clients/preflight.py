@@ -124,15 +124,7 @@ def examine(
     terms: Iterable[tuple[str, str | None]],
     keys: Mapping[str, str],
 ) -> list[Finding]:
-    """Check the declarations of one route.
-
-    Args:
-        verifier: Reads the chains of the payments.
-        subject: The route or the URL.
-        extensions: The declarations by key.
-        terms: The network and `payTo` of each option of payment; None for one that is not known.
-        keys: The public keys that sign, by the key of the declaration; empty if they are not known.
-    """
+    """Check the declarations of one route."""
     findings = []
     for network, pay_to in dict.fromkeys(terms):
         for profile in (PROFILES[name] for name in PROFILES if name in extensions):
@@ -233,24 +225,7 @@ def ask_price(
     http: httpx.Client | None = None,
     network: Network | None = None,
 ) -> Mapping[str, Any] | None:
-    """Send a request without a payment, and return the price that the server names in its header.
-
-    Args:
-        url: The URL of a paid route.
-        method: The method of the request.
-        content: The body of the request.
-        http: The HTTP client; by default one with limits that follows no redirects.
-        network: The settings of connections if somebody else names the URL: private addresses are refused then,
-            unless it trusts them. It stands in for the HTTP client.
-
-    Returns:
-        The price; None if it is missing or malformed.
-
-    Raises:
-        InvalidArgumentError: The server asks for no payment.
-        UnreachableDocumentError: It cannot be reached.
-        DocumentError: With `network`: the URL or its address is refused, or there is no answer in ten seconds.
-    """
+    """Send a request without a payment, and return the price that the server names in its header."""
     if network is not None:
         with HttpSession(Limits(), network) as session:
             status, headers = session.ask(url, method, content)
@@ -276,13 +251,7 @@ def _ask(url: str, method: str, content: bytes, http: httpx.Client | None) -> tu
 
 
 def findings_of(verifier: Verifier, url: str, price: Mapping[str, Any] | None) -> list[Finding]:
-    """Check a price and its declaration as a client does before it pays.
-
-    Args:
-        verifier: Reads the chains of the payments.
-        url: The URL of the paid route.
-        price: The price, see `ask_price`.
-    """
+    """Check a price and its declaration as a client does before it pays."""
     if price is None:
         problem = f"PAYMENT-REQUIRED is missing, malformed, has a name twice, or exceeds {MAX_HEADER} characters"
         return [Finding(url, "", "", "declaration", "invalid_declaration", problem)]

@@ -200,12 +200,6 @@ def purchase(payer: Payer, wire: Wire, request: PaidCall) -> Purchase:
     """Make a request, pay for it if it must be paid, and return its answer.
 
     A request whose payment has no answer yet sends that payment again, and signs no other one.
-
-    Args:
-        request: The request. With a payment, nothing is signed.
-
-    Returns:
-        The answer, its verification, and whether a payment was sent with it.
     """
     payments = payer.payments
     call = request if request.payment else (yield from _outstanding(payer, request))

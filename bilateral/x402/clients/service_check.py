@@ -76,23 +76,7 @@ def check_service(  # noqa: PLR0913  # the service, and how to ask
     loader: Loader | None = None,
     report: Callable[[str], None] = lambda _: None,
 ) -> ServiceCheck:
-    """Answer the question: should I pay the service behind this URL? Nothing is paid or signed.
-
-    Args:
-        client: The SDK's client of the chain of the payment.
-        rpc_url: The URL of the client's node.
-        url: The URL of a paid route.
-        method: The method of the request.
-        content: The body of the request.
-        policy: The policy; the default one if left out.
-        loader: Loads registration files.
-        report: Called with the name of each step, to show progress.
-
-    Raises:
-        InvalidArgumentError: The server asks for no payment.
-        UnreachableDocumentError: It cannot be reached.
-        BilateralError: The node cannot be reached, or returns an error.
-    """
+    """Answer the question: should I pay the service behind this URL? Nothing is paid or signed."""
     report("asking for the price")
     price = ask_price(url, method, content=content)
     return judge_service(client, rpc_url, url, price, policy=policy, loader=loader, report=report)
@@ -108,20 +92,7 @@ def judge_service(  # noqa: PLR0913  # the service, and how to ask
     loader: Loader | None = None,
     report: Callable[[str], None] = lambda _: None,
 ) -> ServiceCheck:
-    """Answer the question of `check_service` about a price that was asked for.
-
-    Args:
-        client: The SDK's client of the chain of the payment.
-        rpc_url: The URL of the client's node.
-        url: The URL of the paid route.
-        price: The price, see `ask_price`.
-        policy: The policy; the default one if left out.
-        loader: Loads registration files.
-        report: Called with the name of each step, to show progress.
-
-    Raises:
-        BilateralError: The node cannot be reached, or returns an error.
-    """
+    """Answer the question of `check_service` about a price that was asked for."""
     deployment = client.get_deployment()
     with Verifier({rpc_url: deployment}, loader=loader) as verifier:
         findings = findings_of(verifier, url, price)
@@ -151,11 +122,7 @@ def judge_service(  # noqa: PLR0913  # the service, and how to ask
 
 
 def networks_of(price: Mapping[str, Any] | None) -> tuple[str, ...]:
-    """Return the networks of the options of payment, each once: texts of strangers.
-
-    Args:
-        price: The price, see `ask_price`.
-    """
+    """Return the networks of the options of payment, each once: texts of strangers."""
     return tuple(dict.fromkeys(str(option.get("network"))[:80] for option in _options(price or {})))
 
 

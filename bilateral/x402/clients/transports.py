@@ -31,11 +31,7 @@ def may_be_unfinished(status: int) -> bool:
 
 
 def payment_among(headers: Mapping[str, str]) -> dict[str, str]:
-    """Return the header that pays, by its name; nothing if no header does.
-
-    Args:
-        headers: The request's headers. Their names may have any case if the mapping finds them in any.
-    """
+    """Return the header that pays, by its name; nothing if no header does."""
     return next(({name: headers[name]} for name in (PAYMENT, PAYMENT_1) if name in headers), {})
 
 
@@ -43,9 +39,6 @@ def price_problem(status: int, headers: Mapping[str, str]) -> str | None:
     """Return the reason not to pay a price that cannot be read strictly; None for any other answer.
 
     The SDK reads `PAYMENT-REQUIRED` with the last of two equal names, of any length, and pays by any version.
-
-    Args:
-        headers: The headers, whose names may have any case.
     """
     price = headers.get("payment-required")
     if status != _PAYMENT_REQUIRED or price is None:
@@ -72,18 +65,7 @@ def paid_request(  # noqa: PLR0913, PLR0917  # the parts of one exchange over HT
     status: int = HTTPStatus.OK,
     is_body_lost: bool = False,
 ) -> PaidRequest | None:
-    """Put together a paid request for `Verifier.verify`.
-
-    Args:
-        payment: `PAYMENT-SIGNATURE` as it was sent, or the header by its name; None if nothing was paid.
-        request_headers: The request's headers, whatever the case of the names.
-        request: The request's body as it was sent.
-        response_headers: The response's headers; without `Content-Encoding` if the body is decoded already.
-        is_body_lost: True if the server has kept the proof of the answer only, see `is_body_lost`.
-
-    Returns:
-        The paid request; None if nothing was paid, or the payment was not taken.
-    """
+    """Put together a paid request for `Verifier.verify`."""
     headers = {PAYMENT: payment} if isinstance(payment, str) else (payment or {})
     answered = {name.lower(): value for name, value in response_headers.items()}
     is_old = PAYMENT_1 in headers

@@ -132,12 +132,6 @@ def payment_of(header: str) -> bytes | None:
 
     Only a payment with an identifier can (x402 extension `payment-identifier`). The authorization becomes public on
     chain when it is settled; the identifier stays between client and server.
-
-    Args:
-        header: `PAYMENT-SIGNATURE`.
-
-    Returns:
-        The hash of the whole header; None without an identifier.
     """
     identifier: Any = decode_header(header)
     for name in ("extensions", "payment-identifier", "info", "id"):

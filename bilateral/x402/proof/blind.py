@@ -72,16 +72,7 @@ class BlindSealer:
 def check_envelope(
     reader: RegistryReader, info: ReputationInfo, statement: InteractionData | None, payment: Payment | None
 ) -> Operation[EnvelopeCheck | None]:
-    """Check the envelope of a paid answer: its form, its sides, the payment that it names, deadline and signature.
-
-    Args:
-        reader: Reads the chain of the agent's identity.
-        statement: The server's statement; None without one.
-        payment: The payment; None if it was not found.
-
-    Returns:
-        The check; None if the server declares no blind ratings, or the other checks did not find what it needs.
-    """
+    """Check the envelope of a paid answer: its form, its sides, the payment that it names, deadline and signature."""
     terms, state = info.blind, getattr(reader, "state", None)
     if terms is None or state is None or statement is None or payment is None:
         return None

@@ -71,15 +71,7 @@ _DECODERS: Final[dict[str, Callable[[bytes, str], _Decoder]]] = {
 
 
 def decode_body(body: bytes, content_encoding: str, limit: int = MAX_BODY) -> bytes:
-    """Remove the content encodings of a body.
-
-    Args:
-        content_encoding: The header `Content-Encoding`; may be empty.
-        limit: The most bytes that each decoded form may have.
-
-    Returns:
-        The body as applications see it.
-    """
+    """Remove the content encodings of a body."""
     if len(body) > limit:
         raise BodyTooLargeError(limit)
     encodings = [part.strip().lower() for part in content_encoding.split(",")]

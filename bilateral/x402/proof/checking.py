@@ -55,11 +55,7 @@ class FileCache:
     _files: OrderedDict[str, tuple[Document, float]] = field(default_factory=OrderedDict)
 
     def load(self, uri: str, *, is_fresh: bool = False) -> Document:
-        """Return a file.
-
-        Args:
-            is_fresh: True to ask again for a file whose URI does not commit to it.
-        """
+        """Return a file."""
         cached = self._files.get(uri)
         if cached and (cached[0].integrity or (not is_fresh and cached[1] > time.monotonic())):
             return cached[0]
@@ -95,12 +91,7 @@ class Terms:
 def check_before_payment(
     reader: RegistryReader, files: FileCache, info: ReputationInfo, payee: tuple[ChainId, str], terms: Terms
 ) -> Operation[AgentRegistration]:
-    """Check a server's agent before anything is signed ("Pre-Payment Verification").
-
-    Args:
-        reader: Reads the chain of the agent's identity.
-        payee: The chain of the payment, and `payTo`.
-    """
+    """Check a server's agent before anything is signed ("Pre-Payment Verification")."""
     reader = for_one_check(reader)
     registration = reader.trusted_registration(info)
     chain, pay_to = payee
@@ -133,11 +124,7 @@ def authentic_file(document: Document) -> RegistrationFile | None:
 
 
 def listed_keys(reader: RegistryReader, files: FileCache, registration: AgentRegistration) -> Operation[list[Signer]]:
-    """Return the keys of an agent that are valid now, as its registration file lists them.
-
-    Args:
-        reader: Reads the chain of the agent's identity.
-    """
+    """Return the keys of an agent that are valid now, as its registration file lists them."""
     agent = registration.agent
     uri = yield from reader.uri(agent)
     if not uri:
@@ -194,11 +181,7 @@ class VerifiedClient:
 def check_client(
     state: ClientState, claim: ClientAgent, payer: str, server_agent: int, indexed_rating: int | None = None
 ) -> Operation[VerifiedClient]:
-    """Check that the payer speaks for the claimed agent, and read its rating (EIP-8004a, `getClientRating`).
-
-    Args:
-        indexed_rating: The rating, if it is known already; it is final.
-    """
+    """Check that the payer speaks for the claimed agent, and read its rating (EIP-8004a, `getClientRating`)."""
     if claim.agent.registry != deployment_of(state).agent_registry:
         raise PaymentRefusedError("unknown_registry", f"{claim.agent.registry} is not on the allow-list")
     token = claim.agent.agent_id.token_id

@@ -85,17 +85,7 @@ def declare_reputation_draft(agent_id: AgentLike, deployment: Deployment, *other
 def declaration_of(
     *registrations: AgentRegistration, profile: Profile = PROFILE_8004, endpoint: str | None = None
 ) -> dict[str, Any]:
-    """Declare the extension for a route of an agent with these registrations, whatever their chains.
-
-    Args:
-        *registrations: The registrations, one a chain.
-        profile: The form of the messages.
-        endpoint: The URL of the service.
-
-    Raises:
-        InvalidArgumentError: Two registrations are on one chain.
-        InvalidMessageError: The URL is malformed.
-    """
+    """Declare the extension for a route of an agent with these registrations, whatever their chains."""
     return profile.declaration(_info(registrations, endpoint=endpoint))
 
 

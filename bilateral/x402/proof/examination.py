@@ -79,11 +79,7 @@ class Examination:
         self._envelope: EnvelopeCheck | None = None
 
     def check_payment(self, reader: RegistryReader | None) -> Operation[None]:
-        """Read the messages, and find the payment.
-
-        Args:
-            reader: Reads the chain of the payment; None if no reader knows it.
-        """
+        """Read the messages, and find the payment."""
         steps: Steps = [
             (CheckName.SETTLEMENT, self._read_settlement),
             (CheckName.INTERACTION, self._read_statement),

@@ -78,11 +78,7 @@ def draft_file(
 
 
 def feedback_file(fields: dict[str, Any], comment: str | None, payment: dict[str, str]) -> FeedbackFile:
-    """Return a feedback file from the fields of either form.
-
-    Args:
-        fields: The fields of `specified_file` or `draft_file`.
-    """
+    """Return a feedback file from the fields of either form."""
     fields_of_text = {"reasoning" if "proofOfInteraction" in fields else "comment": comment}
     return prepare_feedback_file(**fields, **fields_of_text, proof_of_payment=payment)  # type: ignore[arg-type]
 

@@ -116,31 +116,12 @@ def draft_reviewer_hash(  # noqa: PLR0913, PLR0917  # the fields of the message
 
 
 def tool_request(name: str, arguments: Mapping[str, Any], limit: int = MAX_BODY) -> bytes:
-    """Return the request body of an MCP tool call: its name and arguments as canonical JSON (RFC 8785).
-
-    Args:
-        name: The tool's name.
-        limit: The most bytes.
-
-    Raises:
-        InvalidArgumentError: Canonical JSON cannot hold an argument.
-        BodyTooLargeError: The body exceeds the limit.
-    """
+    """Return the request body of an MCP tool call: its name and arguments as canonical JSON (RFC 8785)."""
     return _canonical({"name": name, "arguments": dict(arguments)}, limit)
 
 
 def tool_response(content: Sequence[Any], structured_content: Any = None, limit: int = MAX_BODY) -> bytes:
-    """Return the response body of an MCP tool call: its content as canonical JSON (RFC 8785), without `_meta`.
-
-    Args:
-        content: The content blocks.
-        structured_content: The structured content; None if the result has none.
-        limit: The most bytes.
-
-    Raises:
-        InvalidArgumentError: Canonical JSON cannot hold a value.
-        BodyTooLargeError: The body exceeds the limit.
-    """
+    """Return the response body of an MCP tool call: its content as canonical JSON (RFC 8785), without `_meta`."""
     result: dict[str, Any] = {"content": list(content)}
     if structured_content is not None:
         result["structuredContent"] = structured_content
@@ -148,16 +129,7 @@ def tool_response(content: Sequence[Any], structured_content: Any = None, limit:
 
 
 def message_parts(parts: Sequence[Any], limit: int = MAX_BODY) -> bytes:
-    """Return the body of a message between agents (A2A): its parts as canonical JSON (RFC 8785).
-
-    Args:
-        parts: The parts of the message, or of the artifact.
-        limit: The most bytes.
-
-    Raises:
-        InvalidArgumentError: Canonical JSON cannot hold a part.
-        BodyTooLargeError: The body exceeds the limit.
-    """
+    """Return the body of a message between agents (A2A): its parts as canonical JSON (RFC 8785)."""
     return _canonical(list(parts), limit, "message")
 
 

@@ -97,11 +97,7 @@ class ExpectedPayment:
 
 
 def find_payment(expected: ExpectedPayment, confirmations: int) -> Operation[Payment]:
-    """Find a payment in the receipt of its transaction.
-
-    Args:
-        confirmations: The number of blocks that must hold or follow the transaction.
-    """
+    """Find a payment in the receipt of its transaction."""
     reply = yield Rpc("eth_getTransactionReceipt", (expected.transaction,))
     if reply is None:
         raise PaymentProblemError("the transaction is not in any block", "payment_not_found")
@@ -147,12 +143,7 @@ class Settlement:
 
 
 def find_settlement(accepted: dict[str, Any], payload: dict[str, Any], confirmations: int = 1) -> Operation[Settlement]:
-    """Look up whether an authorization (EIP-3009) was used, and by which transaction.
-
-    Args:
-        payload: `payload` of the payment payload that it sent.
-        confirmations: The number of blocks that must show that the authorization has expired.
-    """
+    """Look up whether an authorization (EIP-3009) was used, and by which transaction."""
     try:
         expected = ExpectedPayment.of(accepted, payload, "")
         valid_before = int(payload[EIP_3009]["validBefore"])
@@ -244,10 +235,6 @@ def unsupported_kind(scheme: Any, network: str, extra: Any, payload: Mapping[str
 
     Only transfers with authorization (EIP-3009) can be checked on EVM chains. Permit2 and `upto` have other rules for
     nonces, amounts and events.
-
-    Args:
-        extra: The field `extra` of the terms.
-        payload: `payload` of a payment.
     """
     method = extra.get("assetTransferMethod") if isinstance(extra, dict) else None
     method = "permit2" if PERMIT2 in (payload or {}) else method

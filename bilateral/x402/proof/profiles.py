@@ -159,11 +159,7 @@ PROFILES: Final[Mapping[str, Profile]] = {profile.key: profile for profile in (P
 
 
 def profile_among(*extensions: Any) -> Profile:
-    """Return the profile of the first `extensions` object that has the key of one; `8004-reputation` if none has.
-
-    Args:
-        *extensions: The `extensions` of messages; anything but an object is passed over.
-    """
+    """Return the profile of the first `extensions` object that has the key of one; `8004-reputation` if none has."""
     for extension in extensions:
         for key, profile in PROFILES.items():
             if isinstance(extension, dict) and key in extension:

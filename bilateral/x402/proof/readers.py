@@ -249,16 +249,7 @@ class EvmReader:
 
 
 def registration_among(info: ReputationInfo, identity: AccountId, reputation: AccountId) -> AgentRegistration:
-    """Return a server's registration in registries that a reader trusts.
-
-    Args:
-        info: The server's declaration.
-        identity: The identity registry.
-        reputation: The reputation registry.
-
-    Raises:
-        PaymentRefusedError: The server has no registration on the registries' chain, or one in other registries.
-    """
+    """Return a server's registration in registries that a reader trusts."""
     there = [registration for registration in info.registrations if registration.chain == identity.chain]
     if not there:
         raise PaymentRefusedError("agent_not_registered", verdicts.NOT_REGISTERED_ON_PAYMENT_NETWORK)
@@ -283,11 +274,7 @@ def is_same_account(chain: ChainId, first: str, second: str) -> bool:
 
 
 def check_wallet(reader: RegistryReader, registration: AgentRegistration) -> Operation[str]:
-    """Check an agent's registries, and return its wallet.
-
-    Raises:
-        PaymentRefusedError: The registries do not belong together.
-    """
+    """Check an agent's registries, and return its wallet."""
     checks: list[Operation[Any]] = [reader.check_registries(registration), reader.wallet(registration.agent)]
     _, wallet = yield from together(checks)
     return str(wallet)

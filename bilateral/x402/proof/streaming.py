@@ -47,12 +47,7 @@ def is_stream(content_type: str) -> bool:
 
 
 def asgi_streams(app: Any, prefix: str = "") -> Iterator[StreamingRoute]:
-    """Find the streaming routes of a FastAPI or Starlette application: also of included routers and mounted parts.
-
-    Args:
-        app: The application; any other ASGI application has no routes to look at.
-        prefix: The path at which it is mounted.
-    """
+    """Find the streaming routes of a FastAPI or Starlette application: also of included routers and mounted parts."""
     for route in _asgi_routes(app):
         path = prefix + (getattr(route, "path", None) or "")
         if getattr(route, "endpoint", None) is None:

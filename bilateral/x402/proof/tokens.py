@@ -32,11 +32,7 @@ _MOST_TEXT: Final = 80  # characters of a stranger's name in a problem
 
 
 def check_token(terms: Mapping[str, Any]) -> Operation[None]:
-    """Check that a token takes the payments that its terms ask for. The node must be of the terms' network.
-
-    Args:
-        terms: The terms of a price on an EVM chain, as x402 writes them.
-    """
+    """Check that a token takes the payments that its terms ask for. The node must be of the terms' network."""
     network, extra = str(terms.get("network")), terms.get("extra")
     kind = unsupported_kind(terms.get("scheme"), network, extra)
     if kind is not None:

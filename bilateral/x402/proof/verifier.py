@@ -97,11 +97,7 @@ class Chains:
         return {network: reader.provider for network, reader in guarded.items() if reader.provider is not None}
 
     def reader(self, network: str) -> RegistryReader:
-        """Return the reader of a chain.
-
-        Raises:
-            PaymentRefusedError: The verifier does not know the chain.
-        """
+        """Return the reader of a chain."""
         if network not in self.readers:
             readable = ", ".join(self.readers) or "none"
             raise PaymentRefusedError(
@@ -110,11 +106,7 @@ class Chains:
         return self.readers[network]
 
     def state(self, network: str) -> ClientState:
-        """Return the state of an EVM chain.
-
-        Raises:
-            PaymentRefusedError: The verifier does not know the chain, or reads it by a plug-in.
-        """
+        """Return the state of an EVM chain."""
         self.reader(network)
         if network not in self.states:
             raise PaymentRefusedError("unsupported_network", f"{network} has no ratings of clients")

@@ -44,15 +44,7 @@ class MessageExchange:
         self._exchange, self._limit = exchange, limit
 
     def answer(self, parts: Sequence[Any]) -> None:
-        """Take the answer. Without one, nothing is settled.
-
-        Args:
-            parts: The parts of the message, or of the artifact, that answers.
-
-        Raises:
-            InvalidArgumentError: Canonical JSON cannot hold a part. It must not be paid for.
-            BodyTooLargeError: The parts exceed the limit. They must not be paid for.
-        """
+        """Take the answer. Without one, nothing is settled."""
         self._exchange.response = message_parts(parts, self._limit)
 
     @property
@@ -63,19 +55,7 @@ class MessageExchange:
 
 @contextmanager
 def paid_exchange(parts: Sequence[Any], limit: int = MAX_BODY) -> Iterator[MessageExchange]:
-    """Open a context in which the SDK's server verifies and settles the payment of one message.
-
-    Args:
-        parts: The parts of the message that is paid for. If the payment comes in a later message, those of the first.
-        limit: The most bytes of a message, in canonical JSON.
-
-    Yields:
-        The exchange, which takes the answer.
-
-    Raises:
-        InvalidArgumentError: Canonical JSON cannot hold a part.
-        BodyTooLargeError: The parts exceed the limit.
-    """
+    """Open a context in which the SDK's server verifies and settles the payment of one message."""
     exchange = Exchange(request=message_parts(parts, limit))
     token = CURRENT.set(exchange)
     try:
@@ -85,12 +65,7 @@ def paid_exchange(parts: Sequence[Any], limit: int = MAX_BODY) -> Iterator[Messa
 
 
 def with_receipt(metadata: Mapping[str, Any] | None, settlement: SettleResponse) -> dict[str, Any]:
-    """Return the metadata of an answer with a further receipt, which carries the proof.
-
-    Args:
-        metadata: The metadata so far.
-        settlement: The settlement, as the SDK returns it.
-    """
+    """Return the metadata of an answer with a further receipt, which carries the proof."""
     content = dict(metadata or {})
     earlier = content.get(RECEIPTS)
     receipt = settlement.model_dump(by_alias=True, exclude_none=True)
@@ -98,20 +73,7 @@ def with_receipt(metadata: Mapping[str, Any] | None, settlement: SettleResponse)
 
 
 def paid_message(payment: dict[str, Any], request: Sequence[Any], answer: Mapping[str, Any]) -> PaidRequest:
-    """Put together a paid message for `Verifier.verify`.
-
-    Args:
-        payment: The payment payload that was sent, as a JSON object.
-        request: The parts of the message that was sent.
-        answer: The message or artifact that answers, with its metadata. A stranger wrote it.
-
-    Returns:
-        The paid message. Malformed answers and receipts fail when they are verified.
-
-    Raises:
-        InvalidArgumentError: Canonical JSON cannot hold a part of the request.
-        BodyTooLargeError: The request exceeds 32 MiB.
-    """
+    """Put together a paid message for `Verifier.verify`."""
     metadata, parts = answer.get("metadata"), answer.get("parts")
     receipts = metadata.get(RECEIPTS) if isinstance(metadata, dict) else None
     newest = receipts[-1] if isinstance(receipts, list) and receipts else None

@@ -87,11 +87,7 @@ class HttpAdapter:
                 _refuse_unsupported(pattern, self._all_routes[pattern])
 
     def declares(self, method: str, path: str, decoded_path: str | None = None) -> bool:
-        """Tell whether a request is for a paid route that declares a profile, by the SDK's own rules.
-
-        Args:
-            path: The path as it was sent, with its escapes.
-        """
+        """Tell whether a request is for a paid route that declares a profile, by the SDK's own rules."""
         context = HTTPRequestContext(None, path, method, decoded_path=decoded_path)  # type: ignore[arg-type]
         return bool(self._routes.requires_payment(context))
 
@@ -113,11 +109,7 @@ class HttpAdapter:
                     raise StreamingRouteError(f"{method} {path}")
 
     def refuse_stream(self, headers: Mapping[str, str]) -> None:
-        """Refuse a response that streams, as soon as its headers are known.
-
-        Args:
-            headers: The headers, by their names in lower case.
-        """
+        """Refuse a response that streams, as soon as its headers are known."""
         if is_stream(headers.get("content-type", "")):
             raise Refusal(500, "streaming_response")
 
@@ -143,12 +135,7 @@ class HttpAdapter:
             raise Refusal.of(error) from None
 
     def response_body(self, body: bytes, headers: Mapping[str, str], *, is_too_large: bool) -> bytes:
-        """Return a response's body as its client will see it.
-
-        Args:
-            headers: The headers, by their names in lower case.
-            is_too_large: True if the body was given up because of its size.
-        """
+        """Return a response's body as its client will see it."""
         self.refuse_stream(headers)
         if is_too_large:
             raise Refusal(500, "response_too_large")
@@ -160,11 +147,7 @@ class HttpAdapter:
             raise Refusal(500, "response_not_signable") from None
 
     def find_answer(self, payment: bytes | None) -> PaidAnswer | None:
-        """Return the answer that a payment bought before.
-
-        Args:
-            payment: The hash of the payment, see `payment_of`; None if it cannot fetch its answer again.
-        """
+        """Return the answer that a payment bought before."""
         if payment is None:
             return None
         try:
@@ -182,9 +165,6 @@ class HttpAdapter:
         """Keep a signed answer for a client that loses it, or an unsigned one whose payment may still be settled.
 
         It raises nothing, because the client has paid.
-
-        Args:
-            payment: The hash of the payment; None if the answer cannot be fetched again.
         """
         if payment is None:
             return
@@ -206,14 +186,7 @@ class HttpAdapter:
             self._extensions[key].count_unsigned("no PAYMENT-RESPONSE")
 
     def sign_settled(self, exchange: Exchange, body: bytes, headers: Mapping[str, str]) -> str | None:
-        """Sign an exchange that was settled before the application ran.
-
-        Args:
-            headers: The response's headers, by their names in lower case.
-
-        Returns:
-            `PAYMENT-RESPONSE` with the proof; None if there is no proof.
-        """
+        """Sign an exchange that was settled before the application ran."""
         exchange.response = None  # the application's own may differ from what is sent
         with suppress(ReputationExtensionError):
             exchange.response = decode_body(body, headers.get("content-encoding", ""), self.limit)

@@ -313,11 +313,7 @@ class _Incoming:
         return {"type": "http.request", "body": self._exchange.request, "more_body": False}
 
     async def read(self) -> None:
-        """Read the body.
-
-        Raises:
-            Refusal: It is too large, cannot be decoded, or the client hung up.
-        """
+        """Read the body."""
         body, is_complete = _Body(), False
         while not is_complete:
             message = await self._receive()

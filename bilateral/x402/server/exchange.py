@@ -138,15 +138,7 @@ def is_tool_call(transport: Any) -> bool:
 
 
 def exchange_of(transport: Any, limit: int) -> Exchange | None:
-    """Return the exchange that a hook of the SDK runs for.
-
-    Args:
-        transport: The hook's `transport_context`. For an MCP tool call it holds the whole exchange.
-        limit: The most bytes of a tool call or its result, in canonical JSON.
-
-    Returns:
-        The exchange; None if no adapter captures the bodies.
-    """
+    """Return the exchange that a hook of the SDK runs for."""
     if not is_tool_call(transport):
         return CURRENT.get()
     exchange = Exchange(request=tool_request(transport["toolName"], transport["arguments"], limit))

@@ -102,13 +102,7 @@ class Reservations:
 
 
 def payment_key(network: str, asset: str, payload: dict[str, Any]) -> bytes:
-    """Return a key for an authorization: equal for every copy of it, whatever else its message holds.
-
-    Args:
-        network: The payment's network.
-        asset: Its token.
-        payload: `payload` of the payment payload, which a facilitator has verified.
-    """
+    """Return a key for an authorization: equal for every copy of it, whatever else its message holds."""
     if network.startswith(f"{SOLANA}:"):
         return message_key(network, payload) or _whole_key(network, payload)  # signatures are not signed
     kind, signed = signed_part(payload)

@@ -87,17 +87,7 @@ def add_public_key(  # noqa: PLR0913  # the fields of a signer
     valid_until: datetime | None = None,
     comment: str | None = None,
 ) -> Handle[AgentUriSet]:
-    """List a key by its public key, for a program that does not hold the key. Nothing tests that the key signs.
-
-    Args:
-        client: The SDK's client of the agent's owner.
-        public_key: The public key in hexadecimal digits without 0x.
-        algorithm: `secp256k1` or `ed25519`. The other arguments are those of `add_signer`.
-
-    Raises:
-        InvalidArgumentError: The key is listed already, the file lists 64 keys, or a field is malformed.
-        DocumentError: The file cannot be loaded.
-    """
+    """List a key by its public key, for a program that does not hold the key. Nothing tests that the key signs."""
     listed = list_signers(client, agent_id)
     if any(signer.public_key.lower() == public_key.lower() for signer in listed):
         raise InvalidArgumentError(f"the key {public_key[:16]}… is listed already")

@@ -26,11 +26,7 @@ _MOST_CHARACTERS: Final = 4_096
 
 
 def credential_headers(answer: Mapping[str, Any]) -> dict[str, str]:
-    """Return the headers with which a holder shows a credential: with the request for a price, and with the payment.
-
-    Args:
-        answer: The service's answer to `POST /api/buyer/{address}/credential`.
-    """
+    """Return the headers with which a holder shows a credential: with the request for a price, and with the payment."""
     fields = {name: answer[name] for name in ("message", "signature")}
     return {HEADER: b64encode(json.dumps(fields, separators=(",", ":")).encode()).decode()}
 
@@ -80,11 +76,7 @@ class CredentialDiscounts(TierDiscounts):
         self._scope = scope
 
     def credential_in(self, request: HTTPRequestContext) -> TierCredential | None:
-        """Return the credential of a request if it is for this seller today; None costs the full price.
-
-        Args:
-            request: The request. Compare the payer with the credential's holder.
-        """
+        """Return the credential of a request if it is for this seller today; None costs the full price."""
         text = request.adapter.get_header(HEADER)
         if not isinstance(text, str) or len(text) > _MOST_CHARACTERS:
             return None

@@ -34,23 +34,12 @@ def proof_headers(proof: TierProof) -> dict[str, str]:
     """Return the headers with which a payer shows a proof: with the request for a price, and with the payment.
 
     The request names the payer, too: by the header `X-Buyer-Address`.
-
-    Args:
-        proof: The proof, made for the payer as its holder.
     """
     return {HEADER: b64encode(json.dumps(proof.to_json(), separators=(",", ":")).encode()).decode()}
 
 
 def read_proof_header(text: str) -> TierProof:
-    """Read a header.
-
-    Args:
-        text: The header.
-
-    Raises:
-        TierProofRefusedError: `proof_header_too_large`; `proof_header_invalid` unless it is a JSON object in base 64
-            without repeated names; or `proof_malformed`.
-    """
+    """Read a header."""
     if len(text) > MOST_CHARACTERS:
         raise TierProofRefusedError("proof_header_too_large", f"the header has more than {MOST_CHARACTERS} characters")
     try:
@@ -75,14 +64,7 @@ class ProofDiscounts(TierDiscounts):
         self._verifier = verifier
 
     async def check(self, request: HTTPRequestContext, payer: str) -> TierProof:
-        """Check the proof of a request for its payer. The payer's later requests of the day need no verification.
-
-        Args:
-            payer: The account that will pay, in checksum form.
-
-        Raises:
-            TierProofRefusedError: The request has no proof, or it is refused. The full price holds then.
-        """
+        """Check the proof of a request for its payer. The payer's later requests of the day need no verification."""
         text = request.adapter.get_header(HEADER)
         if not isinstance(text, str):
             raise TierProofRefusedError("proof_header_invalid", f"the request has no header {HEADER}")
@@ -91,11 +73,7 @@ class ProofDiscounts(TierDiscounts):
         return proof
 
     async def proof_of(self, request: HTTPRequestContext, payer: str | None) -> TierProof | None:
-        """Return the valid proof of a request; None costs the full price.
-
-        Args:
-            payer: The account that will pay; None if the request names none.
-        """
+        """Return the valid proof of a request; None costs the full price."""
         if payer is None or not isinstance(request.adapter.get_header(HEADER), str):
             return None
         try:

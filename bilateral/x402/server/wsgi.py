@@ -97,15 +97,7 @@ class _Response:
         return self._written.append
 
     def body(self, chunks: Iterable[bytes], adapter: HttpAdapter | None = None) -> bytes:
-        """Read the whole body. The caller calls `close` once the answer is sent.
-
-        Args:
-            chunks: The application's answer.
-            adapter: Stops an answer that cannot be signed: a stream may have no end. None for any answer.
-
-        Raises:
-            Refusal: The answer cannot be signed.
-        """
+        """Read the whole body. The caller calls `close` once the answer is sent."""
         pieces: list[bytes] = []
         size = 0
         self.close = getattr(chunks, "close", self.close)

@@ -26,11 +26,7 @@ _Policy = Annotated[_PolicyName, Field(description="brp-1.0 or independent-1.0."
 
 
 def add_tools(server: MCPServer[Any], reader: Reader, default_policy: str) -> None:
-    """Add the tools.
-
-    Args:
-        default_policy: The scoring policy that counts if a model names none.
-    """
+    """Add the tools."""
 
     @server.tool(title="Get buyer", annotations=READS)
     async def get_buyer(address: _Buyer, chain: _Chain = None, policy: _Policy = None) -> dict[str, Any]:

@@ -40,12 +40,7 @@ _LOGGER: Final = logging.getLogger("bilateral.api")
 
 
 def add_tools(server: MCPServer[Any], reader: Reader, nodes: Mapping[str, str], network: Network) -> None:
-    """Add the tools.
-
-    Args:
-        nodes: The URL of a node of each chain, by the chain's id in digits.
-        network: The settings of connections to services and files. Private addresses are refused by default.
-    """
+    """Add the tools."""
     work = NodeWork()
 
     @server.tool(title="Get services", annotations=READS)
