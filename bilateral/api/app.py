@@ -7,9 +7,7 @@ import logging
 from collections.abc import AsyncIterator
 from contextlib import AsyncExitStack, asynccontextmanager
 from http import HTTPStatus
-from importlib import import_module
 from importlib.metadata import version
-from pkgutil import iter_modules
 from typing import Any, Final
 
 from anyio import to_thread
@@ -22,8 +20,8 @@ from bilateral.api.answers import JSON, PROBLEM, adapter
 from bilateral.api.guard import Guard
 from bilateral.api.layers import CrossOriginReads, IndexState, Shortcuts
 from bilateral.api.metrics import Observer
-from bilateral.api.pages import problem_page
 from bilateral.api.parameters import refuse_wrong_parameters
+from bilateral.api.parts import import_present, module_names, refuse_missing
 from bilateral.api.problems import FAILED, Problem, ProblemError, add_handlers, answer_to
 from bilateral.api.service import Service
 from bilateral.api.settings import ApiSettings
@@ -42,11 +40,12 @@ def create_app(settings: ApiSettings) -> FastAPI:
 
     Each module of `bilateral.api.routes` with a `router` is part of it. A module may also have `shortcuts`, and a
     `lifespan`: a function of the application that returns an asynchronous context manager, entered while the
-    application runs. The aggregator is a part if the settings name one.
+    application runs. The aggregator is a part if the settings name one. Routes whose part of the index is not
+    installed answer 501.
     """
-    modules = [import_module(f"{routes.__name__}.{module.name}") for module in iter_modules(routes.__path__)]
-    if settings.aggregator is not None:
-        modules.append(import_module("bilateral.api.aggregator.routes"))
+    aggregator = [] if settings.aggregator is None else ["bilateral.api.aggregator.routes"]
+    modules, missing = import_present([*module_names(routes), *aggregator])
+    pages, _ = import_present(["bilateral.api.pages"])
     service = Service(settings)
 
     @asynccontextmanager
@@ -77,8 +76,10 @@ def create_app(settings: ApiSettings) -> FastAPI:
     for module in modules:
         if router := getattr(module, "router", None):
             app.include_router(router)
+    if missing:
+        app.router.default = refuse_missing(missing)
     describe(app)
-    add_handlers(app, problem_page)
+    add_handlers(app, pages[0].problem_page if pages else None)
     app.add_exception_handler(Exception, _on_fault)
     shortcuts = [shortcut for module in modules for shortcut in getattr(module, "shortcuts", ())]
     app.add_middleware(Shortcuts, service=service, shortcuts=shortcuts)

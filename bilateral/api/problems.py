@@ -147,12 +147,13 @@ def problem_of(error: BilateralError) -> ProblemError:
     return ProblemError(status, error.reason, detail, headers={"Retry-After": str(_RETRY_SECONDS)})
 
 
-def add_handlers(app: FastAPI, page: Callable[[Request, ProblemError], Awaitable[Response | None]]) -> None:
-    """Make an application answer every error with a problem."""
+def add_handlers(app: FastAPI, page: Callable[[Request, ProblemError], Awaitable[Response | None]] | None) -> None:
+    """Make an application answer every error with a problem, to browsers as a page."""
 
     async def on_error(request: Request, error: Exception) -> Response:
         problem = _problem_of_any(error)
-        return await page(request, problem) or answer_to(request.url.path, problem)
+        answer = None if page is None else await page(request, problem)
+        return answer or answer_to(request.url.path, problem)
 
     for kind in (ProblemError, BilateralError, HTTPException, RequestValidationError):
         app.add_exception_handler(kind, on_error)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Iterable
 from functools import partial
-from typing import Concatenate, Final, ParamSpec, TypeVar
+from typing import Any, Concatenate, Final, ParamSpec, TypeVar
 
 from anyio import to_thread
 from sqlalchemy import Connection
@@ -15,7 +15,6 @@ from bilateral.api.metrics import Metrics
 from bilateral.api.node_work import NodeWork
 from bilateral.api.recent import HourlyLimit, Recent
 from bilateral.api.settings import ApiSettings
-from bilateral.explorer.network import RecentNetworks
 from bilateral.index.errors import DatabaseUnavailableError, QueryTimeoutError
 from bilateral.index.operating.chains import chains
 from bilateral.index.payments.queries import payment_progress
@@ -45,7 +44,6 @@ class Service:
         buyer_work: Runs what may ask a node about buyers.
         visitor_work: Runs what asks a node for visitors who act.
         kept_files: The files that accounts had stored in the last hour.
-        networks: The networks of the web pages that were made a moment ago.
     """
 
     def __init__(self, settings: ApiSettings) -> None:
@@ -58,7 +56,7 @@ class Service:
         seconds = min(_SHORT_SECONDS, settings.query_seconds)
         has_server = self.reader.has_server
         self._short = None if has_server else Reader(settings.database, seconds=seconds, connections=1, is_brief=True)
-        self.networks = RecentNetworks()
+        self._recent: dict[type[Any], Any] = {}
         self.buyer_work = NodeWork()
         self.visitor_work = NodeWork()
         self.kept_files = HourlyLimit()
@@ -118,6 +116,11 @@ class Service:
     def require_indexed(self, chains: Iterable[int]) -> None:
         """Refuse a question about a chain that is not indexed. See `Registries.require_indexed`."""
         self.registries().require_indexed(chains)
+
+    def recent(self, kind: type[T]) -> T:
+        """Return this service's one instance of a class that keeps recent answers."""
+        recent: T = self._recent.setdefault(kind, kind())
+        return recent
 
     def close(self) -> None:
         """Close the connections."""

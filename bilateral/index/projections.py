@@ -5,10 +5,11 @@ A projection imports only those before it. Search is a reader of the contents of
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import Final
+from collections import defaultdict
+from collections.abc import Mapping, Sequence
+from typing import Any, Final
 
-from sqlalchemy import Table
+from sqlalchemy import Connection, Table
 
 from bilateral.index.agents.projection import Agents
 from bilateral.index.changes.projection import Changes
@@ -35,3 +36,12 @@ PARTITIONED_TABLES: Final[Sequence[Table]] = tuple(
     if is_partitioned(table)
 )
 """The tables of which each chain has a partition in PostgreSQL."""
+
+
+def progress_of(connection: Connection, chain_id: int | None = None) -> Mapping[int, Mapping[str, Any]]:
+    """Return what the projections add to the progress of each chain, by chain id."""
+    fields: dict[int, dict[str, Any]] = defaultdict(dict)
+    for projection in PROJECTIONS:
+        for chain, values in projection.progress(connection, chain_id).items():
+            fields[chain].update(values)
+    return fields

@@ -26,8 +26,6 @@ from bilateral.index.files.worker import FileSettings
 from bilateral.index.log.database import open_database
 from bilateral.index.operating.process import follow_chains
 from bilateral.index.operating.settings import ChainSettings, IndexSettings
-from bilateral.index.standing.analysis import analyse
-from bilateral.index.standing.tables import AnalysisKey
 from scripts._anvil import running_anvil
 from tests.sdk.client.helpers import deploy
 from tests.sdk.servers import GatewayServer, HttpServer
@@ -113,6 +111,9 @@ def build():
 
 def index_world(world, database):
     """Index the world and its files into a database, up to the head, and analyse it."""
+    from bilateral.index.standing.analysis import analyse  # noqa: PLC0415  # a part that a test removes
+    from bilateral.index.standing.tables import AnalysisKey  # noqa: PLC0415
+
     chains = (ChainSettings((world.url,), (world.deployment,), 0),)
     files = FileSettings(workers=2, gateways=(world.gateway,), seconds=60.0, allow_private=True)
     engine = open_database(database)

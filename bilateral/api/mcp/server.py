@@ -5,10 +5,8 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import asdict
-from importlib import import_module
 from importlib.metadata import version
 from inspect import cleandoc
-from pkgutil import iter_modules
 from typing import Any, Final
 
 from anyio import to_thread
@@ -24,6 +22,7 @@ from bilateral.api.feed import Feed
 from bilateral.api.mcp import tools
 from bilateral.api.mcp.listening import Listening, Reads
 from bilateral.api.mcp.lookups import account_of, key_of, read_agent_of, untrusted
+from bilateral.api.parts import import_present, module_names
 from bilateral.api.problems import FAILED, problem_of
 from bilateral.buyers.policies import BRP
 from bilateral.checks import Policy
@@ -62,8 +61,9 @@ def make_server(
     server = StrictServer(
         "bilateral", title="Bilateral", instructions=_INSTRUCTIONS, version=version("bilateral"), log_level="WARNING"
     )
-    for module in iter_modules(tools.__path__):
-        import_module(f"{tools.__name__}.{module.name}").add_tools(server, reader, **options.get(module.name, {}))
+    modules, _ = import_present(module_names(tools))
+    for module in modules:
+        module.add_tools(server, reader, **options.get(module.__name__.rpartition(".")[2], {}))
     _add_resources(server, reader)
     server.serve_listening(Listening(reader, feed or Feed(Reads(reader))))
     return server

@@ -15,7 +15,7 @@ from bilateral.api.service import Service, service_of
 from bilateral.core.errors import BilateralError
 from bilateral.explorer import analysis, rendering
 from bilateral.explorer.comparing import ComparePage, compare_page
-from bilateral.explorer.network import NetworkPage, neighbourhood_page, network_page
+from bilateral.explorer.network import NetworkPage, RecentNetworks, neighbourhood_page, network_page
 from bilateral.explorer.networks import slug_of
 from bilateral.explorer.records import RatingPage, ValidationPage, rating_page, validation_page
 from bilateral.explorer.searching import SearchPage, filled, path_of, search_page
@@ -96,7 +96,9 @@ def chain_network(
 
     def read() -> NetworkPage:
         chain_id, registries = indexed_chain(service, network), service.registries()
-        return service.networks.get(chain_id, limit, lambda: service.read(network_page, registries, chain_id, limit))
+        return service.recent(RecentNetworks).get(
+            chain_id, limit, lambda: service.read(network_page, registries, chain_id, limit)
+        )
 
     return page_answer(request, NetworkPage, read, _network(number))
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import time
 from dataclasses import dataclass, field, fields
 from enum import StrEnum
 from typing import TYPE_CHECKING, Any, Final, Self
@@ -100,3 +101,58 @@ class Standing:
         reasons = {"reasons": tuple(StandingReason(**reason) for reason in json.loads(row["reasons"]))}
         named = {field_.name: row[field_.name] for field_ in fields(cls) if field_.name in row}
         return cls(**{**named, **reasons, "block": block, "made_at": made_at})
+
+
+class Currency(StrEnum):
+    """The age of a chain's standings."""
+
+    CURRENT = "current"
+    """They have all rows of the index but those of the last minutes."""
+
+    STALE = "stale"
+    """The analysis lags its chain by more than ten minutes, or by three refreshes if these take longer."""
+
+    MISSING = "missing"
+    """No analysis has succeeded yet."""
+
+
+@dataclass(frozen=True, slots=True)
+class StandingsState:
+    """The state of a chain's standings.
+
+    Attributes:
+        block: The last block that they rest on; None before the first analysis.
+        made_at: The time at which they were made or confirmed, in Unix seconds; None before the first analysis.
+        problem: The reason why the last analysis failed or cannot run; None if there is none.
+        status: `current`, `stale` or `missing`.
+    """
+
+    block: int | None = None
+    made_at: int | None = None
+    problem: str | None = None
+    status: str = Currency.MISSING
+
+    @property
+    def is_missing(self) -> bool:
+        """True before the first analysis."""
+        return self.status == Currency.MISSING
+
+    @property
+    def is_stale(self) -> bool:
+        """True if the analysis lags its chain."""
+        return self.status == Currency.STALE
+
+    @property
+    def age(self) -> float | None:
+        """The seconds since they were made; None before the first analysis."""
+        return None if self.made_at is None else max(0.0, time.time() - self.made_at)
+
+    @property
+    def lack(self) -> str | None:
+        """Why a chain has no current standings, as the end of a sentence; None if it has."""
+        cause = "" if self.problem is None else f": {self.problem}"
+        if self.is_missing:
+            return f"is not analysed yet{cause}"
+        if self.is_stale:
+            return f"was analysed {(self.age or 0) / 60:,.0f} minutes ago, up to block {self.block}{cause}"
+        return None

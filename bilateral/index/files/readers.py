@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any, TypeAlias
 
 from sqlalchemy import Connection, Engine, Table
@@ -12,7 +12,13 @@ ReadRows: TypeAlias = Mapping[Table, list[dict[str, Any]]]
 
 
 class Reader:
-    """Derives rows from registration files. Methods do nothing unless overridden."""
+    """Derives rows from registration files. Methods do nothing unless overridden.
+
+    Attributes:
+        tables: Its tables. Rows of those with a `content_hash` belong to one content.
+    """
+
+    tables: Sequence[Table] = ()
 
     def read(self, content_hash: bytes, rows: ReadRows) -> ReadRows:  # noqa: ARG002
         """Return further rows that a registration file makes."""

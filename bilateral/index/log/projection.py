@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TYPE_CHECKING, Any, Protocol, TypeAlias
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
 
-    from sqlalchemy import Connection, Table
+    from sqlalchemy import Connection, Engine, Table
 
     from bilateral.index.log.batches import Batch, Block
     from bilateral.index.log.journal import Journal
@@ -60,6 +60,19 @@ class Removal:
     progress: Progress
 
 
+class Background(Protocol):
+    """Work beside the log, in threads or processes of its own."""
+
+    def start(self) -> None:
+        """Begin, and go on until the end."""
+
+    def refresh_once(self) -> None:
+        """Do what is due now, and wait for it."""
+
+    def end(self) -> None:
+        """End. What is unfinished is done again next time."""
+
+
 class Projection:
     """Tables that follow from the log of one chain. Methods do nothing unless overridden, and send no statement then.
 
@@ -98,3 +111,11 @@ class Projection:
     def status(self, connection: Connection, chain_id: int) -> Mapping[str, int | float | str | None]:
         """Return figures for the status of a chain, by the names of its fields."""
         return {}
+
+    def progress(self, connection: Connection, chain_id: int | None) -> Mapping[int, Mapping[str, Any]]:
+        """Return fields of the progress of one chain or all, by chain id. Answers show it, so it must be cheap."""
+        return {}
+
+    def background(self, engine: Engine, rpc_urls: Sequence[Sequence[str]]) -> Background | None:
+        """Return the work beside the log; None without any. It may ask the nodes of each chain."""
+        return None

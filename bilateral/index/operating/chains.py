@@ -6,8 +6,9 @@ from dataclasses import dataclass
 
 from sqlalchemy import Connection, select
 
+from bilateral.core.values.standing import StandingsState
 from bilateral.index.log import tables as schema
-from bilateral.index.standing.standings import StandingsState, of_chain, standings_states
+from bilateral.index.projections import progress_of
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,16 +42,19 @@ class ChainProgress:
 
 def chains(connection: Connection, chain_id: int | None = None) -> tuple[ChainProgress, ...]:
     """Return the progress of every chain, by chain id."""
-    table, standings = schema.chain, standings_states(connection, chain_id)
+    table, figures = schema.chain, progress_of(connection, chain_id)
     query = select(
         *(table.c[name] for name in ("chain_id", "first_block", "block_number", "block_hash", "block_time")),
         *(table.c[name] for name in ("head_number", "finalized_number", "updated_at", "reorganizations")),
     )
-    rows = connection.execute(of_chain(query, table, chain_id).order_by(table.c.chain_id))
+    if chain_id is not None:  # then it asks no server of another chain
+        query = query.where(table.c.chain_id == chain_id)
+    rows = connection.execute(query.order_by(table.c.chain_id))
     return tuple(
         ChainProgress(
-            *(chain_id, first, block, f"0x{hash_.hex()}", block_time, head, max(0, head - block)),
-            *(finalized, updated, reorgs, standings.get(chain_id, StandingsState())),
+            *(number, first, block, f"0x{hash_.hex()}", block_time, head, max(0, head - block)),
+            *(finalized, updated, reorgs),
+            standings=figures[number].get("standings", StandingsState()),
         )
-        for chain_id, first, block, hash_, block_time, head, finalized, updated, reorgs in rows
+        for number, first, block, hash_, block_time, head, finalized, updated, reorgs in rows
     )

@@ -20,8 +20,7 @@ from bilateral.index.log.database import passing_failure
 from bilateral.index.log.patience import Patience
 from bilateral.index.operating.settings import ChainSettings, IndexSettings
 from bilateral.index.operating.worker import Worker
-from bilateral.index.projections import READERS
-from bilateral.index.standing.worker import Background
+from bilateral.index.projections import PROJECTIONS, READERS
 
 _LOGGER: Final = logging.getLogger("bilateral.index")
 
@@ -68,20 +67,21 @@ class _Process:
             self._files.start()
         pruning = partial(keep_pruned, self._engine, self._settings.feed, self._stop)
         threading.Thread(target=pruning, name="pruning", daemon=True).start()
-        background = None
-        if self._settings.analyses:
-            background = Background(self._engine, [chain.rpc_urls for chain in self._settings.chains])
-        if background is not None and not until_head:
-            background.start()
+        urls = [chain.rpc_urls for chain in self._settings.chains]
+        works = [projection.background(self._engine, urls) for projection in PROJECTIONS if self._settings.analyses]
+        background = [work for work in works if work is not None]
+        if not until_head:
+            for work in background:
+                work.start()
         self._wait([self._started(partial(self._follow, chain, until_head)) for chain in self._settings.chains])
         if self._files is not None:
             self._files.wait_until_done()
         is_done = not self._stop.is_set()
         self._stop.set()
-        if background is not None:
+        for work in background:
             if until_head and is_done:
-                background.refresh_once()
-            background.end()
+                work.refresh_once()
+            work.end()
         if self._files is not None:
             self._files.close()
         return is_done

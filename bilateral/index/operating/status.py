@@ -9,11 +9,11 @@ from typing import Any, Final
 from sqlalchemy import Engine, select
 
 from bilateral.core.errors import BilateralError
+from bilateral.core.values.standing import StandingsState
 from bilateral.core.values.times import moment
 from bilateral.index.log import tables as schema
 from bilateral.index.log.database import snapshot
-from bilateral.index.projections import PROJECTIONS
-from bilateral.index.standing.standings import StandingsState, standings_states
+from bilateral.index.projections import PROJECTIONS, progress_of
 
 
 @dataclass(frozen=True)
@@ -88,7 +88,7 @@ def chain_statuses(engine: Engine) -> list[ChainStatus]:
     table = schema.chain
     with snapshot(engine) as connection:
         rows = connection.execute(select(table).order_by(table.c.chain_id)).mappings().all()
-        standings = standings_states(connection)
+        progress = progress_of(connection)
         figures: dict[int, dict[str, Any]] = {
             row["chain_id"]: {
                 name: figure
@@ -109,7 +109,7 @@ def chain_statuses(engine: Engine) -> list[ChainStatus]:
             last_reorganization_at=(
                 None if row["last_reorganization_at"] is None else moment(row["last_reorganization_at"])
             ),
-            standings=standings.get(row["chain_id"], StandingsState()),
+            standings=progress[row["chain_id"]].get("standings", StandingsState()),
             **figures[row["chain_id"]],
         )
         for row in rows

@@ -16,6 +16,7 @@ from sqlalchemy import Connection, Engine, delete, or_, select
 from bilateral.index.files import tables as files
 from bilateral.index.files.readers import Reader, ReadRows
 from bilateral.index.log.dialects import insert_new
+from bilateral.index.search import tables as schema
 from bilateral.index.search.meaning import MODEL, has_model, vector_row
 from bilateral.index.search.tables import known_word, registration_vector, registration_words, word_trigram
 from bilateral.index.search.words import LEARNT_LENGTHS, trigrams, words_of
@@ -26,6 +27,8 @@ _AT_ONCE: Final = 500
 
 class SearchReader(Reader):
     """Stores the words of registration files, and their vectors if the extra `semantic` is installed."""
+
+    tables = tuple(schema.metadata.tables.values())
 
     def read(self, content_hash: bytes, rows: ReadRows) -> ReadRows:
         (file,) = rows[files.registration_file]

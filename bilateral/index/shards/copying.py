@@ -14,14 +14,12 @@ from bilateral.index.files import tables as files
 from bilateral.index.log.locks import number_steps
 from bilateral.index.log.places import SERVED
 from bilateral.index.log.tables import registry
-from bilateral.index.search import tables as search
 from bilateral.index.shards.layout import CHAIN_TABLES, NUMBERED, SHARED_TABLES
 
 _ROWS: Final = (*CHAIN_TABLES, registry)
 """The tables whose rows are copied as they are."""
 
 _OF_HOST: Final = (files.file_host,)
-_WHOLE: Final = (search.known_word, search.word_trigram)
 _OF_FILE: Final = (files.file,)
 _LEFT_OUT: Final = (files.abandoned_file,)
 
@@ -110,11 +108,11 @@ def _copy_shared(source: Connection, target: Connection, table: Table) -> None:
 
 def _moved(table: Table) -> str:
     """Return the condition on the rows of a shared table that a chain needs."""
-    if table in _WHOLE:
-        return ""
     if table in _OF_HOST:
         return "WHERE host IN (SELECT host FROM file JOIN moved_file USING (file_id))"
     key = "file_id" if table in _OF_FILE else "content_hash"
+    if key not in table.c:
+        return ""  # rows of no content, such as a vocabulary
     return f"WHERE rows.{key} IN (SELECT {key} FROM moved_{'file' if table in _OF_FILE else 'content'})"  # noqa: S608
 
 

@@ -12,8 +12,7 @@ from sqlalchemy import Table
 
 from bilateral.index.files import tables as files
 from bilateral.index.log import tables as schema
-from bilateral.index.projections import PARTITIONED_TABLES, PROJECTIONS
-from bilateral.index.search import tables as search
+from bilateral.index.projections import PARTITIONED_TABLES, PROJECTIONS, READERS
 
 CHAIN_TABLES: Final[tuple[Table, ...]] = (
     *(table for table in schema.metadata.tables.values() if table is not schema.registry),
@@ -28,11 +27,16 @@ OWN_PARTITIONS: Final = frozenset(PARTITIONED_TABLES)
 """Those of which a shard has a partition for each chain. Of the others the coordinator reads a view of its rows."""
 
 SHARED_TABLES: Final[tuple[Table, ...]] = tuple(
-    table for table in (*files.metadata.tables.values(), *search.metadata.tables.values()) if table not in CHAIN_TABLES
+    table
+    for table in (*files.metadata.tables.values(), *(table for reader in READERS for table in reader.tables))
+    if table not in CHAIN_TABLES
 )
 """Files and what was read in them. Agents of several shards may name one file, which each shard then has."""
 
-NUMBERED: Final = (files.file_sight, search.registration_words, search.registration_vector)
+NUMBERED: Final = (
+    files.file_sight,
+    *(table for reader in READERS for table in reader.tables if table.autoincrement_column is not None),
+)
 """Tables whose rows a sequence numbers. Each shard has numbers of its own, so that no two rows have the same."""
 
 VIEWS: Final = {**schema.VIEWS, **files.VIEWS}

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
 
-from sqlalchemy import Connection, delete, select, update
+from sqlalchemy import Connection, Engine, delete, select, update
 
 from bilateral.index.log.projection import Projection, Removal
 from bilateral.index.standing import tables as schema
+from bilateral.index.standing.standings import standings_states
+from bilateral.index.standing.worker import StandingsProcess
 
 
 class Standing(Projection):
@@ -20,6 +23,12 @@ class Standing(Projection):
         yield
         forget_blocks(removal.connection, removal.chain_id, removal.target.number)
         yield
+
+    def progress(self, connection: Connection, chain_id: int | None) -> Mapping[int, Mapping[str, Any]]:
+        return {chain: {"standings": state} for chain, state in standings_states(connection, chain_id).items()}
+
+    def background(self, engine: Engine, rpc_urls: Sequence[Sequence[str]]) -> StandingsProcess:
+        return StandingsProcess(engine, rpc_urls)
 
 
 def forget_blocks(connection: Connection, chain_id: int, block: int) -> None:

@@ -4,14 +4,12 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
-from enum import StrEnum
 from typing import TYPE_CHECKING, Any, Final
 
-from sqlalchemy import Connection, Select, Table, delete, insert, select, update
+from sqlalchemy import Connection, delete, insert, select, update
 
 from bilateral.core.text import printable
-from bilateral.core.values.standing import Status
+from bilateral.core.values.standing import Currency, StandingsState, Status
 from bilateral.index.changes.notes import Note
 from bilateral.index.changes.tables import ChangeKind
 from bilateral.index.log import tables as schema
@@ -56,71 +54,19 @@ def note(connection: Connection, key: AnalysisKey, values: Mapping[str, Any]) ->
         connection.execute(insert(standing_refresh).values(**key.columns, **values))
 
 
-class Currency(StrEnum):
-    """The age of a chain's standings."""
-
-    CURRENT = "current"
-    """They have all rows of the index but those of the last minutes."""
-
-    STALE = "stale"
-    """The analysis lags its chain by more than ten minutes, or by three refreshes if these take longer."""
-
-    MISSING = "missing"
-    """No analysis has succeeded yet."""
-
-
-@dataclass(frozen=True, slots=True)
-class StandingsState:
-    """The state of a chain's standings.
-
-    Attributes:
-        block: The last block that they rest on; None before the first analysis.
-        made_at: The time at which they were made or confirmed, in Unix seconds; None before the first analysis.
-        problem: The reason why the last analysis failed or cannot run; None if there is none.
-        status: `current`, `stale` or `missing`.
-    """
-
-    block: int | None = None
-    made_at: int | None = None
-    problem: str | None = None
-    status: str = Currency.MISSING
-
-    @property
-    def is_missing(self) -> bool:
-        """True before the first analysis."""
-        return self.status == Currency.MISSING
-
-    @property
-    def is_stale(self) -> bool:
-        """True if the analysis lags its chain."""
-        return self.status == Currency.STALE
-
-    @property
-    def age(self) -> float | None:
-        """The seconds since they were made; None before the first analysis."""
-        return None if self.made_at is None else max(0.0, time.time() - self.made_at)
-
-    @property
-    def lack(self) -> str | None:
-        """Why a chain has no current standings, as the end of a sentence; None if it has."""
-        cause = "" if self.problem is None else f": {self.problem}"
-        if self.is_missing:
-            return f"is not analysed yet{cause}"
-        if self.is_stale:
-            return f"was analysed {(self.age or 0) / 60:,.0f} minutes ago, up to block {self.block}{cause}"
-        return None
-
-
 def standings_states(connection: Connection, chain_id: int | None = None) -> dict[int, StandingsState]:
     """Return the state of the standings of each chain. Of several registries, the one with the oldest counts."""
     columns, chain = standing_refresh.c, schema.chain.c
-    query = select(columns.chain_id, columns.block_number, columns.made_at, columns.problem)
-    query = query.add_columns(columns.seconds, chain.block_number).join(
-        schema.chain, chain.chain_id == columns.chain_id
+    query = (
+        select(columns.chain_id, columns.block_number, columns.made_at, columns.problem, columns.seconds)
+        .add_columns(chain.block_number)
+        .join(schema.chain, chain.chain_id == columns.chain_id)
+        .order_by(columns.made_at.desc().nulls_last())
     )
+    if chain_id is not None:  # then it asks no server of another chain
+        query = query.where(columns.chain_id == chain_id)
     states: dict[int, StandingsState] = {}
-    requested = of_chain(query, standing_refresh, chain_id).order_by(columns.made_at.desc().nulls_last())
-    for number, block, made_at, problem, seconds, head in connection.execute(requested):
+    for number, block, made_at, problem, seconds, head in connection.execute(query):
         status = _currency(block, made_at, seconds or 0.0, head)
         states[number] = StandingsState(block, made_at, problem, status)
     return states
@@ -132,11 +78,6 @@ def _currency(block: int | None, made_at: int | None, seconds: float, head: int)
         return Currency.MISSING
     is_late = time.time() - made_at > max(STALE_SECONDS, _STALE_REFRESHES * seconds)
     return Currency.STALE if block < head and is_late else Currency.CURRENT
-
-
-def of_chain(query: Select[Any], table: Table, chain_id: int | None) -> Select[Any]:
-    """Return a query about one chain: then it asks no server of another. For None the query is about all."""
-    return query if chain_id is None else query.where(table.c.chain_id == chain_id)
 
 
 _AT_ONCE: Final = 5_000  # rows of an insert: some megabytes of Python objects

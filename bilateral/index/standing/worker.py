@@ -40,7 +40,7 @@ _LOOK_SECONDS: Final = 0.5
 """The looks at a process: a crash or an end is seen after half a second."""
 
 
-class Background:
+class StandingsProcess:
     """A process of its own that keeps the standings of a database current, and the thread that looks after it.
 
     Args:

@@ -8,14 +8,10 @@ from __future__ import annotations
 from alembic import op
 
 from bilateral.buyers import tables as buyers
-from bilateral.index.agents import tables as agents
 from bilateral.index.changes import tables as changes
 from bilateral.index.files import tables as files
 from bilateral.index.log import tables as schema
-from bilateral.index.payments import tables as payments
-from bilateral.index.ratings import tables as ratings
-from bilateral.index.search import tables as search
-from bilateral.index.standing import tables as analysis
+from bilateral.index.projections import PROJECTIONS, READERS
 from bilateral.migrations import aggregator
 
 revision = "1.0"
@@ -25,7 +21,10 @@ down_revision = None
 def upgrade() -> None:
     """Create the tables and views."""
     connection = op.get_bind()
-    for tables in (schema, agents, ratings, files, analysis, aggregator, search, payments, buyers, changes):
-        tables.metadata.create_all(connection, checkfirst=False)
+    tables = [table for projection in PROJECTIONS for table in projection.tables]
+    tables += [table for reader in READERS for table in reader.tables]
+    derived = dict.fromkeys(table.metadata for table in tables)
+    for metadata in (schema.metadata, changes.metadata, *derived, buyers.metadata, aggregator.metadata):
+        metadata.create_all(connection, checkfirst=False)
     for name, query in {**schema.VIEWS, **files.VIEWS}.items():
         op.execute(f'CREATE VIEW "{name}" AS {query}')

@@ -10,8 +10,7 @@ from bilateral.index.files.worker import FileSettings
 from bilateral.index.operating.process import follow_chains
 from bilateral.index.operating.settings import ChainSettings, IndexSettings
 from bilateral.index.payments.terms import PaymentTerms
-from tests.index.analysis.conftest import DEPLOYMENT
-from tests.index.payments.world import TOKEN, Payments
+from tests.index.payments.world import DEPLOYMENT, TOKEN, Payments
 
 TERMS = PaymentTerms({TOKEN: 6})
 

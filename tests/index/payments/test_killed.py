@@ -15,8 +15,7 @@ from bilateral.index.operating.settings import ChainSettings, IndexSettings
 from bilateral.index.payments import worker as store
 from bilateral.index.payments.tables import payment, payment_cursor
 from bilateral.index.payments.terms import PaymentTerms
-from tests.index.analysis.conftest import DEPLOYMENT
-from tests.index.payments.world import TOKEN, account, stored
+from tests.index.payments.world import DEPLOYMENT, TOKEN, account, stored
 from tests.processes import CONTEXT
 
 KILLS = 3

@@ -18,9 +18,8 @@ from bilateral.index.payments.queries import payment_progress
 from bilateral.index.payments.tables import agent_account, payment, payment_cursor, payment_return
 from bilateral.index.payments.terms import PaymentTerms
 from simulation.events import encoded
-from tests.index.analysis.conftest import DEPLOYMENT
 from tests.index.payments.conftest import TERMS
-from tests.index.payments.world import OTHER_TOKEN, TOKEN, account, stored, transfer, used
+from tests.index.payments.world import DEPLOYMENT, OTHER_TOKEN, TOKEN, account, stored, transfer, used
 
 ALICE, BOB, CAROL = account("alice"), account("bob"), account("carol")
 SELLER, NEW_WALLET = account("seller"), account("new wallet")

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from eth_utils.crypto import keccak
 from sqlalchemy import select
 
@@ -9,7 +11,9 @@ from bilateral.core.contracts import Registry, selectors
 from bilateral.core.identifiers import checksummed
 from bilateral.index.payments.tables import payment
 from simulation.events import ADDRESSES, Log, encoded
+from tests.index import conftest
 
+DEPLOYMENT = replace(conftest.DEPLOYMENT, first_block=1)
 TOKEN = checksummed("0x" + "70" * 20)
 OTHER_TOKEN = checksummed("0x" + "71" * 20)
 NOBODY = "0x" + "00" * 20

@@ -1,0 +1,45 @@
+"""Modules that need a part of the index which this installation may lack."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from http import HTTPStatus
+from importlib import import_module
+from pkgutil import iter_modules
+from types import ModuleType
+from typing import Final
+
+from starlette.types import ASGIApp, Receive, Scope, Send
+
+from bilateral.api.problems import ProblemError
+
+_INDEX: Final = "bilateral.index."
+
+
+def module_names(package: ModuleType) -> list[str]:
+    """Return the names of a package's modules."""
+    return [f"{package.__name__}.{module.name}" for module in iter_modules(package.__path__)]
+
+
+def import_present(names: Iterable[str]) -> tuple[list[ModuleType], set[str]]:
+    """Import modules. Return those whose parts of the index are installed, and the names of the parts that are not."""
+    modules, missing = [], set()
+    for name in names:
+        try:
+            modules.append(import_module(name))
+        except ModuleNotFoundError as error:
+            if not (error.name or "").startswith(_INDEX):
+                raise
+            missing.add(str(error.name).removeprefix(_INDEX).partition(".")[0])
+    return modules, missing
+
+
+def refuse_missing(parts: Iterable[str]) -> ASGIApp:
+    """Return what answers paths without a route, where parts of the index are missing."""
+    names = ", ".join(sorted(parts))
+
+    async def refuse(scope: Scope, receive: Receive, send: Send) -> None:  # noqa: ARG001  # the form of an application
+        detail = f"this installation has no route for {scope['path']}: it lacks these parts of the index: {names}"
+        raise ProblemError(HTTPStatus.NOT_IMPLEMENTED, "missing_part", detail)
+
+    return refuse

@@ -1,0 +1,73 @@
+"""The index does without `search` or `standing`: the rest passes its tests, and the service says what is missing."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+
+import pytest
+
+from scripts._build import ROOT
+
+REMOVED = {"search": "search", "standing": "standing search"}
+"""The parts that go with each part: those that import it go, too."""
+
+ROUTES = {"search": "/v1/search/agents", "standing": "/v1/analysis"}
+"""A path of each part."""
+
+OWN = {"search", "analysis", "test_tags.py", "test_releases.py", "test_missing_parts.py"}
+"""Tests of the parts themselves, and of what draws on all of them."""
+
+BUYERS = (
+    "test_money_that_the_owner_returns_is_stored_from_its_first_block_on",
+    "test_money_that_an_owner_of_two_agents_returns_counts_once",
+)
+"""Tests of what buyers read: the sources of funds, which the standings keep."""
+
+SHORT = ("-k", "sqlite", "tests/index/payments/test_payments.py", "tests/index/test_verify.py")
+
+
+def run_without(part, *arguments):
+    environment = os.environ | {"BILATERAL_WITHOUT": REMOVED[part]}
+    command = [sys.executable, *arguments]
+    return subprocess.run(command, cwd=ROOT, env=environment, capture_output=True, text=True, check=False)  # noqa: S603
+
+
+@pytest.mark.parametrize("part", REMOVED)
+@pytest.mark.parametrize(
+    "chosen", [SHORT, pytest.param(("tests/index",), marks=pytest.mark.nightly)], ids=["some", "all"]
+)
+def test_rest_of_the_index_passes_its_tests(part, chosen):
+    ignored = [f"--ignore=tests/index/{name}" for name in OWN]
+    ignored += [f"--deselect=tests/index/payments/test_payments.py::{name}" for name in BUYERS]
+    options = ("-q", "-p", "no:cacheprovider", "-p", "tests.index.without")
+    run = run_without(part, "-m", "pytest", *options, *ignored, *chosen)
+    assert run.returncode == 0, run.stdout[-4000:]
+
+
+ASK = """
+import sys
+import tests.index.without
+from starlette.testclient import TestClient
+from bilateral.api.app import create_app
+from bilateral.api.settings import ApiSettings
+from bilateral.index.log.database import open_database
+database, *paths = sys.argv[1:]
+open_database(database).dispose()
+with TestClient(create_app(ApiSettings(database=database))) as client:
+    for path in paths:
+        answer = client.get(path)
+        print(answer.status_code, answer.json().get("code"), answer.json().get("detail"))
+"""
+
+
+@pytest.mark.parametrize("part", REMOVED)
+def test_service_answers_routes_of_a_missing_part_with_501(part, tmp_path):
+    path = ROUTES[part]
+    run = run_without(part, "-c", ASK, f"sqlite:///{tmp_path / 'index.sqlite'}", path, "/v1/chains")
+    assert run.stdout.splitlines(), run.stderr
+    refused, other = run.stdout.splitlines()
+    assert refused.startswith("501 missing_part this installation has no route for ")
+    assert refused.endswith(f"it lacks these parts of the index: {', '.join(sorted(REMOVED[part].split()))}")
+    assert other.startswith("200 ")
