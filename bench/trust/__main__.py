@@ -1,11 +1,8 @@
 """`make evaluate DATA=folder`: measures the trust analysis, and writes the figures into docs/trust-figures.md.
 
 Without DATA, the figures of real data stay as they were recorded. The data are not part of the project:
-
-* `bitcoin/soc-sign-bitcoinotc.csv` and `bitcoin/soc-sign-bitcoinalpha.csv` are from SNAP (Kumar and others, ICDM 2016),
-  `bitcoin/otc_gt.csv` from the release of REV2 (WSDM 2018).
-* `hop/` is from the repository hop-protocol/hop-airdrop: `eligibleAddresses.txt`, `eliminatedSybilAttackers.csv` and
-  the transfers as `transfers.parquet` with the columns from, to, kind, chain.
+`hop/` is from the repository hop-protocol/hop-airdrop: `eligibleAddresses.txt`, `eliminatedSybilAttackers.csv` and
+the transfers as `transfers.parquet` with the columns from, to, kind, chain.
 """
 
 import argparse
@@ -13,7 +10,6 @@ import json
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 from rich.console import Console
 
 from bench.trust import page, real_data, study
@@ -21,7 +17,6 @@ from bench.trust.claims import price, sybil_networks
 from bench.trust.measures import measured
 from bench.trust.speed import speed
 from bench.trust.worlds.kinds import KINDS
-from bilateral.trust.tables.arrays import Floats, Ints
 
 
 def worlds(console: Console, before: dict[str, Any]) -> dict[str, Any]:
@@ -50,40 +45,17 @@ def real(folder: Path, console: Console) -> dict[str, Any]:
         folder: The folder of the data.
         console: Shows what is measured.
     """
-    console.print("Bitcoin-OTC")
-    data = real_data.Otc.read(folder / "bitcoin")
-    active = np.bincount(data.rater, minlength=data.size)[data.nodes] > 0
-    other = real_data.alpha(folder / "bitcoin")
-    (name, own), (side_name, side) = (real_data.chosen(other, data, received=received) for received in (True, False))
-    out: dict[str, Any] = {
-        "otc": {
-            "label edges removed": data.removed,
-            "chosen on Alpha": [name, side_name, len(other.nodes), int(other.label.sum())],
-            "unsupervised": measured(data.label, [own[data.nodes]]),
-            "baselines": {
-                name: measured(data.label, [score[data.nodes]]) for name, score in real_data.baselines(data).items()
-            },
-            "supervised": _divided(real_data.supervised(data, received=True)),
-            "rater side": measured(data.label[active], [side[data.nodes][active]]),
-            "rater side, supervised": _divided(real_data.supervised(data, received=False)),
-        }
-    }
-    console.print("Bitcoin-Alpha")
-    out["alpha"] = {"supervised": _divided(real_data.supervised(other, received=True))}
     console.print("Hop")
     transfers = real_data.Hop.read(folder / "hop")
     score, label = real_data.by_component(transfers)
-    out["hop"] = {
-        "by component": measured(label, [score]),
-        "by seeds": _divided(real_data.by_seeds(transfers, 20), draws=200),  # 20 divisions of 32,000 accounts take time
+    scores, label_of_draws = real_data.by_seeds(transfers, 20)
+    return {
+        "hop": {
+            "by component": measured(label, [score]),
+            # 20 divisions of 32,000 accounts take time
+            "by seeds": {"divisions": len(scores), **measured(label_of_draws, scores, 200)},
+        }
     }
-    return out
-
-
-def _divided(scored: tuple[list[Floats], Ints], draws: int = 1000) -> dict[str, Any]:
-    """Return the measures of scores from several divisions, and the number of these."""
-    scores, label = scored
-    return {"divisions": len(scores), **measured(label, scores, draws)}
 
 
 def main() -> None:

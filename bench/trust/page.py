@@ -120,18 +120,12 @@ def plots(figures: dict[str, Any]) -> None:
     ]
     draw_intervals("trust-methods", "AUC", methods, 0.24, xlim=(0, 1), title="Worlds: ours and the baselines")
     if real := figures.get("real"):
-        otc, hop = real["otc"], real["hop"]
-        bars: list[Bar] = [("OTC, ours without labels", tuple(otc["unsupervised"]["AUC"]), "#4477aa")]
-        bars += [(f"OTC, {name}", tuple(value["AUC"]), "#bbbbbb") for name, value in otc["baselines"].items()]
-        bars += [
-            ("OTC, ours, 10-fold", tuple(otc["supervised"]["AUC"]), "#4477aa"),
-            ("OTC, rater side", tuple(otc["rater side"]["AUC"]), "#228833"),
-            ("OTC, rater side, 10-fold", tuple(otc["rater side, supervised"]["AUC"]), "#228833"),
+        hop = real["hop"]
+        bars: list[Bar] = [
             ("Hop, 10 % seeds", tuple(hop["by seeds"]["AUC"]), "#ee6677"),
             ("Hop, by component", tuple(hop["by component"]["AUC"]), "#ee6677"),
         ]
-        title = "Real data: grey are known and simple methods"
-        draw_intervals("trust-real", "AUC", bars, 0.24, xlim=(0, 1), title=title)
+        draw_intervals("trust-real", "AUC", bars, 0.24, xlim=(0, 1), title="Real data")
 
 
 def recorded() -> dict[str, Any]:

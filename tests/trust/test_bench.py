@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from copy import deepcopy
-from dataclasses import replace
 from functools import cache
 
 import numpy as np
@@ -14,7 +13,6 @@ from bench.trust import page
 from bench.trust.baselines import baselines
 from bench.trust.claims import evasion, price
 from bench.trust.measures import Truth, ranking, scoring, threshold
-from bench.trust.real_data import Otc, alpha, balance, chosen, fairness, forecast, formulas
 from bench.trust.study import known_honest
 from bench.trust.worlds.honest import honest_world
 from bench.trust.worlds.kinds import FAMILIES, KINDS
@@ -94,30 +92,6 @@ def test_the_threshold_and_the_scores_are_measured():
     assert scoring(engine, truth)["mean error, honest agents"] < scoring(engine, truth)["mean error of the plain mean"]
 
 
-def test_label_edges_are_removed(tmp_path):
-    rows = ["1,2,8,100", "2,3,-5,200", "4,3,-9,300", "1,4,2,400", "3,2,1,500"]
-    (tmp_path / "soc-sign-bitcoinotc.csv").write_text("\n".join(rows))
-    (tmp_path / "otc_gt.csv").write_text("2,1\n3,-1\n")
-    data = Otc.read(tmp_path)
-    assert data.removed == 2
-    assert data.value.tolist() == [-0.9, 0.2, 0.1]
-    assert data.label.tolist() == [0, 1]
-    good, fair = fairness(data)
-    assert good[2] < 0 < fair.min()
-    assert balance(data, np.full(4, 0.25))[2] > 0
-
-
-def test_the_forecast_knows_fraud_without_a_label():
-    rows = [(rater, rated, 0.8, rater) for rater in range(30) for rated in range(30) if 0 < (rater - rated) % 30 < 8]
-    rows += [(n % 30, 30 + n // 5, -0.8 if n // 5 < 10 else 0.8, 100 + n) for n in range(200)]
-    rater, rated, value, ts = (np.array(column) for column in zip(*rows, strict=True))
-    nodes = np.arange(30, 70)
-    data = Otc(rater, rated, value, ts.astype(float), 0, nodes, (nodes < 40).astype(np.int64), 70)
-    guess = forecast(data)
-    assert guess[30:40].min() > guess[40:].max()
-    assert np.array_equal(guess, forecast(replace(data, label=1 - data.label)))
-
-
 def test_the_interval_holds_the_mean():
     assert interval([1.0, 2.0, 3.0])[0] == 2.0
     assert interval([1.0, 2.0, 3.0])[1] <= 2.0 <= interval([1.0, 2.0, 3.0])[2]
@@ -136,29 +110,6 @@ def test_every_way_around_a_detector_has_a_price():
     }
     assert all(way.gas >= 21_000 * way.transfers for way in ways)
     assert evasion(gwei=0.02)[0].dollars == pytest.approx(2 * ways[0].dollars)
-
-
-def test_formulas_are_chosen_on_other_data(tmp_path):
-    draw = np.random.default_rng(1)
-    rows = [(1, 2 + n, 8, 10 * n) for n in range(5)]
-    for trader in range(10, 50):
-        rows.append((2 + trader % 5, trader, 6 if trader % 2 else -6, 100 + trader))
-        rows += [
-            (
-                int(draw.integers(60, 90)),
-                trader,
-                int(draw.integers(1, 9)) * (1 if trader % 2 else -1),
-                200 + trader + step,
-            )
-            for step in range(4)
-        ]
-        rows.append((trader, int(draw.integers(60, 90)), 3, 300 + trader * (5 if trader % 2 else 1)))
-    (tmp_path / "soc-sign-bitcoinalpha.csv").write_text("\n".join(",".join(map(str, row)) for row in rows))
-    other = alpha(tmp_path)
-    assert (len(other.nodes), int(other.label.sum()), other.removed) == (45, 20, 45)
-    name, score = chosen(other, other, received=True)
-    assert name in formulas(other, received=True)
-    assert score[other.nodes[other.label == 1]].min() > score[other.nodes[other.label == 0]].max()
 
 
 def test_the_page_shows_the_recorded_figures():
