@@ -63,7 +63,7 @@ test: compile ## Run the test suite, or all tests of the files TESTS. What takes
 test-all: compile ## Run every test, as CI does each night.
 	@$(BIN)/ape test --numprocesses auto --maxprocesses 6 --dist worksteal
 
-lint: setup ## Check style, types, format, sizes and plain words.
+lint: setup ## Check style, types, format and sizes.
 	@$(BIN)/ruff check $(PYTHON_SOURCES)
 	@$(BIN)/ruff format --check --quiet $(PYTHON_SOURCES)
 	@$(BIN)/mypy
@@ -73,7 +73,6 @@ lint: setup ## Check style, types, format, sizes and plain words.
 	@$(BIN)/python -m scripts.packages --check
 	@$(BIN)/python -m scripts.install_lines --check
 	@$(BIN)/python -m scripts.openapi --check
-	@$(BIN)/python -m scripts.plain_words
 	@echo "lint: clean."
 
 format: setup ## Rewrite the sources in the project's format.

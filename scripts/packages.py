@@ -8,12 +8,13 @@ from __future__ import annotations
 import argparse
 import ast
 import io
+import re
 import sys
 import tokenize
 import tomllib
 from collections import Counter, defaultdict
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from rich.console import Console
 from rich.table import Table
@@ -30,6 +31,7 @@ _GENERATED: Final = PACKAGE / "client" / "sync"
 _OUTSIDE: Final = ("bench", "scripts")
 _FUNCTIONS: Final = (ast.FunctionDef, ast.AsyncFunctionDef)
 _SCOPES: Final = (ast.Module, ast.ClassDef, *_FUNCTIONS)
+_WORD: Final = re.compile(r"[A-Z]?[a-z]+|[A-Z]+(?![a-z])")
 _NO_CODE: Final = frozenset(
     {tokenize.COMMENT, tokenize.NL, tokenize.NEWLINE, tokenize.INDENT, tokenize.DEDENT, tokenize.ENDMARKER}
 )
@@ -46,6 +48,7 @@ class Size:
         docstrings: Lines of docstrings.
         private: Lines of docstrings of private functions.
         imports: Lines of imports.
+        words: The words that names are made of, by their number.
     """
 
     files: int = 0
@@ -54,6 +57,7 @@ class Size:
     docstrings: int = 0
     private: int = 0
     imports: int = 0
+    words: Counter[str] = field(default_factory=Counter)
 
     def add(self, text: str) -> None:
         """Add the source of a module."""
@@ -74,6 +78,20 @@ class Size:
         self.private += sum(documented.values())
         imported = (node for node in ast.walk(tree) if isinstance(node, ast.Import | ast.ImportFrom))
         self.imports += sum((node.end_lineno or node.lineno) - node.lineno + 1 for node in imported)
+        self.words.update(word.lower() for name in _names(tree) for word in _WORD.findall(name))
+
+
+def _names(tree: ast.Module) -> Iterator[str]:
+    """Yield the names that a module defines or assigns."""
+    for node in ast.walk(tree):
+        if isinstance(node, (ast.ClassDef, *_FUNCTIONS)):
+            yield node.name
+        if isinstance(node, _FUNCTIONS):
+            yield from (argument.arg for argument in (*node.args.args, *node.args.kwonlyargs))
+        if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store):
+            yield node.id
+        if isinstance(node, ast.Attribute) and isinstance(node.ctx, ast.Store):
+            yield node.attr
 
 
 @dataclass
@@ -121,7 +139,7 @@ def _documented(tree: ast.Module) -> Iterator[tuple[int, bool]]:
                     yield line, is_private
 
 
-def excesses(sizes: Sizes, budget: Mapping[str, dict[str, int]]) -> list[str]:
+def excesses(sizes: Sizes, budget: Mapping[str, dict[str, Any]]) -> list[str]:
     """Compare sizes with the budget.
 
     Args:
@@ -139,6 +157,7 @@ def excesses(sizes: Sizes, budget: Mapping[str, dict[str, int]]) -> list[str]:
         "doc": round(100 * whole.docstrings / whole.code),
         "private": whole.private,
         "imports": round(100 * whole.imports / whole.code),
+        "names": round(1e5 * sum(whole.words[word] for word in budget["names"]["odd"]) / whole.words.total()),
     }
     over = [
         f"bilateral/ has {figures[name]:,} for {name!r}, and its limit is {limit:,}"

@@ -217,13 +217,14 @@ def test_every_package_keeps_within_its_budget():
 
 def test_size_over_the_budget_is_named_with_its_limit():
     size = Size()
-    function = 'def _home():\n    """Read\n\n    it."""\n    return os.environ  # a comment\n'
+    function = 'def _home_told():\n    """Read\n\n    it."""\n    return os.environ  # a comment\n'
     size.add(f'"""A module."""\n\nimport os\n\n\n{function}')
     assert (size.physical, size.code, size.docstrings, size.private, size.imports) == (11, 3, 4, 3, 1)
     sizes = Sizes(size, {"bilateral/node": size, "bench": size})
-    budget = {"whole": {"code": 3, "imports": 32}, "rooms": {}, "outside": {"bench": 2}}
-    assert excesses(sizes, budget) == [
+    budget = {"whole": {"code": 3, "imports": 32, "names": 49_999}, "names": {"odd": ["told"]}, "rooms": {}}
+    assert excesses(sizes, budget | {"outside": {"bench": 2}}) == [
         "bilateral/ has 33 for 'imports', and its limit is 32",
+        "bilateral/ has 50,000 for 'names', and its limit is 49,999",
         "bilateral/node has no limit",
         "bench has 3 lines of code, and its limit is 2",
     ]
