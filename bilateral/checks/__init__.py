@@ -13,7 +13,6 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any, Final
 
 if TYPE_CHECKING:
-    from bilateral.checks.answers import LiveCheck
     from bilateral.checks.errors import (
         BlockNotHeldError,
         CheckError,
@@ -32,9 +31,22 @@ if TYPE_CHECKING:
     from bilateral.checks.from_index.stored import stored_findings
     from bilateral.checks.from_node import check_live_server
     from bilateral.checks.from_solana import check_solana_server
+    from bilateral.checks.judge import Check, LiveCheck
     from bilateral.checks.policy import Newcomers, Policy, PolicyName, Trust, read_policy
-    from bilateral.checks.providers import BuyerRecord, BuyerRecords, Finding, Findings, FoundFindings, ProvenTier
-    from bilateral.checks.verdicts import Check, Code, EventEvidence, FileEvidence, Reason, Severity, Verdict
+    from bilateral.checks.verdicts import (
+        BuyerRecord,
+        BuyerRecords,
+        Code,
+        EventEvidence,
+        FileEvidence,
+        Finding,
+        Findings,
+        FoundFindings,
+        ProvenTier,
+        Reason,
+        Severity,
+        Verdict,
+    )
     from bilateral.index.log.database import snapshot
 
 __all__ = [
@@ -78,7 +90,7 @@ __all__ = [
 ]
 
 _NAMES: Final = {
-    "bilateral.checks.answers": "LiveCheck",
+    "bilateral.checks.judge": "Check LiveCheck",
     "bilateral.checks.errors": (
         "BlockNotHeldError CheckError FileNotHeldError FindingsNotHeldError HistoryTooLongError OtherHistoryError "
         "PaymentsNotHeldError UnknownAgentError UnknownChainError UnknownRegistryError"
@@ -90,8 +102,10 @@ _NAMES: Final = {
     "bilateral.checks.from_node": "check_live_server",
     "bilateral.checks.from_solana": "check_solana_server",
     "bilateral.checks.policy": "Newcomers Policy PolicyName Trust read_policy",
-    "bilateral.checks.providers": "BuyerRecord BuyerRecords Finding Findings FoundFindings ProvenTier",
-    "bilateral.checks.verdicts": "Check Code EventEvidence FileEvidence Reason Severity Verdict",
+    "bilateral.checks.verdicts": (
+        "BuyerRecord BuyerRecords Code EventEvidence FileEvidence Finding Findings FoundFindings ProvenTier Reason "
+        "Severity Verdict"
+    ),
     "bilateral.index.log.database": "snapshot",
 }
 """The names of each module. Modules are imported when a name is asked for, because the database is slow to import."""

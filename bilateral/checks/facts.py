@@ -10,10 +10,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from decimal import ROUND_FLOOR, Decimal
 from enum import StrEnum
-from typing import Any, Final, Literal, TypeAlias
+from typing import Any, Final, Literal, Self, TypeAlias
 
-from bilateral.checks.providers import BuyerRecord, FoundFindings, ProvenTier
-from bilateral.checks.verdicts import AsOf, Code, EventEvidence
+from bilateral.checks.verdicts import AsOf, BuyerRecord, Code, EventEvidence, FoundFindings, ProvenTier
 from bilateral.core.values.bounds import SHARES, lower_bound
 from bilateral.core.values.standing import Side, Standing
 
@@ -242,6 +241,12 @@ class Counted:
     share_sum: int = 0
     own: int = 0
     left_out: int = 0
+
+    @classmethod
+    def of(cls, tallies: Mapping[Any, tuple[int, int]]) -> Self:
+        """Return some raters' ratings, of which there are the number and the sum of the shares for each rater."""
+        share_sum = sum(shares // count for count, shares in tallies.values())
+        return cls(sum(count for count, _ in tallies.values()), len(tallies), share_sum)
 
     @property
     def rating(self) -> Decimal | None:

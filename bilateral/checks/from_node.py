@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections import defaultdict
 from collections.abc import Callable, Iterable, Mapping
+from dataclasses import replace
 from decimal import Decimal
 from typing import Any, Final
 
-from bilateral.checks.answers import LiveCheck, live_check
 from bilateral.checks.facts import AgentFacts, Change, Counted, Facts, Payment, RatingFacts, Source, Unknown
+from bilateral.checks.judge import LiveCheck, live_check
 from bilateral.checks.live_files import load_registration
 from bilateral.checks.node_history import (
     Budget,
@@ -228,13 +228,10 @@ class _Reader:
 def _counted(entries: Iterable[FeedbackEntry], own: set[str], tag: str) -> Counted:
     """Return the ratings by others than the agent's own side. Each rater counts once, by its mean."""
     scale = scale_of_tag(tag) or (0, 100)
-    shares: dict[str, list[int]] = defaultdict(list)
+    tallies: dict[str, tuple[int, int]] = {}
     for entry in entries:
-        shares[entry.id.client].append(share_of_scale(entry.stored.value, entry.stored.decimals, scale))
-    counting = {client: values for client, values in shares.items() if client not in own}
-    return Counted(
-        count=sum(map(len, counting.values())),
-        raters=len(counting),
-        share_sum=sum(sum(values) // len(values) for values in counting.values()),
-        own=sum(len(values) for client, values in shares.items() if client in own),
-    )
+        count, shares = tallies.get(entry.id.client, (0, 0))
+        share = share_of_scale(entry.stored.value, entry.stored.decimals, scale)
+        tallies[entry.id.client] = count + 1, shares + share
+    own_count = sum(tallies.pop(client)[0] for client in own & tallies.keys())
+    return replace(Counted.of(tallies), own=own_count)

@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING, Final
 
-from bilateral.checks.answers import LiveCheck, live_check
 from bilateral.checks.facts import AgentFacts, Facts, Payment, Source, Unknown
+from bilateral.checks.judge import LiveCheck, live_check
 from bilateral.checks.live_files import load_registration
 from bilateral.checks.policy import Policy
 from bilateral.checks.verdicts import AsOf, Code

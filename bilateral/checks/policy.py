@@ -21,7 +21,7 @@ from pydantic import (
     model_validator,
 )
 
-from bilateral.checks.names import parse_agent
+from bilateral.checks.questions import parse_agent
 from bilateral.checks.verdicts import Code, Severity
 from bilateral.core.errors import InvalidArgumentError, MalformedIdentifierError
 from bilateral.core.errors.invalid_fields import first_problem

@@ -33,8 +33,7 @@ from bilateral.checks.facts import (
     ValidationFacts,
 )
 from bilateral.checks.judge import judge
-from bilateral.checks.providers import Finding, FoundFindings
-from bilateral.checks.verdicts import AsOf
+from bilateral.checks.verdicts import AsOf, Finding, FoundFindings
 from bilateral.core.values.bounds import SHARES
 from bilateral.core.values.standing import Side
 from tests.checks.ledger import account

@@ -6,10 +6,11 @@ from dataclasses import dataclass, field
 from functools import cache
 from typing import Any, Final
 
-from sqlalchemy import ColumnElement, Connection, Table, bindparam, select, union_all
+from sqlalchemy import ColumnElement, Connection, Table, Text, bindparam, literal_column, select, union_all
 
 from bilateral.checks.errors import BlockNotHeldError, OtherHistoryError, UnknownChainError
 from bilateral.checks.verdicts import DAY, AsOf, EventEvidence
+from bilateral.core.events import Event
 from bilateral.index.log import tables as schema
 from bilateral.index.log.unindexed import unindexed
 from bilateral.index.reading.prepared import Prepared, at_most
@@ -126,6 +127,17 @@ def as_of_block(  # noqa: PLR0913  # one a source of an answer
 def covering(table: Table) -> ColumnElement[bool]:
     """Return the condition of `AsOfBlock.covers` for a statement that is made once, with the parameters of `bounds`."""
     return (table.c.chain_id == bindparam("chain_id")) & (unindexed(table.c.block_number) <= bindparam("block"))
+
+
+def place_of(table: Table) -> tuple[ColumnElement[Any], ...]:
+    """Return the columns that `evidence_of` takes, and the time of the event."""
+    names = ("registry", "block_number", "log_index", "transaction_hash", "block_time")
+    return tuple(table.c[name] for name in names)
+
+
+def event_label(event: type[Event]) -> ColumnElement[str]:
+    """Return the column that names an event's class."""
+    return literal_column(f"'{event.__name__}'", Text).label("event")
 
 
 def registries(as_of: AsOfBlock, identity: str) -> dict[str, str]:

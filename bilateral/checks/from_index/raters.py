@@ -12,21 +12,21 @@ from sqlalchemy import Row, Select, select, text
 
 from bilateral.checks.errors import HistoryTooLongError
 from bilateral.checks.facts import RatingFacts
-from bilateral.checks.from_index.agents import agents_at, agents_of_accounts
 from bilateral.checks.from_index.as_of_block import OPEN_REGISTRIES, evidence_of, identity_registries
 from bilateral.checks.from_index.entries import (
     Entry,
     entries,
     entry_tallies,
+    feedback_by,
+    newest_about,
     only_blind,
     with_payment_proof,
     without_repeats,
 )
-from bilateral.checks.from_index.newest_ratings import feedback_by, newest_about
 from bilateral.checks.from_index.ratings import Ratings, Tallies, counted, lines
-from bilateral.checks.from_index.subjects import Asker, Subject
-from bilateral.checks.names import parse_agent
+from bilateral.checks.from_index.subjects import Asker, Subject, agents_at, agents_of_accounts
 from bilateral.checks.policy import Policy
+from bilateral.checks.questions import parse_agent
 from bilateral.checks.verdicts import DAY, EventEvidence
 from bilateral.core.events import ClientRated
 from bilateral.core.values.blind import BLIND_SIDES
@@ -89,7 +89,7 @@ class Question:
     @cached_property
     def ratings(self) -> Ratings:
         """All ratings of the agent."""
-        return Ratings(self.subject.as_of, self.subject.kinds, self.subject.history.agent_id)
+        return Ratings(self.subject)
 
     @property
     def summary(self) -> tuple[str, str]:

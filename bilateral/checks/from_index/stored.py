@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from typing import Final
 
 from sqlalchemy import Connection, and_, bindparam, func, select
@@ -10,8 +10,7 @@ from sqlalchemy import Connection, and_, bindparam, func, select
 from bilateral.checks.errors import FindingsNotHeldError
 from bilateral.checks.from_index.as_of_block import AsOfBlock, event_names
 from bilateral.checks.from_index.subjects import Subject
-from bilateral.checks.providers import Finding, FoundFindings
-from bilateral.checks.verdicts import EventEvidence
+from bilateral.checks.verdicts import EventEvidence, Finding, Findings, FoundFindings
 from bilateral.core.values.standing import Side, Standing
 from bilateral.index.log import tables as events
 from bilateral.index.reading.prepared import Prepared
@@ -73,28 +72,28 @@ def stored_findings(connection: Connection, as_of: AsOfBlock, accounts: Sequence
     return FoundFindings(tuple(strongest.values()), max(used.values(), default=0), suspicion)
 
 
-def standing_of(
-    subject: Subject | None, as_of: AsOfBlock, side: Side, analysis: int | None
-) -> tuple[Standing | None, str | None]:
-    """Return the standing behind a decision, and why no current analysis stands behind it; None if one does.
+def analysed(
+    findings: Findings | None, as_of: AsOfBlock, subject: Subject | None, side: Side, accounts: Collection[str]
+) -> tuple[FoundFindings, Standing | None, str | None]:
+    """Return findings about accounts, the standing behind a decision, and why no current analysis stands behind it.
 
     A standing counts only with the analysis that counts at the block. Clients without ratings need none.
     """
-    if analysis is None:
-        return None, None
-    if not analysis:
-        return None, "No trust analysis has weighed the ratings yet."
-    standing = None
+    if findings is None:
+        return FoundFindings(), None, None
+    stored, standing = findings(as_of.connection, as_of, sorted(accounts)), None
+    if not stored.analysis:
+        return stored, None, "No trust analysis has weighed the ratings yet."
     if subject is not None:
         place = as_of.chain_id, subject.identity, subject.history.agent_id
         standing = stored_standing(as_of.connection, *place, side)
     if standing is None and side == Side.SERVER:
-        return None, "No trust analysis has seen the agent yet."
+        return stored, None, "No trust analysis has seen the agent yet."
     if as_of.is_head and as_of.analysis is None:
         state = standings_states(as_of.connection, as_of.chain_id).get(as_of.chain_id)
         if state is not None and state.is_stale:
-            return standing, f"The last trust analysis is {(state.age or 0) / 60:.0f} minutes old."
-    return standing, None
+            return stored, standing, f"The last trust analysis is {(state.age or 0) / 60:.0f} minutes old."
+    return stored, standing, None
 
 
 def _analyses(as_of: AsOfBlock) -> dict[str, int]:
