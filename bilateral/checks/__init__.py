@@ -49,45 +49,13 @@ if TYPE_CHECKING:
     )
     from bilateral.index.log.database import snapshot
 
-__all__ = [
-    "BlockNotHeldError",
-    "BuyerRecord",
-    "BuyerRecords",
-    "Check",
-    "CheckError",
-    "Code",
-    "EventEvidence",
-    "FileEvidence",
-    "FileNotHeldError",
-    "Finding",
-    "Findings",
-    "FindingsNotHeldError",
-    "FoundFindings",
-    "HistoryTooLongError",
-    "LiveCheck",
-    "Newcomers",
-    "OtherHistoryError",
-    "OtherRegistration",
-    "Payment",
-    "PaymentsNotHeldError",
-    "Policy",
-    "PolicyName",
-    "ProvenTier",
-    "Reason",
-    "Severity",
-    "Trust",
-    "UnknownAgentError",
-    "UnknownChainError",
-    "UnknownRegistryError",
-    "Verdict",
-    "check_client",
-    "check_live_server",
-    "check_server",
-    "check_solana_server",
-    "read_policy",
-    "snapshot",
-    "stored_findings",
-]
+__all__ = ["Newcomers", "OtherRegistration", "Payment", "Policy", "PolicyName", "Trust", "read_policy", "snapshot"]
+__all__ += ["check_client", "check_live_server", "check_server", "check_solana_server", "stored_findings"]
+__all__ += ["Check", "Code", "EventEvidence", "FileEvidence", "LiveCheck", "Reason", "Severity", "Verdict"]
+__all__ += ["BuyerRecord", "BuyerRecords", "Finding", "Findings", "FoundFindings", "ProvenTier"]
+__all__ += ["BlockNotHeldError", "CheckError", "FileNotHeldError", "FindingsNotHeldError", "HistoryTooLongError"]
+__all__ += ["OtherHistoryError", "PaymentsNotHeldError"]
+__all__ += ["UnknownAgentError", "UnknownChainError", "UnknownRegistryError"]
 
 _NAMES: Final = {
     "bilateral.checks.judge": "Check LiveCheck",

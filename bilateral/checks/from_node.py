@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable
 from dataclasses import replace
 from decimal import Decimal
+from operator import attrgetter
 from typing import Any, Final
 
 from bilateral.checks.facts import AgentFacts, Change, Counted, Facts, Payment, RatingFacts, Source, Unknown
@@ -43,17 +44,11 @@ _TIMES = "the time of each rating, and the files behind ratings: registries keep
 _ANALYSIS = "findings and standings of trust analysis, and the raters' own ratings: an index makes them"
 _PROOFS = "proofs of domains, and payments by raters"
 
-_NEEDS_INDEX: Final[Mapping[str, Callable[[Policy], bool]]] = {
-    "require_payment_proof": lambda policy: policy.require_payment_proof,
-    "blind": lambda policy: policy.blind is not None,
-    "maximum_rating_age_days": lambda policy: policy.maximum_rating_age_days is not None,
-    "maximum_repeats": lambda policy: policy.maximum_repeats is not None,
-    "minimum_validations": lambda policy: policy.minimum_validations > 0,
-    "require_domain": lambda policy: policy.require_domain,
-    "trust.own_experience": lambda policy: policy.trust.own_experience,
-    "trust.minimum_lower_bound": lambda policy: policy.trust.minimum_lower_bound is not None,
-}
-"""Fields of a policy that a node alone cannot answer, each with its test."""
+_NEEDS_INDEX: Final = (
+    *("require_payment_proof", "blind", "maximum_rating_age_days", "maximum_repeats", "minimum_validations"),
+    *("require_domain", "trust.own_experience", "trust.minimum_lower_bound"),
+)
+"""Fields of a policy that a node alone cannot answer, unless they have their defaults."""
 
 
 def check_live_server(  # noqa: PLR0913  # the agent and what to compare
@@ -82,9 +77,9 @@ def check_live_server(  # noqa: PLR0913  # the agent and what to compare
         ContractRevertError: There is no such agent.
         BilateralError: The node cannot be reached, or returns an error.
     """
-    policy = policy or Policy()
-    for name, is_set in _NEEDS_INDEX.items():
-        if is_set(policy):
+    policy, default = policy or Policy(), Policy()
+    for name in _NEEDS_INDEX:
+        if attrgetter(name)(policy) != attrgetter(name)(default):
             raise InvalidArgumentError(f"the policy's {name} needs an index: leave it out for a live check")
     if len(policy.trust.agents) > _MOST_TRUSTED_AGENTS:
         raise InvalidArgumentError(

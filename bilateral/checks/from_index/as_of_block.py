@@ -60,11 +60,6 @@ class AsOfBlock:
         """The newest sight of a file that counts: `files`, or the largest number."""
         return _ANY if self.files is None else self.files
 
-    def covers(self, table: Table) -> ColumnElement[bool]:
-        """Return the condition that a row of a table of events is of the chain, and not later than the block."""
-        # SQLite would rather look rows up by their block, which is before the end of the chain for nearly all.
-        return (table.c.chain_id == self.chain_id) & (unindexed(table.c.block_number) <= self.block)
-
     def seconds_since(self, time: int) -> int:
         """Return the seconds from a time to that of the block."""
         return (self.time or time) - time
@@ -125,7 +120,8 @@ def as_of_block(  # noqa: PLR0913  # one a source of an answer
 
 
 def covering(table: Table) -> ColumnElement[bool]:
-    """Return the condition of `AsOfBlock.covers` for a statement that is made once, with the parameters of `bounds`."""
+    """Return the condition that a row of a table of events is as of a block, with the parameters of `bounds`."""
+    # SQLite would rather look rows up by their block, which is before the end of the chain for nearly all.
     return (table.c.chain_id == bindparam("chain_id")) & (unindexed(table.c.block_number) <= bindparam("block"))
 
 
