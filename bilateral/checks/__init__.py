@@ -26,9 +26,9 @@ if TYPE_CHECKING:
         UnknownRegistryError,
     )
     from bilateral.checks.facts import OtherRegistration, Payment
+    from bilateral.checks.from_index.as_of_block import stored_findings
     from bilateral.checks.from_index.client import check_client
     from bilateral.checks.from_index.server import check_server
-    from bilateral.checks.from_index.stored import stored_findings
     from bilateral.checks.from_node import check_live_server
     from bilateral.checks.from_solana import check_solana_server
     from bilateral.checks.judge import Check, LiveCheck
@@ -66,7 +66,7 @@ _NAMES: Final = {
     "bilateral.checks.facts": "OtherRegistration Payment",
     "bilateral.checks.from_index.client": "check_client",
     "bilateral.checks.from_index.server": "check_server",
-    "bilateral.checks.from_index.stored": "stored_findings",
+    "bilateral.checks.from_index.as_of_block": "stored_findings",
     "bilateral.checks.from_node": "check_live_server",
     "bilateral.checks.from_solana": "check_solana_server",
     "bilateral.checks.policy": "Newcomers Policy PolicyName Trust read_policy",

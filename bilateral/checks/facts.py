@@ -40,11 +40,7 @@ class FileState(StrEnum):
 
 @dataclass(frozen=True)
 class Unknown:
-    """A fact that the source cannot know.
-
-    Attributes:
-        reason: Why, as a text that may be shown.
-    """
+    """A fact that the source cannot know, with the reason as a text that may be displayed."""
 
     reason: str
 
@@ -54,7 +50,6 @@ class Payment:
     """A payment that a server asks for.
 
     Attributes:
-        pay_to: The account that it would go to.
         chain_id: Its chain; None for the agent's chain.
     """
 
@@ -84,8 +79,6 @@ class AgentFacts:
         existed: True if it existed the policy's least age ago, where its age is unknown; None if nobody looked.
         owner_event: The last event that gave it another owner; None if it has its first one.
         wallet_event: The last event that changed its wallet; None if it has its first one.
-        owner_change: The last change of the owner; None without one.
-        wallet_change: The last change to a wallet; None without one.
     """
 
     owner: str | None
@@ -146,7 +139,7 @@ class Domains:
     """The domains of an agent.
 
     Attributes:
-        domains: Those of its services, then the registered one.
+        domains: Those of services, then the registered one.
         registered: The text of the registered one; empty without one.
         is_host: False if the text is not the name of a host.
     """
@@ -159,10 +152,9 @@ class Domains:
 
 @dataclass(frozen=True)
 class OtherRegistration:
-    """Another registration that an agent's file names.
+    """A registration of the agent elsewhere, as its file says.
 
     Attributes:
-        agent: The agent there.
         proof: `both_ways` if the file of that agent names this one too, `claimed` if only this file says so.
         problem: The reason why it is only claimed; empty otherwise.
     """
@@ -179,7 +171,6 @@ class RegistrationFacts:
     Attributes:
         active: True if the agent says that it is in use; None if it does not say.
         x402_support: True if it says that it takes payments by x402; None if it does not say.
-        other_registrations: The registrations elsewhere that it names.
     """
 
     file: Observation
@@ -353,8 +344,6 @@ class ClientFacts:
         rating_by_asker: The rating of the client by the server that asks; None without one.
         shared_account: An account that the client and the server that asks have or had in common; None without one.
         account_age: The age of the account; None if the age of an agent or a proven tier counts.
-        record: The record of the buyer; None without one.
-        tier_proof: The tier that the client proved privately; None without one.
     """
 
     rating_by_asker: RatingBy | None = None
@@ -376,16 +365,13 @@ class Facts:
 
     Attributes:
         as_of: The block, and what repeats the answer.
-        name: The agent as text; None for a client without one.
         account: The account that is checked: of a server its wallet.
         refusal: A reason that leaves nothing else to judge, with its sentence: the registry disowns the agent.
         payment: The payment that a server asks for; None if none was named.
         amount: The money asked for, in units of the payment token; None if it is not known.
-        registration: The registration file; None if the agent names none.
         approvals: The accounts that the owner approved, the newest first.
         standing: The standing by a trust analysis; None without one that counts.
         analysis_lack: Why no current analysis stands behind the decision; None if one does, or none is asked for.
-        client: The facts about a client; None for a server.
         details: Figures of one source that decide nothing.
         unknown: The facts that the source does not know, for the reader.
     """

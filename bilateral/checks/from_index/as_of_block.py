@@ -1,20 +1,50 @@
-"""Chains as of a block. All that a check reads is bounded by it."""
+"""Chains as of a block, which bounds all that a check reads, and the trust analysis that was stored by then."""
 
 from __future__ import annotations
 
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass, field
-from functools import cache
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
-from sqlalchemy import ColumnElement, Connection, Table, Text, bindparam, literal_column, select, union_all
+from sqlalchemy import (
+    ColumnElement,
+    Connection,
+    Table,
+    Text,
+    and_,
+    bindparam,
+    func,
+    literal_column,
+    select,
+    union_all,
+)
 
-from bilateral.checks.errors import BlockNotHeldError, OtherHistoryError, UnknownChainError
-from bilateral.checks.verdicts import DAY, AsOf, EventEvidence
+from bilateral.checks.errors import BlockNotHeldError, FindingsNotHeldError, OtherHistoryError, UnknownChainError
+from bilateral.checks.verdicts import DAY, AsOf, EventEvidence, Finding, Findings, FoundFindings
 from bilateral.core.events import Event
+from bilateral.core.values.standing import Side, Standing
 from bilateral.index.log import tables as schema
 from bilateral.index.log.unindexed import unindexed
 from bilateral.index.reading.prepared import Prepared, at_most
 from bilateral.index.reading.registries import canonical_first
+from bilateral.index.standing import tables
+from bilateral.index.standing.queries import stored_standing
+from bilateral.index.standing.standings import standings_states
+from bilateral.index.standing.tables import Part
+
+if TYPE_CHECKING:
+    from bilateral.checks.from_index.subjects import Subject
+
+_MOST_FINDINGS: Final = 5  # the strongest decide; each takes a query for its evidence
+_EXAMPLES: Final = 3  # examples are enough to follow a finding
+_RUN: Final = tables.analysis.c
+_ANALYSES: Final = Prepared(
+    select(_RUN.identity_registry, _RUN.block_number, _RUN.run, _RUN.seen_block)
+    .add_columns(_RUN.first_run, _RUN.first_seen_block)
+    .where(_RUN.chain_id == bindparam("chain_id"))
+)
+_EVENTS: Final = {table.name: (event.abi_name, table) for event, table in schema.EVENT_TABLES.items()}
+"""The name in Solidity of each table's events, and the table, by the table's name."""
 
 _ANY: Final = 2**63 - 1  # the greatest number of a BIGINT
 
@@ -147,12 +177,6 @@ def identity_registries(as_of: AsOfBlock) -> list[str]:
     return canonical_first(as_of.chain_id, addresses)
 
 
-@cache
-def event_names() -> dict[str, str]:
-    """Return the name in Solidity of each table's events, by the table's name."""
-    return {table.name: event.abi_name for event, table in schema.EVENT_TABLES.items()}
-
-
 def evidence_of(event: str, row: Any) -> EventEvidence:
     """Return an event as evidence."""
     return EventEvidence(event, row.registry, row.block_number, row.log_index, "0x" + bytes(row.transaction_hash).hex())
@@ -191,3 +215,108 @@ def _last_event(connection: Connection, chain_id: int, block: int) -> Any:
     """Return place, hash and time of the last event by a block; None before the first."""
     rows = _NEWEST_EVENTS.records(connection, {"chain_id": chain_id, "block": block})
     return max(rows, key=lambda row: (row.block_number, row.log_index), default=None)
+
+
+def stored_findings(connection: Connection, as_of: AsOfBlock, accounts: Sequence[str]) -> FoundFindings:
+    """Return the strongest findings of the stored analysis about accounts that acted or gain, and their suspicion.
+
+    An account that a finding is merely about gets no reason: it may not know of the finding. An analysis counts from
+    the block at which it was stored.
+
+    Args:
+        connection: A connection of `snapshot`.
+        as_of: The block.
+
+    Raises:
+        FindingsNotHeldError: A later analysis replaced that of the as_of.
+    """
+    used = _analyses(as_of)
+    member, finding = tables.finding_member, tables.finding
+    key = ("chain_id", "identity_registry", "finding_id")
+    query = (
+        select(
+            finding.c.finding_id, finding.c.detector, finding.c.sentence, finding.c.identity_registry, member.c.account
+        )
+        .join(member, and_(*(member.c[name] == finding.c[name] for name in key)))
+        .where(member.c.chain_id == as_of.chain_id, member.c.account.in_(sorted(accounts)))
+        .where(member.c.identity_registry.in_(sorted(used)))
+        .where(member.c.part.in_([Part.ACTOR, Part.BENEFICIARY]))
+        .order_by(finding.c.strength.desc(), finding.c.finding_id, member.c.account)
+        .limit(_MOST_FINDINGS * len(set(accounts)) + 1)
+    )
+    strongest: dict[tuple[str, str], Finding] = {}
+    for row in connection.execute(query) if used else ():
+        name = (row.identity_registry, row.finding_id)
+        if name not in strongest and len(strongest) < _MOST_FINDINGS:
+            evidence = _evidence(as_of, *name)
+            strongest[name] = Finding(row.finding_id, row.account, row.detector, row.sentence, evidence=evidence)
+    ranked = tables.suspicion.c
+    greatest = select(func.max(ranked.suspicion)).where(
+        ranked.chain_id == as_of.chain_id,
+        ranked.identity_registry.in_(sorted(used)),
+        ranked.account.in_(sorted(accounts)),
+    )
+    suspicion = connection.execute(greatest).scalar_one() if used else None
+    return FoundFindings(tuple(strongest.values()), max(used.values(), default=0), suspicion)
+
+
+def analysed(
+    findings: Findings | None, as_of: AsOfBlock, subject: Subject | None, side: Side, accounts: Collection[str]
+) -> tuple[FoundFindings, Standing | None, str | None]:
+    """Return findings about accounts, the standing behind a decision, and why no current analysis stands behind it.
+
+    A standing counts only with the analysis that counts at the block. Clients without ratings need none.
+    """
+    if findings is None:
+        return FoundFindings(), None, None
+    stored, standing = findings(as_of.connection, as_of, sorted(accounts)), None
+    if not stored.analysis:
+        return stored, None, "No trust analysis has weighed the ratings yet."
+    if subject is not None:
+        place = as_of.chain_id, subject.identity, subject.history.agent_id
+        standing = stored_standing(as_of.connection, *place, side)
+    if standing is None and side == Side.SERVER:
+        return stored, None, "No trust analysis has seen the agent yet."
+    if as_of.is_head and as_of.analysis is None:
+        state = standings_states(as_of.connection, as_of.chain_id).get(as_of.chain_id)
+        if state is not None and state.is_stale:
+            return stored, standing, f"The last trust analysis is {(state.age or 0) / 60:.0f} minutes old."
+    return stored, standing, None
+
+
+def _analyses(as_of: AsOfBlock) -> dict[str, int]:
+    """Return the number of each analysis that was stored by a as_of, by identity registry."""
+    used: dict[str, int] = {}
+    for row in _ANALYSES.records(as_of.connection, {"chain_id": as_of.chain_id}):
+        last = row.run if as_of.analysis is None else as_of.analysis
+        # An analysis of a database from before these columns counts from the last block that it saw.
+        seen, first_seen = (
+            row.block_number if block is None else block for block in (row.seen_block, row.first_seen_block)
+        )
+        if seen <= as_of.block and (row.run or 0) <= (last or 0):
+            used[row.identity_registry] = row.run or 0
+        elif first_seen <= as_of.block and (row.first_run or 0) <= (last or 0):
+            raise FindingsNotHeldError(as_of.block, row.block_number)
+    return used
+
+
+def _evidence(as_of: AsOfBlock, identity: str, finding_id: str) -> tuple[EventEvidence, ...]:
+    """Return a few events that a finding rests on."""
+    rested = tables.finding_row
+    query = (
+        select(rested.c.table_name, rested.c.block_number, rested.c.log_index)
+        .where(rested.c.chain_id == as_of.chain_id, rested.c.identity_registry == identity)
+        .where(rested.c.finding_id == finding_id, rested.c.log_index.is_not(None))
+        .order_by(rested.c.position)
+        .limit(_EXAMPLES)
+    )
+    evidence = []
+    for name, block, log_index in as_of.connection.execute(query).all():
+        if name in _EVENTS:
+            event, table = _EVENTS[name]
+            place = select(*place_of(table)).where(
+                table.c.chain_id == as_of.chain_id, table.c.block_number == block, table.c.log_index == log_index
+            )
+            row = as_of.connection.execute(place).one_or_none()
+            evidence += [] if row is None else [evidence_of(event, row)]
+    return tuple(evidence)

@@ -10,10 +10,16 @@ from typing import Any, Final
 from sqlalchemy import Connection
 
 from bilateral.checks.facts import AccountAge, ClientFacts, Facts, FeedbackSummary, RatingBy, RatingFacts, Source
-from bilateral.checks.from_index.as_of_block import AsOfBlock, as_of_block, evidence_of, identity_registries, registries
+from bilateral.checks.from_index.as_of_block import (
+    AsOfBlock,
+    analysed,
+    as_of_block,
+    evidence_of,
+    identity_registries,
+    registries,
+)
 from bilateral.checks.from_index.entries import feedback_by, first_feedback, newest_about
 from bilateral.checks.from_index.raters import Question, counted_ratings
-from bilateral.checks.from_index.stored import analysed
 from bilateral.checks.from_index.subjects import Asker, Subject, asker_of, find_account, find_agent
 from bilateral.checks.judge import Check, check
 from bilateral.checks.policy import Policy

@@ -16,6 +16,7 @@ from bilateral.checks.errors import HistoryTooLongError
 from bilateral.checks.facts import Approval, Domain, Domains, Facts, Payment, Source, ValidationFacts
 from bilateral.checks.from_index.as_of_block import (
     VALIDATION,
+    analysed,
     as_of_block,
     covering,
     event_label,
@@ -24,7 +25,6 @@ from bilateral.checks.from_index.as_of_block import (
 )
 from bilateral.checks.from_index.files import registered_domain, registration_of
 from bilateral.checks.from_index.raters import Question, counted_ratings
-from bilateral.checks.from_index.stored import analysed
 from bilateral.checks.from_index.subjects import Subject, asker_of, find_agent
 from bilateral.checks.judge import Check, check
 from bilateral.checks.policy import Policy
