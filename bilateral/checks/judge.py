@@ -92,7 +92,6 @@ def judge(facts: Facts, policy: Policy) -> Judgement:
 
 
 def _file_evidence(file: Observation, files: dict[str, int]) -> FileEvidence:
-    """Return a file as evidence, without its URI."""
     number = files.setdefault(file.uri, len(files) + 1)
     content_hash = None if file.content_hash is None else "0x" + file.content_hash.hex()
     return FileEvidence(number, file.state.value, content_hash, file.integrity, file.problem)
@@ -215,7 +214,6 @@ def check(facts: Facts, policy: Policy) -> Check:
 
 
 def _of_server(facts: Facts, tag: str, standard: list[Line], free: list[Line]) -> tuple[dict[str, Any], dict[str, Any]]:
-    """Return the figures of a server, and the texts of strangers."""
     file, domains = facts.registration, _unless_unknown(facts.domains) or Domains()
     listed = tuple(enumerate(domains.domains, 1))
     figures = {
@@ -240,7 +238,6 @@ def _of_server(facts: Facts, tag: str, standard: list[Line], free: list[Line]) -
 def _of_client(
     facts: Facts, client: ClientFacts, standard: list[Line], free: list[Line]
 ) -> tuple[dict[str, Any], dict[str, Any]]:
-    """Return the figures of a client, and the texts of strangers."""
     figures = _agent(facts)
     if facts.agent is not None:
         by_us = client.rating_by_asker

@@ -48,10 +48,7 @@ def load_registration(
 
 
 def _proof(other: GlobalAgentId, agent: GlobalAgentId, clients: Mapping[str, Client]) -> OtherRegistration:
-    """Ask the chain of another registration for its file, and look whether it names the agent too.
-
-    The identity registry of a client is the only one that it proves.
-    """
+    """Ask the chain of another registration for its file, and look whether it names the agent too."""
     client, problem = clients.get(str(other.registry.chain)), ""
     try:
         if client is None:

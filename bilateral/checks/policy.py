@@ -102,7 +102,6 @@ _MAX_TAG_BYTES: Final = 400  # the index keeps longer tags as hashes, see `MAX_K
 
 
 def _address(value: object) -> object:
-    """Bring an address into checksum form."""
     if not isinstance(value, str):
         return value
     try:

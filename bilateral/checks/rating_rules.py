@@ -116,9 +116,9 @@ def _no_ratings(rated: RatingFacts, side: Side, stake: Stake) -> Draft:
     ignored = f" {number_of(left_out, 'rating')} by others did not count." if left_out else ""
     whose = "no rating by a trusted rater" if rated.is_vetted else "no rating"
     tag, under, hint = stake.policy.tag, "", ""
-    if side is Side.SERVER and (under_others := _under_other_tags(rated.lines, tag)):
+    if side is Side.SERVER and (other_tags := _under_other_tags(rated.lines, tag)):
         under = f" under {tag or 'no tag'}"
-        hint = f" It has {', '.join(under_others)}: name the tag in the policy to count these."
+        hint = f" It has {', '.join(other_tags)}: name the tag in the policy to count these."
     sentence = f"The agent has {whose}{under}.{ignored}{hint}"
     return Draft(Code.NO_RATINGS, sentence, severity=stake.softened(Code.NO_RATINGS))
 

@@ -91,8 +91,6 @@ def prove_claims(
 
 
 def _genesis(run: Callable[[Any], Any]) -> str:
-    """Ask a node for the hash of its chain's first block."""
-
     def ask() -> Any:
         return (yield Rpc("getGenesisHash"))
 
@@ -103,7 +101,6 @@ def _genesis(run: Callable[[Any], Any]) -> str:
 
 
 def _due(engine: Engine, network: ChainId, before: int) -> Iterator[_Claim]:
-    """Yield the claims to be an agent on a chain that were not looked at since a time."""
     claim, file, current, proof = schema.registration_claim, schema.file, agent_file, schema.solana_proof
     query = (
         select(current.c.chain_id, current.c.identity_registry, current.c.agent_id, file.c.file_id)

@@ -183,7 +183,6 @@ def evidence_of(event: str, row: Any) -> EventEvidence:
 
 
 def _newest_events() -> Any:
-    """Return the statement that reads the last event of each table by a block. It is made once: it is a large one."""
     parts = []
     for table in (*schema.EVENT_TABLES.values(), schema.undecodable_log):
         columns = (table.c.block_number, table.c.log_index, table.c.block_hash, table.c.block_time)
@@ -212,7 +211,6 @@ _CHAIN: Final = Prepared(_IN_CHAINS.where(schema.chain.c.chain_id == bindparam("
 
 
 def _last_event(connection: Connection, chain_id: int, block: int) -> Any:
-    """Return place, hash and time of the last event by a block; None before the first."""
     rows = _NEWEST_EVENTS.records(connection, {"chain_id": chain_id, "block": block})
     return max(rows, key=lambda row: (row.block_number, row.log_index), default=None)
 
@@ -285,23 +283,21 @@ def analysed(
 
 
 def _analyses(as_of: AsOfBlock) -> dict[str, int]:
-    """Return the number of each analysis that was stored by a as_of, by identity registry."""
     used: dict[str, int] = {}
     for row in _ANALYSES.records(as_of.connection, {"chain_id": as_of.chain_id}):
         last = row.run if as_of.analysis is None else as_of.analysis
         # An analysis of a database from before these columns counts from the last block that it saw.
-        seen, first_seen = (
+        stored, first_stored = (
             row.block_number if block is None else block for block in (row.seen_block, row.first_seen_block)
         )
-        if seen <= as_of.block and (row.run or 0) <= (last or 0):
+        if stored <= as_of.block and (row.run or 0) <= (last or 0):
             used[row.identity_registry] = row.run or 0
-        elif first_seen <= as_of.block and (row.first_run or 0) <= (last or 0):
+        elif first_stored <= as_of.block and (row.first_run or 0) <= (last or 0):
             raise FindingsNotHeldError(as_of.block, row.block_number)
     return used
 
 
 def _evidence(as_of: AsOfBlock, identity: str, finding_id: str) -> tuple[EventEvidence, ...]:
-    """Return a few events that a finding rests on."""
     rested = tables.finding_row
     query = (
         select(rested.c.table_name, rested.c.block_number, rested.c.log_index)

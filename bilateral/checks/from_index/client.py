@@ -131,7 +131,6 @@ def check_client(  # noqa: PLR0913  # the seams are separate on purpose
 
 
 def _account_age(as_of: AsOfBlock, kinds: Mapping[str, str], account: str, record: BuyerRecord | None) -> AccountAge:
-    """Return the age of an account without an agent: the days since its first feedback or payment."""
     parameters = {**as_of.bounds, "account": account, **spread("registry", list(kinds), len(kinds))}
     rows = first_feedback(len(kinds)).records(as_of.connection, parameters) if kinds else []
     rows.sort(key=attrgetter("kind"))
@@ -144,7 +143,6 @@ def _account_age(as_of: AsOfBlock, kinds: Mapping[str, str], account: str, recor
 
 
 def _newest_ratings(subject: Subject, raters: list[int], limit: int) -> tuple[RatingBy, ...]:
-    """Return the newest ratings of a client by some servers; by all if none is named."""
     statement = newest_about(Side.CLIENT, len(subject.kinds), len(raters), limit)
     rows = statement.records(subject.as_of.connection, subject.parameters | spread("rater", raters, len(raters)))
     return tuple(
@@ -167,7 +165,6 @@ def _shared_account(
 
 
 def _summary(rows: Sequence[Any]) -> FeedbackSummary:
-    """Return the feedback that a client gave."""
     shares = []
     for row in rows:
         scale = scale_of_tag(row.tag1)

@@ -90,20 +90,20 @@ class Entry:
 
 def entries(as_of: AsOfBlock, kinds: Mapping[str, str], agent_id: int) -> list[Entry]:
     """Return the ratings of an agent that hold as of a block, one by one, in the order of the chain."""
-    found: list[Entry] = []
+    ratings: list[Entry] = []
     for address, kind in kinds.items():
         if kind in OPEN_REGISTRIES:
-            found += _open_feedback(as_of, address, agent_id)
+            ratings += _open_feedback(as_of, address, agent_id)
             for event, side in ((ClientRated, CLIENT), (ValidatorRated, VALIDATOR)):
                 for row in _events_about(as_of, address, event, agent_id, f"{side}_id"):
-                    found.append(Entry(side, "", f"agent {row.server_id}", row.rating, 0, row))
+                    ratings.append(Entry(side, "", f"agent {row.server_id}", row.rating, 0, row))
         elif kind == AUTHORIZED:
             for row in _events_about(as_of, address, NewAuthorizedFeedback, agent_id):
                 tag = padded_text(bytes(row.tag1))
-                found.append(Entry(SERVER, tag, row.client_address, row.score, 0, row))
-    if len(found) > MOST_ENTRIES:
+                ratings.append(Entry(SERVER, tag, row.client_address, row.score, 0, row))
+    if len(ratings) > MOST_ENTRIES:
         raise HistoryTooLongError("ratings", MOST_ENTRIES)
-    return sorted(found, key=attrgetter("place"))
+    return sorted(ratings, key=attrgetter("place"))
 
 
 def without_repeats(entries: Iterable[Entry], limit: int, period: int) -> list[Entry]:
@@ -129,10 +129,7 @@ def entry_tallies(entries: Iterable[Entry], side: str, tag: str) -> dict[Rater, 
 
 
 def _open_feedback(as_of: AsOfBlock, registry: str, agent_id: int) -> list[Entry]:
-    """Return the feedback of an open registry that is not revoked as of the block.
-
-    A revocation removes the latest feedback with its index, if that still counts, as in the derived tables.
-    """
+    """Return the feedback of an open registry that is not revoked as of the block."""
     history = [
         (row.block_number, row.log_index, event is FeedbackRevoked, row)
         for event in (NewFeedback, FeedbackRevoked)
@@ -156,7 +153,6 @@ def _open_feedback(as_of: AsOfBlock, registry: str, agent_id: int) -> list[Entry
 def _events_about(
     as_of: AsOfBlock, registry: str, event: type[Event], agent_id: int, subject: str = "agent_id"
 ) -> list[Any]:
-    """Return the events of a registry about an agent by the block."""
     parameters = {**as_of.bounds, "registry": registry, "agent_id": agent_id, "limit": MOST_ENTRIES + 1}
     rows = _about(event, subject).records(as_of.connection, parameters)
     if len(rows) > MOST_ENTRIES:
@@ -250,7 +246,6 @@ def feedback_by(as_of: AsOfBlock, registries: Collection[str], accounts: Collect
 
 @lru_cache
 def _feedback_by(registries: int, accounts: int, limit: int) -> Prepared:
-    """Return the statement that reads the newest open feedback of some accounts in some registries."""
     columns = _FEEDBACK.c
     by_place = (columns.block_number.desc(), columns.log_index.desc())
     return Prepared(
@@ -285,7 +280,6 @@ def newest_about(side: str, registries: int, raters: int, limit: int, *, only_bl
 
 
 def _is_revoked() -> Any:
-    """Return the condition that a feedback is revoked as of a block."""
     feedback, revoked = _FEEDBACK, _REVOKED
     is_later = (revoked.c.block_number > feedback.c.block_number) | (
         (revoked.c.block_number == feedback.c.block_number) & (revoked.c.log_index > feedback.c.log_index)

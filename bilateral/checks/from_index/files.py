@@ -53,8 +53,8 @@ def registration_of(subject: Subject, uri: str) -> tuple[RegistrationFacts, tupl
     claims, domains = ([part for part in content if part.kind == kind] for kind in ("claim", "domain"))
     is_confirmed, names_agents = _names(claims, subject)
     of_services = _domains(subject, uri if is_confirmed else "", domains)
-    elsewhere = _agents_elsewhere(claims)
-    proven = _proven(subject) if elsewhere else {}
+    foreign = _foreign_agents(claims)
+    proven = _proven(subject) if foreign else {}
     facts = RegistrationFacts(
         file=file,
         name=row.name,
@@ -67,7 +67,7 @@ def registration_of(subject: Subject, uri: str) -> tuple[RegistrationFacts, tupl
             OtherRegistration(agent, "both_ways")
             if agent in proven
             else OtherRegistration(agent, "claimed", "which a live check can prove")
-            for agent in elsewhere
+            for agent in foreign
         ),
     )
     return facts, of_services, max(proven.values(), default=0)
@@ -85,7 +85,6 @@ def registered_domain(subject: Subject, domain: str) -> Domain | None:
 
 @cache
 def _registration() -> Prepared:
-    """Return the statement that reads an agent's registration file, and its observation as of a block."""
     reference, fetch, table, read = schema.file_reference, schema.file_sight, schema.file, schema.registration_file
     observation = (
         select(func.max(fetch.c.sight_id))
@@ -117,7 +116,6 @@ def _registration() -> Prepared:
 
 
 def _content() -> Any:
-    """Return the statement that reads the agents that a registration file names, and the domains of its services."""
     claim, domain = schema.registration_claim, schema.registration_domain
     claims = select(
         *(literal_column("'claim'", Text).label("kind"), claim.c.position, claim.c.agent_registry.label("text")),
@@ -134,10 +132,7 @@ _CONTENT: Final = Prepared(_content())
 
 
 def _domains(subject: Subject, confirmed_uri: str, rows: Sequence[Any]) -> tuple[Domain, ...]:
-    """Return the domains of an agent's services, and their word about it.
-
-    ERC-8004: the domain of a registration file that names the agent needs no file of its own.
-    """
+    """Return the domains of services. That of a registration file that names the agent needs no file (ERC-8004)."""
     files = observations(subject.as_of, {bytes(row.file_id) for row in rows})
     home = secure_host(confirmed_uri)
     domains = []
@@ -153,7 +148,6 @@ def _domains(subject: Subject, confirmed_uri: str, rows: Sequence[Any]) -> tuple
 
 
 def _domain(subject: Subject, host: str, file: Observation) -> Domain:
-    """Return a domain with the word of its file about an agent."""
     names_it = names_agents = False
     if file.state is FileState.LOADED and file.content_hash is not None:
         table, stored, as_of = schema.registration_claim, schema.registration_file, subject.as_of
@@ -166,8 +160,7 @@ def _domain(subject: Subject, host: str, file: Observation) -> Domain:
     return Domain(host, is_proven=names_it, is_denied=names_agents and not names_it, file=file)
 
 
-def _agents_elsewhere(claims: Sequence[Any]) -> tuple[str, ...]:
-    """Return the agents in foreign registries among the claims of a file, in their order."""
+def _foreign_agents(claims: Sequence[Any]) -> tuple[str, ...]:
     agents = (solana_agent(row.text, int(row.agent_id)) for row in claims if row.agent_id is not None)
     return tuple(dict.fromkeys(str(agent) for agent in agents if agent is not None))
 
@@ -184,7 +177,7 @@ def _proven(subject: Subject) -> dict[str, int]:
         .order_by(proof.c.sight_id)
     )
     last = {row.solana_agent: (row.names_back, row.sight_id) for row in as_of.connection.execute(query)}
-    return {agent: sight_id for agent, (names_back, sight_id) in last.items() if names_back}
+    return {agent: number for agent, (names_back, number) in last.items() if names_back}
 
 
 def _names(claims: Sequence[Any], subject: Subject) -> tuple[bool, bool]:

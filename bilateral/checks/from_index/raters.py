@@ -126,7 +126,6 @@ def counted_ratings(question: Question) -> RatingFacts:
 
 
 def _entries(question: Question) -> list[Entry]:
-    """Return the ratings that count by the way in which they were given, one by one."""
     as_of, policy, since = question.subject.as_of, question.policy, None
     if policy.maximum_rating_age_days is not None and as_of.time is not None:
         since = as_of.time - policy.maximum_rating_age_days * DAY
@@ -141,14 +140,12 @@ def _entries(question: Question) -> list[Entry]:
 
 
 def _own_raters(question: Question) -> frozenset[str]:
-    """Return the raters of the agent's own side: accounts of a server, agents of a client's accounts."""
     if question.side == Side.SERVER:
         return question.own
     return frozenset(map(_rater, agents_of_accounts(question.subject.as_of, question.subject.identity, question.own)))
 
 
 def _listed(question: Question) -> frozenset[str]:
-    """Return the raters that the policy lists, or that the asker itself rated well."""
     trust, subject, agent_ids = question.policy.trust, question.subject, _trusted_agents(question)
     if trust.own_experience and question.asker is not None:
         agent_ids |= _liked(question, question.asker)
@@ -222,7 +219,6 @@ def _agent_id(rater: str) -> int:
 
 
 def _reputable_now(question: Question, by_rater: Tallies | None = None) -> frozenset[str]:
-    """Return the raters that are agents above the policy's lower bound, at the head."""
     if question.policy.trust.minimum_lower_bound is None:
         return frozenset()
     if by_rater is None:
@@ -243,7 +239,6 @@ def _reputable_now(question: Question, by_rater: Tallies | None = None) -> froze
 
 
 def _agents(question: Question, column: Any, values: Collection[Any]) -> list[Row[Any]]:
-    """Return the agents with one of some values in a column, at the head."""
     table, as_of, rows = agent_tables.agent, question.subject.as_of, list[Any]()
     for part in in_parts(sorted(values)):
         if column.name in _OF_ACCOUNTS and not dialect_of(as_of.connection).has_statistics:
@@ -261,7 +256,6 @@ def _agents(question: Question, column: Any, values: Collection[Any]) -> list[Ro
 
 
 def _least_bound(question: Question) -> float:
-    """Return the policy's lower bound on the scale of its tag."""
     lowest, highest = scale_of_tag(question.policy.tag) or (0, 100)
     return lowest + float(question.policy.trust.minimum_lower_bound or 0) / 100 * (highest - lowest)
 
@@ -283,7 +277,6 @@ def _agents_above_bound(question: Question, agent_ids: Collection[int] | None) -
 
 
 def _reputable_then(question: Question, by_rater: Tallies) -> frozenset[str]:
-    """Return the raters that are agents above the policy's lower bound, as of an earlier block."""
     if question.policy.trust.minimum_lower_bound is None:
         return frozenset()
     raters = {rater for _, rater in by_rater}
@@ -298,7 +291,6 @@ def _reputable_then(question: Question, by_rater: Tallies) -> frozenset[str]:
 
 
 def _is_above(question: Question, agent_id: int) -> bool:
-    """Return True if an agent is above the policy's lower bound as of an earlier block, in any registry."""
     subject, tag = question.subject, question.policy.tag
     tallies = entry_tallies(entries(subject.as_of, subject.kinds, agent_id), Side.SERVER, tag)
     for registry in subject.kinds:

@@ -78,7 +78,6 @@ class Ratings:
 
 @lru_cache
 def _summaries(registries: int) -> Prepared:
-    """Return the statement that reads the sums of an agent in some registries."""
     table = rating_tables.summary
     # A row has a method `count`, so the column takes another name.
     columns = (table.c.registry, table.c.side, table.c.tag, table.c.count.label("number"))

@@ -163,13 +163,13 @@ def _texts_statement(registries: int) -> Prepared:
     single, of_all = EVENT_TABLES[events.Approval].c, EVENT_TABLES[events.ApprovalForAll].c
     of_agent = (single.agent_id == bindparam("agent_id"), single.account != _NOBODY)
     of_owner = (of_all.owner == bindparam("owner"), of_all.is_approved.is_(True))
-    given = EVENT_TABLES[events.NewFeedback]
-    gave_feedback = exists().where(covering(given), one_of("registry", given.c.registry, registries))
+    feedback = EVENT_TABLES[events.NewFeedback]
+    is_reviewer = exists().where(covering(feedback), one_of("registry", feedback.c.registry, registries))
     for event, account, conditions in (
         (events.Approval, single.account, of_agent),
         (events.ApprovalForAll, of_all.operator, of_owner),
     ):
-        table, gave = EVENT_TABLES[event], gave_feedback.where(given.c.client_address == account)
+        table, gave = EVENT_TABLES[event], is_reviewer.where(feedback.c.client_address == account)
         approved = (
             select(*place_of(table), event_label(event), account.label("text"), gave.label("is_reviewer"))
             .where(covering(table), table.c.registry == bindparam("identity"), *conditions)
@@ -187,7 +187,6 @@ def _newest(texts: Mapping[str, Sequence[Any]], *kinds: type[events.Event]) -> t
 
 
 def _domains(subject: Subject, texts: Mapping[str, Sequence[Any]], of_services: tuple[Domain, ...]) -> Domains:
-    """Return the agent's domains: those of its services, and its registered one."""
     text, event = _newest(texts, events.AgentRegistered, events.AgentUpdated)
     registered = registered_domain(subject, text) if text else None
     is_apart = registered is not None and registered.host not in {service.host for service in of_services}
@@ -196,7 +195,6 @@ def _domains(subject: Subject, texts: Mapping[str, Sequence[Any]], of_services: 
 
 
 def _approvals(texts: Mapping[str, Sequence[Any]]) -> list[Approval]:
-    """Return the accounts that an agent's owners approved for it or for all their agents, the newest first."""
     placed = []
     for event in (events.Approval, events.ApprovalForAll):
         rows = texts.get(event.__name__, ())
@@ -211,10 +209,7 @@ def _approvals(texts: Mapping[str, Sequence[Any]]) -> list[Approval]:
 
 
 def _validations(subject: Subject, validators: Collection[str]) -> ValidationFacts:
-    """Return the validations of an agent by some validators, or by all if none is named.
-
-    The last answer to each request counts. The newest thousand answers are read.
-    """
+    """Return the validations of an agent by some validators, or by all if none is named."""
     addresses = [address for address, kind in subject.kinds.items() if kind == VALIDATION]
     ordered = sorted(validators)
     parameters = subject.parameters | spread("registry", addresses, len(addresses))
@@ -234,7 +229,6 @@ def _validations(subject: Subject, validators: Collection[str]) -> ValidationFac
 
 @lru_cache
 def _newest_answers(registries: int, validators: int) -> Prepared:
-    """Return the statement that reads the newest answers in some registries, by some validators; 0 for all."""
     answers = _ANSWERS.c
     query = (
         select(*place_of(_ANSWERS), answers.request_hash, answers.response, answers.validator_address)

@@ -130,8 +130,6 @@ def agents_of_accounts(as_of: AsOfBlock, identity: str, accounts: Collection[str
 
 @lru_cache
 def _of_accounts(size: int) -> Prepared:
-    """Return the statement that reads the agents that some accounts ever had."""
-
     def of(table: sa.Table, *conditions: sa.ColumnElement[bool]) -> Any:
         query = select(table.c.agent_id).where(covering(table), table.c.registry == bindparam("identity"), *conditions)
         return select(query.limit(at_most(MOST_CHANGES + 1)).subquery())
@@ -149,7 +147,6 @@ def _of_accounts(size: int) -> Prepared:
 
 @lru_cache
 def _changes(size: int) -> Prepared:
-    """Return the statement that reads the changes of owners and wallets of some agents."""
     none, empty = sa.cast(sa.null(), sa.String(42)), sa.cast(sa.null(), sa.LargeBinary)
     wallet = sa.func.substr(_METADATA.c.metadata_value, 1, _ADDRESS_BYTES + 1)
     kinds = (
@@ -280,7 +277,6 @@ def _existing(as_of: AsOfBlock, identity: str, agent: object, agent_id: int) -> 
 
 
 def _identities(as_of: AsOfBlock, identity: str | None) -> list[str]:
-    """Return the identity registries to look in."""
     indexed = identity_registries(as_of)
     if not indexed:
         raise UnknownChainError(as_of.chain_id, [])
