@@ -26,7 +26,7 @@ if TYPE_CHECKING:
         UnknownRegistryError,
     )
     from bilateral.checks.facts import OtherRegistration, Payment
-    from bilateral.checks.from_index.as_of_block import stored_findings
+    from bilateral.checks.from_index.as_of_block import BuyerRecords, Findings, stored_findings
     from bilateral.checks.from_index.client import check_client
     from bilateral.checks.from_index.server import check_server
     from bilateral.checks.from_node import check_live_server
@@ -35,12 +35,10 @@ if TYPE_CHECKING:
     from bilateral.checks.policy import Newcomers, Policy, PolicyName, Trust, read_policy
     from bilateral.checks.verdicts import (
         BuyerRecord,
-        BuyerRecords,
         Code,
         EventEvidence,
         FileEvidence,
         Finding,
-        Findings,
         FoundFindings,
         ProvenTier,
         Reason,
@@ -66,13 +64,12 @@ _NAMES: Final = {
     "bilateral.checks.facts": "OtherRegistration Payment",
     "bilateral.checks.from_index.client": "check_client",
     "bilateral.checks.from_index.server": "check_server",
-    "bilateral.checks.from_index.as_of_block": "stored_findings",
+    "bilateral.checks.from_index.as_of_block": "BuyerRecords Findings stored_findings",
     "bilateral.checks.from_node": "check_live_server",
     "bilateral.checks.from_solana": "check_solana_server",
     "bilateral.checks.policy": "Newcomers Policy PolicyName Trust read_policy",
     "bilateral.checks.verdicts": (
-        "BuyerRecord BuyerRecords Code EventEvidence FileEvidence Finding Findings FoundFindings ProvenTier Reason "
-        "Severity Verdict"
+        "BuyerRecord Code EventEvidence FileEvidence Finding FoundFindings ProvenTier Reason Severity Verdict"
     ),
     "bilateral.index.log.database": "snapshot",
 }

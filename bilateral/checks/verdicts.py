@@ -1,22 +1,12 @@
-"""Verdicts, their reasons with the evidence, and the providers of evidence, whichever program computes it.
-
-A check passes a provider the connection, the chain, the accounts and the block. Only facts as of that block may come
-back, so that an answer can be repeated.
-"""
+"""Verdicts and their reasons, with the evidence that events, files, trust analysis and buyers' records give."""
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 from decimal import Decimal
 from enum import StrEnum
-from typing import TYPE_CHECKING, Final, Protocol, Self, TypeAlias
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
-
-    from sqlalchemy import Connection
-
-    from bilateral.checks.from_index.as_of_block import AsOfBlock
+from typing import Final, Self, TypeAlias
 
 DAY: Final = 86_400  # seconds; Unix time has no leap seconds
 
@@ -222,13 +212,6 @@ class FoundFindings:
     suspicion: float | None = None
 
 
-class Findings(Protocol):
-    """A source of findings."""
-
-    def __call__(self, connection: Connection, as_of: AsOfBlock, accounts: Sequence[str]) -> FoundFindings:
-        """Return the findings about some accounts as of a block."""
-
-
 @dataclass(frozen=True)
 class BuyerRecord:
     """The record of a buyer.
@@ -260,13 +243,6 @@ class ProvenTier:
 
     tier: str
     epoch: int
-
-
-class BuyerRecords(Protocol):
-    """A source of buyers' records."""
-
-    def __call__(self, connection: Connection, as_of: AsOfBlock, account: str) -> BuyerRecord | None:
-        """Return the record of a buyer as of a block; None if there is none."""
 
 
 _RANKS: Final = {severity: rank for rank, severity in enumerate((Severity.DECLINE, Severity.CAUTION, Severity.NOTE))}

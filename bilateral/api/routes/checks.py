@@ -15,7 +15,7 @@ from bilateral.api.service import service_of
 from bilateral.api.stored_buyers import stored_buyers
 from bilateral.checks import Check, Policy
 from bilateral.checks.policy import Newcomers, PolicyName, policy_of
-from bilateral.checks.questions import Snapshot, OfClient, OfServer, Text
+from bilateral.checks.questions import OfClient, OfServer, Snapshot, Text
 from bilateral.core.errors import InvalidArgumentError
 from bilateral.core.values.blind import Blind
 

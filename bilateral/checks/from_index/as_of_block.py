@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final, Protocol
 
 from sqlalchemy import (
     ColumnElement,
@@ -20,20 +20,14 @@ from sqlalchemy import (
 )
 
 from bilateral.checks.errors import BlockNotHeldError, FindingsNotHeldError, OtherHistoryError, UnknownChainError
-from bilateral.checks.verdicts import DAY, AsOf, EventEvidence, Finding, Findings, FoundFindings
+from bilateral.checks.verdicts import DAY, AsOf, BuyerRecord, EventEvidence, Finding, FoundFindings
 from bilateral.core.events import Event
-from bilateral.core.values.standing import Side, Standing
 from bilateral.index.log import tables as schema
 from bilateral.index.log.unindexed import unindexed
 from bilateral.index.reading.prepared import Prepared, at_most
 from bilateral.index.reading.registries import canonical_first
 from bilateral.index.standing import tables
-from bilateral.index.standing.queries import stored_standing
-from bilateral.index.standing.standings import standings_states
 from bilateral.index.standing.tables import Part
-
-if TYPE_CHECKING:
-    from bilateral.checks.from_index.subjects import Subject
 
 _MOST_FINDINGS: Final = 5  # the strongest decide; each takes a query for its evidence
 _EXAMPLES: Final = 3  # examples are enough to follow a finding
@@ -102,6 +96,23 @@ class AsOfBlock:
         """Return the place of an answer, with the newest of each kind that it used."""
         history = None if self.history is None else "0x" + self.history.hex()
         return AsOf(self.chain_id, self.block, history, self.time, files, payments, analysis)
+
+
+class Findings(Protocol):
+    """A source of findings of trust analysis.
+
+    Only facts as of the block may come back, so that an answer can be repeated.
+    """
+
+    def __call__(self, connection: Connection, as_of: AsOfBlock, accounts: Sequence[str]) -> FoundFindings:
+        """Return the findings about some accounts as of a block."""
+
+
+class BuyerRecords(Protocol):
+    """A source of buyers' records."""
+
+    def __call__(self, connection: Connection, as_of: AsOfBlock, account: str) -> BuyerRecord | None:
+        """Return the record of a buyer as of a block; None if there is none."""
 
 
 def as_of_block(  # noqa: PLR0913  # one a source of an answer
@@ -256,30 +267,6 @@ def stored_findings(connection: Connection, as_of: AsOfBlock, accounts: Sequence
     )
     suspicion = connection.execute(greatest).scalar_one() if used else None
     return FoundFindings(tuple(strongest.values()), max(used.values(), default=0), suspicion)
-
-
-def analysed(
-    findings: Findings | None, as_of: AsOfBlock, subject: Subject | None, side: Side, accounts: Collection[str]
-) -> tuple[FoundFindings, Standing | None, str | None]:
-    """Return findings about accounts, the standing behind a decision, and why no current analysis stands behind it.
-
-    A standing counts only with the analysis that counts at the block. Clients without ratings need none.
-    """
-    if findings is None:
-        return FoundFindings(), None, None
-    stored, standing = findings(as_of.connection, as_of, sorted(accounts)), None
-    if not stored.analysis:
-        return stored, None, "No trust analysis has weighed the ratings yet."
-    if subject is not None:
-        place = as_of.chain_id, subject.identity, subject.history.agent_id
-        standing = stored_standing(as_of.connection, *place, side)
-    if standing is None and side == Side.SERVER:
-        return stored, None, "No trust analysis has seen the agent yet."
-    if as_of.is_head and as_of.analysis is None:
-        state = standings_states(as_of.connection, as_of.chain_id).get(as_of.chain_id)
-        if state is not None and state.is_stale:
-            return stored, standing, f"The last trust analysis is {(state.age or 0) / 60:.0f} minutes old."
-    return stored, standing, None
 
 
 def _analyses(as_of: AsOfBlock) -> dict[str, int]:

@@ -12,7 +12,8 @@ from sqlalchemy import Connection
 from bilateral.checks.facts import AccountAge, ClientFacts, Facts, FeedbackSummary, RatingBy, RatingFacts, Source
 from bilateral.checks.from_index.as_of_block import (
     AsOfBlock,
-    analysed,
+    BuyerRecords,
+    Findings,
     as_of_block,
     evidence_of,
     identity_registries,
@@ -20,11 +21,11 @@ from bilateral.checks.from_index.as_of_block import (
 )
 from bilateral.checks.from_index.entries import feedback_by, first_feedback, newest_about
 from bilateral.checks.from_index.raters import Question, counted_ratings
+from bilateral.checks.from_index.ratings import analysed
 from bilateral.checks.from_index.subjects import Asker, Subject, asker_of, find_account, find_agent
 from bilateral.checks.judge import Check, check
-from bilateral.checks.policy import Policy
-from bilateral.checks.questions import is_account
-from bilateral.checks.verdicts import BuyerRecord, BuyerRecords, EventEvidence, Findings, ProvenTier
+from bilateral.checks.policy import Policy, is_account
+from bilateral.checks.verdicts import BuyerRecord, EventEvidence, ProvenTier
 from bilateral.core.identifiers import AgentId, GlobalAgentId, checksummed
 from bilateral.core.values.bounds import SHARES, scale_of_tag, share_of_scale
 from bilateral.core.values.standing import Side

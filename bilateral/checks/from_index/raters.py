@@ -25,8 +25,7 @@ from bilateral.checks.from_index.entries import (
 )
 from bilateral.checks.from_index.ratings import Ratings, Tallies, counted, lines
 from bilateral.checks.from_index.subjects import Asker, Subject, agents_at, agents_of_accounts
-from bilateral.checks.policy import Policy
-from bilateral.checks.questions import parse_agent
+from bilateral.checks.policy import Policy, parse_agent
 from bilateral.checks.verdicts import DAY, EventEvidence
 from bilateral.core.events import ClientRated
 from bilateral.core.values.blind import BLIND_SIDES

@@ -1,4 +1,4 @@
-"""Ratings of an agent as of a block: lines for people, and the raters that count.
+"""Ratings of an agent as of a block: lines for people, the raters that count, and the standing by a trust analysis.
 
 At the head the derived tables answer, in a time that does not depend on the number of ratings. For an earlier block,
 a limit of age, or proofs of payment, the events are read one by one, up to a limit. Both ways give the same integers.
@@ -16,13 +16,18 @@ from typing import Any, Final, TypeAlias
 from sqlalchemy import bindparam, select
 
 from bilateral.checks.facts import Counted, Line, bound_percent, mean_percent
+from bilateral.checks.from_index.as_of_block import AsOfBlock, Findings
 from bilateral.checks.from_index.entries import CLIENT, SERVER, VALIDATOR, Entry, Rater, entries, entry_tallies
 from bilateral.checks.from_index.subjects import Subject
+from bilateral.checks.verdicts import FoundFindings
 from bilateral.core.values.bounds import scale_of_tag
+from bilateral.core.values.standing import Side, Standing
 from bilateral.index.log.lists import in_parts
 from bilateral.index.ratings import tables as rating_tables
 from bilateral.index.ratings.tables import DECIMALS
 from bilateral.index.reading.prepared import Prepared, one_of, size_for, spread
+from bilateral.index.standing.queries import stored_standing
+from bilateral.index.standing.standings import standings_states
 
 MOST_LINES: Final = 20
 """Tags of one side that an answer lists."""
@@ -123,6 +128,30 @@ def lines(ratings: Ratings) -> tuple[Line, ...]:
     lines.sort(key=lambda line: (line.side, -line.raters, line.tag, line.registry))
     by_side = ([line for line in lines if line.side == side] for side in (SERVER, CLIENT, VALIDATOR))
     return tuple(line for of_side in by_side for line in of_side[:MOST_LINES])
+
+
+def analysed(
+    findings: Findings | None, as_of: AsOfBlock, subject: Subject | None, side: Side, accounts: Collection[str]
+) -> tuple[FoundFindings, Standing | None, str | None]:
+    """Return findings about accounts, the standing behind a decision, and why no current analysis stands behind it.
+
+    A standing counts only with the analysis that counts at the block. Clients without ratings need none.
+    """
+    if findings is None:
+        return FoundFindings(), None, None
+    stored, standing = findings(as_of.connection, as_of, sorted(accounts)), None
+    if not stored.analysis:
+        return stored, None, "No trust analysis has weighed the ratings yet."
+    if subject is not None:
+        place = as_of.chain_id, subject.identity, subject.history.agent_id
+        standing = stored_standing(as_of.connection, *place, side)
+    if standing is None and side == Side.SERVER:
+        return stored, None, "No trust analysis has seen the agent yet."
+    if as_of.is_head and as_of.analysis is None:
+        state = standings_states(as_of.connection, as_of.chain_id).get(as_of.chain_id)
+        if state is not None and state.is_stale:
+            return stored, standing, f"The last trust analysis is {(state.age or 0) / 60:.0f} minutes old."
+    return stored, standing, None
 
 
 def counted(by_rater: Tallies, total_of_all: Counted | None, own: Tallies, trusted: Collection[str] | None) -> Counted:

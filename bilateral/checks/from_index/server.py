@@ -16,7 +16,7 @@ from bilateral.checks.errors import HistoryTooLongError
 from bilateral.checks.facts import Approval, Domain, Domains, Facts, Payment, Source, ValidationFacts
 from bilateral.checks.from_index.as_of_block import (
     VALIDATION,
-    analysed,
+    Findings,
     as_of_block,
     covering,
     event_label,
@@ -25,10 +25,11 @@ from bilateral.checks.from_index.as_of_block import (
 )
 from bilateral.checks.from_index.files import registered_domain, registration_of
 from bilateral.checks.from_index.raters import Question, counted_ratings
+from bilateral.checks.from_index.ratings import analysed
 from bilateral.checks.from_index.subjects import Subject, asker_of, find_agent
 from bilateral.checks.judge import Check, check
 from bilateral.checks.policy import Policy
-from bilateral.checks.verdicts import EventEvidence, Findings
+from bilateral.checks.verdicts import EventEvidence
 from bilateral.core import events
 from bilateral.core.errors import InvalidArgumentError
 from bilateral.core.identifiers import AgentId, GlobalAgentId, checksummed

@@ -23,7 +23,7 @@ from bilateral.checks.from_index.as_of_block import (
     place_of,
     registries,
 )
-from bilateral.checks.questions import is_account, parse_agent
+from bilateral.checks.policy import is_account, parse_agent
 from bilateral.checks.verdicts import EventEvidence
 from bilateral.core.errors import MalformedIdentifierError
 from bilateral.core.events import AgentRegistered, AgentUpdated, MetadataSet, Transfer

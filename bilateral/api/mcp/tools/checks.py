@@ -13,8 +13,8 @@ from bilateral.api.mcp.lookups import READS, Judged, asks, brief, judged, tool_e
 from bilateral.api.parameters import require_storable
 from bilateral.api.stored_buyers import stored_buyers
 from bilateral.checks import PolicyName
-from bilateral.checks.policy import policy_of, with_reviewers
-from bilateral.checks.questions import Snapshot, OfClient, OfServer, Text, is_account
+from bilateral.checks.policy import is_account, policy_of, with_reviewers
+from bilateral.checks.questions import OfClient, OfServer, Snapshot, Text
 from bilateral.index.reading.readers import Reader
 
 PolicyArgument = Annotated[
