@@ -1,7 +1,7 @@
 """The facts that a check rests on, whichever source collected them.
 
-An index, a node of an EVM chain and a node of Solana each return the same `Facts`. A fact that a source cannot know is
-`Unknown`, with the reason. `judge` decides by facts and a policy alone.
+An index, a node of an EVM chain and a node of a foreign chain each return the same `Facts`. A fact that a source cannot
+know is `Unknown`, with the reason. `judge` decides by facts and a policy alone.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ class Source(StrEnum):
 
     INDEX = "index"
     NODE = "node"
-    SOLANA = "solana"
+    FOREIGN_NODE = "foreign_node"
 
 
 class FileState(StrEnum):

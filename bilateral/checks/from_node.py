@@ -171,7 +171,7 @@ class _Reader:
             entries = self._run(reading.read_all(self._client.state, agent.id, reviewers, reading.Selection(tag1=tag)))
         except RequestsSpentError as error:
             self._unknown.append(f"ratings: {error}")
-            return Unknown(str(error))
+            return Unknown("The ratings could not be read, so none counts.")
         self._report(f"read {len(entries):,} ratings")
         own = {account for account in (agent.owner, agent.wallet) if account}
         return facts.RatingFacts(_counted(entries, own, tag), is_vetted=trusted is not None)

@@ -67,14 +67,14 @@ def check_solana_server(  # noqa: PLR0913  # the agent, its node, and what to co
     if agent.registry.address not in registries:
         raise MalformedIdentifierError("an agent on Solana", agent_id, "its registry is not in the address book")
     facts = Facts(
-        source=Source.SOLANA,
+        source=Source.FOREIGN_NODE,
         side=Side.SERVER,
         as_of=AsOf(str(chain), None),
         name=str(agent),
         payment=None if pay_to is None else Payment(pay_to),
         domains=Unknown(_RATINGS),
         approvals=Unknown(_PAST),
-        ratings=Unknown(_RATINGS),
+        ratings=Unknown("No rating counts: ratings on Solana are not read."),
         findings=Unknown(_ANALYSIS),
         validations=Unknown(_RATINGS),
         unknown=(_RATINGS, _PAST, _ANALYSIS),

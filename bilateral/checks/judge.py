@@ -45,7 +45,7 @@ _RULES: Final[Mapping[tuple[Source, Side], tuple[rules.Rule, ...]]] = {
         *(rules.wallet, rules.file_state, rules.protection, rules.confirmation, rules.activity, rules.offer),
         *(rules.other_registrations, rating_rules.ratings, rules.age, rules.owner_change, rules.wallet_change),
     ),
-    (Source.SOLANA, Side.SERVER): (
+    (Source.FOREIGN_NODE, Side.SERVER): (
         *(rules.wallet, rules.file_state, rules.protection, rules.confirmation, rules.activity, rules.offer),
         *(rating_rules.ratings, rules.other_registrations),
     ),
@@ -143,7 +143,7 @@ class LiveCheck:
         side: `server`.
         chain: The chain (CAIP-2).
         account: Its wallet; None without one.
-        block: The block, on Solana the slot, of the node's answer; None if the agent was refused.
+        block: The block or slot of the node's answer; None if the agent was refused.
         reasons: The reasons, the gravest first.
         figures: The figures behind the reasons.
         also: The agent's registrations in other registries.

@@ -5,9 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from decimal import Decimal
-from typing import Final
 
-from bilateral.checks.facts import Facts, Line, RatingFacts, Source, Unknown
+from bilateral.checks.facts import Facts, Line, RatingFacts, Unknown
 from bilateral.checks.policy import Policy
 from bilateral.checks.rules import Draft, Drafts, number_of
 from bilateral.checks.verdicts import Code, EventEvidence, Severity
@@ -15,11 +14,6 @@ from bilateral.core.values import STANDARD_TAGS
 from bilateral.core.values.decision import Ground, Limit, limit_of
 from bilateral.core.values.feedback import PAID_TAGS
 from bilateral.core.values.standing import Side, Standing, Status
-
-_UNREAD: Final = {
-    Source.NODE: "The ratings could not be read, so none counts.",
-    Source.SOLANA: "No rating counts: ratings on Solana are not read.",
-}
 
 
 @dataclass(frozen=True)
@@ -82,7 +76,7 @@ def ratings(facts: Facts, policy: Policy) -> Drafts:
     if facts.agent is None:
         return
     if isinstance(facts.ratings, Unknown):
-        yield Draft(Code.NO_RATINGS, _UNREAD[facts.source])
+        yield Draft(Code.NO_RATINGS, facts.ratings.reason)
         return
     counted, evidence = facts.ratings.counted, facts.ratings.evidence
     stake = Stake(facts.standing, facts.amount, policy)

@@ -20,7 +20,7 @@ from bilateral.core.identifiers import AccountId, GlobalAgentId
 from bilateral.core.identifiers.caip import ChainId
 from bilateral.documents import Loader
 from bilateral.index.files import tables as schema
-from bilateral.index.files.identities import solana_agent
+from bilateral.index.files.identities import foreign_agent
 from bilateral.index.files.tables import State, agent_file
 from bilateral.index.log.database import snapshot
 from bilateral.index.log.locks import hold_cursor, number_sights
@@ -101,7 +101,7 @@ def _genesis(run: Callable[[Any], Any]) -> str:
 
 
 def _due(engine: Engine, network: ChainId, before: int) -> Iterator[_Claim]:
-    claim, file, current, proof = schema.registration_claim, schema.file, agent_file, schema.solana_proof
+    claim, file, current, proof = schema.registration_claim, schema.file, agent_file, schema.foreign_proof
     query = (
         select(current.c.chain_id, current.c.identity_registry, current.c.agent_id, file.c.file_id)
         .add_columns(claim.c.agent_registry, claim.c.agent_id.label("number"))
@@ -113,13 +113,13 @@ def _due(engine: Engine, network: ChainId, before: int) -> Iterator[_Claim]:
         .where(claim.c.agent_registry > f"{network}:", claim.c.agent_registry < f"{network};")
         .where(claim.c.agent_id.is_not(None))
     )
-    checked = select(proof.c.chain_id, proof.c.identity_registry, proof.c.agent_id, proof.c.solana_agent).where(
+    checked = select(proof.c.chain_id, proof.c.identity_registry, proof.c.agent_id, schema.FOREIGN_AGENT).where(
         proof.c.checked_at > before
     )
     with snapshot(engine) as connection:
         rows, fresh = connection.execute(query).all(), set(connection.execute(checked).all())
     for row in rows:
-        there = solana_agent(row.agent_registry, int(row.number))
+        there = foreign_agent(row.agent_registry, int(row.number))
         place = row.chain_id, row.identity_registry, row.agent_id
         if there is not None and (*place, str(there)) not in fresh:
             registry = AccountId.parse(f"eip155:{row.chain_id}:{row.identity_registry}")
@@ -149,7 +149,7 @@ def _outcome(run: Callable[[Any], Any], loader: Loader, claim: _Claim) -> tuple[
 
 def _store(engine: Engine, claim: _Claim, outcome: Mapping[str, Any], now: int) -> None:
     """Store an outcome: with a new observation of the file if it changed, and as looked at again if not."""
-    proof, registry = schema.solana_proof, claim.here.registry
+    proof, registry = schema.foreign_proof, claim.here.registry
     place = {
         "chain_id": registry.chain.evm_chain_id,
         "identity_registry": registry.address,

@@ -161,7 +161,7 @@ class AsOf:
 
     Attributes:
         chain: The chain: its number of an index, CAIP-2 of a node.
-        block: The block, on Solana the slot; None if the agent was refused.
+        block: The block or slot; None if the agent was refused.
         history: The hash of the block of the last event by then; None before the first.
         time: The time of that event, in Unix seconds.
         files: The newest observation of a file that was used; 0 without any.

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Final
 import typer
 from pydantic import Field
 
-from bilateral.checks.questions import Snapshot, OfClient, OfServer, Text
+from bilateral.checks.questions import OfClient, OfServer, Snapshot, Text
 from bilateral.cli.errors import ExitCode, UsageProblemError, named_option
 from bilateral.cli.help import ExampleGroup, argument, option
 from bilateral.cli.index_options import Database, require_extra

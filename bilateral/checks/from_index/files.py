@@ -15,7 +15,7 @@ from bilateral.checks.facts import Domain, FileState, Observation, OtherRegistra
 from bilateral.checks.from_index.as_of_block import AsOfBlock
 from bilateral.checks.from_index.subjects import Subject
 from bilateral.index.files import tables as schema
-from bilateral.index.files.identities import solana_agent
+from bilateral.index.files.identities import foreign_agent
 from bilateral.index.files.reading import domain_uri, file_id_of, secure_host, well_known_uri
 from bilateral.index.files.tables import Kind
 from bilateral.index.log.lists import in_parts
@@ -161,22 +161,22 @@ def _domain(subject: Subject, host: str, file: Observation) -> Domain:
 
 
 def _foreign_agents(claims: Sequence[Any]) -> tuple[str, ...]:
-    agents = (solana_agent(row.text, int(row.agent_id)) for row in claims if row.agent_id is not None)
+    agents = (foreign_agent(row.text, int(row.agent_id)) for row in claims if row.agent_id is not None)
     return tuple(dict.fromkeys(str(agent) for agent in agents if agent is not None))
 
 
 def _proven(subject: Subject) -> dict[str, int]:
-    """Return the agents on Solana whose last stored outcome proves them, with the number of its observation."""
-    proof, fetch, as_of = schema.solana_proof, schema.file_sight, subject.as_of
+    """Return the agents on foreign chains whose last stored outcome proves them, with the number of its observation."""
+    proof, fetch, as_of = schema.foreign_proof, schema.file_sight, subject.as_of
     query = (
-        select(proof.c.solana_agent, proof.c.names_back, proof.c.sight_id)
+        select(schema.FOREIGN_AGENT.label("agent"), proof.c.names_back, proof.c.sight_id)
         .join(fetch, fetch.c.sight_id == proof.c.sight_id)
         .where(proof.c.chain_id == as_of.chain_id, proof.c.identity_registry == subject.identity)
         .where(proof.c.agent_id == subject.history.agent_id, proof.c.sight_id <= as_of.newest_file)
         .where(fetch.c.seen_block <= as_of.block)
         .order_by(proof.c.sight_id)
     )
-    last = {row.solana_agent: (row.names_back, row.sight_id) for row in as_of.connection.execute(query)}
+    last = {row.agent: (row.names_back, row.sight_id) for row in as_of.connection.execute(query)}
     return {agent: number for agent, (names_back, number) in last.items() if names_back}
 
 
