@@ -97,10 +97,7 @@ def _content(uri: str, payload: str, limit: int, *, is_base64: bool) -> bytes:
 
 
 def _from_base64(uri: str, payload: bytes, limit: int) -> bytes:
-    """Decode base 64 strictly, except for the alphabet, white space and padding, which differ between writers.
-
-    A blank inside is a mere blank, or what a form's decoder made of a plus: the reading that makes a document counts.
-    """
+    """Decode base 64 strictly, except for the alphabet, white space and padding, which differ between writers."""
     try:
         text = payload.decode("ascii").strip()
         readings = [_SPACE.sub("", text)]

@@ -203,7 +203,6 @@ class HttpSession:
     def _content(
         self, url: str, response: httpx.Response, limit: int | None, accepted: frozenset[int] = _READ
     ) -> bytes:
-        """Read the answer of a URL, up to the limit."""
         limit = self._limits.bytes if limit is None else limit
         if response.status_code not in accepted:
             wait_seconds = seconds_to_wait(response.headers.get("retry-after", ""))
@@ -298,7 +297,6 @@ _FAILURES = (httpx.HTTPError, httpcore.NetworkError, httpcore.ProtocolError, htt
 
 @contextmanager
 def _document_errors(url: str, limits: Limits) -> Iterator[None]:
-    """Turn the errors of the HTTP libraries into errors of this package."""
     try:
         yield
     except errors.DocumentError:
@@ -318,7 +316,6 @@ def _document_errors(url: str, limits: Limits) -> Iterator[None]:
 
 
 def _parse(url: str) -> httpx.URL:
-    """Parse an http or https URL that names a host."""
     try:
         parsed = httpx.URL(url)
         if _is_loadable(parsed):
@@ -330,7 +327,6 @@ def _parse(url: str) -> httpx.URL:
 
 
 def _is_loadable(url: httpx.URL) -> bool:
-    """Return whether a URL is of http or https, with a host and a valid port."""
     has_port = url.port is None or 0 < url.port <= _MAX_PORT
     return url.scheme in _PORTS and bool(url.host) and has_port
 
@@ -345,7 +341,6 @@ def _decoded(content: bytes, encodings: str, limit: int) -> bytes:
 
 
 def _check_redirect(url: str, source: httpx.URL, target: httpx.URL) -> None:
-    """Refuse a redirect to another scheme, or from https to http."""
     if not _is_loadable(target):
         raise errors.UnsupportedUriError(
             f"{quoted_url(url)} redirects to {quoted_url(str(target))}, which is not an http or https URL"

@@ -75,7 +75,6 @@ class Cid:
 
 
 def _libipld() -> Any:
-    """Import libipld, which only documents in IPFS need."""
     try:
         import libipld  # noqa: PLC0415  # of the extra `ipfs`
     except ModuleNotFoundError as error:
@@ -145,7 +144,6 @@ def _member(links: Sequence[Any], names: list[str]) -> Cid:
 
 
 def _read_block(cid: Cid, block: bytes) -> tuple[bytes, Sequence[Any], bool]:
-    """Return the content of a block, its links, and whether it is a folder."""
     if cid.codec == RAW:
         return block, (), False
     new_node, new_data, decode_error = _messages()
@@ -166,7 +164,6 @@ def _read_block(cid: Cid, block: bytes) -> tuple[bytes, Sequence[Any], bool]:
 
 @cache
 def _messages() -> tuple[Any, Any, type[Exception]]:
-    """Return the messages of dag-pb and UnixFS with the fields that a reader needs, and the error of their parser."""
     try:
         from google.protobuf import descriptor_pb2, descriptor_pool, message, message_factory  # noqa: PLC0415  # extra
     except ModuleNotFoundError:

@@ -206,11 +206,7 @@ class Loader:
     def _load_from_gateway_url(
         self, uri: str, cached: Validators, cid: Cid, path: list[str], own: str
     ) -> Document | None:
-        """Load a file of IPFS whose author names a gateway: from there, or else from any gateway, by its CID.
-
-        A whole file that is one block is checked as it is. Otherwise its blocks are loaded. If no gateway has these,
-        there is only the word of the author's.
-        """
+        """Load a file of IPFS whose author names a gateway: from there, or else from any gateway, by its CID."""
         deadline = time.monotonic() + self.limits.seconds
         document, failure = None, None
         try:
@@ -243,7 +239,6 @@ class Loader:
         raise failure
 
     def _load_from_gateway(self, gateway: str, cid: Cid, path: list[str], seconds: float) -> bytes:
-        """Load a file of IPFS block by block, as every trustless gateway offers."""
         network = self.network.trusting(gateway) if gateway in self.gateways else self.network
         limits = replace(self.limits, seconds=seconds)
         with HttpSession(limits, network) as session:

@@ -256,7 +256,6 @@ class PinningStore:
         return stored
 
     def _status(self, content: bytes, cid: str) -> dict[str, str]:
-        """Return the status and the request id of a pin, once the answer is checked."""
         answer = decode_object(content)
         status, request, pin = answer.get("status"), answer.get("requestid"), answer.get("pin")
         pinned = pin.get("cid") if isinstance(pin, dict) else None
@@ -317,5 +316,4 @@ class PinataStore:
 
 
 def _bearer(token: str) -> dict[str, str]:
-    """Return the header of Bearer authentication (RFC 6750)."""
     return {"Authorization": f"Bearer {token}"}
