@@ -26,16 +26,10 @@ from bilateral.client import Client
 from bilateral.client.operations import agents, reading, registries
 from bilateral.client.results import Agent, FeedbackEntry
 from bilateral.client.state import ClientState
+from bilateral.core import errors
 from bilateral.core.contracts import Registry
 from bilateral.core.contracts.logs import RawLog
 from bilateral.core.contracts.reverts import ContractRevertError
-from bilateral.core.errors import (
-    InvalidArgumentError,
-    MalformedNodeAnswerError,
-    NodeError,
-    NodeTimeoutError,
-    UnexpectedAnswerError,
-)
 from bilateral.core.events import MetadataSet, Transfer
 from bilateral.core.events.decoder import topic_of
 from bilateral.core.identifiers import AgentId, GlobalAgentId, checksummed
@@ -70,7 +64,12 @@ _SAMPLE: Final = 10_000
 _LOG_REQUESTS: Final = 20
 """Requests for the logs of one kind. Nodes with a limit of 10,000 blocks tell 200,000 blocks by them."""
 
-_UNREADABLE: Final = (NodeError, NodeTimeoutError, MalformedNodeAnswerError, UnexpectedAnswerError)
+_UNREADABLE: Final = (
+    errors.NodeError,
+    errors.NodeTimeoutError,
+    errors.MalformedNodeAnswerError,
+    errors.UnexpectedAnswerError,
+)
 """Errors by which nodes refuse a past state or a range of logs."""
 
 _NOBODY: Final = bytes(32)
@@ -105,9 +104,9 @@ def check_live_server(  # noqa: PLR0913  # the agent and what to compare
     policy, default = policy or Policy(), Policy()
     for name in _NEEDS_INDEX:
         if attrgetter(name)(policy) != attrgetter(name)(default):
-            raise InvalidArgumentError(f"the policy's {name} needs an index: leave it out for a live check")
+            raise errors.InvalidArgumentError(f"the policy's {name} needs an index: leave it out for a live check")
     if len(policy.trust.agents) > _MOST_TRUSTED_AGENTS:
-        raise InvalidArgumentError(
+        raise errors.InvalidArgumentError(
             f"a live check looks up at most {_MOST_TRUSTED_AGENTS} agents of trust.agents: name accounts instead"
         )
     reader = _Reader(client, policy, report)
@@ -203,10 +202,11 @@ class _Reader:
     def _agent(
         self, agent: Agent, head: Head, past: Past | None, then: Holders | None, young: Holders | None
     ) -> facts.AgentFacts:
-        age: int | Unknown = Unknown("the age of the agent: the node does not give logs so far back")
+        age: int | Unknown
         if past is not None and past.registered is not None:
             age = head.days_since(past.registered)
         else:
+            age = Unknown("the age of the agent: the node does not give logs so far back")
             self._unknown.append(age.reason)
         handed_over = changed = False
         if self._policy.recent_days and then is not None:

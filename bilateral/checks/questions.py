@@ -80,10 +80,5 @@ class OfClient(BaseModel):
     def check(self, connection: Connection, /, **options: Any) -> checks.Check:
         """Answer the question."""
         return checks.check_client(
-            connection,
-            self.client,
-            for_server=self.for_server,
-            chain_id=self.chain,
-            payments=self.payments,
-            **options,
+            connection, self.client, for_server=self.for_server, chain_id=self.chain, payments=self.payments, **options
         )

@@ -75,8 +75,8 @@ def require_unchanged(node: SolanaNode, agent: ReadAgent, slot: int) -> Operatio
         raise _not_provable(f"{len(later)} transactions touched the agent after slot {slot}")
     if not later:
         return
-    options = {"encoding": "base64", "commitment": node.commitment, "maxSupportedTransactionVersion": 0}
-    transactions = yield from _all([Rpc("getTransaction", (signature, options)) for signature in later])
+    form = {"encoding": "base64", "commitment": node.commitment, "maxSupportedTransactionVersion": 0}
+    transactions = yield from _all([Rpc("getTransaction", (signature, form)) for signature in later])
     for signature, answer in zip(later, transactions, strict=True):
         if answer is None or not is_harmless(answers.record(answer), watched):
             raise _not_provable(f"the transaction {signature} may have changed the agent after slot {slot}")

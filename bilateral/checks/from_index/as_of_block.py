@@ -6,18 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any, Final, Protocol
 
-from sqlalchemy import (
-    ColumnElement,
-    Connection,
-    Table,
-    Text,
-    and_,
-    bindparam,
-    func,
-    literal_column,
-    select,
-    union_all,
-)
+from sqlalchemy import ColumnElement, Connection, Table, Text, and_, bindparam, func, literal_column, select, union_all
 
 from bilateral.checks.errors import BlockNotHeldError, FindingsNotHeldError, OtherHistoryError, UnknownChainError
 from bilateral.checks.verdicts import DAY, AsOf, BuyerRecord, EventEvidence, Finding, FoundFindings

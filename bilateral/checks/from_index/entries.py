@@ -9,19 +9,12 @@ from functools import cache, lru_cache
 from operator import attrgetter, itemgetter
 from typing import Any, Final, TypeAlias
 
-from sqlalchemy import bindparam, exists, literal_column, select, tuple_, union_all
+from sqlalchemy import Table, bindparam, exists, literal_column, select, tuple_, union_all
 
 from bilateral.checks.errors import HistoryTooLongError
 from bilateral.checks.from_index.as_of_block import AUTHORIZED, OPEN_REGISTRIES, AsOfBlock, covering, place_of
 from bilateral.checks.from_index.files import observations
-from bilateral.core.events import (
-    ClientRated,
-    Event,
-    FeedbackRevoked,
-    NewAuthorizedFeedback,
-    NewFeedback,
-    ValidatorRated,
-)
+from bilateral.core import events
 from bilateral.core.values.bounds import scale_of_tag, share_of_scale
 from bilateral.core.values.standing import Side
 from bilateral.index.files import tables as files
@@ -47,7 +40,8 @@ Rater: TypeAlias = tuple[str, str]
 """A registry, and an account or `agent N` that rates in it. Whoever rates in two registries counts in each."""
 
 _FEEDBACK, _AUTHORIZED, _REVOKED, _CLIENT = (
-    EVENT_TABLES[event] for event in (NewFeedback, NewAuthorizedFeedback, FeedbackRevoked, ClientRated)
+    EVENT_TABLES[event]
+    for event in (events.NewFeedback, events.NewAuthorizedFeedback, events.FeedbackRevoked, events.ClientRated)
 )
 
 
@@ -94,11 +88,11 @@ def entries(as_of: AsOfBlock, kinds: Mapping[str, str], agent_id: int) -> list[E
     for address, kind in kinds.items():
         if kind in OPEN_REGISTRIES:
             ratings += _open_feedback(as_of, address, agent_id)
-            for event, side in ((ClientRated, CLIENT), (ValidatorRated, VALIDATOR)):
+            for event, side in ((events.ClientRated, CLIENT), (events.ValidatorRated, VALIDATOR)):
                 for row in _events_about(as_of, address, event, agent_id, f"{side}_id"):
                     ratings.append(Entry(side, "", f"agent {row.server_id}", row.rating, 0, row))
         elif kind == AUTHORIZED:
-            for row in _events_about(as_of, address, NewAuthorizedFeedback, agent_id):
+            for row in _events_about(as_of, address, events.NewAuthorizedFeedback, agent_id):
                 tag = padded_text(bytes(row.tag1))
                 ratings.append(Entry(SERVER, tag, row.client_address, row.score, 0, row))
     if len(ratings) > MOST_ENTRIES:
@@ -131,8 +125,8 @@ def entry_tallies(entries: Iterable[Entry], side: str, tag: str) -> dict[Rater, 
 def _open_feedback(as_of: AsOfBlock, registry: str, agent_id: int) -> list[Entry]:
     """Return the feedback of an open registry that is not revoked as of the block."""
     history = [
-        (row.block_number, row.log_index, event is FeedbackRevoked, row)
-        for event in (NewFeedback, FeedbackRevoked)
+        (row.block_number, row.log_index, event is events.FeedbackRevoked, row)
+        for event in (events.NewFeedback, events.FeedbackRevoked)
         for row in _events_about(as_of, registry, event, agent_id)
     ]
     history.sort(key=itemgetter(0, 1))
@@ -151,18 +145,17 @@ def _open_feedback(as_of: AsOfBlock, registry: str, agent_id: int) -> list[Entry
 
 
 def _events_about(
-    as_of: AsOfBlock, registry: str, event: type[Event], agent_id: int, subject: str = "agent_id"
+    as_of: AsOfBlock, registry: str, event: type[events.Event], agent_id: int, subject: str = "agent_id"
 ) -> list[Any]:
     parameters = {**as_of.bounds, "registry": registry, "agent_id": agent_id, "limit": MOST_ENTRIES + 1}
-    rows = _about(event, subject).records(as_of.connection, parameters)
+    rows = _about(EVENT_TABLES[event], subject).records(as_of.connection, parameters)
     if len(rows) > MOST_ENTRIES:
         raise HistoryTooLongError("ratings", MOST_ENTRIES)
     return rows
 
 
 @cache
-def _about(event: type[Event], subject: str) -> Prepared:
-    table = EVENT_TABLES[event]
+def _about(table: Table, subject: str) -> Prepared:
     names = ("client_address", "feedback_index", "value", "value_decimals", "tag1", "score", "server_id", "rating")
     return Prepared(
         select(*place_of(table), *(table.c[name] for name in names if name in table.c))

@@ -12,17 +12,8 @@ from sqlalchemy import Row, select, text
 
 from bilateral.checks.errors import HistoryTooLongError
 from bilateral.checks.facts import Counted, RatingFacts
+from bilateral.checks.from_index import entries
 from bilateral.checks.from_index.as_of_block import OPEN_REGISTRIES, covering, evidence_of, identity_registries
-from bilateral.checks.from_index.entries import (
-    Entry,
-    entries,
-    entry_tallies,
-    feedback_by,
-    newest_about,
-    only_blind,
-    with_payment_proof,
-    without_repeats,
-)
 from bilateral.checks.from_index.ratings import Ratings, Tallies, counted, lines
 from bilateral.checks.from_index.subjects import Asker, Subject, agents_at, agents_of_accounts
 from bilateral.checks.policy import Policy, parse_agent
@@ -109,7 +100,7 @@ def counted_ratings(question: Question) -> RatingFacts:
         own_tallies = ratings.tallies(*question.summary, own) if everybody.count else {}
     else:
         everybody, trusted = None, None
-        by_rater = entry_tallies(_entries(question), side, question.tag)
+        by_rater = entries.entry_tallies(_entries(question), side, question.tag)
         if listed is not None:
             reputable = _reputable_now if as_of.is_head else _reputable_then
             trusted = listed | reputable(question, by_rater)
@@ -124,18 +115,18 @@ def counted_ratings(question: Question) -> RatingFacts:
     )
 
 
-def _entries(question: Question) -> list[Entry]:
+def _entries(question: Question) -> list[entries.Entry]:
     as_of, policy, since = question.subject.as_of, question.policy, None
     if policy.maximum_rating_age_days is not None and as_of.time is not None:
         since = as_of.time - policy.maximum_rating_age_days * DAY
-    entries = [entry for entry in question.ratings.entries if since is None or entry.row.block_time >= since]
+    selected = [entry for entry in question.ratings.entries if since is None or entry.row.block_time >= since]
     if policy.require_payment_proof and question.side is Side.SERVER:
-        entries = with_payment_proof(as_of, entries, question.subject.history.accounts)
+        selected = entries.with_payment_proof(as_of, selected, question.subject.history.accounts)
     if policy.blind is not None:
-        entries = only_blind(as_of, entries, question.side)
+        selected = entries.only_blind(as_of, selected, question.side)
     if policy.maximum_repeats is not None:
-        entries = without_repeats(entries, policy.maximum_repeats, policy.repeat_days * DAY)
-    return entries
+        selected = entries.without_repeats(selected, policy.maximum_repeats, policy.repeat_days * DAY)
+    return selected
 
 
 def _own_raters(question: Question) -> frozenset[str]:
@@ -181,7 +172,7 @@ def _liked(question: Question, asker: Asker) -> set[int]:
         for agent_id, rating in as_of.connection.execute(query, as_of.bounds):
             opinions.setdefault(int(agent_id), rating >= minimum)
     scale = scale_of_tag(question.policy.tag) or (0, 100)
-    for row in feedback_by(as_of, registries, asker.accounts, _MOST_OPINIONS):
+    for row in entries.feedback_by(as_of, registries, asker.accounts, _MOST_OPINIONS):
         if row.tag1 == question.policy.tag and row.value_decimals <= DECIMALS and not row.is_revoked:
             share = share_of_scale(int(row.value), row.value_decimals, scale)
             opinions.setdefault(int(row.agent_id), share >= minimum * 10_000)
@@ -200,7 +191,7 @@ def newest_ratings(question: Question, raters: frozenset[str] | None, but: froze
     size = 0 if few is None else size_for(few)
     parameters = {**subject.parameters, "tag": question.tag, **spread("registry", kinds, len(kinds))}
     is_blind = question.policy.blind is not None
-    statement = newest_about(question.side, len(kinds), size, _MOST_NEWEST, only_blind=is_blind)
+    statement = entries.newest_about(question.side, len(kinds), size, _MOST_NEWEST, only_blind=is_blind)
     evidence = []
     for row in statement.records(subject.as_of.connection, parameters | spread("rater", few or [], size)):
         rater = row.client_address if is_server else _rater(row.server_id)
@@ -246,9 +237,7 @@ def _agents(question: Question, column: Any, values: Collection[Any]) -> list[Ro
             rows += as_of.connection.execute(_OF_ACCOUNTS[column.name], parameters).all()
             continue
         query = select(table.c.agent_id, table.c.owner, table.c.wallet).where(
-            table.c.chain_id == as_of.chain_id,
-            table.c.identity_registry == question.subject.identity,
-            column.in_(part),
+            table.c.chain_id == as_of.chain_id, table.c.identity_registry == question.subject.identity, column.in_(part)
         )
         rows += as_of.connection.execute(query).all()
     return rows
@@ -291,7 +280,7 @@ def _reputable_then(question: Question, by_rater: Tallies) -> frozenset[str]:
 
 def _is_above(question: Question, agent_id: int) -> bool:
     subject, tag = question.subject, question.policy.tag
-    tallies = entry_tallies(entries(subject.as_of, subject.kinds, agent_id), Side.SERVER, tag)
+    tallies = entries.entry_tallies(entries.entries(subject.as_of, subject.kinds, agent_id), Side.SERVER, tag)
     for registry in subject.kinds:
         rated = Counted.of({rater: tally for rater, tally in tallies.items() if rater[0] == registry})
         scale = scale_of_tag(tag) or (0, 100)

@@ -166,13 +166,13 @@ def _texts_statement(registries: int) -> Prepared:
     of_owner = (of_all.owner == bindparam("owner"), of_all.is_approved.is_(True))
     feedback = EVENT_TABLES[events.NewFeedback]
     is_reviewer = exists().where(covering(feedback), one_of("registry", feedback.c.registry, registries))
-    for event, account, conditions in (
+    for approval, account, conditions in (
         (events.Approval, single.account, of_agent),
         (events.ApprovalForAll, of_all.operator, of_owner),
     ):
-        table, gave = EVENT_TABLES[event], is_reviewer.where(feedback.c.client_address == account)
+        table, gave = EVENT_TABLES[approval], is_reviewer.where(feedback.c.client_address == account)
         approved = (
-            select(*place_of(table), event_label(event), account.label("text"), gave.label("is_reviewer"))
+            select(*place_of(table), event_label(approval), account.label("text"), gave.label("is_reviewer"))
             .where(covering(table), table.c.registry == bindparam("identity"), *conditions)
             .limit(bindparam("limit"))
         )
