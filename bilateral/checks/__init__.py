@@ -56,17 +56,17 @@ __all__ += ["OtherHistoryError", "PaymentsNotHeldError"]
 __all__ += ["UnknownAgentError", "UnknownChainError", "UnknownRegistryError"]
 
 _NAMES: Final = {
-    "bilateral.checks.judge": "Check LiveCheck",
     "bilateral.checks.errors": (
         "BlockNotHeldError CheckError FileNotHeldError FindingsNotHeldError HistoryTooLongError OtherHistoryError "
         "PaymentsNotHeldError UnknownAgentError UnknownChainError UnknownRegistryError"
     ),
     "bilateral.checks.facts": "OtherRegistration Payment",
+    "bilateral.checks.from_index.as_of_block": "BuyerRecords Findings stored_findings",
     "bilateral.checks.from_index.client": "check_client",
     "bilateral.checks.from_index.server": "check_server",
-    "bilateral.checks.from_index.as_of_block": "BuyerRecords Findings stored_findings",
     "bilateral.checks.from_node": "check_live_server",
     "bilateral.checks.from_solana": "check_solana_server",
+    "bilateral.checks.judge": "Check LiveCheck",
     "bilateral.checks.policy": "Newcomers Policy PolicyName Trust read_policy",
     "bilateral.checks.verdicts": (
         "BuyerRecord Code EventEvidence FileEvidence Finding FoundFindings ProvenTier Reason Severity Verdict"

@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Annotated, Any, Final
 
 from pydantic import (
+    AfterValidator,
     BaseModel,
     BeforeValidator,
     ConfigDict,
@@ -142,28 +143,16 @@ def parse_agent(agent: str | int | AgentId | GlobalAgentId) -> AgentReference:
     return AgentReference(agent_id.chain_id, None, agent_id.token_id)
 
 
-def _address(value: object) -> object:
-    if not isinstance(value, str):
-        return value
-    try:
-        return checksummed(value)
-    except MalformedIdentifierError as problem:
-        raise ValueError(str(problem)) from None
-
-
 def _agent(value: object) -> int | str:
     """Return an agent as its number, or as its id in a published form if it names a chain."""
     if not isinstance(value, int | str) or isinstance(value, bool):
         raise ValueError("an agent is its number, or its id as text")  # noqa: TRY004  # pydantic names the field
-    try:
-        agent = parse_agent(value)
-    except MalformedIdentifierError as problem:
-        raise ValueError(str(problem)) from None
+    agent = parse_agent(value)
     return agent.agent_id if agent.chain_id is None else str(value)
 
 
 Agent = Annotated[int | str, PlainValidator(_agent, json_schema_input_type=int | str)]
-Address = Annotated[str, BeforeValidator(_address)]
+Address = Annotated[str, AfterValidator(checksummed)]
 Share = Annotated[Decimal, Field(ge=0, le=100)]
 Days = Annotated[int, Field(ge=0, le=_MAX_DAYS)]
 
