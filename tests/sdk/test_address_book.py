@@ -11,7 +11,7 @@ from eth_utils.address import is_checksum_address
 
 from bilateral.core.contracts import REGISTRY_ATTRIBUTES, Deployment, Registry, packaged_deployment
 from bilateral.core.contracts.origin import Origin
-from bilateral.core.contracts.records import BOOK, DeploymentRecord, address_book, read_book, foreign_book
+from bilateral.core.contracts.records import BOOK, DeploymentRecord, address_book, foreign_book, read_book
 from bilateral.core.errors import DeploymentRecordError, MissingFunctionError, MissingRegistryError
 from bilateral.solana.addresses import DEVNET, SATI, registry_address
 from bilateral.solana.addresses import MAINNET as MAINNET_SOLANA

@@ -132,7 +132,7 @@ _CONTENT: Final = Prepared(_content())
 
 
 def _domains(subject: Subject, confirmed_uri: str, rows: Sequence[Any]) -> tuple[Domain, ...]:
-    """Return the domains of services. That of a registration file that names the agent needs no file (ERC-8004)."""
+    """Return the domains of services. The home of a file that names the agent needs no file of its own (ERC-8004)."""
     files = observations(subject.as_of, {bytes(row.file_id) for row in rows})
     home = secure_host(confirmed_uri)
     domains = []
