@@ -13,8 +13,7 @@ from bilateral.buyers.records import read_cursors
 from bilateral.buyers.score import score_of
 from bilateral.checks.errors import PaymentsNotHeldError
 from bilateral.checks.from_index.as_of_block import AsOfBlock
-from bilateral.checks.providers import BuyerRecord
-from bilateral.checks.verdicts import EventEvidence
+from bilateral.checks.verdicts import BuyerRecord, EventEvidence
 from bilateral.index.payments.queries import payments_known_at
 from bilateral.index.payments.tables import payment, payment_return
 

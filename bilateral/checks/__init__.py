@@ -13,7 +13,6 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any, Final
 
 if TYPE_CHECKING:
-    from bilateral.checks.answers import LiveCheck
     from bilateral.checks.errors import (
         BlockNotHeldError,
         CheckError,
@@ -27,71 +26,51 @@ if TYPE_CHECKING:
         UnknownRegistryError,
     )
     from bilateral.checks.facts import OtherRegistration, Payment
+    from bilateral.checks.from_index.as_of_block import BuyerRecords, Findings, stored_findings
     from bilateral.checks.from_index.client import check_client
     from bilateral.checks.from_index.server import check_server
-    from bilateral.checks.from_index.stored import stored_findings
     from bilateral.checks.from_node import check_live_server
     from bilateral.checks.from_solana import check_solana_server
+    from bilateral.checks.judge import Check, LiveCheck
     from bilateral.checks.policy import Newcomers, Policy, PolicyName, Trust, read_policy
-    from bilateral.checks.providers import BuyerRecord, BuyerRecords, Finding, Findings, FoundFindings, ProvenTier
-    from bilateral.checks.verdicts import Check, Code, EventEvidence, FileEvidence, Reason, Severity, Verdict
+    from bilateral.checks.verdicts import (
+        BuyerRecord,
+        Code,
+        EventEvidence,
+        FileEvidence,
+        Finding,
+        FoundFindings,
+        ProvenTier,
+        Reason,
+        Severity,
+        Verdict,
+    )
     from bilateral.index.log.database import snapshot
 
-__all__ = [
-    "BlockNotHeldError",
-    "BuyerRecord",
-    "BuyerRecords",
-    "Check",
-    "CheckError",
-    "Code",
-    "EventEvidence",
-    "FileEvidence",
-    "FileNotHeldError",
-    "Finding",
-    "Findings",
-    "FindingsNotHeldError",
-    "FoundFindings",
-    "HistoryTooLongError",
-    "LiveCheck",
-    "Newcomers",
-    "OtherHistoryError",
-    "OtherRegistration",
-    "Payment",
-    "PaymentsNotHeldError",
-    "Policy",
-    "PolicyName",
-    "ProvenTier",
-    "Reason",
-    "Severity",
-    "Trust",
-    "UnknownAgentError",
-    "UnknownChainError",
-    "UnknownRegistryError",
-    "Verdict",
-    "check_client",
-    "check_live_server",
-    "check_server",
-    "check_solana_server",
-    "read_policy",
-    "snapshot",
-    "stored_findings",
-]
+__all__ = ["Newcomers", "OtherRegistration", "Payment", "Policy", "PolicyName", "Trust", "read_policy", "snapshot"]
+__all__ += ["check_client", "check_live_server", "check_server", "check_solana_server", "stored_findings"]
+__all__ += ["Check", "Code", "EventEvidence", "FileEvidence", "LiveCheck", "Reason", "Severity", "Verdict"]
+__all__ += ["BuyerRecord", "BuyerRecords", "Finding", "Findings", "FoundFindings", "ProvenTier"]
+__all__ += ["BlockNotHeldError", "CheckError", "FileNotHeldError", "FindingsNotHeldError", "HistoryTooLongError"]
+__all__ += ["OtherHistoryError", "PaymentsNotHeldError"]
+__all__ += ["UnknownAgentError", "UnknownChainError", "UnknownRegistryError"]
 
 _NAMES: Final = {
-    "bilateral.checks.answers": "LiveCheck",
     "bilateral.checks.errors": (
         "BlockNotHeldError CheckError FileNotHeldError FindingsNotHeldError HistoryTooLongError OtherHistoryError "
         "PaymentsNotHeldError UnknownAgentError UnknownChainError UnknownRegistryError"
     ),
     "bilateral.checks.facts": "OtherRegistration Payment",
+    "bilateral.checks.from_index.as_of_block": "BuyerRecords Findings stored_findings",
     "bilateral.checks.from_index.client": "check_client",
     "bilateral.checks.from_index.server": "check_server",
-    "bilateral.checks.from_index.stored": "stored_findings",
     "bilateral.checks.from_node": "check_live_server",
     "bilateral.checks.from_solana": "check_solana_server",
+    "bilateral.checks.judge": "Check LiveCheck",
     "bilateral.checks.policy": "Newcomers Policy PolicyName Trust read_policy",
-    "bilateral.checks.providers": "BuyerRecord BuyerRecords Finding Findings FoundFindings ProvenTier",
-    "bilateral.checks.verdicts": "Check Code EventEvidence FileEvidence Reason Severity Verdict",
+    "bilateral.checks.verdicts": (
+        "BuyerRecord Code EventEvidence FileEvidence Finding FoundFindings ProvenTier Reason Severity Verdict"
+    ),
     "bilateral.index.log.database": "snapshot",
 }
 """The names of each module. Modules are imported when a name is asked for, because the database is slow to import."""

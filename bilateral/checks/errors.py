@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from bilateral.core.errors import BilateralError
+from dataclasses import InitVar
+
+from bilateral.core.errors import BilateralError, FormattedError
 
 
 class CheckError(BilateralError):
@@ -25,7 +27,7 @@ class UnknownChainError(CheckError):
         self.chain_id = chain_id
 
 
-class UnknownRegistryError(CheckError):
+class UnknownRegistryError(FormattedError, CheckError):
     """The index does not follow the identity registry that an agent's id names.
 
     Attributes:
@@ -33,15 +35,13 @@ class UnknownRegistryError(CheckError):
     """
 
     reason = "registry_not_indexed"
-
-    def __init__(self, chain_id: int, registry: str, indexed: list[str]) -> None:
-        super().__init__(
-            f"the identity registry {registry} is not indexed: name one of chain {chain_id} ({', '.join(indexed)})"
-        )
-        self.registry = registry
+    template = "the identity registry {registry} is not indexed: name one of chain {chain_id} ({indexed})"
+    chain_id: InitVar[int]
+    registry: str
+    indexed: InitVar[str]
 
 
-class UnknownAgentError(CheckError):
+class UnknownAgentError(FormattedError, CheckError):
     """No such agent exists at the block of the check.
 
     Attributes:
@@ -49,14 +49,12 @@ class UnknownAgentError(CheckError):
     """
 
     reason = "unknown_agent"
-
-    def __init__(self, agent: str, block: int) -> None:
-        super().__init__(f"agent {agent} does not exist at block {block}: check its id and its chain")
-        self.agent = agent
-        self.block = block
+    template = "agent {agent} does not exist at block {block}: check its id and its chain"
+    agent: str
+    block: int
 
 
-class BlockNotHeldError(CheckError):
+class BlockNotHeldError(FormattedError, CheckError):
     """The index does not hold the block.
 
     Attributes:
@@ -65,15 +63,13 @@ class BlockNotHeldError(CheckError):
     """
 
     reason = "block_not_held"
-
-    def __init__(self, block: int, first: int, last: int) -> None:
-        super().__init__(f"block {block} is not indexed: at_block must be within {first} to {last}")
-        self.block = block
-        self.first = first
-        self.last = last
+    template = "block {block} is not indexed: at_block must be within {first} to {last}"
+    block: int
+    first: int
+    last: int
 
 
-class OtherHistoryError(CheckError):
+class OtherHistoryError(FormattedError, CheckError):
     """A reorganisation replaced the history that an earlier answer rests on.
 
     Attributes:
@@ -81,16 +77,14 @@ class OtherHistoryError(CheckError):
     """
 
     reason = "other_history"
-
-    def __init__(self, block: int) -> None:
-        super().__init__(
-            f"the history up to block {block} is another one than that of the earlier answer: the chain was "
-            "reorganised, so check again without at_block"
-        )
-        self.block = block
+    template = (
+        "the history up to block {block} is another one than that of the earlier answer: the chain was reorganised, "
+        "so check again without at_block"
+    )
+    block: int
 
 
-class FileNotHeldError(CheckError):
+class FileNotHeldError(FormattedError, CheckError):
     """The index no longer holds the version of a file that the agent had at the block.
 
     Attributes:
@@ -98,14 +92,12 @@ class FileNotHeldError(CheckError):
     """
 
     reason = "file_not_held"
-
-    def __init__(self, uri: str, block: int) -> None:
-        super().__init__(f"the agent's file of block {block} was replaced since, and its content is not kept")
-        self.uri = uri
-        self.block = block
+    template = "the agent's file of block {block} was replaced since, and its content is not kept"
+    uri: str
+    block: int
 
 
-class FindingsNotHeldError(CheckError):
+class FindingsNotHeldError(FormattedError, CheckError):
     """The stored trust analysis is newer than the check, and replaced another one.
 
     Attributes:
@@ -114,17 +106,15 @@ class FindingsNotHeldError(CheckError):
     """
 
     reason = "findings_not_held"
-
-    def __init__(self, block: int, analysed: int) -> None:
-        super().__init__(
-            f"the findings as of block {block} are not kept: an analysis of block {analysed} replaced them, so check "
-            "without findings"
-        )
-        self.block = block
-        self.analysed = analysed
+    template = (
+        "the findings as of block {block} are not kept: an analysis of block {analysed} replaced them, so check "
+        "without findings"
+    )
+    block: int
+    analysed: int
 
 
-class PaymentsNotHeldError(CheckError):
+class PaymentsNotHeldError(FormattedError, CheckError):
     """All payments were read again after the block of the check, so nobody can say which ones were known then.
 
     Attributes:
@@ -132,16 +122,14 @@ class PaymentsNotHeldError(CheckError):
     """
 
     reason = "payments_not_held"
-
-    def __init__(self, block: int) -> None:
-        super().__init__(
-            f"the payments that were known at block {block} are not kept, because all were read again: check at a "
-            "later block"
-        )
-        self.block = block
+    template = (
+        "the payments that were known at block {block} are not kept, because all were read again: check at a later "
+        "block"
+    )
+    block: int
 
 
-class HistoryTooLongError(CheckError):
+class HistoryTooLongError(FormattedError, CheckError):
     """The question needs more events one by one than a check reads.
 
     Attributes:
@@ -149,9 +137,16 @@ class HistoryTooLongError(CheckError):
     """
 
     reason = "history_too_long"
+    template = (
+        "there are more than {limit} {subject}: check at the head, and without a limit of age or proofs of payment"
+    )
+    subject: InitVar[str]
+    limit: int
 
-    def __init__(self, subject: str, limit: int) -> None:
-        super().__init__(
-            f"there are more than {limit} {subject}: check at the head, and without a limit of age or proofs of payment"
-        )
-        self.limit = limit
+
+class RequestsSpentError(FormattedError, CheckError):
+    """An answer takes more requests to the node than allowed."""
+
+    reason = "requests_spent"
+    template = "the node gives so little at once that {limit} requests do not suffice: use an index"
+    limit: InitVar[int]

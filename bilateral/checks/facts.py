@@ -1,7 +1,7 @@
 """The facts that a check rests on, whichever source collected them.
 
-An index, a node of an EVM chain and a node of Solana each return the same `Facts`. A fact that a source cannot know is
-`Unknown`, with the reason. `judge` decides by facts and a policy alone.
+An index, a node of an EVM chain and a node of a foreign chain each return the same `Facts`. A fact that a source cannot
+know is `Unknown`, with the reason. `judge` decides by facts and a policy alone.
 """
 
 from __future__ import annotations
@@ -10,10 +10,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from decimal import ROUND_FLOOR, Decimal
 from enum import StrEnum
-from typing import Any, Final, Literal, TypeAlias
+from typing import Any, Final, Literal, Self, TypeAlias
 
-from bilateral.checks.providers import BuyerRecord, FoundFindings, ProvenTier
-from bilateral.checks.verdicts import AsOf, Code, EventEvidence
+from bilateral.checks.verdicts import AsOf, BuyerRecord, Code, EventEvidence, FoundFindings, ProvenTier
 from bilateral.core.values.bounds import SHARES, lower_bound
 from bilateral.core.values.standing import Side, Standing
 
@@ -27,7 +26,7 @@ class Source(StrEnum):
 
     INDEX = "index"
     NODE = "node"
-    SOLANA = "solana"
+    FOREIGN_NODE = "foreign_node"
 
 
 class FileState(StrEnum):
@@ -41,11 +40,7 @@ class FileState(StrEnum):
 
 @dataclass(frozen=True)
 class Unknown:
-    """A fact that the source cannot know.
-
-    Attributes:
-        reason: Why, as a text that may be shown.
-    """
+    """A fact that the source cannot know, with the reason as a text that may be displayed."""
 
     reason: str
 
@@ -55,7 +50,6 @@ class Payment:
     """A payment that a server asks for.
 
     Attributes:
-        pay_to: The account that it would go to.
         chain_id: Its chain; None for the agent's chain.
     """
 
@@ -85,8 +79,6 @@ class AgentFacts:
         existed: True if it existed the policy's least age ago, where its age is unknown; None if nobody looked.
         owner_event: The last event that gave it another owner; None if it has its first one.
         wallet_event: The last event that changed its wallet; None if it has its first one.
-        owner_change: The last change of the owner; None without one.
-        wallet_change: The last change to a wallet; None without one.
     """
 
     owner: str | None
@@ -147,7 +139,7 @@ class Domains:
     """The domains of an agent.
 
     Attributes:
-        domains: Those of its services, then the registered one.
+        domains: Those of services, then the registered one.
         registered: The text of the registered one; empty without one.
         is_host: False if the text is not the name of a host.
     """
@@ -160,10 +152,9 @@ class Domains:
 
 @dataclass(frozen=True)
 class OtherRegistration:
-    """Another registration that an agent's file names.
+    """A registration of the agent elsewhere, as its file says.
 
     Attributes:
-        agent: The agent there.
         proof: `both_ways` if the file of that agent names this one too, `claimed` if only this file says so.
         problem: The reason why it is only claimed; empty otherwise.
     """
@@ -180,7 +171,6 @@ class RegistrationFacts:
     Attributes:
         active: True if the agent says that it is in use; None if it does not say.
         x402_support: True if it says that it takes payments by x402; None if it does not say.
-        other_registrations: The registrations elsewhere that it names.
     """
 
     file: Observation
@@ -242,6 +232,12 @@ class Counted:
     share_sum: int = 0
     own: int = 0
     left_out: int = 0
+
+    @classmethod
+    def of(cls, tallies: Mapping[Any, tuple[int, int]]) -> Self:
+        """Return some raters' ratings, of which there are the number and the sum of the shares for each rater."""
+        share_sum = sum(shares // count for count, shares in tallies.values())
+        return cls(sum(count for count, _ in tallies.values()), len(tallies), share_sum)
 
     @property
     def rating(self) -> Decimal | None:
@@ -348,8 +344,6 @@ class ClientFacts:
         rating_by_asker: The rating of the client by the server that asks; None without one.
         shared_account: An account that the client and the server that asks have or had in common; None without one.
         account_age: The age of the account; None if the age of an agent or a proven tier counts.
-        record: The record of the buyer; None without one.
-        tier_proof: The tier that the client proved privately; None without one.
     """
 
     rating_by_asker: RatingBy | None = None
@@ -371,16 +365,13 @@ class Facts:
 
     Attributes:
         as_of: The block, and what repeats the answer.
-        name: The agent as text; None for a client without one.
         account: The account that is checked: of a server its wallet.
         refusal: A reason that leaves nothing else to judge, with its sentence: the registry disowns the agent.
         payment: The payment that a server asks for; None if none was named.
         amount: The money asked for, in units of the payment token; None if it is not known.
-        registration: The registration file; None if the agent names none.
         approvals: The accounts that the owner approved, the newest first.
         standing: The standing by a trust analysis; None without one that counts.
         analysis_lack: Why no current analysis stands behind the decision; None if one does, or none is asked for.
-        client: The facts about a client; None for a server.
         details: Figures of one source that decide nothing.
         unknown: The facts that the source does not know, for the reader.
     """

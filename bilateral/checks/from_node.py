@@ -1,37 +1,46 @@
-"""The answer about a server on an EVM chain from a node alone, without an index."""
+"""The answer about a server on an EVM chain from a node alone, without an index.
+
+The past of an agent, its earlier owners and wallets and its age, is read as far as a number of requests reaches.
+"""
 
 from __future__ import annotations
 
-from collections import defaultdict
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable
+from contextlib import suppress
+from dataclasses import dataclass, field, replace
 from decimal import Decimal
-from typing import Any, Final
+from operator import attrgetter
+from typing import Any, Final, TypeVar
 
-from bilateral.checks.answers import LiveCheck, live_check
-from bilateral.checks.facts import AgentFacts, Change, Counted, Facts, Payment, RatingFacts, Source, Unknown
+from eth_utils.crypto import keccak
+
+from bilateral.checks import facts
+from bilateral.checks.errors import RequestsSpentError
+from bilateral.checks.facts import Unknown
+from bilateral.checks.judge import LiveCheck, live_check
 from bilateral.checks.live_files import load_registration
-from bilateral.checks.node_history import (
-    Budget,
-    Head,
-    Holders,
-    Past,
-    RequestsSpentError,
-    read_head,
-    read_holders,
-    read_past,
-)
 from bilateral.checks.policy import Policy
 from bilateral.checks.rules import days
-from bilateral.checks.verdicts import AsOf
+from bilateral.checks.verdicts import DAY, AsOf
 from bilateral.client import Client
-from bilateral.client.operations import agents, reading
+from bilateral.client.operations import agents, reading, registries
 from bilateral.client.results import Agent, FeedbackEntry
-from bilateral.core.errors import InvalidArgumentError
+from bilateral.client.state import ClientState
+from bilateral.core import errors
+from bilateral.core.contracts import Registry
+from bilateral.core.contracts.logs import RawLog
+from bilateral.core.contracts.reverts import ContractRevertError
+from bilateral.core.events import MetadataSet, Transfer
+from bilateral.core.events.decoder import topic_of
 from bilateral.core.identifiers import AgentId, GlobalAgentId, checksummed
 from bilateral.core.values.bounds import scale_of_tag, share_of_scale
 from bilateral.core.values.standing import Side
 from bilateral.documents import Loader
-from bilateral.node.steps import Operation
+from bilateral.node import answers
+from bilateral.node.logs import LogFilter, read_answer
+from bilateral.node.steps import Batch, Failure, Operation, Rpc, advance
+
+T = TypeVar("T")
 
 MOST_REQUESTS: Final = 60
 """Requests of one check. Free plans allow some hundred a minute."""
@@ -43,17 +52,27 @@ _TIMES = "the time of each rating, and the files behind ratings: registries keep
 _ANALYSIS = "findings and standings of trust analysis, and the raters' own ratings: an index makes them"
 _PROOFS = "proofs of domains, and payments by raters"
 
-_NEEDS_INDEX: Final[Mapping[str, Callable[[Policy], bool]]] = {
-    "require_payment_proof": lambda policy: policy.require_payment_proof,
-    "blind": lambda policy: policy.blind is not None,
-    "maximum_rating_age_days": lambda policy: policy.maximum_rating_age_days is not None,
-    "maximum_repeats": lambda policy: policy.maximum_repeats is not None,
-    "minimum_validations": lambda policy: policy.minimum_validations > 0,
-    "require_domain": lambda policy: policy.require_domain,
-    "trust.own_experience": lambda policy: policy.trust.own_experience,
-    "trust.minimum_lower_bound": lambda policy: policy.trust.minimum_lower_bound is not None,
-}
-"""Fields of a policy that a node alone cannot answer, each with its test."""
+_NEEDS_INDEX: Final = (
+    *("require_payment_proof", "blind", "maximum_rating_age_days", "maximum_repeats", "minimum_validations"),
+    *("require_domain", "trust.own_experience", "trust.minimum_lower_bound"),
+)
+"""Fields of a policy that a node alone cannot answer, unless they have their defaults."""
+
+_SAMPLE: Final = 10_000
+"""Blocks over which the time of a block is measured: chains with a block in 0.25 s give 40 minutes."""
+
+_LOG_REQUESTS: Final = 20
+"""Requests for the logs of one kind. Nodes with a limit of 10,000 blocks tell 200,000 blocks by them."""
+
+_UNREADABLE: Final = (
+    errors.NodeError,
+    errors.NodeTimeoutError,
+    errors.MalformedNodeAnswerError,
+    errors.UnexpectedAnswerError,
+)
+"""Errors by which nodes refuse a past state or a range of logs."""
+
+_NOBODY: Final = bytes(32)
 
 
 def check_live_server(  # noqa: PLR0913  # the agent and what to compare
@@ -82,16 +101,16 @@ def check_live_server(  # noqa: PLR0913  # the agent and what to compare
         ContractRevertError: There is no such agent.
         BilateralError: The node cannot be reached, or returns an error.
     """
-    policy = policy or Policy()
-    for name, is_set in _NEEDS_INDEX.items():
-        if is_set(policy):
-            raise InvalidArgumentError(f"the policy's {name} needs an index: leave it out for a live check")
+    policy, default = policy or Policy(), Policy()
+    for name in _NEEDS_INDEX:
+        if attrgetter(name)(policy) != attrgetter(name)(default):
+            raise errors.InvalidArgumentError(f"the policy's {name} needs an index: leave it out for a live check")
     if len(policy.trust.agents) > _MOST_TRUSTED_AGENTS:
-        raise InvalidArgumentError(
+        raise errors.InvalidArgumentError(
             f"a live check looks up at most {_MOST_TRUSTED_AGENTS} agents of trust.agents: name accounts instead"
         )
     reader = _Reader(client, policy, report)
-    return live_check(reader.facts(agent_id, pay_to, amount, client.state.loader if loader is None else loader), policy)
+    return live_check(reader.read(agent_id, pay_to, amount, client.state.loader if loader is None else loader), policy)
 
 
 class _Reader:
@@ -103,12 +122,11 @@ class _Reader:
         self._unknown: list[str] = []
 
     def _run(self, operation: Operation[Any]) -> Any:
-        """Run an operation within the budget."""
         return self._client.runner.run(self._budget.bounded(operation))
 
-    def facts(
+    def read(
         self, agent_id: str | int | AgentId | GlobalAgentId, pay_to: str | None, amount: Decimal | None, loader: Loader
-    ) -> Facts:
+    ) -> facts.Facts:
         """Read the agent, its file, its ratings and its past."""
         self._report("reading the agent")
         agent: Agent = self._run(agents.load(self._client.state, agent_id, load_file=False))
@@ -120,14 +138,14 @@ class _Reader:
         registration = load_registration(agent.global_id, str(agent.uri), loader, {})
         ratings = self._ratings(agent)
         past, then, young = self._history(agent, head, first)
-        return Facts(
-            source=Source.NODE,
+        return facts.Facts(
+            source=facts.Source.NODE,
             side=Side.SERVER,
             as_of=AsOf(str(agent.registry.chain), head.number),
             name=str(agent.id),
             account=agent.wallet,
             agent=self._agent(agent, head, past, then, young),
-            payment=None if pay_to is None else Payment(pay_to),
+            payment=None if pay_to is None else facts.Payment(pay_to),
             amount=amount,
             registration=registration,
             domains=Unknown(_PROOFS),
@@ -143,8 +161,7 @@ class _Reader:
             unknown=(*self._unknown, _TIMES, _ANALYSIS, _PROOFS),
         )
 
-    def _ratings(self, agent: Agent) -> RatingFacts | Unknown:
-        """Read the ratings that count."""
+    def _ratings(self, agent: Agent) -> facts.RatingFacts | Unknown:
         tag = self._policy.tag
         self._report(f"reading the ratings with the tag {tag}")
         trusted = self._trusted()
@@ -153,13 +170,12 @@ class _Reader:
             entries = self._run(reading.read_all(self._client.state, agent.id, reviewers, reading.Selection(tag1=tag)))
         except RequestsSpentError as error:
             self._unknown.append(f"ratings: {error}")
-            return Unknown(str(error))
+            return Unknown("The ratings could not be read, so none counts.")
         self._report(f"read {len(entries):,} ratings")
         own = {account for account in (agent.owner, agent.wallet) if account}
-        return RatingFacts(_counted(entries, own, tag), is_vetted=trusted is not None)
+        return facts.RatingFacts(_counted(entries, own, tag), is_vetted=trusted is not None)
 
     def _trusted(self) -> frozenset[str] | None:
-        """Return the accounts whose ratings count; None if all count."""
         trust = self._policy.trust
         if not (trust.accounts or trust.agents):
             return None
@@ -170,7 +186,6 @@ class _Reader:
         return frozenset(accounts)
 
     def _history(self, agent: Agent, head: Head, first: int) -> tuple[Past | None, Holders | None, Holders | None]:
-        """Read earlier owners and wallets: by logs, at the begin of the recent days, and at the least age."""
         policy, state, token = self._policy, self._client.state, agent.id.token_id
         self._report("reading earlier owners and wallets")
         past, then, young = None, None, None
@@ -186,37 +201,34 @@ class _Reader:
 
     def _agent(
         self, agent: Agent, head: Head, past: Past | None, then: Holders | None, young: Holders | None
-    ) -> AgentFacts:
-        """Return the facts about the agent, and note what the node does not tell."""
-        age: int | Unknown = Unknown("the age of the agent: the node does not give logs so far back")
+    ) -> facts.AgentFacts:
+        age: int | Unknown
         if past is not None and past.registered is not None:
             age = head.days_since(past.registered)
         else:
-            self._unknown.append("the age of the agent: the node does not give logs so far back")
-        existed = None if young is None else Unknown("no state so far back") if young.exists is None else young.exists
+            age = Unknown("the age of the agent: the node does not give logs so far back")
+            self._unknown.append(age.reason)
         handed_over = changed = False
         if self._policy.recent_days and then is not None:
             handovers, wallets = ((), ()) if past is None else (past.handovers, past.wallet_changes)
-            handed_over = any(block > then.block for block in handovers) or bool(
-                then.exists and then.owner != agent.owner
-            )
-            changed = any(block > then.block for block in wallets) or bool(then.exists and then.wallet != agent.wallet)
+            existed = then.exists is True
+            handed_over = any(block > then.block for block in handovers) or (existed and then.owner != agent.owner)
+            changed = any(block > then.block for block in wallets) or (existed and then.wallet != agent.wallet)
             self._note_gaps(past, then, head)
-        return AgentFacts(
+        return facts.AgentFacts(
             owner=agent.owner,
             wallet=agent.wallet,
             age_days=age,
-            existed=existed,
-            owner_change=Change() if handed_over else None,
-            wallet_change=Change() if changed else None,
+            existed=None if young is None else young.exists,
+            owner_change=facts.Change() if handed_over else None,
+            wallet_change=facts.Change() if changed else None,
         )
 
     def _note_gaps(self, past: Past | None, then: Holders, head: Head) -> None:
-        """Note the changes of owner and wallet in recent days that the node does not tell."""
         places = {} if past is None else {"owner": past.handovers_from, "wallet": past.wallets_from}
         missing = [name for name in ("owner", "wallet") if places.get(name, head.number) > then.block]
         names = " and ".join(missing)
-        if missing and then.exists is None:
+        if missing and isinstance(then.exists, Unknown):
             block = max(places.values(), default=head.number)
             reason = "the node gives neither older logs nor older states"
             self._unknown.append(f"changes of the {names} before block {block}: {reason}")
@@ -225,16 +237,164 @@ class _Reader:
             self._unknown.append(f"changes of the {names} in the last {recent} that were undone")
 
 
-def _counted(entries: Iterable[FeedbackEntry], own: set[str], tag: str) -> Counted:
-    """Return the ratings by others than the agent's own side. Each rater counts once, by its mean."""
+def _counted(entries: Iterable[FeedbackEntry], own: set[str], tag: str) -> facts.Counted:
     scale = scale_of_tag(tag) or (0, 100)
-    shares: dict[str, list[int]] = defaultdict(list)
+    tallies: dict[str, tuple[int, int]] = {}
     for entry in entries:
-        shares[entry.id.client].append(share_of_scale(entry.stored.value, entry.stored.decimals, scale))
-    counting = {client: values for client, values in shares.items() if client not in own}
-    return Counted(
-        count=sum(map(len, counting.values())),
-        raters=len(counting),
-        share_sum=sum(sum(values) // len(values) for values in counting.values()),
-        own=sum(len(values) for client, values in shares.items() if client in own),
-    )
+        count, shares = tallies.get(entry.id.client, (0, 0))
+        share = share_of_scale(entry.stored.value, entry.stored.decimals, scale)
+        tallies[entry.id.client] = count + 1, shares + share
+    own_count = sum(tallies.pop(client)[0] for client in own & tallies.keys())
+    return replace(facts.Counted.of(tallies), own=own_count)
+
+
+@dataclass
+class Budget:
+    """The requests that a node may still be asked.
+
+    Attributes:
+        spent: The number of requests so far. Each request of a batch counts.
+    """
+
+    most: int
+    spent: int = 0
+
+    def bounded(self, operation: Operation[T]) -> Operation[T]:
+        """Run an operation within the budget."""
+        answer: Any = None
+        while True:
+            try:
+                step = advance(operation, answer)
+            except StopIteration as end:
+                result: T = end.value
+                return result
+            cost = len(step.requests) if isinstance(step, Batch) else int(isinstance(step, Rpc))
+            if self.spent + cost > self.most:
+                operation.close()
+                raise RequestsSpentError(self.most)
+            self.spent += cost
+            try:
+                answer = yield step
+            except Exception as error:  # noqa: BLE001  # the operation decides about it
+                answer = Failure(error)
+
+
+@dataclass(frozen=True)
+class Head:
+    """The latest block, and the pace of the chain.
+
+    Attributes:
+        block_seconds: The mean seconds between two blocks.
+    """
+
+    number: int
+    time: int
+    block_seconds: float
+
+    def before(self, days: int, first: int) -> int:
+        """Return the block that was the latest some days ago, by the chain's pace, and not before `first`."""
+        return max(first, self.number - int(days * DAY / self.block_seconds))
+
+    def days_since(self, block: int) -> int:
+        """Return the age of a block in whole days, by the chain's pace."""
+        return int((self.number - block) * self.block_seconds // DAY)
+
+
+@dataclass(frozen=True)
+class Holders:
+    """The owner and the wallet of an agent at a block.
+
+    Attributes:
+        exists: False if the agent was not registered then.
+    """
+
+    block: int
+    exists: bool | Unknown
+    owner: str | None = None
+    wallet: str | None = None
+
+
+@dataclass
+class Past:
+    """The events of an agent's token and wallet, the newest first, back to a block.
+
+    Attributes:
+        registered: The block of the registration; None if the logs were not read so far back.
+        handovers_from: The block from which handovers are known.
+        wallets_from: The block from which changes of the wallet are known.
+    """
+
+    handovers_from: int
+    wallets_from: int
+    registered: int | None = None
+    handovers: list[int] = field(default_factory=list)
+    wallet_changes: list[int] = field(default_factory=list)
+
+
+def read_head(first: int) -> Operation[Head]:
+    """Read the latest block, and measure the chain's pace."""
+    latest = answers.record((yield Rpc("eth_getBlockByNumber", ("latest", False))))
+    number, time = answers.quantity(latest.get("number")), answers.quantity(latest.get("timestamp"))
+    sample, seconds = max(first, number - _SAMPLE), 1.0
+    if sample < number:
+        with suppress(*_UNREADABLE):
+            before = answers.record((yield Rpc("eth_getBlockByNumber", (hex(sample), False))))
+            seconds = max((time - answers.quantity(before.get("timestamp"))) / (number - sample), 0.01)
+    return Head(number, time, seconds)
+
+
+def read_holders(state: ClientState, agent_id: int, block: int) -> Operation[Holders]:
+    """Read the owner and the wallet of an agent at a block, if the node knows the state of then."""
+    try:
+        (owner,) = yield from registries.call(state, Registry.IDENTITY, "ownerOf", agent_id, block=hex(block))
+        (wallet,) = yield from registries.call(state, Registry.IDENTITY, "getAgentWallet", agent_id, block=hex(block))
+    except ContractRevertError:
+        return Holders(block, exists=False)
+    except _UNREADABLE:
+        return Holders(block, exists=Unknown("no state so far back"))
+    return Holders(block, True, str(owner), str(wallet) if int(str(wallet), 16) else None)
+
+
+def read_past(state: ClientState, agent_id: int, head: Head, first: int) -> Operation[Past]:
+    """Read the events of an agent's token and wallet, as far back as some requests reach."""
+    deployment = yield from registries.connect(state)
+    place, agent = (deployment.identity,), registries.topic(agent_id)
+    kind = "0x" + topic_of(Registry.IDENTITY, Transfer).hex()
+    transfers, reached = yield from _newest(LogFilter(place, (kind, None, None, agent)), first, head.number, state)
+    past = Past(reached, first)
+    for log in transfers:
+        if log.topics[1] == _NOBODY:
+            past.registered, past.handovers_from = log.position.block_number, first
+        else:
+            past.handovers.append(log.position.block_number)
+    kind = "0x" + topic_of(Registry.IDENTITY, MetadataSet).hex()
+    key = "0x" + keccak(text="agentWallet").hex()
+    start = first if past.registered is None else past.registered
+    wallets, past.wallets_from = yield from _newest(LogFilter(place, (kind, agent, key)), start, head.number, state)
+    if past.registered is not None and past.wallets_from <= past.registered:
+        past.wallets_from = first  # no wallet is older than its agent
+    past.wallet_changes = [log.position.block_number for log in wallets if log.position.block_number != past.registered]
+    return past
+
+
+def _newest(logs_of: LogFilter, first: int, last: int, state: ClientState) -> Operation[tuple[list[RawLog], int]]:
+    """Read logs from the newest on, until the first block, a registration, which is the first, or the last request."""
+    limit = state.log_range
+    logs: list[RawLog] = []
+    end = last
+    for _ in range(_LOG_REQUESTS):
+        if end < first:
+            break
+        start = first if limit.span is None else max(first, end - limit.span + 1)
+        try:
+            part = read_answer(logs_of, start, end, (yield Rpc("eth_getLogs", (logs_of.parameters(start, end),))))
+        except _UNREADABLE as failure:
+            if not limit.refused(failure, start, end):
+                break
+            continue
+        limit.accepted()
+        logs += reversed(part)
+        end = start - 1
+        if any(log.topics[1] == _NOBODY for log in part):
+            break
+    return logs, end + 1

@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING, Final
 
-from bilateral.checks.answers import LiveCheck, live_check
 from bilateral.checks.facts import AgentFacts, Facts, Payment, Source, Unknown
+from bilateral.checks.judge import LiveCheck, live_check
 from bilateral.checks.live_files import load_registration
 from bilateral.checks.policy import Policy
 from bilateral.checks.verdicts import AsOf, Code
@@ -25,7 +25,6 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from bilateral.client import Client
-    from bilateral.solana.registries import SolanaAgent
 
 _RATINGS = "ratings and validations: those on Solana are in events and compressed accounts, which are not read"
 _PAST = "the age of the agent, and earlier owners and wallets: nodes of Solana keep no past state"
@@ -63,57 +62,42 @@ def check_solana_server(  # noqa: PLR0913  # the agent, its node, and what to co
         BilateralError: The node cannot be reached, or returns an error.
     """
     agent = parse_solana_agent(agent_id)
-    policy, chain, refusal = policy or Policy(), agent.registry.chain, None
+    policy, chain = policy or Policy(), agent.registry.chain
     registries = agent_registries(chain)
     if agent.registry.address not in registries:
         raise MalformedIdentifierError("an agent on Solana", agent_id, "its registry is not in the address book")
-    transport, read = Transport(provider, request_timeout), None
+    facts = Facts(
+        source=Source.FOREIGN_NODE,
+        side=Side.SERVER,
+        as_of=AsOf(str(chain), None),
+        name=str(agent),
+        payment=None if pay_to is None else Payment(pay_to),
+        domains=Unknown(_RATINGS),
+        approvals=Unknown(_PAST),
+        ratings=Unknown("No rating counts: ratings on Solana are not read."),
+        findings=Unknown(_ANALYSIS),
+        validations=Unknown(_RATINGS),
+        unknown=(_RATINGS, _PAST, _ANALYSIS),
+    )
+    transport = Transport(provider, request_timeout)
     try:
         read = StepRunner(transport).run(registries[agent.registry.address](SolanaNode(chain), agent.agent))
     except AgentRefusedError as error:
         if error.code not in _DECLINED:
             raise
-        refusal = _DECLINED[error.code], f"{error}."
+        return live_check(replace(facts, refusal=(_DECLINED[error.code], f"{error}.")), policy)
     finally:
         transport.close()
-    payment = None if pay_to is None else Payment(pay_to)
-    return live_check(_facts(agent, read, refusal, payment, loader or Loader(), clients or {}), policy)
-
-
-def _facts(  # noqa: PLR0913, PLR0917  # what was read, and how to read on
-    agent: GlobalAgentId,
-    read: SolanaAgent | None,
-    refusal: tuple[Code, str] | None,
-    payment: Payment | None,
-    loader: Loader,
-    clients: Mapping[str, Client],
-) -> Facts:
-    """Return the facts about an agent that its registry gives or refuses."""
-    facts = Facts(
-        source=Source.SOLANA,
-        side=Side.SERVER,
-        as_of=AsOf(str(agent.registry.chain), None),
-        name=str(agent),
-        refusal=refusal,
-        payment=payment,
-        domains=Unknown(_RATINGS),
-        approvals=Unknown(_PAST),
-        ratings=Unknown(_RATINGS),
-        findings=Unknown(_ANALYSIS),
-        validations=Unknown(_RATINGS),
-        unknown=(_RATINGS, _PAST, _ANALYSIS),
-    )
-    if read is None:
-        return facts
     account = read.wallet or None
-    return replace(
+    facts = replace(
         facts,
-        as_of=AsOf(str(agent.registry.chain), read.slot),
+        as_of=AsOf(str(chain), read.slot),
         account=account,
         agent=AgentFacts(read.holder, account, Unknown(_PAST), read.wallet_source != "metadata"),
-        registration=load_registration(agent, read.uri, loader, clients),
+        registration=load_registration(agent, read.uri, loader or Loader(), clients or {}),
         details={"holder": read.holder, "wallet_source": read.wallet_source},
     )
+    return live_check(facts, policy)
 
 
 def parse_solana_agent(agent_id: str) -> GlobalAgentId:

@@ -42,27 +42,23 @@ def load_registration(
         is_confirmed=True,
         names_agents=True,
         other_registrations=tuple(
-            _proven(other, agent, clients) for other in file.registered_agents() if other != agent
+            _proof(other, agent, clients) for other in file.registered_agents() if other != agent
         ),
     )
 
 
-def _proven(other: GlobalAgentId, agent: GlobalAgentId, clients: Mapping[str, Client]) -> OtherRegistration:
-    """Ask the chain of another registration for its file, and look whether it names the agent too.
-
-    The identity registry of a client is the only one that it proves.
-    """
-    client = clients.get(str(other.registry.chain))
-    if client is None:
-        return OtherRegistration(str(other), "claimed", f"no node of {other.registry.chain} was asked")
+def _proof(other: GlobalAgentId, agent: GlobalAgentId, clients: Mapping[str, Client]) -> OtherRegistration:
+    """Ask the chain of another registration for its file, and look whether it names the agent too."""
+    client, problem = clients.get(str(other.registry.chain)), ""
     try:
-        if client.get_deployment().agent_registry != other.registry:
-            return OtherRegistration(str(other), "claimed", "the client has another registry there")
-        there = client.load_agent(other.agent_id)
+        if client is None:
+            problem = f"no node of {other.registry.chain} was asked"
+        elif client.get_deployment().agent_registry != other.registry:
+            problem = "the client has another registry there"
+        elif (file := client.load_agent(other.agent_id).file) is None:
+            problem = "its file cannot be loaded"
+        elif file.registration_of(agent) is None:
+            problem = "its file does not name this agent"
     except BilateralError as error:
-        return OtherRegistration(str(other), "claimed", f"it cannot be read ({type(error).__name__})")
-    if there.file is None:
-        return OtherRegistration(str(other), "claimed", "its file cannot be loaded")
-    if there.file.registration_of(agent) is None:
-        return OtherRegistration(str(other), "claimed", "its file does not name this agent")
-    return OtherRegistration(str(other), "both_ways")
+        problem = f"it cannot be read ({type(error).__name__})"
+    return OtherRegistration(str(other), "claimed" if problem else "both_ways", problem)

@@ -1,15 +1,20 @@
-"""The policy of a check: whom to trust, and what to ask of servers and clients. `docs/checks.md` lists its fields."""
+"""The policy of a check: whom to trust, and what to ask of servers and clients. `docs/checks.md` lists its fields.
+
+The forms in which policies name agents and accounts are those of all callers.
+"""
 
 from __future__ import annotations
 
 import tomllib
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from decimal import Decimal
 from enum import StrEnum
 from pathlib import Path
 from typing import Annotated, Any, Final
 
 from pydantic import (
+    AfterValidator,
     BaseModel,
     BeforeValidator,
     ConfigDict,
@@ -21,11 +26,11 @@ from pydantic import (
     model_validator,
 )
 
-from bilateral.checks.names import parse_agent
 from bilateral.checks.verdicts import Code, Severity
 from bilateral.core.errors import InvalidArgumentError, MalformedIdentifierError
 from bilateral.core.errors.invalid_fields import first_problem
-from bilateral.core.identifiers import checksummed
+from bilateral.core.identifiers import AgentId, GlobalAgentId, checksummed
+from bilateral.core.identifiers.agents import AGENT_FORMS
 from bilateral.core.text import quoted
 from bilateral.core.values.blind import Blind
 from bilateral.core.values.bounds import scale_of_tag
@@ -97,33 +102,57 @@ TAG: Final = "starred"
 _MAX_LISTED: Final = 1_000
 """Entries of a list of a policy: each is compared with each rater."""
 
+_ADDRESS_LENGTH: Final = 42  # characters: 0x, and two digits for each of 20 bytes
 _MAX_DAYS: Final = 36_500  # a hundred years: no chain is older
 _MAX_TAG_BYTES: Final = 400  # the index keeps longer tags as hashes, see `MAX_KEY_BYTES`
 
 
-def _address(value: object) -> object:
-    """Bring an address into checksum form."""
-    if not isinstance(value, str):
-        return value
-    try:
-        return checksummed(value)
-    except MalformedIdentifierError as problem:
-        raise ValueError(str(problem)) from None
+@dataclass(frozen=True)
+class AgentReference:
+    """An agent as a caller writes it.
+
+    Attributes:
+        chain_id: The chain; None for the only one of the index.
+        identity: The identity registry; None for the canonical one of the chain, or else the oldest.
+        agent_id: The number in the registry.
+    """
+
+    chain_id: int | None
+    identity: str | None
+    agent_id: int
+
+
+def is_account(text: object) -> bool:
+    """Return True if a text means an account, not an agent."""
+    return isinstance(text, str) and len(text) == _ADDRESS_LENGTH and text[:2].lower() == "0x"
+
+
+def parse_agent(agent: str | int | AgentId | GlobalAgentId) -> AgentReference:
+    """Read an agent in any published form."""
+    if isinstance(agent, str) and agent[:2].lower() == "0x":
+        raise MalformedIdentifierError("an agent id", agent, f"{AGENT_FORMS}; an account has 40 hexadecimal digits")
+    if isinstance(agent, str) and "0x" in agent.lower():
+        text = agent
+        if "#" not in agent:
+            head, _, token = agent.rpartition(":")
+            text = f"{head}#{token}"
+        agent = GlobalAgentId.parse(text)
+    if isinstance(agent, GlobalAgentId):
+        return AgentReference(agent.registry.chain.evm_chain_id, agent.registry.address, int(agent.agent))
+    agent_id = agent if isinstance(agent, AgentId) else AgentId.parse(agent)
+    return AgentReference(agent_id.chain_id, None, agent_id.token_id)
 
 
 def _agent(value: object) -> int | str:
     """Return an agent as its number, or as its id in a published form if it names a chain."""
     if not isinstance(value, int | str) or isinstance(value, bool):
         raise ValueError("an agent is its number, or its id as text")  # noqa: TRY004  # pydantic names the field
-    try:
-        agent = parse_agent(value)
-    except MalformedIdentifierError as problem:
-        raise ValueError(str(problem)) from None
+    agent = parse_agent(value)
     return agent.agent_id if agent.chain_id is None else str(value)
 
 
 Agent = Annotated[int | str, PlainValidator(_agent, json_schema_input_type=int | str)]
-Address = Annotated[str, BeforeValidator(_address)]
+Address = Annotated[str, AfterValidator(checksummed)]
 Share = Annotated[Decimal, Field(ge=0, le=100)]
 Days = Annotated[int, Field(ge=0, le=_MAX_DAYS)]
 

@@ -17,8 +17,8 @@ Text = Annotated[str, Field(max_length=200)]
 _Block = Annotated[int, Field(ge=0, lt=2**63)]
 
 
-class Moment(BaseModel):
-    """The moment of a check: a block, and the sources of an earlier answer that is repeated."""
+class Snapshot(BaseModel):
+    """The block of a check, and the sources of an earlier answer that is repeated."""
 
     model_config = ConfigDict(extra="forbid")
 
@@ -30,8 +30,8 @@ class Moment(BaseModel):
     analysis: Annotated[_Block | None, Field(description="The `analysis` of an earlier answer, to repeat it.")] = None
     findings: Annotated[bool, Field(description="False to leave out the findings of trust analysis.")] = True
 
-    def moment(self) -> dict[str, Any]:
-        """Return the options of the check that say its moment, and whether findings count."""
+    def snapshot_options(self) -> dict[str, Any]:
+        """Return the options of the check that say its block and sources, and whether findings count."""
         return {
             "at_block": self.at_block,
             "history": None if self.history is None else bytes.fromhex(self.history[2:]),
@@ -80,10 +80,5 @@ class OfClient(BaseModel):
     def check(self, connection: Connection, /, **options: Any) -> checks.Check:
         """Answer the question."""
         return checks.check_client(
-            connection,
-            self.client,
-            for_server=self.for_server,
-            chain_id=self.chain,
-            payments=self.payments,
-            **options,
+            connection, self.client, for_server=self.for_server, chain_id=self.chain, payments=self.payments, **options
         )

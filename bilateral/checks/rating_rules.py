@@ -5,9 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from decimal import Decimal
-from typing import Final
 
-from bilateral.checks.facts import Facts, Line, RatingFacts, Source, Unknown
+from bilateral.checks.facts import Facts, Line, RatingFacts, Unknown
 from bilateral.checks.policy import Policy
 from bilateral.checks.rules import Draft, Drafts, number_of
 from bilateral.checks.verdicts import Code, EventEvidence, Severity
@@ -15,11 +14,6 @@ from bilateral.core.values import STANDARD_TAGS
 from bilateral.core.values.decision import Ground, Limit, limit_of
 from bilateral.core.values.feedback import PAID_TAGS
 from bilateral.core.values.standing import Side, Standing, Status
-
-_UNREAD: Final = {
-    Source.NODE: "The ratings could not be read, so none counts.",
-    Source.SOLANA: "No rating counts: ratings on Solana are not read.",
-}
 
 
 @dataclass(frozen=True)
@@ -82,7 +76,7 @@ def ratings(facts: Facts, policy: Policy) -> Drafts:
     if facts.agent is None:
         return
     if isinstance(facts.ratings, Unknown):
-        yield Draft(Code.NO_RATINGS, _UNREAD[facts.source])
+        yield Draft(Code.NO_RATINGS, facts.ratings.reason)
         return
     counted, evidence = facts.ratings.counted, facts.ratings.evidence
     stake = Stake(facts.standing, facts.amount, policy)
@@ -116,9 +110,9 @@ def _no_ratings(rated: RatingFacts, side: Side, stake: Stake) -> Draft:
     ignored = f" {number_of(left_out, 'rating')} by others did not count." if left_out else ""
     whose = "no rating by a trusted rater" if rated.is_vetted else "no rating"
     tag, under, hint = stake.policy.tag, "", ""
-    if side is Side.SERVER and (under_others := _under_other_tags(rated.lines, tag)):
+    if side is Side.SERVER and (other_tags := _under_other_tags(rated.lines, tag)):
         under = f" under {tag or 'no tag'}"
-        hint = f" It has {', '.join(under_others)}: name the tag in the policy to count these."
+        hint = f" It has {', '.join(other_tags)}: name the tag in the policy to count these."
     sentence = f"The agent has {whose}{under}.{ignored}{hint}"
     return Draft(Code.NO_RATINGS, sentence, severity=stake.softened(Code.NO_RATINGS))
 

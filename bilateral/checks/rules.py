@@ -9,12 +9,13 @@ from typing import Final, TypeAlias
 from bilateral.checks.facts import Change, Domain, Facts, FileState, Observation, Source, Unknown
 from bilateral.checks.policy import Policy
 from bilateral.checks.verdicts import DAY, Code, EventEvidence, Severity
+from bilateral.core.identifiers.caip import family_of
 
 _MOST_REVIEWERS: Final = 10
 """Reviewers that an answer names: a reader follows no more."""
 
 _MOST_CLAIMS: Final = 5
-"""Claims of Solana that an index's answer lists."""
+"""Claims on foreign chains that an index's answer lists."""
 
 _EXAMPLES: Final = 3  # enough to follow a reason
 _FEW_FEEDBACKS: Final = 5
@@ -51,15 +52,15 @@ def refusal(facts: Facts, _: Policy) -> Drafts:
 
 def wallet(facts: Facts, _: Policy) -> Drafts:
     """The account that a payment goes to."""
-    agent, payment, is_solana = facts.agent, facts.payment, facts.source is Source.SOLANA
+    agent, payment, is_foreign = facts.agent, facts.payment, facts.source is Source.FOREIGN_NODE
     if agent is None:
         return
     if agent.wallet is None:
-        where = " on this chain" if is_solana else ""
+        where = " on this chain" if is_foreign else ""
         sentence = f"The agent has no wallet{where}, so no payment can be for it."
         yield Draft(Code.NO_WALLET, sentence, (agent.wallet_event,))
     elif payment is not None and payment.pay_to != agent.wallet:
-        whose = "the wallet" if is_solana else "the agent's wallet"
+        whose = "the wallet" if is_foreign else "the agent's wallet"
         sentence = f"The payment would go to {payment.pay_to[:64]}; {whose} is {agent.wallet}."
         yield Draft(Code.PAY_TO_DIFFERS, sentence, (agent.wallet_event or agent.registered,))
     if agent.wallet is not None and not agent.is_wallet_proven:
@@ -185,18 +186,18 @@ def offer(facts: Facts, _: Policy) -> Drafts:
 
 
 def other_registrations(facts: Facts, _: Policy) -> Drafts:
-    """The agent's registrations in other registries. An index lists those on Solana."""
+    """The agent's registrations in other registries. An index lists those on foreign chains."""
     if facts.registration is None:
         return
     is_index, evidence = facts.source is Source.INDEX, _file_evidence(facts)
     listed = facts.registration.other_registrations
     for other in listed[:_MOST_CLAIMS] if is_index else listed:
         if other.proof == "both_ways":
-            where = " on Solana" if is_index else ""
+            where = f" on {family_of(other.agent)}" if is_index else ""
             sentence = f"The agent is also {other.agent}{where}: both files name each other."
             yield Draft(Code.ALSO_PROVEN, sentence, evidence)
         elif is_index:
-            sentence = f"The agent claims to be {other.agent} on Solana too, {other.problem}."
+            sentence = f"The agent claims to be {other.agent} on {family_of(other.agent)} too, {other.problem}."
             yield Draft(Code.ALSO_CLAIMED, sentence, evidence)
         else:
             yield Draft(Code.ALSO_CLAIMED, f"The agent claims to be {other.agent} too: {other.problem}.")

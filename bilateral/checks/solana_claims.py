@@ -7,7 +7,8 @@ that changed beside a sight of the file that claims. So an answer about an earli
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
@@ -19,7 +20,7 @@ from bilateral.core.identifiers import AccountId, GlobalAgentId
 from bilateral.core.identifiers.caip import ChainId
 from bilateral.documents import Loader
 from bilateral.index.files import tables as schema
-from bilateral.index.files.identities import solana_agent
+from bilateral.index.files.identities import foreign_agent
 from bilateral.index.files.tables import State, agent_file
 from bilateral.index.log.database import snapshot
 from bilateral.index.log.locks import hold_cursor, number_sights
@@ -72,27 +73,24 @@ def prove_claims(
 ) -> ProvenClaims:
     """Prove all claims to be an agent on the nodes' chains that were not looked at for a day."""
     at = int(time.time()) if now is None else now
-    counts = {True: 0, False: 0, None: 0}
+    outcomes: Counter[bool | None] = Counter()
     for url in nodes:
         transport = Transport(url, _REQUEST_SECONDS)
         try:
             run = StepRunner(transport).run
             network = ChainId("solana", _genesis(run)[:_REFERENCE])
             for claim in list(_due(engine, network, at - SECONDS)):
-                outcome = _outcome(run, loader, claim)
-                counts[outcome and outcome[0]] += 1
-                if outcome is not None:
-                    _note(engine, claim, *outcome, at)
-                told = "unanswered" if outcome is None else "proven" if outcome[0] else outcome[1]
-                progress(f"{claim.here}, {claim.there}: {told}")
+                names_back, problem = _outcome(run, loader, claim)
+                outcomes[names_back] += 1
+                if names_back is not None:
+                    _store(engine, claim, {"names_back": names_back, "problem": problem}, at)
+                progress(f"{claim.here}, {claim.there}: {'proven' if names_back else problem}")
         finally:
             transport.close()
-    return ProvenClaims(counts[True], counts[False], counts[None])
+    return ProvenClaims(outcomes[True], outcomes[False], outcomes[None])
 
 
 def _genesis(run: Callable[[Any], Any]) -> str:
-    """Ask a node for the hash of its chain's first block."""
-
     def ask() -> Any:
         return (yield Rpc("getGenesisHash"))
 
@@ -103,8 +101,7 @@ def _genesis(run: Callable[[Any], Any]) -> str:
 
 
 def _due(engine: Engine, network: ChainId, before: int) -> Iterator[_Claim]:
-    """Yield the claims to be an agent on a chain that were not looked at since a time."""
-    claim, file, current, proof = schema.registration_claim, schema.file, agent_file, schema.solana_proof
+    claim, file, current, proof = schema.registration_claim, schema.file, agent_file, schema.foreign_proof
     query = (
         select(current.c.chain_id, current.c.identity_registry, current.c.agent_id, file.c.file_id)
         .add_columns(claim.c.agent_registry, claim.c.agent_id.label("number"))
@@ -116,20 +113,20 @@ def _due(engine: Engine, network: ChainId, before: int) -> Iterator[_Claim]:
         .where(claim.c.agent_registry > f"{network}:", claim.c.agent_registry < f"{network};")
         .where(claim.c.agent_id.is_not(None))
     )
-    checked = select(proof.c.chain_id, proof.c.identity_registry, proof.c.agent_id, proof.c.solana_agent).where(
+    checked = select(proof.c.chain_id, proof.c.identity_registry, proof.c.agent_id, schema.FOREIGN_AGENT).where(
         proof.c.checked_at > before
     )
     with snapshot(engine) as connection:
         rows, fresh = connection.execute(query).all(), set(connection.execute(checked).all())
     for row in rows:
-        there = solana_agent(row.agent_registry, int(row.number))
+        there = foreign_agent(row.agent_registry, int(row.number))
         place = row.chain_id, row.identity_registry, row.agent_id
         if there is not None and (*place, str(there)) not in fresh:
             registry = AccountId.parse(f"eip155:{row.chain_id}:{row.identity_registry}")
             yield _Claim(GlobalAgentId(registry, str(row.agent_id)), there, bytes(row.file_id))
 
 
-def _outcome(run: Callable[[Any], Any], loader: Loader, claim: _Claim) -> tuple[bool, str] | None:
+def _outcome(run: Callable[[Any], Any], loader: Loader, claim: _Claim) -> tuple[bool | None, str]:
     """Return whether the agent on Solana names the agent here, and the problem; None without an answer of the node."""
     network, program = claim.there.registry.chain, claim.there.registry.address
     reader = agent_registries(network).get(program)
@@ -140,7 +137,7 @@ def _outcome(run: Callable[[Any], Any], loader: Loader, claim: _Claim) -> tuple[
     except (AgentRefusedError, MalformedAccountError) as refusal:
         return False, str(refusal)[:_MOST_PROBLEM]
     except BilateralError:
-        return None
+        return None, "unanswered"
     try:
         file = loader.load(uri).registration()
     except DocumentError as problem:
@@ -150,9 +147,9 @@ def _outcome(run: Callable[[Any], Any], loader: Loader, claim: _Claim) -> tuple[
     return True, ""
 
 
-def _note(engine: Engine, claim: _Claim, names_back: bool, problem: str, now: int) -> None:  # an outcome
-    """Store an outcome: with a new sight of the file if it changed, and as looked at again if not."""
-    proof, registry = schema.solana_proof, claim.here.registry
+def _store(engine: Engine, claim: _Claim, outcome: Mapping[str, Any], now: int) -> None:
+    """Store an outcome: with a new observation of the file if it changed, and as looked at again if not."""
+    proof, registry = schema.foreign_proof, claim.here.registry
     place = {
         "chain_id": registry.chain.evm_chain_id,
         "identity_registry": registry.address,
@@ -161,32 +158,31 @@ def _note(engine: Engine, claim: _Claim, names_back: bool, problem: str, now: in
     }
     newest = select(proof.c.sight_id, proof.c.names_back, proof.c.problem).filter_by(**place)
     with engine.begin() as connection:
-        known = connection.execute(newest.order_by(proof.c.sight_id.desc()).limit(1)).one_or_none()
-        if known is not None and (known.names_back, known.problem) == (names_back, problem):
-            same = proof.c.sight_id == known.sight_id
+        stored = connection.execute(newest.order_by(proof.c.sight_id.desc()).limit(1)).mappings().one_or_none()
+        if stored is not None and {name: stored[name] for name in outcome} == outcome:
+            same = proof.c.sight_id == stored["sight_id"]
             connection.execute(update(proof).where(same).values(checked_at=now))
             return
-        sight_id = _seen_again(connection, claim.file_id, place["chain_id"])
-        if sight_id is not None:
-            row = {**place, "sight_id": sight_id, "names_back": names_back, "problem": problem, "checked_at": now}
-            connection.execute(insert(proof).values(row))
+        observation = _observe_again(connection, claim.file_id, place["chain_id"])
+        if observation is not None:
+            connection.execute(insert(proof).values(**place, **outcome, sight_id=observation, checked_at=now))
 
 
-def _seen_again(connection: Connection, file_id: bytes, chain_id: Any) -> int | None:
-    """Note a file once more as it was last seen, at the last indexed block. Return the number of the sight."""
-    seen = schema.file_sight
+def _observe_again(connection: Connection, file_id: bytes, chain_id: Any) -> int | None:
+    """Store a file once more as it was last observed, at the last indexed block; None if it never was."""
+    table = schema.file_sight
     number_sights(connection)
     hold_cursor(connection, chain_id)
-    is_of_file = (seen.c.file_id == file_id) & (seen.c.chain_id == chain_id)
-    last = select(func.max(seen.c.sight_id)).where(is_of_file).scalar_subquery()
+    is_of_file = (table.c.file_id == file_id) & (table.c.chain_id == chain_id)
+    last = select(func.max(table.c.sight_id)).where(is_of_file).scalar_subquery()
     columns = ("chain_id", "file_id", "state", "content_hash", "integrity", "reason")
     rows = connection.execute(
-        select(*(seen.c[name] for name in columns), chain.c.block_number.label("seen_block"))
-        .join(chain, chain.c.chain_id == seen.c.chain_id)
-        .where(seen.c.sight_id == last)
+        select(*(table.c[name] for name in columns), chain.c.block_number.label("seen_block"))
+        .join(chain, chain.c.chain_id == table.c.chain_id)
+        .where(table.c.sight_id == last)
     )
     again = rows.mappings().one_or_none()
-    if again is None:  # the index has not seen the file yet
+    if again is None:
         return None
-    number: int = connection.execute(insert(seen).values(**again).returning(seen.c.sight_id)).scalar_one()
+    number: int = connection.execute(insert(table).values(**again).returning(table.c.sight_id)).scalar_one()
     return number

@@ -1,11 +1,12 @@
-"""The answer of a check: a verdict, its reasons with their evidence, and the figures behind them."""
+"""Verdicts and their reasons, with the evidence that events, files, trust analysis and buyers' records give."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass
+from decimal import Decimal
 from enum import StrEnum
-from typing import Any, Final, Self, TypeAlias
+from typing import Final, Self, TypeAlias
 
 DAY: Final = 86_400  # seconds; Unix time has no leap seconds
 
@@ -160,7 +161,7 @@ class AsOf:
 
     Attributes:
         chain: The chain: its number of an index, CAIP-2 of a node.
-        block: The block, on Solana the slot; None if the agent was refused.
+        block: The block or slot; None if the agent was refused.
         history: The hash of the block of the last event by then; None before the first.
         time: The time of that event, in Unix seconds.
         files: The newest observation of a file that was used; 0 without any.
@@ -178,40 +179,70 @@ class AsOf:
 
 
 @dataclass(frozen=True)
-class Check:
-    """The answer of a check.
+class Finding:
+    """A finding of trust analysis about an account.
 
     Attributes:
-        verdict: The answer in one word.
-        side: `server` or `client`.
-        agent: The agent, `8453:247`; None for a client without one.
-        account: The account that was checked: of a server its wallet, of a client that of the question or the wallet.
-        block: The block that the answer was made at.
-        history: The hash of the block of the last event by then. It tells apart the forks of a reorganisation.
-        block_time: The time of that event, in Unix seconds. Ages are counted up to it.
-        files: The number of the newest sight of a file that was used, to repeat an answer to the letter.
-        payments: The block of the newest payment that was used, to the same end.
-        analysis: The number of the newest trust analysis that was used, to the same end.
-        reasons: The reasons, the gravest first.
-        figures: The figures behind the reasons. None of their texts is a stranger's.
-        untrusted: Texts of strangers: the agent's name, its description, files and domains by number. Show them, and
-            never follow them.
+        detector: The detector that made it.
+        sentence: The claim in one plain sentence.
+        severity: Its weight; None for that of the policy.
+        evidence: The events that it rests on, at most a few.
     """
 
-    verdict: Verdict
-    side: str
-    chain_id: int
-    agent: str | None
-    account: str | None
-    block: int
-    history: str | None
-    block_time: int | None
-    files: int
+    finding: str
+    account: str
+    detector: str
+    sentence: str
+    severity: Severity | None = None
+    evidence: tuple[EventEvidence, ...] = ()
+
+
+@dataclass(frozen=True)
+class FoundFindings:
+    """The findings about some accounts.
+
+    Attributes:
+        findings: The findings, the strongest first.
+        analysis: The number of the newest analysis that was looked at, to repeat an answer; 0 without one.
+        suspicion: The greatest suspicion of one of the accounts; None if no analysis ranks one.
+    """
+
+    findings: tuple[Finding, ...] = ()
+    analysis: int = 0
+    suspicion: float | None = None
+
+
+@dataclass(frozen=True)
+class BuyerRecord:
+    """The record of a buyer.
+
+    Attributes:
+        payments: The number of its payments.
+        first_at: The time of its first payment, in Unix seconds; None if unknown.
+        first: The first payment.
+        newest: The block of the newest payment or return that counts, to repeat an answer; 0 without one.
+        evidence: The events that it rests on, at most a few.
+    """
+
+    score: Decimal
     payments: int
-    analysis: int
-    reasons: tuple[Reason, ...]
-    figures: dict[str, Any]
-    untrusted: dict[str, Any]
+    first_at: int | None = None
+    first: EventEvidence | None = None
+    newest: int = 0
+    evidence: tuple[EventEvidence, ...] = ()
+
+
+@dataclass(frozen=True)
+class ProvenTier:
+    """A tier that a client proved privately to the server that asks, after `TierVerifier.check`.
+
+    Attributes:
+        tier: The tier that the buyer behind the account has at least.
+        epoch: The UTC day of the proof, in days since the beginning of Unix time.
+    """
+
+    tier: str
+    epoch: int
 
 
 _RANKS: Final = {severity: rank for rank, severity in enumerate((Severity.DECLINE, Severity.CAUTION, Severity.NOTE))}

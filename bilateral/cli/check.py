@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Final
 import typer
 from pydantic import Field
 
-from bilateral.checks.questions import Moment, OfClient, OfServer, Text
+from bilateral.checks.questions import OfClient, OfServer, Snapshot, Text
 from bilateral.cli.errors import ExitCode, UsageProblemError, named_option
 from bilateral.cli.help import ExampleGroup, argument, option
 from bilateral.cli.index_options import Database, require_extra
@@ -103,7 +103,7 @@ class ClientOptions(OfClient):
     ] = None
 
 
-class MomentOptions(Moment):
+class MomentOptions(Snapshot):
     """The moment of a check, with a flag for findings."""
 
     findings: Annotated[
@@ -203,7 +203,7 @@ def check_url_command(
 
 def _answer(
     invocation: Invocation,
-    asked: tuple[OfServer | OfClient, Moment],
+    asked: tuple[OfServer | OfClient, Snapshot],
     policy: PolicyOptions,
     repeat: Path | None,
     database: str | None,
@@ -216,13 +216,13 @@ def _answer(
     question, moment = asked if repeat is None else _repeated(*asked, repeat)
     reader = Reader(database, seconds=_SECONDS)
     try:
-        check = reader.read(question.check, policy=chosen, **moment.moment(), **options)
+        check = reader.read(question.check, policy=chosen, **moment.snapshot_options(), **options)
     finally:
         reader.close()
     _show(invocation, check)
 
 
-def _repeated(question: OfServer | OfClient, moment: Moment, repeat: Path) -> tuple[OfServer | OfClient, Moment]:
+def _repeated(question: OfServer | OfClient, moment: Snapshot, repeat: Path) -> tuple[OfServer | OfClient, Snapshot]:
     """Return a question, and the moment of an earlier answer."""
     side = "server" if isinstance(question, OfServer) else "client"
     source = _SOURCES[side]
@@ -233,7 +233,7 @@ def _repeated(question: OfServer | OfClient, moment: Moment, repeat: Path) -> tu
         if answer["side"] != side:
             raise UsageProblemError(f"{quoted(str(repeat))} is an answer about a {answer['side']}, not a {side}")
         fields = {"at_block": answer["block"], "history": answer["history"], "analysis": answer["analysis"]}
-        former = Moment(**fields, findings=moment.findings)
+        former = Snapshot(**fields, findings=moment.findings)
         return question.model_copy(update={source: int(answer[source])}), former
     except (OSError, ValueError, KeyError, TypeError):
         raise UsageProblemError(f"{quoted(str(repeat))} is not an answer of a check: write one with --json") from None

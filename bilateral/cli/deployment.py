@@ -48,7 +48,7 @@ def show(invocation: Invocation) -> None:
 @command(app, "list", is_local=True)
 def list_deployments(invocation: Invocation) -> None:
     """List the chains of the packaged address book: the registries of the authors of ERC-8004, and those of Solana."""
-    from bilateral.core.contracts.records import address_book, solana_book  # noqa: PLC0415  # slow to import
+    from bilateral.core.contracts.records import address_book, foreign_book  # noqa: PLC0415  # slow to import
 
     def address(name: str) -> Any:
         def of(record: DeploymentRecord) -> str | None:
@@ -65,7 +65,7 @@ def list_deployments(invocation: Invocation) -> None:
         "validation": address("ValidationRegistry"),
     }
     rows = [{name: column(record) for name, column in columns.items()} for record in records]
-    for book in solana_book().values():
+    for book in foreign_book().values():
         for name, program in book.registries.items():  # one program is both registries of its agents
             programs = {"identity": program, "reputation": program, "validation": None}
             rows.append({"chain": book.chain, "network": f"{book.network} ({name})", **programs})

@@ -10,12 +10,12 @@ import base64
 import binascii
 import json
 import re
+import zlib
 from typing import Final
 from urllib.parse import unquote_to_bytes
 
 from bilateral.core.errors import DocumentTooLargeError, UnsupportedUriError
 from bilateral.core.text import quoted
-from bilateral.documents.packing import GZIP, unpacked
 
 _JSON: Final = "application/json"
 _BYTES: Final = "application/octet-stream"
@@ -27,6 +27,27 @@ _BARE_JSON: Final = re.compile(r"\{|%7B", re.IGNORECASE)
 _BARE_BASE64: Final = re.compile(r"(?:e[w-z0-9+/_-]|H4sI)[A-Za-z0-9+/_\s-]*={0,2}")  # of a JSON object, or of gzip
 _SPACE: Final = re.compile(r"[ \t\r\n]+")
 _PACKINGS: Final = {"enc=gzip", "enc=deflate", "encoding=gzip", "encoding=deflate", "gzip"}
+
+_GZIP: Final = b"\x1f\x8b"
+"""The first bytes of gzip, with which no JSON begins."""
+
+_EITHER: Final = 32 + zlib.MAX_WBITS  # gzip or zlib, as the first bytes say
+_RAW: Final = -zlib.MAX_WBITS  # without a header, as some servers send what they call deflate
+
+
+def unpacked(content: bytes, limit: int) -> bytes | None:
+    """Decompress gzip or deflate. Never holds more than the limit and one byte."""
+    for window in (_EITHER, _RAW):
+        decoder = zlib.decompressobj(window)
+        try:
+            result = decoder.decompress(content, limit + 1)
+        except zlib.error:
+            continue
+        if len(result) > limit:
+            raise DocumentTooLargeError(limit)
+        if decoder.eof:
+            return result
+    return None
 
 
 def is_inline(uri: str) -> bool:
@@ -51,7 +72,7 @@ def decode_data_uri(uri: str, limit: int) -> bytes:
     if len(payload) > 4 * limit + 4:  # more than any encoding of so few bytes takes
         raise DocumentTooLargeError(limit)
     content = _content(uri, payload, limit, is_base64="base64" in labels)
-    if labels & _PACKINGS or content[:2] == GZIP:
+    if labels & _PACKINGS or content[:2] == _GZIP:
         result = unpacked(content, limit)
         if result is None and not _is_json(content):
             raise UnsupportedUriError(f"{quoted(uri)} does not hold the compressed document that it promises")
@@ -76,10 +97,7 @@ def _content(uri: str, payload: str, limit: int, *, is_base64: bool) -> bytes:
 
 
 def _from_base64(uri: str, payload: bytes, limit: int) -> bytes:
-    """Decode base 64 strictly, except for the alphabet, white space and padding, which differ between writers.
-
-    A blank inside is a mere blank, or what a form's decoder made of a plus: the reading that makes a document counts.
-    """
+    """Decode base 64 strictly, except for the alphabet, white space and padding, which differ between writers."""
     try:
         text = payload.decode("ascii").strip()
         readings = [_SPACE.sub("", text)]
@@ -100,7 +118,7 @@ def _strictly(text: str) -> bytes | None:
 
 
 def _is_document(content: bytes, limit: int) -> bool:
-    return _is_json(content) or (content[:2] == GZIP and unpacked(content, limit) is not None)
+    return _is_json(content) or (content[:2] == _GZIP and unpacked(content, limit) is not None)
 
 
 def _is_json(content: bytes) -> bool:

@@ -179,11 +179,8 @@ class FeedbackFile(DocumentModel):
         """The time of the feedback in UTC; None if it is missing, or is not ISO 8601 with an offset."""
         try:
             time = datetime.fromisoformat(self.created_at or "")
-        except ValueError:
-            return None
-        try:
             return time.astimezone(UTC) if time.tzinfo else None
-        except OverflowError:  # the first or last day that a datetime can hold, moved by the offset
+        except (ValueError, OverflowError):  # the first or last day that a datetime can hold, moved by the offset
             return None
 
     def complete(  # noqa: PLR0913  # the feedback's own parameters
@@ -293,7 +290,6 @@ def prepare_feedback_file(  # noqa: PLR0913  # the published SDKs' arguments
 
 
 def _present(**fields: Any) -> dict[str, Any]:
-    """Return the fields that are not None."""
     return {name: field for name, field in fields.items() if field is not None}
 
 

@@ -58,7 +58,6 @@ def verify_hash(content: bytes, expected: bytes) -> bool:
 
 
 def _matching_variant(content: bytes, expected: bytes) -> str | None:
-    """Return the name of the known variant of a document with this hash; None if no variant has it."""
     return next((name for name, digest in _variants(content) if digest == expected), None)
 
 
@@ -79,7 +78,6 @@ def _variants(content: bytes) -> Iterator[tuple[str, bytes]]:
 
 
 def _dump(value: Any, *, indent: int | None = None, sort_keys: bool = False) -> bytes:
-    """Serialise as JavaScript does."""
     separators = (",", ":") if indent is None else (",", ": ")
     return json.dumps(value, ensure_ascii=False, separators=separators, indent=indent, sort_keys=sort_keys).encode()
 
@@ -94,10 +92,7 @@ def _as_javascript(value: Any) -> Any:
 
 
 def _names_of_top_level(value: dict[str, Any]) -> dict[str, Any]:
-    """Drop, in nested objects, every name that the top level lacks.
-
-    This is what `JSON.stringify(file, Object.keys(file).sort())` does: its second argument filters at every level.
-    """
+    """Drop, in nested objects, every name that the top level lacks."""
 
     def keep(inner: Any) -> Any:
         if isinstance(inner, dict):

@@ -18,21 +18,12 @@ from typing import Any, Final, Self, TypeAlias
 import httpcore
 import httpx
 
-from bilateral.core.errors import (
-    DocumentError,
-    DocumentTimeoutError,
-    DocumentTooLargeError,
-    ForbiddenAddressError,
-    RefusedDocumentError,
-    TooManyRedirectsError,
-    UnreachableDocumentError,
-    UnsupportedUriError,
-)
+from bilateral.core import errors
 from bilateral.core.http.connections import DeadlineBackend, HostUnreachableError, Resolver, resolve
 from bilateral.core.http.waits import seconds_to_wait
 from bilateral.core.text import quoted
 from bilateral.core.values.arguments import checked_class
-from bilateral.documents.packing import unpacked
+from bilateral.documents.data_uri import unpacked
 from bilateral.documents.public_addresses import is_public
 
 Host: TypeAlias = tuple[str, int]
@@ -121,19 +112,6 @@ UNKNOWN_VERSION: Final = Validators()
 """The marks of a document that was never loaded."""
 
 
-@dataclass(frozen=True)
-class Answer:
-    """The answer of a server.
-
-    Attributes:
-        content: The document; None if it did not change.
-        validators: The marks of its version.
-    """
-
-    content: bytes | None
-    validators: Validators
-
-
 def host_of(url: str) -> Host:
     """Return the host and port of an http or https URL."""
     parsed = _parse(url)
@@ -176,28 +154,24 @@ class HttpSession:
 
     def get(self, url: str, *, limit: int | None = None, headers: Mapping[str, str] | None = None) -> bytes:
         """Get a resource, following redirects."""
-        return self.get_changes(url, UNKNOWN_VERSION, limit=limit, headers=headers).content or b""
+        return self.get_changes(url, UNKNOWN_VERSION, limit=limit, headers=headers)[0] or b""
 
     def get_changes(
         self, url: str, cached: Validators, *, limit: int | None = None, headers: Mapping[str, str] | None = None
-    ) -> Answer:
-        """Get a resource if it changed, following redirects."""
+    ) -> tuple[bytes | None, Validators]:
+        """Get a resource, following redirects: None if it did not change, and the marks of its version."""
         with _document_errors(url, self._limits):
             request = self._request("GET", url, headers={**(headers or {}), **cached.headers()})
             for _ in range(1 + self._limits.redirects):
                 with closing(self._client.send(request, stream=True)) as response:
                     if response.status_code == _UNCHANGED and cached != UNKNOWN_VERSION:
-                        return Answer(None, cached)
+                        return None, cached
                     if response.next_request is None:
-                        return Answer(self._content(url, response, limit), Validators.of(response.headers))
+                        return self._content(url, response, limit), Validators.of(response.headers)
                 # `httpx` would follow by itself, but read and unpack the whole body of the redirect before it does.
                 _check_redirect(url, request.url, response.next_request.url)
                 request = response.next_request
-            raise TooManyRedirectsError(f"{quoted_url(url)} redirects more than {self._limits.redirects} times")
-
-    def post(self, url: str, *, limit: int | None = None, **request: Any) -> bytes:
-        """Post to a URL of the program's user, and follow no redirect."""
-        return self._send("POST", url, limit, **request)
+            raise errors.TooManyRedirectsError(f"{quoted_url(url)} redirects more than {self._limits.redirects} times")
 
     def ask(self, url: str, method: str, content: bytes) -> tuple[int, httpx.Headers]:
         """Send one request, follow no redirect, and return status and headers. The body of the answer is not read."""
@@ -205,12 +179,8 @@ class HttpSession:
         with _document_errors(url, self._limits), closing(self._client.send(request, stream=True)) as response:
             return response.status_code, response.headers
 
-    def put(self, url: str, content: bytes, headers: Mapping[str, str]) -> None:
-        """Put a document at a URL of the program's user, and follow no redirect."""
-        self._send("PUT", url, None, content=content, headers=headers)
-
-    def _send(self, method: str, url: str, limit: int | None, **options: Any) -> bytes:
-        """Send a request that is not repeated."""
+    def send(self, method: str, url: str, *, limit: int | None = None, **options: Any) -> bytes:
+        """Send a request to a URL of the program's user once, follow no redirect, and return the answer."""
         visible = without_query(url)
         with (
             _document_errors(visible, self._limits),
@@ -233,16 +203,15 @@ class HttpSession:
     def _content(
         self, url: str, response: httpx.Response, limit: int | None, accepted: frozenset[int] = _READ
     ) -> bytes:
-        """Read the answer of a URL, up to the limit."""
         limit = self._limits.bytes if limit is None else limit
         if response.status_code not in accepted:
             wait_seconds = seconds_to_wait(response.headers.get("retry-after", ""))
-            raise RefusedDocumentError(quoted_url(url), response.status_code, wait_seconds)
+            raise errors.RefusedDocumentError(quoted_url(url), response.status_code, wait_seconds)
         content = bytearray()
         for chunk in response.iter_raw():
             content += chunk
             if len(content) > limit:
-                raise DocumentTooLargeError(limit)
+                raise errors.DocumentTooLargeError(limit)
         return _decoded(bytes(content), response.headers.get("content-encoding", ""), limit)
 
 
@@ -261,7 +230,7 @@ class Deadline:
         """Return the seconds that remain."""
         left = self._end - time.monotonic()
         if left <= 0:
-            raise DocumentTimeoutError(self._seconds)
+            raise errors.DocumentTimeoutError(self._seconds)
         return max(_MIN_SECONDS, left if at_most is None else min(left, at_most))
 
 
@@ -278,7 +247,7 @@ class _GuardedBackend(DeadlineBackend):
             return
         for address in addresses:
             if not is_public(address):
-                raise ForbiddenAddressError(host, address)
+                raise errors.ForbiddenAddressError(host, address)
 
 
 _usual_context = cache(ssl.create_default_context)
@@ -328,27 +297,25 @@ _FAILURES = (httpx.HTTPError, httpcore.NetworkError, httpcore.ProtocolError, htt
 
 @contextmanager
 def _document_errors(url: str, limits: Limits) -> Iterator[None]:
-    """Turn the errors of the HTTP libraries into errors of this package."""
     try:
         yield
-    except DocumentError:
+    except errors.DocumentError:
         raise
     except httpcore.TimeoutException:
-        raise DocumentTimeoutError(limits.seconds) from None
+        raise errors.DocumentTimeoutError(limits.seconds) from None
     except HostUnreachableError as error:
-        raise UnreachableDocumentError(str(error)) from None
+        raise errors.UnreachableDocumentError(str(error)) from None
     except (httpx.InvalidURL, httpx.UnsupportedProtocol, UnicodeError) as error:
-        raise UnsupportedUriError(f"{quoted_url(url)} leads to a malformed URL: {quoted(str(error))}") from None
+        raise errors.UnsupportedUriError(f"{quoted_url(url)} leads to a malformed URL: {quoted(str(error))}") from None
     except httpcore.LocalProtocolError:  # which quotes the header
-        raise UnreachableDocumentError(
+        raise errors.UnreachableDocumentError(
             f"{quoted_url(url)} cannot be asked: the request is malformed, such as by a line break in a header"
         ) from None
     except _FAILURES as error:
-        raise UnreachableDocumentError(f"{quoted_url(url)} cannot be read: {quoted(str(error))}") from None
+        raise errors.UnreachableDocumentError(f"{quoted_url(url)} cannot be read: {quoted(str(error))}") from None
 
 
 def _parse(url: str) -> httpx.URL:
-    """Parse an http or https URL that names a host."""
     try:
         parsed = httpx.URL(url)
         if _is_loadable(parsed):
@@ -356,11 +323,10 @@ def _parse(url: str) -> httpx.URL:
     except (httpx.InvalidURL, UnicodeError):
         pass
     # The end of a password is unknown here, and the message of `httpx` may quote a part of it.
-    raise UnsupportedUriError(f"{quoted(url.rpartition('@')[2])} is not an http or https URL")
+    raise errors.UnsupportedUriError(f"{quoted(url.rpartition('@')[2])} is not an http or https URL")
 
 
 def _is_loadable(url: httpx.URL) -> bool:
-    """Return whether a URL is of http or https, with a host and a valid port."""
     has_port = url.port is None or 0 < url.port <= _MAX_PORT
     return url.scheme in _PORTS and bool(url.host) and has_port
 
@@ -375,10 +341,9 @@ def _decoded(content: bytes, encodings: str, limit: int) -> bytes:
 
 
 def _check_redirect(url: str, source: httpx.URL, target: httpx.URL) -> None:
-    """Refuse a redirect to another scheme, or from https to http."""
     if not _is_loadable(target):
-        raise UnsupportedUriError(
+        raise errors.UnsupportedUriError(
             f"{quoted_url(url)} redirects to {quoted_url(str(target))}, which is not an http or https URL"
         )
     if source.scheme == "https" and target.scheme != "https":
-        raise TooManyRedirectsError(f"{quoted_url(url)} redirects from https to http")
+        raise errors.TooManyRedirectsError(f"{quoted_url(url)} redirects from https to http")

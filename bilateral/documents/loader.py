@@ -12,25 +12,14 @@ from typing import Final, Literal, TypeAlias
 from urllib.parse import unquote, urlsplit
 from urllib.request import url2pathname
 
-from bilateral.core.errors import (
-    CidMismatchError,
-    DocumentError,
-    DocumentTimeoutError,
-    DocumentTooLargeError,
-    ForbiddenAddressError,
-    MissingExtraError,
-    TooManyRedirectsError,
-    UnreachableDocumentError,
-    UnsupportedUriError,
-)
+from bilateral.core import errors
 from bilateral.core.text import quoted
-from bilateral.documents.cid import RAW, Cid
 from bilateral.documents.data_uri import decode_data_uri, is_inline
 from bilateral.documents.feedback import FeedbackFile
 from bilateral.documents.hashing import NO_HASH, document_hash, verify_hash
 from bilateral.documents.http import UNKNOWN_VERSION, HttpSession, Limits, Network, Validators, quoted_url
+from bilateral.documents.ipfs import RAW, Cid, is_of_block, read_file
 from bilateral.documents.registration import RegistrationFile
-from bilateral.documents.unixfs import is_of_block, read_file
 
 PUBLIC_GATEWAYS: Final = ("https://trustless-gateway.link", "https://ipfs.io")
 
@@ -46,6 +35,10 @@ _GATEWAY_HOST: Final = re.compile(
 )
 
 _MIN_SECONDS: Final = 0.001  # a gateway whose turn comes after the time is over fails by its time limit
+
+_GATEWAY_FAILURES: Final = (errors.CidMismatchError, errors.DocumentTimeoutError, errors.UnreachableDocumentError)
+
+_BAD_LINKS: Final = (errors.ForbiddenAddressError, errors.TooManyRedirectsError, errors.UnsupportedUriError)
 
 _BLOCK_OVERHEAD: Final = 64 * 1024  # links and framing of one dag-pb block beyond its content
 
@@ -132,7 +125,7 @@ class Loader:
         """
         document = self.load_changes(uri, UNKNOWN_VERSION)
         if document is None:  # only a document that is known can be unchanged
-            raise UnreachableDocumentError(f"{quoted(uri)} has no content")
+            raise errors.UnreachableDocumentError(f"{quoted(uri)} has no content")
         if verify_hash(document.content, expected_hash):
             return replace(document, integrity=document.integrity or "hash")
         return document
@@ -150,7 +143,7 @@ class Loader:
             DocumentError: As `load`.
         """
         if not isinstance(uri, str):
-            raise UnsupportedUriError(f"a URI is a text, not a {type(uri).__name__}")
+            raise errors.UnsupportedUriError(f"a URI is a text, not a {type(uri).__name__}")
         uri = uri.strip()
         match scheme_of(uri):
             case "data":
@@ -165,7 +158,7 @@ class Loader:
                 return self._load_http(uri, cached, self.limits)
             case "file":
                 return Document(uri, self._load_file_uri(uri), None)
-        raise UnsupportedUriError(f"{quoted(uri)} is not a data, https, http, ipfs or file URI")
+        raise errors.UnsupportedUriError(f"{quoted(uri)} is not a data, https, http, ipfs or file URI")
 
     async def load_async(self, uri: str, expected_hash: bytes = NO_HASH) -> Document:
         """Load a document as `load` does, in a thread, so that it does not block the event loop."""
@@ -182,47 +175,43 @@ class Loader:
             with path.open("rb") as file:
                 content = file.read(self.limits.bytes + 1)
         except OSError as error:
-            raise UnreachableDocumentError(f"{quoted(str(path))} cannot be read: {error.strerror}") from None
+            raise errors.UnreachableDocumentError(f"{quoted(str(path))} cannot be read: {error.strerror}") from None
         if len(content) > self.limits.bytes:
-            raise DocumentTooLargeError(self.limits.bytes)
+            raise errors.DocumentTooLargeError(self.limits.bytes)
         return Document(path.absolute().as_uri(), content, None)
 
     def _load_http(self, uri: str, cached: Validators, limits: Limits) -> Document | None:
         with HttpSession(limits, self.network) as session:
-            answer = session.get_changes(uri, cached)
-        return None if answer.content is None else Document(uri, answer.content, None, answer.validators)
+            content, validators = session.get_changes(uri, cached)
+        return None if content is None else Document(uri, content, None, validators)
 
     def _load_file_uri(self, uri: str) -> bytes:
         """Load a file inside the folder. Links out of it are refused."""
         if self.files is None:
-            raise UnsupportedUriError(f"{quoted(uri)}: this loader loads no files: give it their folder (files)")
+            raise errors.UnsupportedUriError(f"{quoted(uri)}: this loader loads no files: give it their folder (files)")
         try:
             parts = urlsplit(uri)
         except ValueError:
-            raise UnsupportedUriError(f"{quoted(uri)} is not a URI") from None
+            raise errors.UnsupportedUriError(f"{quoted(uri)} is not a URI") from None
         if parts.netloc not in ("", "localhost"):
-            raise UnsupportedUriError(f"{quoted(uri)} names a file of another machine")
+            raise errors.UnsupportedUriError(f"{quoted(uri)} names a file of another machine")
         try:
             path = Path(url2pathname(parts.path)).resolve()
         except (OSError, ValueError, RuntimeError):  # a NUL, a loop of links
-            raise UnsupportedUriError(f"{quoted(uri)} is not a path") from None
+            raise errors.UnsupportedUriError(f"{quoted(uri)} is not a path") from None
         if not path.is_relative_to(self.files.resolve()) or (path.exists() and not path.is_file()):
-            raise ForbiddenAddressError(uri, str(path))
+            raise errors.ForbiddenAddressError(uri, str(path))
         return self.load_file(path).content
 
     def _load_from_gateway_url(
         self, uri: str, cached: Validators, cid: Cid, path: list[str], own: str
     ) -> Document | None:
-        """Load a file of IPFS whose author names a gateway: from there, or else from any gateway, by its CID.
-
-        A whole file that is one block is checked as it is. Otherwise its blocks are loaded. If no gateway has these,
-        there is only the word of the author's.
-        """
+        """Load a file of IPFS whose author names a gateway: from there, or else from any gateway, by its CID."""
         deadline = time.monotonic() + self.limits.seconds
         document, failure = None, None
         try:
             document = self._load_http(uri, cached, replace(self.limits, seconds=self.limits.seconds / 2))
-        except DocumentError as error:
+        except errors.DocumentError as error:
             failure = error
         if failure is None and (document is None or (not path and is_of_block(cid, document.content))):
             return document and replace(document, integrity="cid")
@@ -230,7 +219,7 @@ class Loader:
         try:
             content = self._load_ipfs(cid, path, tuple(gateways), deadline - time.monotonic())
             return Document(uri, content, "cid")
-        except (CidMismatchError, DocumentTimeoutError, UnreachableDocumentError) as error:
+        except _GATEWAY_FAILURES as error:
             if document is None:
                 raise failure or error from None
             if cid.codec == RAW and not path:
@@ -239,18 +228,17 @@ class Loader:
 
     def _load_ipfs(self, cid: Cid, path: list[str], gateways: Sequence[str], seconds: float) -> bytes:
         """Load a file of IPFS from the first gateway that delivers it. Each has an equal share of the time left."""
-        failure: DocumentError = UnreachableDocumentError("no IPFS gateway is named")
+        failure: errors.DocumentError = errors.UnreachableDocumentError("no IPFS gateway is named")
         end = time.monotonic() + seconds
         for tried, gateway in enumerate(gateways):
             share = max(_MIN_SECONDS, (end - time.monotonic()) / (len(gateways) - tried))
             try:
                 return self._load_from_gateway(gateway, cid, path, share)
-            except (CidMismatchError, DocumentTimeoutError, UnreachableDocumentError) as error:
+            except _GATEWAY_FAILURES as error:
                 failure = error
         raise failure
 
     def _load_from_gateway(self, gateway: str, cid: Cid, path: list[str], seconds: float) -> bytes:
-        """Load a file of IPFS block by block, as every trustless gateway offers."""
         network = self.network.trusting(gateway) if gateway in self.gateways else self.network
         limits = replace(self.limits, seconds=seconds)
         with HttpSession(limits, network) as session:
@@ -263,11 +251,11 @@ class Loader:
                         headers={"Accept": "application/vnd.ipld.raw"},
                     )
                 # A fault in an unchecked block is the gateway's, not the document's.
-                except DocumentTooLargeError as error:
+                except errors.DocumentTooLargeError as error:
                     problem = f"sends more than {error.limit} bytes as one block"
-                except (ForbiddenAddressError, TooManyRedirectsError, UnsupportedUriError) as error:
+                except _BAD_LINKS as error:
                     problem = f"does not deliver a block: {error}"
-                raise UnreachableDocumentError(f"the IPFS gateway {quoted_url(gateway)} {problem}")
+                raise errors.UnreachableDocumentError(f"the IPFS gateway {quoted_url(gateway)} {problem}")
 
             return read_file(fetch, cid, path, self.limits.bytes)
 
@@ -293,7 +281,8 @@ def _file_at_gateway(uri: str) -> tuple[Cid, list[str], str] | None:
         return None
     try:
         return Cid.parse(cid), [unquote(name) for name in (path or "").split("/") if name], gateway
-    except (MissingExtraError, UnsupportedUriError):  # such a file is not checked, as that of any other server
+    # Without the extra, or with another CID, such a file is not checked, as that of any other server.
+    except (errors.MissingExtraError, errors.UnsupportedUriError):
         return None
 
 

@@ -217,7 +217,6 @@ def sorted_names(value: Any) -> Any:
 
 
 def _utf_16(name: str) -> bytes:
-    """Return the order of a name: that of its units in UTF-16."""
     return name.encode("utf-16-be", "surrogatepass")
 
 

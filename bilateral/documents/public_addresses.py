@@ -26,5 +26,4 @@ def is_public(address: str) -> bool:
 
 
 def _embedded(ip: IPv6Address) -> list[str]:
-    """Return the IPv4 addresses that a 6to4 or Teredo address leads to."""
     return [str(inner) for inner in (ip.sixtofour, *(ip.teredo or ())) if inner is not None]

@@ -15,6 +15,7 @@ from pydantic import Field, field_validator, model_validator
 
 from bilateral.core.errors import MalformedDocumentError, MalformedIdentifierError
 from bilateral.core.identifiers import AccountId, GlobalAgentId
+from bilateral.core.identifiers.caip import FOREIGN_PREFIXES
 from bilateral.core.text import quoted
 from bilateral.documents.model import MAX_ITEMS, DocumentModel, as_list
 
@@ -49,7 +50,7 @@ class Registration(DocumentModel):
 
     Attributes:
         agent_registry: The identity registry, as a CAIP-10 account id.
-        agent_id: The token id on EVM, the mint address on Solana; None before the agent has one.
+        agent_id: The token id on EVM, an address on other chains; None before the agent has one.
     """
 
     agent_registry: str
@@ -58,7 +59,7 @@ class Registration(DocumentModel):
     def is_agent(self, agent: GlobalAgentId) -> bool:
         """Return True if this is that agent's entry. The case of EVM addresses does not matter.
 
-        On Solana, SATI's own tools write the chain before the mint. Both forms are the agent's entry.
+        Some tools of foreign registries write the chain before the address. Both forms are the agent's entry.
         """
         return self.agent == agent
 
@@ -211,7 +212,7 @@ class RegistrationFile(DocumentModel):
                 AccountId.parse(registration.agent_registry)
             except MalformedIdentifierError as error:
                 problems.append(str(error))
-            if str(registration.agent_id).startswith("solana:"):
+            if str(registration.agent_id).startswith(FOREIGN_PREFIXES):
                 problems.append(f"agentId {quoted(str(registration.agent_id))} is not the mint alone")
             if registration.model_extra:
                 problems.append("a registration has fields other than agentId and agentRegistry")
@@ -225,7 +226,7 @@ class RegistrationFile(DocumentModel):
         return next((entry for entry in self.registrations or [] if entry.is_agent(agent)), None)
 
     def registered_agents(self) -> tuple[GlobalAgentId, ...]:
-        """Return the agents that `registrations` names, on EVM chains and on Solana, without malformed entries.
+        """Return the agents that `registrations` names, on any chain, without malformed entries.
 
         An agent with several registrations names each of them. Only the file of the other one proves that they are one.
         """

@@ -1,19 +1,34 @@
-"""Stores, which put a document at a URI: the URI itself, a folder, a web server. See `ipfs_stores` for IPFS."""
+"""Stores, which put a document at a URI: the URI itself, a folder, a web server, IPFS.
+
+No service of IPFS is trusted: each document is read back by the CID that the service returned, and compared. These
+stores, a node with Kubo's API, a pinning service and Pinata, need the extra `ipfs`.
+"""
 
 from __future__ import annotations
 
+import re
 import tempfile
+import time
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Protocol
+from typing import Any, Final, Protocol
 
-from bilateral.core.errors import UnreachableDocumentError
+from bilateral.core.errors import CidMismatchError, UnreachableDocumentError, UnsupportedUriError
 from bilateral.core.text import quoted
+from bilateral.core.text.encoding import decode_object
 from bilateral.core.values.arguments import checked_class
 from bilateral.documents.data_uri import encode_data_uri
 from bilateral.documents.hashing import document_hash, verify_hash
-from bilateral.documents.http import HttpSession, Limits, Network, without_query
+from bilateral.documents.http import HttpSession, Limits, Network, quoted_url, without_query
+from bilateral.documents.ipfs import Cid, read_file
+from bilateral.documents.loader import Loader
+
+_NAME: Final = "document.json"
+_POLL_SECONDS: Final = 0.5
+"""A service pins within seconds: its answer is waited for, and not asked for more often."""
+
+_REQUEST = re.compile(r"[\w.~-]{1,256}", re.ASCII)
 
 
 @dataclass(frozen=True)
@@ -84,9 +99,8 @@ class FolderStore:
                 try:
                     draft.write(content)
                     draft.flush()
-                    Path(draft.name).chmod(
-                        0o644
-                    )  # only its owner reads a temporary file; the web server is another user
+                    # Only its owner reads a temporary file; the web server is another user.
+                    Path(draft.name).chmod(0o644)
                     Path(draft.name).replace(path)
                 finally:
                     Path(draft.name).unlink(missing_ok=True)
@@ -128,6 +142,178 @@ class HttpPutStore:
         network = self.network.trusting(self.upload_url, public_url)
         headers = {"Content-Type": "application/json"} | dict(self.headers)
         with HttpSession(self.limits, network) as session:
-            session.put(self.upload_url, content, headers)
+            session.send("PUT", self.upload_url, content=content, headers=headers)
             verify_hash(session.get(public_url), document_hash(content))
         return StoredDocument(public_url, content)
+
+
+@checked_class
+@dataclass(frozen=True)
+class KuboStore:
+    """Stores documents in IPFS through the HTTP API of Kubo, or of a service with the same API.
+
+    Attributes:
+        api_url: The API's URL. The program's user names it, so it may have a private address. A user and password in
+            it are sent as Basic authentication, and neither errors nor logs show them.
+        headers: Headers to send, such as `Authorization`.
+        limits: The limits for one document. Redirects are not followed.
+        network: The settings of connections.
+    """
+
+    api_url: str = field(default="http://127.0.0.1:5001", repr=False)  # it may hold a password
+    headers: Mapping[str, str] = field(default_factory=dict, repr=False)  # they hold secrets
+    limits: Limits = field(default_factory=Limits)
+    network: Network = field(default_factory=Network)
+
+    def put(self, content: bytes) -> StoredDocument:
+        """Store a document and pin it, see `Store`.
+
+        Raises:
+            UnreachableDocumentError: The API is unreachable, or its answer is not one of Kubo.
+            CidMismatchError: The API stored another document.
+            DocumentTimeoutError: The time is over.
+            MissingExtraError: libipld or protobuf is not installed.
+        """
+        with HttpSession(self.limits, self.network.trusting(self.api_url)) as session:
+            answer = self._call(
+                session,
+                "add",
+                params={"cid-version": "1", "raw-leaves": "true", "pin": "true"},
+                files={"file": (_NAME, content, "application/json")},
+            )
+            try:
+                cid = Cid.parse(decode_object(answer.splitlines()[-1])["Hash"])
+            except (ValueError, IndexError, KeyError, TypeError):
+                problem = f"{quoted_url(self.api_url)} does not answer as Kubo's API does"
+                raise UnreachableDocumentError(problem) from None
+
+            def block_of(cid: Cid) -> bytes:
+                return self._call(session, "block/get", params={"arg": str(cid)}, limit=2 * self.limits.bytes)
+
+            stored = read_file(block_of, cid, (), max(len(content), self.limits.bytes))
+        if stored != content:
+            raise CidMismatchError(str(Cid.of_raw(content)), str(cid))
+        return StoredDocument(f"ipfs://{cid}", content)
+
+    def addresses(self) -> list[str]:
+        """Return the addresses at which other nodes reach this one, for a pinning service.
+
+        Raises:
+            DocumentError: As `put`.
+        """
+        with HttpSession(self.limits, self.network.trusting(self.api_url)) as session:
+            answer = decode_object(self._call(session, "id"))
+        addresses = answer.get("Addresses")
+        return [address for address in addresses if isinstance(address, str)] if isinstance(addresses, list) else []
+
+    def _call(self, session: HttpSession, command: str, **request: Any) -> bytes:
+        url = f"{self.api_url.rstrip('/')}/api/v0/{command}"
+        return session.send("POST", url, headers=self.headers, **request)
+
+
+@checked_class
+@dataclass(frozen=True)
+class PinningStore:
+    """Stores documents in an IPFS node, and has them pinned by a service with the IPFS Pinning Service API.
+
+    The service fetches the document from the node, so the node must be reachable until the service has pinned it.
+
+    Attributes:
+        api_url: The service's URL, to which `/pins` is appended.
+        token: The access token, which is sent as Bearer authentication, and which neither errors nor logs show.
+        limits: The limits for one document. Its seconds include the wait for the pin.
+        network: The settings of connections.
+    """
+
+    node: KuboStore
+    api_url: str
+    token: str = field(repr=False)
+    limits: Limits = field(default_factory=lambda: Limits(seconds=120.0))
+    network: Network = field(default_factory=Network)
+
+    def put(self, content: bytes) -> StoredDocument:
+        """Store a document and have it pinned, see `Store`.
+
+        Raises:
+            UnreachableDocumentError: The node or the service is unreachable, or the service fails to pin.
+            CidMismatchError: The node stored another document, or the service pins another CID.
+            DocumentTimeoutError: The document is not pinned in time.
+        """
+        stored = self.node.put(content)
+        cid = stored.uri.removeprefix("ipfs://")
+        headers = _bearer(self.token)
+        pins = f"{self.api_url.rstrip('/')}/pins"
+        pin = {"cid": cid, "name": _NAME, "origins": self.node.addresses()[:20]}  # 20 is the limit of the API
+        with HttpSession(self.limits, self.network.trusting(self.api_url)) as session:
+            status = self._status(session.send("POST", pins, json=pin, headers=headers), cid)
+            while status["status"] in ("queued", "pinning"):
+                time.sleep(_POLL_SECONDS)  # the session ends the loop when its time is over
+                status = self._status(session.get(f"{pins}/{status['requestid']}", headers=headers), cid)
+        if status["status"] != "pinned":
+            raise UnreachableDocumentError(
+                f"{quoted_url(self.api_url)} does not pin {cid}: its status is {quoted(status['status'])}"
+            )
+        return stored
+
+    def _status(self, content: bytes, cid: str) -> dict[str, str]:
+        answer = decode_object(content)
+        status, request, pin = answer.get("status"), answer.get("requestid"), answer.get("pin")
+        pinned = pin.get("cid") if isinstance(pin, dict) else None
+        is_text = all(isinstance(field, str) for field in (status, request, pinned))
+        if not is_text or not _REQUEST.fullmatch(str(request)):
+            problem = f"{quoted_url(self.api_url)} does not answer as the IPFS Pinning Service API does"
+            raise UnreachableDocumentError(problem)
+        if pinned != cid:
+            raise CidMismatchError(cid, str(pinned))
+        return {"status": str(status), "requestid": str(request)}
+
+
+@checked_class
+@dataclass(frozen=True)
+class PinataStore:
+    """Stores documents in public IPFS through Pinata's API.
+
+    Attributes:
+        token: Pinata's JWT, which is sent as Bearer authentication, and which neither errors nor logs show.
+        upload_url: The URL of Pinata's uploads.
+        gateway: The gateway from which a document is read back.
+        limits: The limits for one document.
+        network: The settings of connections.
+    """
+
+    token: str = field(repr=False)
+    upload_url: str = "https://uploads.pinata.cloud/v3/files"
+    gateway: str = "https://gateway.pinata.cloud"
+    limits: Limits = field(default_factory=lambda: Limits(seconds=60.0))
+    network: Network = field(default_factory=Network)
+
+    def put(self, content: bytes) -> StoredDocument:
+        """Store a document, see `Store`.
+
+        Raises:
+            UnreachableDocumentError: Pinata refuses the document, or its gateway does not deliver it.
+            CidMismatchError: Pinata stored another document.
+            DocumentTimeoutError: The time is over.
+        """
+        with HttpSession(self.limits, self.network.trusting(self.upload_url)) as session:
+            answer = session.send(
+                "POST",
+                self.upload_url,
+                data={"network": "public", "name": _NAME},
+                files={"file": (_NAME, content, "application/json")},
+                headers=_bearer(self.token),
+            )
+        try:
+            cid = Cid.parse(decode_object(answer)["data"]["cid"])
+        except (ValueError, KeyError, TypeError, UnsupportedUriError):
+            raise UnreachableDocumentError(f"{quoted_url(self.upload_url)} does not answer as Pinata does") from None
+        stored = StoredDocument(f"ipfs://{cid}", content)
+        if cid != Cid.of_raw(content):  # of several blocks, or of another layout
+            loader = Loader(limits=self.limits, gateways=(self.gateway,), network=self.network)
+            if loader.load(stored.uri).content != content:
+                raise CidMismatchError(str(Cid.of_raw(content)), str(cid))
+        return stored
+
+
+def _bearer(token: str) -> dict[str, str]:
+    return {"Authorization": f"Bearer {token}"}

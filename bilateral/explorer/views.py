@@ -18,7 +18,7 @@ from bilateral.explorer.listing import authorizing
 from bilateral.explorer.named import NamedFinding, named_findings
 from bilateral.explorer.records import Evidence, evidence_of
 from bilateral.index.agents.queries import Change, changes_of
-from bilateral.index.files.identities import OtherIdentity, SolanaIdentity, other_identities, solana_identities
+from bilateral.index.files.identities import ForeignIdentity, OtherIdentity, foreign_identities, other_identities
 from bilateral.index.files.queries import names_of
 from bilateral.index.operating.chains import ChainProgress, chains
 from bilateral.index.payments.queries import payment_states, payments_by, payments_to
@@ -163,7 +163,7 @@ class AgentPage:
     money: agent_figures.Activity | None
     changes: tuple[Change, ...]
     others: tuple[OtherIdentity, ...]
-    on_solana: tuple[SolanaIdentity, ...]
+    on_solana: tuple[ForeignIdentity, ...]
     findings: tuple[NamedFinding, ...]
     scores: tuple[TrustScore, ...]
     buyers: tuple[BuyerRecord, ...]
@@ -262,7 +262,7 @@ def agent_page(connection: Connection, registries: Registries, key: AgentKey) ->
         money=_money(connection, key, accounts),
         changes=changes_of(connection, key),
         others=other_identities(connection, key, agent.owner),
-        on_solana=solana_identities(connection, key),
+        on_solana=foreign_identities(connection, key),
         findings=findings,
         scores=scores,
         buyers=buyer_records(connection, (progress,), accounts),

@@ -49,7 +49,7 @@ REPEATABLE: Final = frozenset(
         *("getSignatureStatuses", "getSignaturesForAddress", "getTransaction"),
     }
 )
-"""Methods of EVM and Solana nodes that are safe to retry. A transaction is sent once; its fate is looked up."""
+"""Methods of nodes, of any kind of chain, that are safe to retry. A transaction is sent once; its fate is looked up."""
 
 _TOO_LARGE: Final = (HTTPStatus.BAD_REQUEST, HTTPStatus.REQUEST_ENTITY_TOO_LARGE, HTTPStatus.UNPROCESSABLE_ENTITY)
 """HTTP statuses that mean "too large": ask for less."""

@@ -7,7 +7,7 @@ from hashlib import sha256
 from typing import Final
 
 from bilateral.core.errors import MalformedIdentifierError
-from bilateral.core.identifiers.caip import SOLANA_ADDRESS_BYTES, base58_bytes, base58_problem, base58_text
+from bilateral.core.identifiers.caip import ADDRESS_BYTES, base58_bytes, base58_problem, base58_text
 
 SATI: Final = "satiRkxEiwZ51cv8PRu8UMzuaqeaNU9jABo6oAFMsLe"
 """The program of SATI, the same on all networks."""
@@ -34,7 +34,7 @@ _BUMPS: Final = 256  # values of the byte by which an address leaves the curve
 
 def address_bytes(address: str) -> bytes:
     """Return the 32 bytes of an address."""
-    problem = base58_problem(address, SOLANA_ADDRESS_BYTES, "an address")
+    problem = base58_problem(address, ADDRESS_BYTES, "an address")
     if problem:
         raise MalformedIdentifierError("a Solana address", address, problem)
     return base58_bytes(address)

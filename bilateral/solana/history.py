@@ -75,8 +75,8 @@ def require_unchanged(node: SolanaNode, agent: ReadAgent, slot: int) -> Operatio
         raise _not_provable(f"{len(later)} transactions touched the agent after slot {slot}")
     if not later:
         return
-    wanted = {"encoding": "base64", "commitment": node.commitment, "maxSupportedTransactionVersion": 0}
-    transactions = yield from _all([Rpc("getTransaction", (signature, wanted)) for signature in later])
+    form = {"encoding": "base64", "commitment": node.commitment, "maxSupportedTransactionVersion": 0}
+    transactions = yield from _all([Rpc("getTransaction", (signature, form)) for signature in later])
     for signature, answer in zip(later, transactions, strict=True):
         if answer is None or not is_harmless(answers.record(answer), watched):
             raise _not_provable(f"the transaction {signature} may have changed the agent after slot {slot}")
@@ -87,13 +87,13 @@ def block_at(node: SolanaNode, as_of: datetime) -> Operation[int]:
     yield from node.require_chain()
     commitment = {"commitment": node.commitment}
     low, high = yield from _all([Rpc("getFirstAvailableBlock"), Rpc("getSlot", (commitment,))])
-    low, high, wanted = whole(low), whole(high), as_of.timestamp()
+    low, high, seconds = whole(low), whole(high), as_of.timestamp()
     while low < high:
         middle = (low + high + 1) // 2
         blocks = yield Rpc("getBlocksWithLimit", (middle, 1, commitment))
         block = whole(blocks[0]) if isinstance(blocks, list) and blocks else high + 1
-        time = whole((yield Rpc("getBlockTime", (block,)))) if middle <= block <= high else wanted + 1
-        low, high = (block, high) if time <= wanted else (low, middle - 1)
+        time = whole((yield Rpc("getBlockTime", (block,)))) if middle <= block <= high else seconds + 1
+        low, high = (block, high) if time <= seconds else (low, middle - 1)
     return int(low)
 
 
@@ -128,7 +128,6 @@ def is_harmless(answer: Mapping[str, Any], watched: Watched) -> bool:
 
 
 def _inner(instruction: Mapping[str, Any], accounts: list[str]) -> tuple[str, tuple[int, ...], bytes]:
-    """Read an instruction that a program called."""
     program = whole(instruction.get("programIdIndex"))
     places, data = instruction.get("accounts"), instruction.get("data")
     if program >= len(accounts) or not isinstance(places, list) or not isinstance(data, str):
@@ -138,7 +137,6 @@ def _inner(instruction: Mapping[str, Any], accounts: list[str]) -> tuple[str, tu
 
 
 def _later(entries: list[dict[str, Any]], slot: int) -> list[str]:
-    """Return the successful transactions after a slot."""
     later = [entry for entry in entries if whole(entry.get("slot")) > slot]
     if len(later) >= _PAGE:
         raise _not_provable(f"at least {_PAGE} transactions touched the agent after slot {slot}")
@@ -148,7 +146,6 @@ def _later(entries: list[dict[str, Any]], slot: int) -> list[str]:
 
 
 def _all(requests: list[Rpc]) -> Operation[list[Any]]:
-    """Send requests as one batch, and return their answers."""
     results: list[Any] = yield Batch(tuple(requests))
     for result in results:
         if isinstance(result, Exception):
@@ -157,5 +154,4 @@ def _all(requests: list[Rpc]) -> Operation[list[Any]]:
 
 
 def _not_provable(problem: str) -> AgentRefusedError:
-    """Return the refusal to say how an agent was."""
     return AgentRefusedError(f"the agent's past is not provable: {problem}", NOT_PROVABLE)

@@ -135,7 +135,6 @@ class SatiIdentity(Closing):
         return self._run(self._transfer(mint, to))
 
     def _owned(self, mint: str) -> Operation[SatiAgent]:
-        """Read an agent that this owner holds and controls."""
         agent = yield from read_agent(self._node, mint)
         if agent.holder != self.address:
             raise SolanaWriteError(

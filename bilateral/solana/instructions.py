@@ -94,13 +94,11 @@ def pay_rent(payer: str, account: str, lamports: int) -> Call:
 
 
 def _metadata_call(name: str, data: bytes, mint: str, authority: str) -> Call:
-    """Return an instruction of the interface for metadata of tokens."""
     prefix = sha256(f"spl_token_metadata_interface:{name}".encode()).digest()[:8]
     return Call(TOKEN_2022, _changing(mint, authority), prefix + data)
 
 
 def _changing(mint: str, authority: str) -> list[Account]:
-    """Return the accounts of an instruction that changes a mint."""
     return [Account(mint, is_writable=True), Account(authority, is_signer=True)]
 
 

@@ -28,7 +28,7 @@ _TRANSFER_ACCOUNTS: Final = 4  # source, mint, destination and authority
 _MAX_AMOUNT_DIGITS: Final = 20
 """The digits of the largest amount, 2^64 - 1."""
 
-NOT_FOUND: Final = "payment_not_found"
+PAYMENT_MISSING: Final = "payment_not_found"
 _LATEST_VERSION: Final = 0
 """The latest version of transactions. Nodes refuse to return later ones than the request names."""
 
@@ -176,7 +176,7 @@ def arrived(expected: ExpectedPayment, answer: Mapping[str, Any], transaction: s
     if signed.message != expected.signed.transaction.message:
         raise SolanaPaymentError("the transaction differs from the client's signed transaction")
     if meta["err"] is not None:
-        raise SolanaPaymentError(f"the transaction failed: {str(meta['err'])[:200]}", NOT_FOUND)
+        raise SolanaPaymentError(f"the transaction failed: {str(meta['err'])[:200]}", PAYMENT_MISSING)
     destination = signed.accounts.index(expected.signed.transfer.destination)
     before, _ = _balance(meta.get("preTokenBalances"), destination, expected.asset)
     after, owner = _balance(meta.get("postTokenBalances"), destination, expected.asset)
@@ -223,7 +223,6 @@ def _transaction(transaction: str, commitment: Commitment) -> Operation[Any]:
 
 
 def _balance(balances: Any, place: int, mint: str) -> tuple[int, str]:
-    """Return the tokens of an account and its owner, from the balances before or after a transaction."""
     if balances is None:
         raise SolanaError("the node does not know the balances of the transaction")
     entries = [entry for entry in answers.records(balances) if entry.get("accountIndex") == place]

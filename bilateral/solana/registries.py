@@ -6,7 +6,7 @@ from collections.abc import Callable, Collection, Mapping
 from functools import partial
 from typing import Final, Protocol, TypeAlias
 
-from bilateral.core.contracts.records import solana_book
+from bilateral.core.contracts.records import foreign_book
 from bilateral.core.errors import InvalidArgumentError
 from bilateral.core.identifiers.caip import ChainId
 from bilateral.node.steps import Operation
@@ -49,7 +49,7 @@ _READERS: Final[Mapping[str, ReadAgentOperation]] = {SATI_NAME: read_agent, NAME
 
 def agent_registries(chain: ChainId, names: Collection[str] | None = None) -> dict[str, ReadAgentOperation]:
     """Return the operations that read agents of a node, by the program of their registry."""
-    record = solana_book().get(str(chain))
+    record = foreign_book().get(str(chain))
     programs = {} if record is None else record.registries
     missing = [name for name in names or () if name not in programs]
     if missing or not programs or (names is not None and not names):

@@ -149,7 +149,6 @@ def read_agent_8004(node: SolanaNode, asset: str, program: str) -> Operation[Age
 
 
 def _owner_of(asset: str, account: Account | None, collection: str) -> str:
-    """Return the owner of an asset of Metaplex Core."""
     if account is None or account.owner != CORE:
         raise _unregistered(asset, "it is not an asset of Metaplex Core")
     fields = Fields(account.content, "an asset of Metaplex Core")
@@ -171,5 +170,4 @@ def _optional(fields: Fields) -> str | None:
 
 
 def _unregistered(asset: str, problem: str) -> AgentRefusedError:
-    """Return the refusal of an asset that is not an agent of 8004-solana."""
     return AgentRefusedError(f"{asset} is not an agent of 8004-solana: {problem}", NOT_REGISTERED)

@@ -181,7 +181,7 @@ def check_index(mint: str, account: Account | None, program: str) -> None:
         raise _unregistered(mint, f"SATI's index lists {listed} under its number")
 
 
-def is_held_by(account: Account | None, mint: str, holder: str) -> bool:
+def has_holder(account: Account | None, mint: str, holder: str) -> bool:
     """Tell whether an account holds the agent for a holder."""
     if account is None or account.owner != TOKEN_2022:
         return False
@@ -264,17 +264,16 @@ def _read_once(node: SolanaNode, mint: str, program: str) -> Operation[SatiAgent
     )
     _require_same(mint, account, again, second)
     check_index(mint, index, program)
-    if not is_held_by(holding, mint, holder):
+    if not has_holder(holding, mint, holder):
         holding_address = yield from _largest_account(node, mint, holder)
         second, (holding, again) = yield from node.accounts([holding_address, mint], second)
         _require_same(mint, account, again, second)
-        if not is_held_by(holding, mint, holder):
+        if not has_holder(holding, mint, holder):
             raise transferred(mint, holder)
     return agent_of(mint, minted, holding_address, node.chain, second)
 
 
 def _require_same(mint: str, account: Account | None, again: Account | None, slot: int) -> None:
-    """Check that a mint has not changed between two answers."""
     if again != account:
         raise InconsistentNodeError(f"the agent {mint} changed while it was read, by slot {slot}: try again")
 
@@ -305,10 +304,8 @@ def _mint_problem(mint: Mint) -> str | None:
 
 
 def _pointer(mint: Mint, kind: Extension) -> str | None:
-    """Return the address to which a pointer of a mint leads; None without one."""
     return pointed_address(mint.extensions[kind]) if kind in mint.extensions else None
 
 
 def _unregistered(mint: str, problem: str) -> AgentRefusedError:
-    """Return the refusal of an account that is not an agent of SATI."""
     return AgentRefusedError(f"{mint} is not an agent of SATI: {problem}", NOT_REGISTERED)

@@ -82,7 +82,6 @@ def send(node: SolanaNode, calls: Sequence[Call], keypair: Keypair, seconds: flo
 
 
 def _confirmed(node: SolanaNode, signature: str, blockhash: str, end: float, refusal: str) -> Operation[str]:
-    """Wait for a transaction by its signature."""
     while True:
         # Validity is asked first: a transaction that is missing afterwards, though its blockhash is invalid, is lost.
         validity = answers.record((yield Rpc("isBlockhashValid", (blockhash, {"commitment": node.commitment}))))

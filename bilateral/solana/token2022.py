@@ -76,7 +76,6 @@ class Mint:
 
 
 def _with_extensions(mint: Mint, fields: Fields, content: bytes) -> Mint:
-    """Return a mint with the extensions that follow its base."""
     if len(content) == _MULTISIG_BYTES or any(fields.take(_ACCOUNT_BYTES - _MINT_BYTES)):
         raise fields.malformed("its base is not followed by zeros")
     if fields.number(1) != _MINT_KIND:

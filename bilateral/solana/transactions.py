@@ -79,7 +79,7 @@ class SignedTransaction:
         if not signers or signers != len(signatures) or signers > len(accounts):
             raise fields.malformed(f"{signers} signers, {len(signatures)} signatures and {len(accounts)} accounts")
         if not has_lookups:
-            _require_known_accounts(fields, accounts, instructions)
+            _require_listed_accounts(fields, accounts, instructions)
         return cls(signatures, content[start:], signers, accounts, instructions, has_lookups, blockhash)
 
 
@@ -99,8 +99,7 @@ def _skip_lookups(fields: Fields) -> bool:
     return count > 0
 
 
-def _require_known_accounts(fields: Fields, accounts: tuple[str, ...], instructions: tuple[Instruction, ...]) -> None:
-    """Check that instructions refer to accounts that the message names."""
+def _require_listed_accounts(fields: Fields, accounts: tuple[str, ...], instructions: tuple[Instruction, ...]) -> None:
     for instruction in instructions:
         if not instruction.program or any(place >= len(accounts) for place in instruction.accounts):
             raise fields.malformed("an instruction names an account that the transaction does not have")

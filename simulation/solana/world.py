@@ -14,13 +14,13 @@ from solders.system_program import TransferParams
 from solders.system_program import transfer as transfer_lamports
 from solders.transaction import VersionedTransaction
 
-from bilateral.core.contracts.records import solana_book
+from bilateral.core.contracts.records import foreign_book
 from bilateral.solana.addresses import MAINNET, TOKEN, index_address
 from bilateral.solana.registry8004 import CORE, agent_address
 from simulation.solana import instructions as ix
 
 TOKEN_KEY = Pubkey.from_string(TOKEN)
-PROGRAM_8004 = solana_book()[MAINNET].registries["8004-solana"]
+PROGRAM_8004 = foreign_book()[MAINNET].registries["8004-solana"]
 RENT = 10**8  # lamports: the rent of 14 kB
 
 

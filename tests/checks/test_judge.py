@@ -33,8 +33,7 @@ from bilateral.checks.facts import (
     ValidationFacts,
 )
 from bilateral.checks.judge import judge
-from bilateral.checks.providers import Finding, FoundFindings
-from bilateral.checks.verdicts import AsOf
+from bilateral.checks.verdicts import AsOf, Finding, FoundFindings
 from bilateral.core.values.bounds import SHARES
 from bilateral.core.values.standing import Side
 from tests.checks.ledger import account
@@ -108,9 +107,9 @@ def test_good_facts_are_accepted_without_a_reason():
     ],
 )
 def test_each_fact_makes_its_reason_and_no_other(facts, code):
-    """Solana alone has wallets without proof."""
+    """Nodes of foreign chains alone have wallets without proof."""
     if code is Code.WALLET_UNPROVEN:
-        facts = replace(facts, source=Source.SOLANA)
+        facts = replace(facts, source=Source.FOREIGN_NODE)
         assert code in {reason.code for reason in judge(facts, Policy()).reasons}
         return
     assert [reason.code for reason in judge(facts, Policy()).reasons] == [code]
@@ -130,7 +129,7 @@ def test_files_have_numbers_in_the_order_of_the_reasons_that_name_them():
     assert [reason.evidence[0].file for reason in judgement.reasons] == [2, 3]
 
 
-@pytest.mark.parametrize("source", [Source.NODE, Source.SOLANA])
+@pytest.mark.parametrize("source", [Source.NODE, Source.FOREIGN_NODE])
 def test_ratings_that_a_source_cannot_read_do_not_count(source):
     facts = replace(GOOD, source=source, ratings=NEVER)
     assert [reason.code for reason in judge(facts, Policy()).reasons] == [Code.NO_RATINGS]
@@ -208,7 +207,7 @@ def test_one_more_rater_with_the_best_rating_never_makes_a_worse_verdict(raters,
     assert gravity(higher, policy) <= gravity(lower, policy)
 
 
-@given(FACTS, POLICIES, st.sampled_from(UNKNOWABLE), st.sampled_from([Source.NODE, Source.SOLANA]))
+@given(FACTS, POLICIES, st.sampled_from(UNKNOWABLE), st.sampled_from([Source.NODE, Source.FOREIGN_NODE]))
 def test_unknown_fact_is_never_better_than_a_good_one(facts, policy, name, source):
     facts = replace(facts, source=source)
     unknown = replace(facts, **{name: NEVER})

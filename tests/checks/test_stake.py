@@ -20,8 +20,7 @@ from bilateral.checks.facts import (
     Source,
 )
 from bilateral.checks.judge import judge
-from bilateral.checks.providers import Finding, FoundFindings
-from bilateral.checks.verdicts import AsOf
+from bilateral.checks.verdicts import AsOf, Finding, FoundFindings
 from bilateral.core.values.decision import Ground, Limit, limit_of
 from bilateral.core.values.standing import SHARED_TRIAL, Side, Standing, StandingReason, Status
 from tests.checks.ledger import account

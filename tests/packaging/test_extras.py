@@ -184,7 +184,7 @@ def test_index_reads_a_chain_and_analyses_it(installed, tmp_path, chain, identit
 
 @pytest.mark.nightly
 def test_ipfs_names_a_file(installed, tmp_path):
-    program = "from bilateral.documents.cid import Cid; print(Cid.of_raw(b'hello'))"
+    program = "from bilateral.documents.ipfs import Cid; print(Cid.of_raw(b'hello'))"
     assert "bafkrei" in run(installed("ipfs") / "python", "-c", program, cwd=tmp_path)
 
 

@@ -11,7 +11,7 @@ from eth_utils.address import is_checksum_address
 
 from bilateral.core.contracts import REGISTRY_ATTRIBUTES, Deployment, Registry, packaged_deployment
 from bilateral.core.contracts.origin import Origin
-from bilateral.core.contracts.records import BOOK, DeploymentRecord, address_book, read_book, solana_book
+from bilateral.core.contracts.records import BOOK, DeploymentRecord, address_book, foreign_book, read_book
 from bilateral.core.errors import DeploymentRecordError, MissingFunctionError, MissingRegistryError
 from bilateral.solana.addresses import DEVNET, SATI, registry_address
 from bilateral.solana.addresses import MAINNET as MAINNET_SOLANA
@@ -44,7 +44,7 @@ def test_every_address_has_its_checksum():
 
 
 def test_solana_has_its_registries_on_each_network():
-    programs = {chain: record.registries for chain, record in solana_book().items()}
+    programs = {chain: record.registries for chain, record in foreign_book().items()}
     assert [*programs] == [MAINNET_SOLANA, DEVNET, TESTNET_SOLANA]
     assert {record["SATI"] for record in programs.values()} == {SATI}
     assert "8004-solana" not in programs[TESTNET_SOLANA]

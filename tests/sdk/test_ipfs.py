@@ -22,9 +22,8 @@ from bilateral.core.errors import (
     UnsupportedUriError,
 )
 from bilateral.documents import Limits, document_hash
-from bilateral.documents.cid import Cid
+from bilateral.documents.ipfs import MAX_BLOCKS, Cid, read_file
 from bilateral.documents.loader import parse_ipfs_uri
-from bilateral.documents.unixfs import MAX_BLOCKS, read_file
 from tests.sdk.servers import (
     DAG_PB,
     Blocks,

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from hashlib import sha256
 
-from bilateral.core.contracts.records import solana_book
+from bilateral.core.contracts.records import foreign_book
 from bilateral.core.errors.solana import SolanaError
 from bilateral.solana.addresses import MAINNET, registry_address
 from bilateral.solana.sati import MISMATCH
@@ -25,7 +25,7 @@ def test_s22_page_says_what_is_trusted_in_each_registry():
         assert trusted in sati
     for trusted in ("the wallet is proven", "the registry's upgrade authority", "sync_owner", "the collection's"):
         assert trusted in second
-    assert {"SATI", "8004-solana"} == set(solana_book()[MAINNET].registries)
+    assert {"SATI", "8004-solana"} == set(foreign_book()[MAINNET].registries)
 
 
 def test_s44_page_names_what_a_person_with_a_node_compares():

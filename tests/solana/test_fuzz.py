@@ -18,7 +18,7 @@ from bilateral.solana.fields import Account
 from bilateral.solana.history import Watched, is_harmless
 from bilateral.solana.payments import ExpectedPayment, arrived, message_key
 from bilateral.solana.registry8004 import CORE, agent_8004_of, agent_address
-from bilateral.solana.sati import Registry, check_index, is_held_by, minted_agent, wallet_of
+from bilateral.solana.sati import Registry, check_index, has_holder, minted_agent, wallet_of
 from simulation.solana import instructions as ix
 from simulation.solana.world import PROGRAM_8004
 from tests.solana.conftest import fuzz_count
@@ -83,7 +83,7 @@ def test_s10_no_bytes_of_accounts_break_the_reader(honest, agent, owner):
     readers = {
         "mint": read_mint,
         "registry": lambda content: Registry.of(Account(SATI, content), SATI),
-        "token account": lambda content: is_held_by(Account(TOKEN_2022, content), agent, holder),
+        "token account": lambda content: has_holder(Account(TOKEN_2022, content), agent, holder),
     }
     for seed, (name, read) in enumerate(readers.items()):
         read(honest[name])

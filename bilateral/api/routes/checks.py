@@ -15,7 +15,7 @@ from bilateral.api.service import service_of
 from bilateral.api.stored_buyers import stored_buyers
 from bilateral.checks import Check, Policy
 from bilateral.checks.policy import Newcomers, PolicyName, policy_of
-from bilateral.checks.questions import Moment, OfClient, OfServer, Text
+from bilateral.checks.questions import OfClient, OfServer, Snapshot, Text
 from bilateral.core.errors import InvalidArgumentError
 from bilateral.core.values.blind import Blind
 
@@ -89,7 +89,7 @@ def _parameter(kind: Any) -> Any:
 
 
 @_asks_for(*(name for name in Policy.model_fields if name not in (*_OF_SERVERS, *_OF_CLIENTS)))
-class PolicyQuery(Moment):
+class PolicyQuery(Snapshot):
     """The policy and the moment of a check. Without a policy's field its default counts, see docs/checks.md."""
 
     def options(self) -> dict[str, Any]:
@@ -104,7 +104,7 @@ class PolicyQuery(Moment):
         }
         fields["severities"] = dict(map(_severity, values["severity"]))
         require_storable(values["tag"])
-        return {"policy": policy_of(fields), **self.moment()}
+        return {"policy": policy_of(fields), **self.snapshot_options()}
 
 
 @_asks_for(*_OF_SERVERS)
@@ -117,7 +117,7 @@ class ClientQuery(OfClient, PolicyQuery):
     """A question about a client."""
 
 
-class Question(Moment):
+class Question(Snapshot):
     """The policy and the moment of a check, as a body."""
 
     policy: Annotated[Policy, Field(description="The policy, see docs/checks.md; its defaults if left out.")] = Policy()
@@ -125,7 +125,7 @@ class Question(Moment):
     def options(self) -> dict[str, Any]:
         """Return the options of the check: its policy, its moment, and whether findings count."""
         require_storable(self.policy.tag)
-        return {"policy": self.policy, **self.moment()}
+        return {"policy": self.policy, **self.snapshot_options()}
 
 
 class ServerQuestion(OfServer, Question):

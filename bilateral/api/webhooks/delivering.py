@@ -181,7 +181,7 @@ class Deliverer:
         body = msgspec.json.encode({**content, "changes": changes})
         headers = self._signer.headers(row.url, body, delivery)
         with HttpSession(_LIMITS, self._network) as session:
-            session.post(row.url, content=body, headers=headers)
+            session.send("POST", row.url, content=body, headers=headers)
         progress = {"since": batch.cursor, "pending": None, "failures": 0, "failing_since": None, "problem": None}
         self._note(row, **progress, next_at=int(time.time()), delivered=row.delivered + 1)
 

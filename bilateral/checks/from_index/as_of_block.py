@@ -1,19 +1,33 @@
-"""Chains as of a block. All that a check reads is bounded by it."""
+"""Chains as of a block, which bounds all that a check reads, and the trust analysis that was stored by then."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field
-from functools import cache
-from typing import Any, Final
+from typing import Any, Final, Protocol
 
-from sqlalchemy import ColumnElement, Connection, Table, bindparam, select, union_all
+from sqlalchemy import ColumnElement, Connection, Table, Text, and_, bindparam, func, literal_column, select, union_all
 
-from bilateral.checks.errors import BlockNotHeldError, OtherHistoryError, UnknownChainError
-from bilateral.checks.verdicts import DAY, AsOf, EventEvidence
+from bilateral.checks.errors import BlockNotHeldError, FindingsNotHeldError, OtherHistoryError, UnknownChainError
+from bilateral.checks.verdicts import DAY, AsOf, BuyerRecord, EventEvidence, Finding, FoundFindings
+from bilateral.core.events import Event
 from bilateral.index.log import tables as schema
 from bilateral.index.log.unindexed import unindexed
 from bilateral.index.reading.prepared import Prepared, at_most
 from bilateral.index.reading.registries import canonical_first
+from bilateral.index.standing import tables
+from bilateral.index.standing.tables import Part
+
+_MOST_FINDINGS: Final = 5  # the strongest decide; each takes a query for its evidence
+_EXAMPLES: Final = 3  # examples are enough to follow a finding
+_RUN: Final = tables.analysis.c
+_ANALYSES: Final = Prepared(
+    select(_RUN.identity_registry, _RUN.block_number, _RUN.run, _RUN.seen_block)
+    .add_columns(_RUN.first_run, _RUN.first_seen_block)
+    .where(_RUN.chain_id == bindparam("chain_id"))
+)
+_EVENTS: Final = {table.name: (event.abi_name, table) for event, table in schema.EVENT_TABLES.items()}
+"""The name in Solidity of each table's events, and the table, by the table's name."""
 
 _ANY: Final = 2**63 - 1  # the greatest number of a BIGINT
 
@@ -59,11 +73,6 @@ class AsOfBlock:
         """The newest sight of a file that counts: `files`, or the largest number."""
         return _ANY if self.files is None else self.files
 
-    def covers(self, table: Table) -> ColumnElement[bool]:
-        """Return the condition that a row of a table of events is of the chain, and not later than the block."""
-        # SQLite would rather look rows up by their block, which is before the end of the chain for nearly all.
-        return (table.c.chain_id == self.chain_id) & (unindexed(table.c.block_number) <= self.block)
-
     def seconds_since(self, time: int) -> int:
         """Return the seconds from a time to that of the block."""
         return (self.time or time) - time
@@ -76,6 +85,23 @@ class AsOfBlock:
         """Return the place of an answer, with the newest of each kind that it used."""
         history = None if self.history is None else "0x" + self.history.hex()
         return AsOf(self.chain_id, self.block, history, self.time, files, payments, analysis)
+
+
+class Findings(Protocol):
+    """A source of findings of trust analysis.
+
+    Only facts as of the block may come back, so that an answer can be repeated.
+    """
+
+    def __call__(self, connection: Connection, as_of: AsOfBlock, accounts: Sequence[str]) -> FoundFindings:
+        """Return the findings about some accounts as of a block."""
+
+
+class BuyerRecords(Protocol):
+    """A source of buyers' records."""
+
+    def __call__(self, connection: Connection, as_of: AsOfBlock, account: str) -> BuyerRecord | None:
+        """Return the record of a buyer as of a block; None if there is none."""
 
 
 def as_of_block(  # noqa: PLR0913  # one a source of an answer
@@ -124,8 +150,20 @@ def as_of_block(  # noqa: PLR0913  # one a source of an answer
 
 
 def covering(table: Table) -> ColumnElement[bool]:
-    """Return the condition of `AsOfBlock.covers` for a statement that is made once, with the parameters of `bounds`."""
+    """Return the condition that a row of a table of events is as of a block, with the parameters of `bounds`."""
+    # SQLite would rather look rows up by their block, which is before the end of the chain for nearly all.
     return (table.c.chain_id == bindparam("chain_id")) & (unindexed(table.c.block_number) <= bindparam("block"))
+
+
+def place_of(table: Table) -> tuple[ColumnElement[Any], ...]:
+    """Return the columns that `evidence_of` takes, and the time of the event."""
+    names = ("registry", "block_number", "log_index", "transaction_hash", "block_time")
+    return tuple(table.c[name] for name in names)
+
+
+def event_label(event: type[Event]) -> ColumnElement[str]:
+    """Return the column that names an event's class."""
+    return literal_column(f"'{event.__name__}'", Text).label("event")
 
 
 def registries(as_of: AsOfBlock, identity: str) -> dict[str, str]:
@@ -139,19 +177,12 @@ def identity_registries(as_of: AsOfBlock) -> list[str]:
     return canonical_first(as_of.chain_id, addresses)
 
 
-@cache
-def event_names() -> dict[str, str]:
-    """Return the name in Solidity of each table's events, by the table's name."""
-    return {table.name: event.abi_name for event, table in schema.EVENT_TABLES.items()}
-
-
 def evidence_of(event: str, row: Any) -> EventEvidence:
     """Return an event as evidence."""
     return EventEvidence(event, row.registry, row.block_number, row.log_index, "0x" + bytes(row.transaction_hash).hex())
 
 
 def _newest_events() -> Any:
-    """Return the statement that reads the last event of each table by a block. It is made once: it is a large one."""
     parts = []
     for table in (*schema.EVENT_TABLES.values(), schema.undecodable_log):
         columns = (table.c.block_number, table.c.log_index, table.c.block_hash, table.c.block_time)
@@ -180,6 +211,84 @@ _CHAIN: Final = Prepared(_IN_CHAINS.where(schema.chain.c.chain_id == bindparam("
 
 
 def _last_event(connection: Connection, chain_id: int, block: int) -> Any:
-    """Return place, hash and time of the last event by a block; None before the first."""
     rows = _NEWEST_EVENTS.records(connection, {"chain_id": chain_id, "block": block})
     return max(rows, key=lambda row: (row.block_number, row.log_index), default=None)
+
+
+def stored_findings(connection: Connection, as_of: AsOfBlock, accounts: Sequence[str]) -> FoundFindings:
+    """Return the strongest findings of the stored analysis about accounts that acted or gain, and their suspicion.
+
+    An account that a finding is merely about gets no reason: it may not know of the finding. An analysis counts from
+    the block at which it was stored.
+
+    Args:
+        connection: A connection of `snapshot`.
+        as_of: The block.
+
+    Raises:
+        FindingsNotHeldError: A later analysis replaced that of the as_of.
+    """
+    used = _analyses(as_of)
+    member, finding = tables.finding_member, tables.finding
+    key = ("chain_id", "identity_registry", "finding_id")
+    query = (
+        select(
+            finding.c.finding_id, finding.c.detector, finding.c.sentence, finding.c.identity_registry, member.c.account
+        )
+        .join(member, and_(*(member.c[name] == finding.c[name] for name in key)))
+        .where(member.c.chain_id == as_of.chain_id, member.c.account.in_(sorted(accounts)))
+        .where(member.c.identity_registry.in_(sorted(used)))
+        .where(member.c.part.in_([Part.ACTOR, Part.BENEFICIARY]))
+        .order_by(finding.c.strength.desc(), finding.c.finding_id, member.c.account)
+        .limit(_MOST_FINDINGS * len(set(accounts)) + 1)
+    )
+    strongest: dict[tuple[str, str], Finding] = {}
+    for row in connection.execute(query) if used else ():
+        name = (row.identity_registry, row.finding_id)
+        if name not in strongest and len(strongest) < _MOST_FINDINGS:
+            evidence = _evidence(as_of, *name)
+            strongest[name] = Finding(row.finding_id, row.account, row.detector, row.sentence, evidence=evidence)
+    ranked = tables.suspicion.c
+    greatest = select(func.max(ranked.suspicion)).where(
+        ranked.chain_id == as_of.chain_id,
+        ranked.identity_registry.in_(sorted(used)),
+        ranked.account.in_(sorted(accounts)),
+    )
+    suspicion = connection.execute(greatest).scalar_one() if used else None
+    return FoundFindings(tuple(strongest.values()), max(used.values(), default=0), suspicion)
+
+
+def _analyses(as_of: AsOfBlock) -> dict[str, int]:
+    used: dict[str, int] = {}
+    for row in _ANALYSES.records(as_of.connection, {"chain_id": as_of.chain_id}):
+        last = row.run if as_of.analysis is None else as_of.analysis
+        # An analysis of a database from before these columns counts from the last block that it saw.
+        stored, first_stored = (
+            row.block_number if block is None else block for block in (row.seen_block, row.first_seen_block)
+        )
+        if stored <= as_of.block and (row.run or 0) <= (last or 0):
+            used[row.identity_registry] = row.run or 0
+        elif first_stored <= as_of.block and (row.first_run or 0) <= (last or 0):
+            raise FindingsNotHeldError(as_of.block, row.block_number)
+    return used
+
+
+def _evidence(as_of: AsOfBlock, identity: str, finding_id: str) -> tuple[EventEvidence, ...]:
+    rested = tables.finding_row
+    query = (
+        select(rested.c.table_name, rested.c.block_number, rested.c.log_index)
+        .where(rested.c.chain_id == as_of.chain_id, rested.c.identity_registry == identity)
+        .where(rested.c.finding_id == finding_id, rested.c.log_index.is_not(None))
+        .order_by(rested.c.position)
+        .limit(_EXAMPLES)
+    )
+    evidence = []
+    for name, block, log_index in as_of.connection.execute(query).all():
+        if name in _EVENTS:
+            event, table = _EVENTS[name]
+            place = select(*place_of(table)).where(
+                table.c.chain_id == as_of.chain_id, table.c.block_number == block, table.c.log_index == log_index
+            )
+            row = as_of.connection.execute(place).one_or_none()
+            evidence += [] if row is None else [evidence_of(event, row)]
+    return tuple(evidence)

@@ -9,17 +9,23 @@ from typing import Any, Final
 
 from sqlalchemy import Connection
 
-from bilateral.checks.answers import check
 from bilateral.checks.facts import AccountAge, ClientFacts, Facts, FeedbackSummary, RatingBy, RatingFacts, Source
-from bilateral.checks.from_index.as_of_block import AsOfBlock, as_of_block, evidence_of, identity_registries, registries
-from bilateral.checks.from_index.newest_ratings import feedback_by, first_feedback, newest_about
+from bilateral.checks.from_index.as_of_block import (
+    AsOfBlock,
+    BuyerRecords,
+    Findings,
+    as_of_block,
+    evidence_of,
+    identity_registries,
+    registries,
+)
+from bilateral.checks.from_index.entries import feedback_by, first_feedback, newest_about
 from bilateral.checks.from_index.raters import Question, counted_ratings
-from bilateral.checks.from_index.stored import standing_of
+from bilateral.checks.from_index.ratings import analysed
 from bilateral.checks.from_index.subjects import Asker, Subject, asker_of, find_account, find_agent
-from bilateral.checks.names import is_account
-from bilateral.checks.policy import Policy
-from bilateral.checks.providers import BuyerRecord, BuyerRecords, Findings, FoundFindings, ProvenTier
-from bilateral.checks.verdicts import Check, EventEvidence
+from bilateral.checks.judge import Check, check
+from bilateral.checks.policy import Policy, is_account
+from bilateral.checks.verdicts import BuyerRecord, EventEvidence, ProvenTier
 from bilateral.core.identifiers import AgentId, GlobalAgentId, checksummed
 from bilateral.core.values.bounds import SHARES, scale_of_tag, share_of_scale
 from bilateral.core.values.standing import Side
@@ -82,51 +88,37 @@ def check_client(  # noqa: PLR0913  # the seams are separate on purpose
     else:
         subject = find_agent(client, as_of_chain)
         as_of, account = subject.as_of, subject.history.wallet or subject.history.owner
-    return check(client_facts(as_of, subject, account, policy, for_server, findings, buyers, tier_proof), policy)
-
-
-def client_facts(  # noqa: PLR0913, PLR0917  # the parts of a question
-    as_of: AsOfBlock,
-    subject: Subject | None,
-    account: str | None,
-    policy: Policy,
-    for_server: str | int | None,
-    findings: Findings | None,
-    buyers: BuyerRecords | None,
-    tier_proof: ProvenTier | None,
-) -> Facts:
-    """Read the facts about a client: an agent, or an account without one."""
     identity = subject.identity if subject is not None else _identity_of(as_of, for_server)
     kinds = {} if identity is None else registries(as_of, identity)
     asker = None if for_server is None or identity is None else asker_of(as_of, identity, for_server)
     accounts = frozenset(() if account is None else {account})
     if subject is not None:
         accounts |= subject.history.holders
-    account_findings = FoundFindings() if findings is None else findings(as_of.connection, as_of, sorted(accounts))
-    standing, lack = standing_of(subject, as_of, Side.CLIENT, None if findings is None else account_findings.analysis)
-    by_asker: RatingBy | None = None
+    stored, standing, lack = analysed(findings, as_of, subject, Side.CLIENT, accounts)
+    by_asker: tuple[RatingBy, ...] = ()
     rated_by: tuple[RatingBy, ...] = ()
     ratings = RatingFacts()
     if subject is not None:
-        by_asker = _rating_by(subject, asker)
+        if asker is not None and asker.agent_id is not None:
+            by_asker = _newest_ratings(subject, [asker.agent_id], 1)
         ratings = counted_ratings(Question(subject, Side.CLIENT, "", subject.history.accounts, policy, asker))
-        rated_by = _newest_ratings(subject, None, _MOST_LISTED)
+        rated_by = _newest_ratings(subject, [], _MOST_LISTED)
     shared, shared_events = (None, ()) if asker is None else _shared_account(asker, accounts, subject)
-    record = None if buyers is None or account is None else buyers(as_of.connection, as_of, account)
+    record = None if buyers is None or account is None else buyers(connection, as_of, account)
     has_own_age = subject is None and account is not None and tier_proof is None
-    return Facts(
+    facts = Facts(
         source=Source.INDEX,
         side=Side.CLIENT,
-        as_of=as_of.stamp(payments=0 if record is None else record.newest, analysis=account_findings.analysis),
+        as_of=as_of.stamp(payments=0 if record is None else record.newest, analysis=stored.analysis),
         name=None if subject is None else subject.name,
         account=account,
         agent=None if subject is None else subject.history.facts(as_of),
         ratings=ratings,
-        findings=account_findings,
+        findings=stored,
         standing=standing,
         analysis_lack=lack,
         client=ClientFacts(
-            rating_by_asker=by_asker,
+            rating_by_asker=next(iter(by_asker), None),
             rated_by=rated_by,
             shared_account=shared,
             shared_events=shared_events,
@@ -136,10 +128,10 @@ def client_facts(  # noqa: PLR0913, PLR0917  # the parts of a question
             tier_proof=tier_proof,
         ),
     )
+    return check(facts, policy)
 
 
 def _account_age(as_of: AsOfBlock, kinds: Mapping[str, str], account: str, record: BuyerRecord | None) -> AccountAge:
-    """Return the age of an account without an agent: the days since its first feedback or payment."""
     parameters = {**as_of.bounds, "account": account, **spread("registry", list(kinds), len(kinds))}
     rows = first_feedback(len(kinds)).records(as_of.connection, parameters) if kinds else []
     rows.sort(key=attrgetter("kind"))
@@ -151,21 +143,12 @@ def _account_age(as_of: AsOfBlock, kinds: Mapping[str, str], account: str, recor
     return AccountAge(None if first_at is None else as_of.days_since(first_at), event)
 
 
-def _rating_by(subject: Subject, asker: Asker | None) -> RatingBy | None:
-    """Return the asker's own rating of a client; None if it gave none."""
-    if asker is None or asker.agent_id is None:
-        return None
-    return next(iter(_newest_ratings(subject, asker.agent_id, 1)), None)
-
-
-def _newest_ratings(subject: Subject, rater: int | None, limit: int) -> tuple[RatingBy, ...]:
-    """Return the newest ratings of a client by servers, or by one server."""
-    as_of, kinds, raters = subject.as_of, subject.kinds, [] if rater is None else [rater]
-    parameters = {**as_of.bounds, "agent_id": subject.history.agent_id}
-    parameters |= spread("rater", raters, len(raters)) | spread("registry", list(kinds), len(kinds))
-    rows = newest_about(Side.CLIENT, len(kinds), len(raters), limit).records(as_of.connection, parameters)
+def _newest_ratings(subject: Subject, raters: list[int], limit: int) -> tuple[RatingBy, ...]:
+    statement = newest_about(Side.CLIENT, len(subject.kinds), len(raters), limit)
+    rows = statement.records(subject.as_of.connection, subject.parameters | spread("rater", raters, len(raters)))
     return tuple(
-        RatingBy(f"{as_of.chain_id}:{row.server_id}", row.rating, evidence_of("ClientRated", row)) for row in rows
+        RatingBy(f"{subject.as_of.chain_id}:{row.server_id}", row.rating, evidence_of("ClientRated", row))
+        for row in rows
     )
 
 
@@ -183,7 +166,6 @@ def _shared_account(
 
 
 def _summary(rows: Sequence[Any]) -> FeedbackSummary:
-    """Return the feedback that a client gave."""
     shares = []
     for row in rows:
         scale = scale_of_tag(row.tag1)

@@ -1,28 +1,30 @@
-"""Ratings of an agent as of a block, one by one from the events, and those that count by how they were given."""
+"""Ratings as of a block, from events: the newest, all of an agent, and those that count by how they were given."""
 
 from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from functools import cache
-from operator import itemgetter
+from functools import cache, lru_cache
+from operator import attrgetter, itemgetter
 from typing import Any, Final, TypeAlias
 
-from sqlalchemy import bindparam, select, tuple_
+from sqlalchemy import Table, bindparam, exists, literal_column, select, tuple_, union_all
 
 from bilateral.checks.errors import HistoryTooLongError
-from bilateral.checks.from_index.as_of_block import AUTHORIZED, OPEN_REGISTRIES, AsOfBlock, covering
+from bilateral.checks.from_index.as_of_block import AUTHORIZED, OPEN_REGISTRIES, AsOfBlock, covering, place_of
 from bilateral.checks.from_index.files import observations
-from bilateral.core.events import ClientRated, FeedbackRevoked, NewAuthorizedFeedback, NewFeedback, ValidatorRated
+from bilateral.core import events
 from bilateral.core.values.bounds import scale_of_tag, share_of_scale
+from bilateral.core.values.standing import Side
 from bilateral.index.files import tables as files
-from bilateral.index.log import tables as schema
 from bilateral.index.log.lists import in_parts
+from bilateral.index.log.tables import EVENT_TABLES
 from bilateral.index.log.text import key_text, padded_text
+from bilateral.index.log.unindexed import newest_first
 from bilateral.index.ratings.blind import is_blind_feedback, is_blind_rating
 from bilateral.index.ratings.tables import DECIMALS
-from bilateral.index.reading.prepared import Prepared
+from bilateral.index.reading.prepared import Prepared, at_most, one_of, size_for, spread
 
 SERVER: Final = "server"
 CLIENT: Final = "client"
@@ -31,12 +33,15 @@ VALIDATOR: Final = "validator"
 MOST_ENTRIES: Final = 100_000
 """Ratings that one check reads one by one."""
 
+_ONE_BY_ONE: Final = 8
+"""The most accounts that are asked for one by one."""
+
 Rater: TypeAlias = tuple[str, str]
 """A registry, and an account or `agent N` that rates in it. Whoever rates in two registries counts in each."""
 
-_FEEDBACK, _REVOKED, _AUTHORIZED, _CLIENT, _VALIDATOR = (
-    schema.EVENT_TABLES[event]
-    for event in (NewFeedback, FeedbackRevoked, NewAuthorizedFeedback, ClientRated, ValidatorRated)
+_FEEDBACK, _AUTHORIZED, _REVOKED, _CLIENT = (
+    EVENT_TABLES[event]
+    for event in (events.NewFeedback, events.NewAuthorizedFeedback, events.FeedbackRevoked, events.ClientRated)
 )
 
 
@@ -45,7 +50,6 @@ class Entry:
     """A rating that holds as of the block.
 
     Attributes:
-        event: The name of its event.
         side: The agent's part.
         tag: The tag, in the form of the tables' keys.
         rater: The account that gave it, or `agent N`.
@@ -54,8 +58,6 @@ class Entry:
         row: The row of the event.
     """
 
-    event: str
-    registry: str
     side: str
     tag: str
     rater: str
@@ -64,41 +66,45 @@ class Entry:
     row: Any
 
     @property
+    def key(self) -> tuple[str, str, str]:
+        """The registry, the side and the tag."""
+        return self.row.registry, self.side, self.tag
+
+    @property
+    def place(self) -> tuple[int, int]:
+        """The block and the place in it."""
+        return self.row.block_number, self.row.log_index
+
+    @property
     def share(self) -> int:
         """The share of the tag's scale in millionths; 0 for a tag without a scale."""
         scale = scale_of_tag(self.tag)
         return 0 if scale is None else share_of_scale(self.value, self.decimals, scale)
 
 
-def entries(as_of: AsOfBlock, kinds: Mapping[str, str], agent_id: int, since: int | None = None) -> list[Entry]:
+def entries(as_of: AsOfBlock, kinds: Mapping[str, str], agent_id: int) -> list[Entry]:
     """Return the ratings of an agent that hold as of a block, one by one, in the order of the chain."""
-    placed: list[tuple[tuple[int, int], Entry]] = []
+    ratings: list[Entry] = []
     for address, kind in kinds.items():
         if kind in OPEN_REGISTRIES:
-            placed += _open_entries(as_of, address, agent_id)
-            for table, event, side, subject in (
-                (_CLIENT, "ClientRated", CLIENT, "client_id"),
-                (_VALIDATOR, "ValidatorRated", VALIDATOR, "validator_id"),
-            ):
-                for row in _bounded(as_of, address, _of_agent(table.name, subject), agent_id):
-                    entry = Entry(event, address, side, "", f"agent {row.server_id}", row.rating, 0, row)
-                    placed.append(((row.block_number, row.log_index), entry))
+            ratings += _open_feedback(as_of, address, agent_id)
+            for event, side in ((events.ClientRated, CLIENT), (events.ValidatorRated, VALIDATOR)):
+                for row in _events_about(as_of, address, event, agent_id, f"{side}_id"):
+                    ratings.append(Entry(side, "", f"agent {row.server_id}", row.rating, 0, row))
         elif kind == AUTHORIZED:
-            for row in _bounded(as_of, address, _of_agent(_AUTHORIZED.name, "agent_id"), agent_id):
+            for row in _events_about(as_of, address, events.NewAuthorizedFeedback, agent_id):
                 tag = padded_text(bytes(row.tag1))
-                entry = Entry("NewFeedback", address, SERVER, tag, row.client_address, row.score, 0, row)
-                placed.append(((row.block_number, row.log_index), entry))
-    if len(placed) > MOST_ENTRIES:
+                ratings.append(Entry(SERVER, tag, row.client_address, row.score, 0, row))
+    if len(ratings) > MOST_ENTRIES:
         raise HistoryTooLongError("ratings", MOST_ENTRIES)
-    placed.sort(key=itemgetter(0))
-    return [entry for _, entry in placed if since is None or entry.row.block_time >= since]
+    return sorted(ratings, key=attrgetter("place"))
 
 
 def without_repeats(entries: Iterable[Entry], limit: int, period: int) -> list[Entry]:
     """Return the first ratings of each rater in each period, for each side and tag."""
     counting, numbers = [], Counter[tuple[object, ...]]()
     for entry in entries:
-        key = entry.registry, entry.side, entry.tag, entry.rater, entry.row.block_time // period
+        key = entry.key, entry.rater, entry.row.block_time // period
         numbers[key] += 1
         if numbers[key] <= limit:
             counting.append(entry)
@@ -107,80 +113,55 @@ def without_repeats(entries: Iterable[Entry], limit: int, period: int) -> list[E
 
 def entry_tallies(entries: Iterable[Entry], side: str, tag: str) -> dict[Rater, tuple[int, int]]:
     """Return the entries of each rater among some ratings, for one side and tag."""
-    result: dict[Rater, tuple[int, int]] = {}
+    tallies: dict[Rater, tuple[int, int]] = {}
     for entry in entries:
         if entry.side == side and entry.tag == tag:
-            key = entry.registry, entry.rater
-            count, shares = result.get(key, (0, 0))
-            result[key] = count + 1, shares + entry.share
-    return result
+            rater = entry.row.registry, entry.rater
+            count, shares = tallies.get(rater, (0, 0))
+            tallies[rater] = count + 1, shares + entry.share
+    return tallies
 
 
-_COLUMNS: Final = (
-    *("block_number", "log_index", "block_time", "transaction_hash", "registry", "agent_id", "client_address"),
-    *("feedback_index", "value", "value_decimals", "tag1", "score", "server_id", "rating"),
-)
-
-
-def _open_entries(as_of: AsOfBlock, registry: str, agent_id: int) -> list[tuple[tuple[int, int], Entry]]:
-    """Return the feedback of an open registry that is not revoked as of the block.
-
-    A revocation removes the latest feedback with its index, if that still counts, as in the derived tables.
-    """
-    placed: dict[tuple[str, int], tuple[tuple[int, int], Any]] = {}
-    history: list[tuple[tuple[int, int], bool, Any]] = []
-    for table, is_revocation in ((_FEEDBACK, False), (_REVOKED, True)):
-        rows = _bounded(as_of, registry, _of_agent(table.name, "agent_id"), agent_id)
-        history += [((row.block_number, row.log_index), is_revocation, row) for row in rows]
-    history.sort(key=itemgetter(0))
-    feedback: list[tuple[tuple[int, int], Any]] = []
-    removed: set[tuple[int, int]] = set()
-    for place, is_revocation, row in history:
+def _open_feedback(as_of: AsOfBlock, registry: str, agent_id: int) -> list[Entry]:
+    """Return the feedback of an open registry that is not revoked as of the block."""
+    history = [
+        (row.block_number, row.log_index, event is events.FeedbackRevoked, row)
+        for event in (events.NewFeedback, events.FeedbackRevoked)
+        for row in _events_about(as_of, registry, event, agent_id)
+    ]
+    history.sort(key=itemgetter(0, 1))
+    latest: dict[tuple[str, int], Entry] = {}
+    feedback: dict[tuple[int, int], Entry] = {}
+    for *_, is_revocation, row in history:
         key = row.client_address, int(row.feedback_index)
         if is_revocation:
-            previous = placed.pop(key, None)
-            if previous is not None:
-                removed.add(previous[0])
+            if (revoked := latest.pop(key, None)) is not None:
+                del feedback[revoked.place]
         elif row.value_decimals <= DECIMALS:
-            placed[key] = place, row
-            feedback.append((place, row))
-    return [
-        (
-            place,
-            Entry(
-                "NewFeedback",
-                registry,
-                SERVER,
-                key_text(row.tag1),
-                row.client_address,
-                int(row.value),
-                row.value_decimals,
-                row,
-            ),
-        )
-        for place, row in feedback
-        if place not in removed
-    ]
+            tag, value = key_text(row.tag1), int(row.value)
+            entry = Entry(SERVER, tag, row.client_address, value, row.value_decimals, row)
+            latest[key] = feedback[entry.place] = entry
+    return list(feedback.values())
 
 
-@cache
-def _of_agent(name: str, subject: str) -> Prepared:
-    """Return the statement that reads the events of a registry about an agent by the block."""
-    table = schema.metadata.tables[name]
-    return Prepared(
-        select(*(table.c[column] for column in _COLUMNS if column in table.c))
-        .where(covering(table), table.c.registry == bindparam("registry"), table.c[subject] == bindparam("agent_id"))
-        .limit(bindparam("limit"))
-    )
-
-
-def _bounded(as_of: AsOfBlock, registry: str, statement: Prepared, agent_id: int) -> list[Any]:
-    """Return the rows of a statement of `_of_agent`."""
+def _events_about(
+    as_of: AsOfBlock, registry: str, event: type[events.Event], agent_id: int, subject: str = "agent_id"
+) -> list[Any]:
     parameters = {**as_of.bounds, "registry": registry, "agent_id": agent_id, "limit": MOST_ENTRIES + 1}
-    rows = statement.records(as_of.connection, parameters)
+    rows = _about(EVENT_TABLES[event], subject).records(as_of.connection, parameters)
     if len(rows) > MOST_ENTRIES:
         raise HistoryTooLongError("ratings", MOST_ENTRIES)
     return rows
+
+
+@cache
+def _about(table: Table, subject: str) -> Prepared:
+    names = ("client_address", "feedback_index", "value", "value_decimals", "tag1", "score", "server_id", "rating")
+    return Prepared(
+        select(*place_of(table), *(table.c[name] for name in names if name in table.c))
+        .where(covering(table), table.c.registry == bindparam("registry"), table.c[subject] == bindparam("agent_id"))
+        .limit(bindparam("limit"))
+    )
 
 
 def with_payment_proof(as_of: AsOfBlock, entries: Sequence[Entry], payees: Collection[str]) -> list[Entry]:
@@ -192,57 +173,128 @@ def with_payment_proof(as_of: AsOfBlock, entries: Sequence[Entry], payees: Colle
     accepted = {account.lower() for account in payees}
     claims: dict[tuple[int, int], Any] = {}
     reference, read = files.file_reference, files.feedback_file
-    for part in in_parts(map(_place, entries)):
-        references = as_of.connection.execute(
-            select(reference.c.block_number, reference.c.log_index, reference.c.file_id).where(
-                reference.c.chain_id == as_of.chain_id,
-                tuple_(reference.c.block_number, reference.c.log_index).in_(part),
-                reference.c.file_id.is_not(None),
-            )
-        ).all()
-        seen_files = observations(as_of, {bytes(row.file_id) for row in references})
-        hashes = {file.content_hash for file in seen_files.values() if file.integrity is not None}
-        payments = {
-            bytes(row.content_hash): row
-            for row in as_of.connection.execute(
-                select(read.c.content_hash, read.c.payment_from, read.c.payment_to, read.c.payment_transaction).where(
-                    read.c.content_hash.in_([hash_ for hash_ in hashes if hash_ is not None])
-                )
-            )
+    for part in in_parts([entry.place for entry in entries]):
+        query = select(reference.c.block_number, reference.c.log_index, reference.c.file_id).where(
+            reference.c.chain_id == as_of.chain_id,
+            tuple_(reference.c.block_number, reference.c.log_index).in_(part),
+            reference.c.file_id.is_not(None),
+        )
+        references = as_of.connection.execute(query).all()
+        hashes = {
+            file_id: file.content_hash
+            for file_id, file in observations(as_of, {bytes(row.file_id) for row in references}).items()
+            if file.integrity is not None and file.content_hash is not None
         }
+        query = select(
+            *(read.c.content_hash, read.c.payment_from, read.c.payment_to, read.c.payment_transaction)
+        ).where(read.c.content_hash.in_(set(hashes.values())))
+        payments = {bytes(row.content_hash): row for row in as_of.connection.execute(query)}
         for row in references:
-            file = seen_files.get(bytes(row.file_id))
-            if file is not None and file.content_hash in payments and file.integrity is not None:
-                claims[row.block_number, row.log_index] = payments[file.content_hash]
+            claims[row.block_number, row.log_index] = payments.get(hashes.get(bytes(row.file_id), b""))
     return [
         entry
         for entry in entries
-        if (claim := claims.get((entry.row.block_number, entry.row.log_index))) is not None
+        if (claim := claims.get(entry.place)) is not None
         and claim.payment_transaction
         and _account(claim.payment_from) == entry.rater.lower()
         and _account(claim.payment_to) in accepted
     ]
 
 
+def _account(text: str | None) -> str:
+    """Return the address of an account, which files write with its chain or without."""
+    return (text or "").rpartition(":")[2].lower()
+
+
 def only_blind(as_of: AsOfBlock, entries: Sequence[Entry], side: str) -> list[Entry]:
     """Return the ratings that were sealed before either side saw the other's."""
-    event, condition = (NewFeedback, is_blind_feedback) if side == SERVER else (ClientRated, is_blind_rating)
-    table = schema.EVENT_TABLES[event]
+    table, condition = (_FEEDBACK, is_blind_feedback) if side == SERVER else (_CLIENT, is_blind_rating)
     blind: set[tuple[int, int]] = set()
-    for part in in_parts(map(_place, entries)):
+    for part in in_parts([entry.place for entry in entries]):
         query = select(table.c.block_number, table.c.log_index).where(
             table.c.chain_id == as_of.chain_id,
             tuple_(table.c.block_number, table.c.log_index).in_(part),
             condition(table),
         )
         blind |= {tuple(row) for row in as_of.connection.execute(query)}
-    return [entry for entry in entries if _place(entry) in blind]
+    return [entry for entry in entries if entry.place in blind]
 
 
-def _place(entry: Entry) -> tuple[int, int]:
-    return entry.row.block_number, entry.row.log_index
+def feedback_by(as_of: AsOfBlock, registries: Collection[str], accounts: Collection[str], limit: int) -> list[Any]:
+    """Return the newest open feedback that some accounts gave, with `is_revoked`."""
+    addresses = list(registries)
+    parameters = {**as_of.bounds, **spread("registry", addresses, len(addresses))}
+    ordered = sorted(accounts)
+    if len(ordered) > _ONE_BY_ONE:
+        parameters |= spread("account", ordered, size := size_for(ordered))
+        return _feedback_by(len(addresses), size, limit).records(as_of.connection, parameters)
+    # The index of an account's feedback has blocks, so each query ends after its rows. Of two accounts none would.
+    statement = _feedback_by(len(addresses), 1, limit)
+    rows: list[Any] = []
+    for account in ordered:
+        rows += statement.records(as_of.connection, {**parameters, "account_0": account})
+    rows.sort(key=lambda row: (row.block_number, row.log_index), reverse=True)
+    return rows[:limit]
 
 
-def _account(text: str | None) -> str:
-    """Return the address of an account, which files write with its chain or without."""
-    return (text or "").rpartition(":")[2].lower()
+@lru_cache
+def _feedback_by(registries: int, accounts: int, limit: int) -> Prepared:
+    columns = _FEEDBACK.c
+    by_place = (columns.block_number.desc(), columns.log_index.desc())
+    return Prepared(
+        select(*place_of(_FEEDBACK), columns.agent_id, columns.value, columns.value_decimals, columns.tag1)
+        .add_columns(_is_revoked().label("is_revoked"))
+        .where(covering(_FEEDBACK), one_of("registry", columns.registry, registries))
+        .where(one_of("account", columns.client_address, accounts))
+        .order_by(*(by_place if accounts == 1 else newest_first(columns)))
+        .limit(at_most(limit))
+    )
+
+
+@lru_cache
+def newest_about(side: str, registries: int, raters: int, limit: int, *, only_blind: bool = False) -> Prepared:
+    """Return the statement that reads the newest ratings of an agent by some raters; 0 for all.
+
+    Its parameters: those of `covering`, `agent_id`, for a server `tag`, and the lists `registry` and `rater`.
+    """
+    table, is_server = (_FEEDBACK, True) if side == Side.SERVER else (_CLIENT, False)
+    rater = table.c.client_address if is_server else table.c.server_id
+    query = select(*place_of(table), rater).where(covering(table), one_of("registry", table.c.registry, registries))
+    if is_server:
+        query = query.where(table.c.agent_id == bindparam("agent_id"), table.c.tag1 == bindparam("tag"), ~_is_revoked())
+    else:
+        query = query.add_columns(table.c.rating).where(table.c.client_id == bindparam("agent_id"))
+    if only_blind:
+        query = query.where(is_blind_feedback(table) if is_server else is_blind_rating(table))
+    if raters:
+        query = query.where(one_of("rater", rater, raters))
+    by_place = (table.c.block_number.desc(), table.c.log_index.desc())  # the index of an agent's feedback has blocks
+    return Prepared(query.order_by(*(by_place if is_server else newest_first(table.c))).limit(at_most(limit)))
+
+
+def _is_revoked() -> Any:
+    feedback, revoked = _FEEDBACK, _REVOKED
+    is_later = (revoked.c.block_number > feedback.c.block_number) | (
+        (revoked.c.block_number == feedback.c.block_number) & (revoked.c.log_index > feedback.c.log_index)
+    )
+    key = ("registry", "agent_id", "client_address", "feedback_index")
+    return exists().where(covering(revoked), *(revoked.c[name] == feedback.c[name] for name in key), is_later)
+
+
+@lru_cache
+def first_feedback(registries: int) -> Prepared:
+    """Return the statement that reads the first feedback of each kind that an account gave.
+
+    Its parameters are those of `covering`, `account`, and the list `registry`.
+    """
+    parts = []
+    for place, table in enumerate((_FEEDBACK, _AUTHORIZED)):
+        query = (
+            select(*place_of(table), literal_column(str(place)).label("kind"))
+            .where(covering(table), one_of("registry", table.c.registry, registries))
+            .where(table.c.client_address == bindparam("account"))
+            .order_by(table.c.block_number, table.c.log_index)
+            .limit(at_most(1))
+        )
+        parts.append(select(query.subquery()))
+    return Prepared(union_all(*parts))

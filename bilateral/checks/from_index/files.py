@@ -15,7 +15,7 @@ from bilateral.checks.facts import Domain, FileState, Observation, OtherRegistra
 from bilateral.checks.from_index.as_of_block import AsOfBlock
 from bilateral.checks.from_index.subjects import Subject
 from bilateral.index.files import tables as schema
-from bilateral.index.files.identities import solana_agent
+from bilateral.index.files.identities import foreign_agent
 from bilateral.index.files.reading import domain_uri, file_id_of, secure_host, well_known_uri
 from bilateral.index.files.tables import Kind
 from bilateral.index.log.lists import in_parts
@@ -24,6 +24,12 @@ from bilateral.index.reading.prepared import Prepared, at_most
 
 _MOST_CLAIMS: Final = 500
 """Files that are looked at: strangers may claim an agent in any number of files."""
+
+_FETCH: Final = schema.file_sight.c
+_OBSERVED: Final = (
+    *(schema.file.c.uri, _FETCH.sight_id, _FETCH.state, _FETCH.content_hash, _FETCH.integrity, _FETCH.reason),
+)
+"""The columns that `observation_of` takes."""
 
 
 def registration_of(subject: Subject, uri: str) -> tuple[RegistrationFacts, tuple[Domain, ...], int]:
@@ -43,12 +49,12 @@ def registration_of(subject: Subject, uri: str) -> tuple[RegistrationFacts, tupl
     if row.stored is None:
         raise FileNotHeldError(uri, as_of.block)
     content = _CONTENT.records(as_of.connection, {"content_hash": file.content_hash})
-    claims = [part for part in content if part.kind == "claim"]
-    domains = sorted((part for part in content if part.kind == "domain"), key=attrgetter("position"))
+    content.sort(key=attrgetter("position"))
+    claims, domains = ([part for part in content if part.kind == kind] for kind in ("claim", "domain"))
     is_confirmed, names_agents = _names(claims, subject)
-    of_services = _domains(subject, file, domains, is_confirmed=is_confirmed)
-    on_solana = _on_solana(claims)
-    proven = _proven(subject) if on_solana else {}
+    of_services = _domains(subject, uri if is_confirmed else "", domains)
+    foreign = _foreign_agents(claims)
+    proven = _proven(subject) if foreign else {}
     facts = RegistrationFacts(
         file=file,
         name=row.name,
@@ -61,7 +67,7 @@ def registration_of(subject: Subject, uri: str) -> tuple[RegistrationFacts, tupl
             OtherRegistration(agent, "both_ways")
             if agent in proven
             else OtherRegistration(agent, "claimed", "which a live check can prove")
-            for agent in on_solana
+            for agent in foreign
         ),
     )
     return facts, of_services, max(proven.values(), default=0)
@@ -79,7 +85,6 @@ def registered_domain(subject: Subject, domain: str) -> Domain | None:
 
 @cache
 def _registration() -> Prepared:
-    """Return the statement that reads an agent's registration file, and its observation as of a block."""
     reference, fetch, table, read = schema.file_reference, schema.file_sight, schema.file, schema.registration_file
     observation = (
         select(func.max(fetch.c.sight_id))
@@ -100,15 +105,7 @@ def _registration() -> Prepared:
         .subquery()
     )
     return Prepared(
-        select(
-            table.c.uri,
-            fetch.c.sight_id,
-            fetch.c.state,
-            fetch.c.content_hash,
-            fetch.c.integrity,
-            fetch.c.reason,
-        )
-        .add_columns(read.c.name, read.c.description, read.c.active, read.c.x402_support)
+        select(*_OBSERVED, read.c.name, read.c.description, read.c.active, read.c.x402_support)
         .add_columns(read.c.content_hash.label("stored"))
         .select_from(
             newest.join(table, table.c.file_id == newest.c.file_id)
@@ -119,7 +116,6 @@ def _registration() -> Prepared:
 
 
 def _content() -> Any:
-    """Return the statement that reads the agents that a registration file names, and the domains of its services."""
     claim, domain = schema.registration_claim, schema.registration_domain
     claims = select(
         *(literal_column("'claim'", Text).label("kind"), claim.c.position, claim.c.agent_registry.label("text")),
@@ -135,67 +131,53 @@ def _content() -> Any:
 _CONTENT: Final = Prepared(_content())
 
 
-def _domains(  # the file, its domains, and who it is of
-    subject: Subject,
-    registration: Observation,
-    rows: Sequence[Any],
-    *,
-    is_confirmed: bool,
-) -> tuple[Domain, ...]:
-    """Return the domains of an agent's services, and their word about it."""
+def _domains(subject: Subject, confirmed_uri: str, rows: Sequence[Any]) -> tuple[Domain, ...]:
+    """Return the domains of services. The home of a file that names the agent needs no file of its own (ERC-8004)."""
     files = observations(subject.as_of, {bytes(row.file_id) for row in rows})
-    home = secure_host(registration.uri)
+    home = secure_host(confirmed_uri)
     domains = []
     for row in rows:
-        if row.text == home and is_confirmed:  # ERC-8004: then the domain's own file is not needed
-            domains.append(Domain(row.text, is_proven=True, is_denied=False, file=None))
-            continue
         waiting = Observation(0, well_known_uri(row.text), FileState.WAITING)
-        domains.append(_domain(subject, row.text, files.get(bytes(row.file_id), waiting)))
+        is_home = row.text == home
+        domains.append(
+            Domain(row.text, is_proven=True, is_denied=False, file=None)
+            if is_home
+            else _domain(subject, row.text, files.get(bytes(row.file_id), waiting))
+        )
     return tuple(domains)
 
 
 def _domain(subject: Subject, host: str, file: Observation) -> Domain:
-    """Return a domain with the word of its file about an agent."""
     names_it = names_agents = False
     if file.state is FileState.LOADED and file.content_hash is not None:
-        names_it, names_agents = _claims(subject, file.content_hash)
+        table, stored, as_of = schema.registration_claim, schema.registration_file, subject.as_of
+        query = select(table, table.c.agent_registry.label("text")).where(table.c.content_hash == file.content_hash)
+        claims = as_of.connection.execute(query.limit(_MOST_CLAIMS)).all()
+        content = select(stored.c.content_hash).where(stored.c.content_hash == file.content_hash)
+        if not claims and as_of.connection.execute(content).first() is None:
+            raise FileNotHeldError("", as_of.block)
+        names_it, names_agents = _names(claims, subject)
     return Domain(host, is_proven=names_it, is_denied=names_agents and not names_it, file=file)
 
 
-def _claims(subject: Subject, content_hash: bytes) -> tuple[bool, bool]:
-    """Return whether a file names an agent, and whether it names any agents."""
-    table, stored = schema.registration_claim, schema.registration_file
-    query = select(table, table.c.agent_registry.label("text")).where(table.c.content_hash == content_hash)
-    as_of = subject.as_of
-    rows = as_of.connection.execute(query.limit(_MOST_CLAIMS)).all()
-    if not rows:
-        content = select(stored.c.content_hash).where(stored.c.content_hash == content_hash)
-        if as_of.connection.execute(content).first() is None:
-            raise FileNotHeldError("", as_of.block)
-    return _names(rows, subject)
-
-
-def _on_solana(claims: Sequence[Any]) -> tuple[str, ...]:
-    """Return the agents on Solana among the claims of a file, in their order."""
-    ordered = sorted((row for row in claims if row.agent_id is not None), key=attrgetter("position"))
-    agents = (solana_agent(row.text, int(row.agent_id)) for row in ordered)
+def _foreign_agents(claims: Sequence[Any]) -> tuple[str, ...]:
+    agents = (foreign_agent(row.text, int(row.agent_id)) for row in claims if row.agent_id is not None)
     return tuple(dict.fromkeys(str(agent) for agent in agents if agent is not None))
 
 
 def _proven(subject: Subject) -> dict[str, int]:
-    """Return the agents on Solana whose last stored outcome proves them, with the number of its observation."""
-    proof, fetch, as_of = schema.solana_proof, schema.file_sight, subject.as_of
+    """Return the agents on foreign chains whose last stored outcome proves them, with the number of its observation."""
+    proof, fetch, as_of = schema.foreign_proof, schema.file_sight, subject.as_of
     query = (
-        select(proof.c.solana_agent, proof.c.names_back, proof.c.sight_id)
+        select(schema.FOREIGN_AGENT.label("agent"), proof.c.names_back, proof.c.sight_id)
         .join(fetch, fetch.c.sight_id == proof.c.sight_id)
         .where(proof.c.chain_id == as_of.chain_id, proof.c.identity_registry == subject.identity)
         .where(proof.c.agent_id == subject.history.agent_id, proof.c.sight_id <= as_of.newest_file)
         .where(fetch.c.seen_block <= as_of.block)
         .order_by(proof.c.sight_id)
     )
-    last = {row.solana_agent: (row.names_back, row.sight_id) for row in as_of.connection.execute(query)}
-    return {agent: sight_id for agent, (names_back, sight_id) in last.items() if names_back}
+    last = {row.agent: (row.names_back, row.sight_id) for row in as_of.connection.execute(query)}
+    return {agent: number for agent, (names_back, number) in last.items() if names_back}
 
 
 def _names(claims: Sequence[Any], subject: Subject) -> tuple[bool, bool]:
@@ -219,8 +201,7 @@ def observations(as_of: AsOfBlock, file_ids: Collection[bytes]) -> dict[bytes, O
         if as_of.files is not None:
             newest = newest.where(fetch.c.sight_id <= as_of.files)
         query = (
-            select(table.c.file_id, table.c.uri, fetch.c.sight_id, fetch.c.state, fetch.c.content_hash)
-            .add_columns(fetch.c.integrity, fetch.c.reason)
+            select(table.c.file_id, *_OBSERVED)
             .outerjoin(fetch, (fetch.c.file_id == table.c.file_id) & is_of_chain & fetch.c.sight_id.in_(newest))
             .where(table.c.file_id.in_(part))
         )

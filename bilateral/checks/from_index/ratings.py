@@ -1,4 +1,4 @@
-"""Ratings of an agent as of a block: lines for people, and the raters that count.
+"""Ratings of an agent as of a block: lines for people, the raters that count, and the standing by a trust analysis.
 
 At the head the derived tables answer, in a time that does not depend on the number of ratings. For an earlier block,
 a limit of age, or proofs of payment, the events are read one by one, up to a limit. Both ways give the same integers.
@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from decimal import Decimal
 from functools import cached_property, lru_cache
 from typing import Any, Final, TypeAlias
@@ -16,13 +16,18 @@ from typing import Any, Final, TypeAlias
 from sqlalchemy import bindparam, select
 
 from bilateral.checks.facts import Counted, Line, bound_percent, mean_percent
-from bilateral.checks.from_index.as_of_block import AsOfBlock
-from bilateral.checks.from_index.entries import CLIENT, SERVER, VALIDATOR, Entry, Rater, entries
+from bilateral.checks.from_index.as_of_block import AsOfBlock, Findings
+from bilateral.checks.from_index.entries import CLIENT, SERVER, VALIDATOR, Entry, Rater, entries, entry_tallies
+from bilateral.checks.from_index.subjects import Subject
+from bilateral.checks.verdicts import FoundFindings
 from bilateral.core.values.bounds import scale_of_tag
+from bilateral.core.values.standing import Side, Standing
 from bilateral.index.log.lists import in_parts
 from bilateral.index.ratings import tables as rating_tables
 from bilateral.index.ratings.tables import DECIMALS
 from bilateral.index.reading.prepared import Prepared, one_of, size_for, spread
+from bilateral.index.standing.queries import stored_standing
+from bilateral.index.standing.standings import standings_states
 
 MOST_LINES: Final = 20
 """Tags of one side that an answer lists."""
@@ -37,52 +42,47 @@ Tallies: TypeAlias = "Mapping[Rater, tuple[int, int]]"
 class Ratings:
     """The ratings of an agent, read once when they are asked for."""
 
-    as_of: AsOfBlock
-    kinds: Mapping[str, str]
-    agent_id: int
+    subject: Subject
 
     @cached_property
     def summaries(self) -> Sequence[Any]:
         """The sums by registry, side and tag, at the head."""
-        return _summaries(len(self.kinds)).records(self.as_of.connection, self._parameters)
+        statement = _summaries(len(self.subject.kinds))
+        return statement.records(self.subject.as_of.connection, self.subject.parameters)
 
     @cached_property
     def entries(self) -> list[Entry]:
         """The ratings one by one. Many are refused with HistoryTooLongError."""
-        return entries(self.as_of, self.kinds, self.agent_id)
-
-    @property
-    def _parameters(self) -> dict[str, Any]:
-        parameters = {"chain_id": self.as_of.chain_id, "agent_id": self.agent_id}
-        return parameters | spread("registry", list(self.kinds), len(self.kinds))
+        return entries(self.subject.as_of, self.subject.kinds, self.subject.history.agent_id)
 
     def total(self, side: str, tag: str) -> Counted:
         """Return the ratings by everybody at the head."""
-        rows = [row for row in self.summaries if row.side == side and row.tag == tag]
-        return Counted(
-            sum(row.number for row in rows), sum(row.counterparts for row in rows), sum(row.share_sum for row in rows)
-        )
+        rows = [row for row in self.summaries if (row.side, row.tag) == (side, tag)]
+        sums = zip(*((row.number, row.counterparts, row.share_sum) for row in rows), strict=True)
+        return Counted(*map(sum, sums))
 
     def tallies(self, side: str, tag: str, raters: Collection[str]) -> dict[Rater, tuple[int, int]]:
         """Return the entries of some raters at the head."""
-        rows: list[Any] = []
+        tallies = {}
         for part in in_parts(sorted(raters)):
-            statement, parameters = _tallies(len(self.kinds), size := size_for(part)), spread("account", part, size)
-            rows += statement.records(self.as_of.connection, self._parameters | parameters | {"side": side, "tag": tag})
-        return {(row.registry, row.account): (row.number, row.share_sum) for row in rows}
+            size = size_for(part)
+            tallies.update(self._tallies(side, tag, size, spread("account", part, size)))
+        return tallies
 
     def all_tallies(self, side: str, tag: str, limit: int) -> dict[Rater, tuple[int, int]] | None:
         """Return the entries of all raters at the head; None if there are more raters than the limit."""
-        parameters = self._parameters | {"side": side, "tag": tag, "limit": limit + 1}
-        rows = _tallies(len(self.kinds), 0).records(self.as_of.connection, parameters)
-        if len(rows) > limit:
-            return None
+        tallies = self._tallies(side, tag, 0, {"limit": limit + 1})
+        return None if len(tallies) > limit else tallies
+
+    def _tallies(self, side: str, tag: str, size: int, values: dict[str, Any]) -> dict[Rater, tuple[int, int]]:
+        statement = _tallies(len(self.subject.kinds), size)
+        values = {**self.subject.parameters, "side": side, "tag": tag, **values}
+        rows = statement.records(self.subject.as_of.connection, values)
         return {(row.registry, row.account): (row.number, row.share_sum) for row in rows}
 
 
 @lru_cache
 def _summaries(registries: int) -> Prepared:
-    """Return the statement that reads the sums of an agent in some registries."""
     table = rating_tables.summary
     # A row has a method `count`, so the column takes another name.
     columns = (table.c.registry, table.c.side, table.c.tag, table.c.count.label("number"))
@@ -111,66 +111,73 @@ def _tallies(registries: int, accounts: int) -> Prepared:
 
 def lines(ratings: Ratings) -> tuple[Line, ...]:
     """Return the ratings of an agent by registry, side and tag, those with the most raters first."""
-    lines: list[Line] = []
-    if ratings.as_of.is_head:
-        lines += [
-            _line(row.registry, row.side, row.tag, (row.number, row.counterparts, row.value_sum, row.share_sum))
+    if ratings.subject.as_of.is_head:
+        lines = [
+            _line(row.registry, row.side, row.tag, row.number, row.counterparts, row.value_sum, row.share_sum)
             for row in ratings.summaries
         ]
     else:
-        sums: dict[tuple[str, str, str], list[int]] = defaultdict(lambda: [0, 0])
-        raters: dict[tuple[str, str, str], dict[str, tuple[int, int]]] = defaultdict(dict)
+        lines = []
+        by_key: dict[tuple[str, str, str], list[Entry]] = defaultdict(list)
         for entry in ratings.entries:
-            key = entry.registry, entry.side, entry.tag
-            sums[key][0] += 1
-            sums[key][1] += entry.value * 10 ** (DECIMALS - entry.decimals)
-            count, shares = raters[key].get(entry.rater, (0, 0))
-            raters[key][entry.rater] = count + 1, shares + entry.share
-        for key, (count, value_sum) in sums.items():
-            share_sum = sum(shares // number for number, shares in raters[key].values())
-            lines.append(_line(*key, (count, len(raters[key]), value_sum, share_sum)))
+            by_key[entry.key].append(entry)
+        for (registry, side, tag), entries in by_key.items():
+            counted = Counted.of(entry_tallies(entries, side, tag))
+            value_sum = sum(entry.value * 10 ** (DECIMALS - entry.decimals) for entry in entries)
+            lines.append(_line(registry, side, tag, counted.count, counted.raters, value_sum, counted.share_sum))
     lines.sort(key=lambda line: (line.side, -line.raters, line.tag, line.registry))
     by_side = ([line for line in lines if line.side == side] for side in (SERVER, CLIENT, VALIDATOR))
     return tuple(line for of_side in by_side for line in of_side[:MOST_LINES])
 
 
+def analysed(
+    findings: Findings | None, as_of: AsOfBlock, subject: Subject | None, side: Side, accounts: Collection[str]
+) -> tuple[FoundFindings, Standing | None, str | None]:
+    """Return findings about accounts, the standing behind a decision, and why no current analysis stands behind it.
+
+    A standing counts only with the analysis that counts at the block. Clients without ratings need none.
+    """
+    if findings is None:
+        return FoundFindings(), None, None
+    stored, standing = findings(as_of.connection, as_of, sorted(accounts)), None
+    if not stored.analysis:
+        return stored, None, "No trust analysis has weighed the ratings yet."
+    if subject is not None:
+        place = as_of.chain_id, subject.identity, subject.history.agent_id
+        standing = stored_standing(as_of.connection, *place, side)
+    if standing is None and side == Side.SERVER:
+        return stored, None, "No trust analysis has seen the agent yet."
+    if as_of.is_head and as_of.analysis is None:
+        state = standings_states(as_of.connection, as_of.chain_id).get(as_of.chain_id)
+        if state is not None and state.is_stale:
+            return stored, standing, f"The last trust analysis is {(state.age or 0) / 60:.0f} minutes old."
+    return stored, standing, None
+
+
 def counted(by_rater: Tallies, total_of_all: Counted | None, own: Tallies, trusted: Collection[str] | None) -> Counted:
     """Return the ratings that count."""
-    own_count = sum(count for count, _ in own.values())
+    of_own, everybody = Counted.of(own), total_of_all or Counted.of(by_rater)
     if trusted is None and total_of_all is not None:
         return Counted(
-            total_of_all.count - own_count,
-            total_of_all.raters - len(own),
-            total_of_all.share_sum - sum(shares // count for count, shares in own.values()),
-            own_count,
+            everybody.count - of_own.count,
+            everybody.raters - of_own.raters,
+            everybody.share_sum - of_own.share_sum,
+            of_own.count,
         )
     counting = {
         rater: tally
         for rater, tally in by_rater.items()
         if rater not in own and (trusted is None or rater[1] in trusted)
     }
-    count = sum(number for number, _ in counting.values())
-    everybody = sum(number for number, _ in by_rater.values()) if total_of_all is None else total_of_all.count
-    return Counted(
-        count,
-        len(counting),
-        sum(shares // number for number, shares in counting.values()),
-        own_count,
-        everybody - own_count - count,
-    )
+    result = Counted.of(counting)
+    return replace(result, own=of_own.count, left_out=everybody.count - of_own.count - result.count)
 
 
-def _line(registry: str, side: str, tag: str, sums: tuple[int, int, int, int]) -> Line:
-    """Return the line of a summary's sums: count, raters, sum of values, sum of shares."""
-    count, raters, value_sum, share_sum = (int(number) for number in sums)
-    has_scale = scale_of_tag(tag) is not None
-    return Line(
-        registry,
-        side,
-        tag,
-        count,
-        raters,
-        Decimal(f"{value_sum * 10_000 // (_UNIT * count)}e-4"),  # exact for any number of digits
-        mean_percent(share_sum, raters) if has_scale else None,
-        bound_percent(share_sum, raters) if has_scale else None,
-    )
+def _line(  # noqa: PLR0913, PLR0917  # the sums of a summary
+    registry: str, side: str, tag: str, count: int, raters: int, value_sum: int, share_sum: int
+) -> Line:
+    mean = Decimal(f"{int(value_sum) * 10_000 // (_UNIT * int(count))}e-4")  # exact for any number of digits
+    rating = bound = None
+    if scale_of_tag(tag) is not None:
+        rating, bound = mean_percent(int(share_sum), int(raters)), bound_percent(int(share_sum), int(raters))
+    return Line(registry, side, tag, int(count), int(raters), mean, rating, bound)

@@ -2,43 +2,51 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections import defaultdict
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
 from decimal import Decimal
 from functools import lru_cache
+from operator import itemgetter
 from typing import Any, Final
 
-from sqlalchemy import Connection, bindparam, select
+from sqlalchemy import Connection, bindparam, exists, false, select, union_all
 
-from bilateral.checks.answers import check
+from bilateral.checks.errors import HistoryTooLongError
 from bilateral.checks.facts import Approval, Domain, Domains, Facts, Payment, Source, ValidationFacts
-from bilateral.checks.from_index.agents import Texts, approved_accounts, approved_reviewers, texts_at
 from bilateral.checks.from_index.as_of_block import (
     VALIDATION,
+    Findings,
     as_of_block,
     covering,
+    event_label,
     evidence_of,
+    place_of,
 )
 from bilateral.checks.from_index.files import registered_domain, registration_of
 from bilateral.checks.from_index.raters import Question, counted_ratings
-from bilateral.checks.from_index.stored import standing_of
+from bilateral.checks.from_index.ratings import analysed
 from bilateral.checks.from_index.subjects import Subject, asker_of, find_agent
+from bilateral.checks.judge import Check, check
 from bilateral.checks.policy import Policy
-from bilateral.checks.providers import Findings, FoundFindings
-from bilateral.checks.verdicts import Check, EventEvidence
+from bilateral.checks.verdicts import EventEvidence
+from bilateral.core import events
 from bilateral.core.errors import InvalidArgumentError
-from bilateral.core.events import ValidationResponse
 from bilateral.core.identifiers import AgentId, GlobalAgentId, checksummed
 from bilateral.core.values.standing import Side
-from bilateral.index.log import tables as schema
+from bilateral.index.log.tables import EVENT_TABLES
 from bilateral.index.log.unindexed import newest_first
 from bilateral.index.reading.prepared import Prepared, at_most, one_of, size_for, spread
+
+MOST_APPROVALS: Final = 20_000
+"""Approvals for one agent, and of one owner for all its agents, that one check reads."""
 
 _MOST_ANSWERS: Final = 1_000
 """The newest answers that are looked at: anybody may ask a validator for any number."""
 
 _EXAMPLES: Final = 3  # examples are enough to follow a reason
-_ANSWERS: Final = schema.EVENT_TABLES[ValidationResponse]
+_NOBODY: Final = "0x" + "00" * 20
+_ANSWERS: Final = EVENT_TABLES[events.ValidationResponse]
 
 
 def check_server(  # noqa: PLR0913  # the seams are separate on purpose
@@ -91,37 +99,22 @@ def check_server(  # noqa: PLR0913  # the seams are separate on purpose
     )
     if payment is not None:
         payment = replace(payment, pay_to=checksummed(payment.pay_to))
-    return check(server_facts(subject, policy, payment, amount, for_client, findings), policy)
-
-
-def server_facts(  # noqa: PLR0913, PLR0917  # the parts of a question
-    subject: Subject,
-    policy: Policy,
-    payment: Payment | None,
-    amount: Decimal | None,
-    for_client: str | int | None,
-    findings: Findings | None,
-) -> Facts:
-    """Read the facts about a server. The payment is to an account in checksum form."""
     as_of, agent = subject.as_of, subject.history
-    texts = texts_at(as_of, subject.identity, agent)
-    uri, uri_event = texts.uri
+    texts = _texts(subject)
+    uri, uri_event = _newest(texts, events.Registered, events.URIUpdated)
     registration, of_services, proof = registration_of(subject, uri) if uri else (None, (), 0)
     domains = _domains(subject, texts, of_services)
-    approved = approved_accounts(texts)
-    approvals = _approvals(subject, approved)
+    approvals = _approvals(texts)
     asker = None if for_client is None else asker_of(as_of, subject.identity, for_client)
-    own = agent.accounts | {account for account, _ in approved}
+    own = agent.accounts.union(approval.account for approval in approvals)
     ratings = counted_ratings(Question(subject, Side.SERVER, policy.tag, own, policy, asker))
-    account_findings = FoundFindings() if findings is None else findings(as_of.connection, as_of, sorted(agent.holders))
-    standing, lack = standing_of(subject, as_of, Side.SERVER, None if findings is None else account_findings.analysis)
+    stored, standing, lack = analysed(findings, as_of, subject, Side.SERVER, agent.holders)
     used = [None if registration is None else registration.file, *(domain.file for domain in domains.domains)]
-    return Facts(
+    newest_file = max(proof, *(0 if file is None else file.number for file in used))
+    facts = Facts(
         source=Source.INDEX,
         side=Side.SERVER,
-        as_of=as_of.stamp(
-            files=max(proof, *(0 if file is None else file.number for file in used)), analysis=account_findings.analysis
-        ),
+        as_of=as_of.stamp(files=newest_file, analysis=stored.analysis),
         name=subject.name,
         account=agent.wallet,
         agent=agent.facts(as_of),
@@ -130,46 +123,101 @@ def server_facts(  # noqa: PLR0913, PLR0917  # the parts of a question
         registration=registration,
         uri_event=uri_event,
         domains=domains,
-        approvals=approvals,
+        approvals=tuple(approval for approval in approvals if approval.account not in agent.accounts),
         ratings=ratings,
-        findings=account_findings,
+        findings=stored,
         standing=standing,
         analysis_lack=lack,
         validations=_validations(subject, policy.validators),
     )
+    return check(facts, policy)
 
 
-def _domains(subject: Subject, texts: Texts, of_services: tuple[Domain, ...]) -> Domains:
-    """Return the agent's domains: those of its services, and its registered one."""
-    text, event = texts.domain
+def _texts(subject: Subject) -> dict[str, list[Any]]:
+    """Return the newest event of each kind that sets a text of an agent, and all that approve accounts for it."""
+    texts: dict[str, list[Any]] = defaultdict(list)
+    values = {**subject.parameters, "limit": MOST_APPROVALS + 1}
+    for row in _texts_statement(len(subject.kinds)).records(subject.as_of.connection, values):
+        texts[row.event].append(row)
+    return texts
+
+
+@lru_cache
+def _texts_statement(registries: int) -> Prepared:
+    """Return the statement of `_texts`. An approval tells whether the account gave feedback in some registries."""
+    parts = []
+    for event, column in (
+        (events.Registered, "agent_uri"),
+        (events.URIUpdated, "new_uri"),
+        (events.AgentRegistered, "agent_domain"),
+        (events.AgentUpdated, "agent_domain"),
+    ):
+        table = EVENT_TABLES[event]
+        newest = (
+            select(*place_of(table), event_label(event), table.c[column].label("text"), false().label("is_reviewer"))
+            .where(covering(table), table.c.registry == bindparam("identity"))
+            .where(table.c.agent_id == bindparam("agent_id"))
+            .order_by(*newest_first(table.c))
+            .limit(at_most(1))
+        )
+        parts.append(select(newest.subquery()))
+    single, of_all = EVENT_TABLES[events.Approval].c, EVENT_TABLES[events.ApprovalForAll].c
+    of_agent = (single.agent_id == bindparam("agent_id"), single.account != _NOBODY)
+    of_owner = (of_all.owner == bindparam("owner"), of_all.is_approved.is_(True))
+    feedback = EVENT_TABLES[events.NewFeedback]
+    is_reviewer = exists().where(covering(feedback), one_of("registry", feedback.c.registry, registries))
+    for approval, account, conditions in (
+        (events.Approval, single.account, of_agent),
+        (events.ApprovalForAll, of_all.operator, of_owner),
+    ):
+        table, gave = EVENT_TABLES[approval], is_reviewer.where(feedback.c.client_address == account)
+        approved = (
+            select(*place_of(table), event_label(approval), account.label("text"), gave.label("is_reviewer"))
+            .where(covering(table), table.c.registry == bindparam("identity"), *conditions)
+            .limit(bindparam("limit"))
+        )
+        parts.append(select(approved.subquery()))
+    return Prepared(union_all(*parts))
+
+
+def _newest(texts: Mapping[str, Sequence[Any]], *kinds: type[events.Event]) -> tuple[str, EventEvidence | None]:
+    """Return the newest text of some events, and its event; an empty text without one."""
+    rows = [(row, event.abi_name) for event in kinds for row in texts.get(event.__name__, ())]
+    row, name = max(rows, key=lambda named: (named[0].block_number, named[0].log_index), default=(None, ""))
+    return ("", None) if row is None else (row.text, evidence_of(name, row))
+
+
+def _domains(subject: Subject, texts: Mapping[str, Sequence[Any]], of_services: tuple[Domain, ...]) -> Domains:
+    text, event = _newest(texts, events.AgentRegistered, events.AgentUpdated)
     registered = registered_domain(subject, text) if text else None
     is_apart = registered is not None and registered.host not in {service.host for service in of_services}
     further = (registered,) if registered is not None and is_apart else ()
     return Domains((*of_services, *further), text, event, is_host=not text or registered is not None)
 
 
-def _approvals(subject: Subject, approved: Sequence[tuple[str, EventEvidence]]) -> tuple[Approval, ...]:
-    """Return the approved accounts that never owned the agent."""
-    strangers = [(account, event) for account, event in approved if account not in subject.history.accounts]
-    if not strangers:
-        return ()
-    reviewers = approved_reviewers(subject.as_of, subject.identity, subject.history, subject.kinds)
-    return tuple(Approval(account, event, account in reviewers) for account, event in strangers)
+def _approvals(texts: Mapping[str, Sequence[Any]]) -> list[Approval]:
+    placed = []
+    for event in (events.Approval, events.ApprovalForAll):
+        rows = texts.get(event.__name__, ())
+        if len(rows) > MOST_APPROVALS:
+            raise HistoryTooLongError("approvals of one owner", MOST_APPROVALS)
+        placed += [(row.block_number, row.log_index, row, event.abi_name) for row in rows]
+    placed.sort(key=itemgetter(0, 1), reverse=True)
+    approvals: dict[str, Approval] = {}
+    for _, _, row, name in placed:
+        approvals.setdefault(row.text, Approval(row.text, evidence_of(name, row), bool(row.is_reviewer)))
+    return list(approvals.values())
 
 
 def _validations(subject: Subject, validators: Collection[str]) -> ValidationFacts:
-    """Return the validations of an agent by some validators, or by all if none is named.
-
-    The last answer to each request counts. The newest thousand answers are read.
-    """
-    as_of, agent_id = subject.as_of, subject.history.agent_id
+    """Return the validations of an agent by some validators, or by all if none is named."""
     addresses = [address for address, kind in subject.kinds.items() if kind == VALIDATION]
     ordered = sorted(validators)
-    parameters = {**as_of.bounds, "agent_id": agent_id, **spread("registry", addresses, len(addresses))}
+    parameters = subject.parameters | spread("registry", addresses, len(addresses))
     parameters |= spread("validator", ordered, size_for(ordered))
     statement = _newest_answers(len(addresses), size_for(ordered) if ordered else 0)
     last: dict[tuple[str, bytes], Any] = {}
-    for row in statement.records(as_of.connection, parameters) if addresses else ():
+    for row in statement.records(subject.as_of.connection, parameters) if addresses else ():
         last.setdefault((row.registry, bytes(row.request_hash)), row)
     answers = list(last.values())
     return ValidationFacts(
@@ -182,11 +230,9 @@ def _validations(subject: Subject, validators: Collection[str]) -> ValidationFac
 
 @lru_cache
 def _newest_answers(registries: int, validators: int) -> Prepared:
-    """Return the statement that reads the newest answers in some registries, by some validators; 0 for all."""
     answers = _ANSWERS.c
-    names = ("registry", "block_number", "log_index", "transaction_hash", "request_hash", "response")
     query = (
-        select(*(answers[name] for name in names), answers.validator_address)
+        select(*place_of(_ANSWERS), answers.request_hash, answers.response, answers.validator_address)
         .where(covering(_ANSWERS), one_of("registry", answers.registry, registries))
         .where(answers.agent_id == bindparam("agent_id"))
         .order_by(*newest_first(answers))

@@ -1,17 +1,196 @@
-"""The subjects of a check: agents and accounts in the forms in which callers write them."""
+"""The subjects of a check: agents and accounts as of a block, computed from the events of the identity registry."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import dataclass
-from functools import cached_property
+from collections import defaultdict
+from collections.abc import Callable, Collection, Iterable
+from dataclasses import dataclass, field
+from functools import cached_property, lru_cache
+from operator import attrgetter
+from typing import Any, Final
 
-from bilateral.checks.errors import UnknownAgentError, UnknownChainError, UnknownRegistryError
-from bilateral.checks.from_index.agents import AgentHistory, agents_at, agents_of_accounts
-from bilateral.checks.from_index.as_of_block import AsOfBlock, identity_registries, registries
-from bilateral.checks.names import is_account, parse_agent
+import sqlalchemy as sa
+from sqlalchemy import bindparam, literal_column, select
+
+from bilateral.checks.errors import HistoryTooLongError, UnknownAgentError, UnknownChainError, UnknownRegistryError
+from bilateral.checks.facts import AgentFacts, Change
+from bilateral.checks.from_index.as_of_block import (
+    AsOfBlock,
+    covering,
+    event_label,
+    evidence_of,
+    identity_registries,
+    place_of,
+    registries,
+)
+from bilateral.checks.policy import is_account, parse_agent
+from bilateral.checks.verdicts import EventEvidence
 from bilateral.core.errors import MalformedIdentifierError
+from bilateral.core.events import AgentRegistered, AgentUpdated, MetadataSet, Transfer
+from bilateral.core.events.agents import AgentStates
 from bilateral.core.identifiers import AgentId, GlobalAgentId, checksummed
+from bilateral.index.log.lists import in_parts
+from bilateral.index.log.tables import EVENT_TABLES
+from bilateral.index.reading.prepared import Prepared, at_most, one_of, size_for, spread
+
+MOST_CHANGES: Final = 20_000
+"""Changes of owners and wallets that one check replays."""
+
+_ADDRESS_BYTES: Final = 20  # of an account of Ethereum: the last 20 bytes of its key's hash
+
+_TRANSFER, _METADATA, _REGISTERED, _UPDATED = (
+    EVENT_TABLES[event] for event in (Transfer, MetadataSet, AgentRegistered, AgentUpdated)
+)
+# A literal, not a parameter: only then do the engines use the partial indexes.
+_IS_WALLET: Final = _METADATA.c.metadata_key == literal_column("'agentWallet'")
+
+
+@dataclass
+class AgentHistory:
+    """The history of an agent up to a block.
+
+    Attributes:
+        owner: Its owner; None if it does not exist, or no more.
+        wallet: Its wallet; None without one.
+        registered: The first event of the agent.
+        registered_at: Its time.
+        owner_change: The last event that gave it another owner, and its time; None if it has its first one.
+        wallet_change: The last event that changed its wallet, but for its registration; None if it has its first one.
+        account_events: All accounts that ever were its owner or wallet, with the event that made them so first.
+    """
+
+    agent_id: int
+    owner: str | None = None
+    wallet: str | None = None
+    registered: EventEvidence | None = None
+    registered_at: int = 0
+    owner_change: tuple[EventEvidence, int] | None = None
+    wallet_change: tuple[EventEvidence, int] | None = None
+    account_events: dict[str, EventEvidence] = field(default_factory=dict)
+
+    @property
+    def accounts(self) -> frozenset[str]:
+        """All accounts that ever were its owner or wallet."""
+        return frozenset(self.account_events)
+
+    @property
+    def holders(self) -> frozenset[str]:
+        """The owner and the wallet, without one that is missing."""
+        return frozenset(account for account in (self.owner, self.wallet) if account is not None)
+
+    def facts(self, as_of: AsOfBlock) -> AgentFacts:
+        """Return the facts about the agent as of a block."""
+        owner_change, wallet_change = (
+            None if change is None else Change(as_of.seconds_since(change[1]), change[0])
+            for change in (self.owner_change, self.wallet_change)
+        )
+        return AgentFacts(
+            owner=self.owner,
+            wallet=self.wallet,
+            age_days=as_of.days_since(self.registered_at),
+            registered=self.registered,
+            owner_event=None if owner_change is None else owner_change.event,
+            wallet_event=None if wallet_change is None else wallet_change.event,
+            owner_change=owner_change,
+            wallet_change=wallet_change if self.wallet is not None else None,
+        )
+
+
+def agents_at(as_of: AsOfBlock, identity: str, agent_ids: Collection[int]) -> dict[int, AgentHistory]:
+    """Return agents as of a block, those that exist."""
+    changes: list[sa.Row[Any]] = []
+    for part in in_parts(sorted(set(agent_ids))):
+        size = size_for(part)
+        values = {**as_of.bounds, "identity": identity, **spread("agent_id", part, size)}
+        changes += _changes(size).records(as_of.connection, values)
+        if len(changes) > MOST_CHANGES:
+            raise HistoryTooLongError("changes of owners and wallets", MOST_CHANGES)
+    by_agent: dict[int, list[sa.Row[Any]]] = defaultdict(list)
+    for row in changes:
+        by_agent[int(row.agent_id)].append(row)
+    replayed = {agent_id: _replayed(agent_id, rows) for agent_id, rows in by_agent.items()}
+    return {agent_id: facts for agent_id, facts in replayed.items() if facts.owner is not None}
+
+
+def agents_of_accounts(as_of: AsOfBlock, identity: str, accounts: Collection[str]) -> dict[int, AgentHistory]:
+    """Return the agents of which some accounts are owner or wallet as of a block."""
+    candidates: set[int] = set()
+    for part in in_parts(sorted(accounts)):
+        size = size_for(part)
+        values = {**as_of.bounds, "identity": identity, **spread("account", part, size)}
+        values |= spread("wallet", [bytes.fromhex(account[2:]) for account in part], size)
+        candidates.update(int(agent_id) for (agent_id,) in _of_accounts(size).all(as_of.connection, values))
+        if len(candidates) > MOST_CHANGES:
+            raise HistoryTooLongError("agents of one account", MOST_CHANGES)
+    agents = agents_at(as_of, identity, candidates)
+    return {
+        agent_id: agent for agent_id, agent in agents.items() if agent.owner in accounts or agent.wallet in accounts
+    }
+
+
+@lru_cache
+def _of_accounts(size: int) -> Prepared:
+    def of(table: sa.Table, *conditions: sa.ColumnElement[bool]) -> Any:
+        query = select(table.c.agent_id).where(covering(table), table.c.registry == bindparam("identity"), *conditions)
+        return select(query.limit(at_most(MOST_CHANGES + 1)).subquery())
+
+    value = _METADATA.c.metadata_value
+    is_address = sa.func.length(value) == literal_column(str(_ADDRESS_BYTES))
+    return Prepared(
+        sa.union_all(
+            of(_TRANSFER, one_of("account", _TRANSFER.c.to_address, size)),
+            of(_METADATA, _IS_WALLET, is_address, one_of("wallet", value, size)),
+            *(of(table, one_of("account", table.c.agent_address, size)) for table in (_REGISTERED, _UPDATED)),
+        )
+    )
+
+
+@lru_cache
+def _changes(size: int) -> Prepared:
+    none, empty = sa.cast(sa.null(), sa.String(42)), sa.cast(sa.null(), sa.LargeBinary)
+    wallet = sa.func.substr(_METADATA.c.metadata_value, 1, _ADDRESS_BYTES + 1)
+    kinds = (
+        (Transfer, _TRANSFER.c.from_address, _TRANSFER.c.to_address, empty, sa.true()),
+        (MetadataSet, none, none, wallet, _IS_WALLET),
+        (AgentRegistered, _REGISTERED.c.agent_address, none, empty, sa.true()),
+        (AgentUpdated, _UPDATED.c.agent_address, none, empty, sa.true()),
+    )
+    parts = []
+    for event, a, b, raw, condition in kinds:
+        table = EVENT_TABLES[event]
+        query = select(
+            *place_of(table), table.c.agent_id, event_label(event), a.label("a"), b.label("b"), raw.label("raw")
+        )
+        of_agents = one_of("agent_id", table.c.agent_id, size)
+        parts.append(query.where(covering(table), table.c.registry == bindparam("identity"), of_agents, condition))
+    return Prepared(sa.union_all(*parts).limit(at_most(MOST_CHANGES + 1)))
+
+
+def _replayed(agent_id: int, rows: Iterable[sa.Row[Any]]) -> AgentHistory:
+    """Return an agent after its changes. The events of the registration's transaction make its first holders."""
+    states, agent = AgentStates(), AgentHistory(agent_id)
+    for row in sorted(rows, key=attrgetter("block_number", "log_index")):
+        before = states.owners.get(agent_id), states.wallets.get(agent_id)
+        if row.event == "Transfer":
+            states.transfer(agent_id, row.a, row.b)
+        elif row.event == "MetadataSet":
+            states.set_wallet(agent_id, bytes(row.raw or b""))  # SQLite gives NULL for the part of an empty value
+        else:
+            states.name_address(agent_id, row.a)
+        agent.owner, agent.wallet = states.owners.get(agent_id), states.wallets.get(agent_id)
+        evidence = evidence_of(row.event, row)
+        for account in (agent.owner, agent.wallet):
+            if account is not None:
+                agent.account_events.setdefault(account, evidence)
+        if agent.registered is None or before[0] is None:  # a token can be burnt, and minted again
+            agent.registered, agent.registered_at = evidence, row.block_time
+            agent.owner_change = agent.wallet_change = None
+        elif evidence.transaction != agent.registered.transaction:
+            if agent.owner != before[0]:
+                agent.owner_change = evidence, row.block_time
+            if agent.wallet != before[1]:
+                agent.wallet_change = evidence, row.block_time
+    return agent
 
 
 @dataclass(frozen=True)
@@ -26,6 +205,12 @@ class Subject:
     def kinds(self) -> dict[str, str]:
         """The kind of each registry of the agent's identity registry, by address."""
         return registries(self.as_of, self.identity)
+
+    @cached_property
+    def parameters(self) -> dict[str, Any]:
+        """The parameters of statements about the agent, with all registries that belong to its identity registry."""
+        agent = {"identity": self.identity, "agent_id": self.history.agent_id, "owner": self.history.owner}
+        return {**self.as_of.bounds, **agent, **spread("registry", list(self.kinds), len(self.kinds))}
 
     @property
     def name(self) -> str:
@@ -92,10 +277,9 @@ def _existing(as_of: AsOfBlock, identity: str, agent: object, agent_id: int) -> 
 
 
 def _identities(as_of: AsOfBlock, identity: str | None) -> list[str]:
-    """Return the identity registries to look in."""
     indexed = identity_registries(as_of)
     if not indexed:
         raise UnknownChainError(as_of.chain_id, [])
     if identity is not None and identity not in indexed:
-        raise UnknownRegistryError(as_of.chain_id, identity, indexed)
+        raise UnknownRegistryError(as_of.chain_id, identity, ", ".join(indexed))
     return indexed if identity is None else [identity]

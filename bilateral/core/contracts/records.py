@@ -98,7 +98,7 @@ class _BookChain(_Chain):
     groups: list[str]
 
 
-class SolanaRecord(BaseModel):
+class ForeignRecord(BaseModel):
     """The registries on one chain of Solana.
 
     Attributes:
@@ -129,7 +129,7 @@ class _Book(BaseModel):
     sources: dict[str, str]
     groups: dict[str, dict[str, RegistryEntry]]
     chains: list[_BookChain]
-    solana: list[SolanaRecord] = []
+    solana: list[ForeignRecord] = []
 
     @model_validator(mode="after")
     def _check_groups(self) -> Self:
@@ -148,7 +148,7 @@ def address_book() -> dict[int, DeploymentRecord]:
 
 
 @cache
-def solana_book() -> dict[str, SolanaRecord]:
+def foreign_book() -> dict[str, ForeignRecord]:
     """Return the registries on Solana, by chain (CAIP-2)."""
     return {record.chain: record for record in _Book.model_validate(decode_object(_packaged())).solana}
 

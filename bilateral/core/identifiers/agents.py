@@ -14,10 +14,9 @@ from typing import Final, Self
 
 from bilateral.core.errors import MalformedIdentifierError
 from bilateral.core.identifiers.caip import (
+    ADDRESS_BYTES,
     EVM,
     MAX_UINT256,
-    SOLANA,
-    SOLANA_ADDRESS_BYTES,
     AccountId,
     ChainId,
     TransactionRef,
@@ -29,7 +28,6 @@ from bilateral.core.identifiers.caip import (
 
 __all__ = [
     "EVM",
-    "SOLANA",
     "AccountId",
     "AgentId",
     "ChainId",
@@ -123,7 +121,7 @@ class GlobalAgentId:
 
     Attributes:
         registry: The identity registry.
-        agent: The token id in decimals on EVM, the mint address on Solana.
+        agent: The token id in decimals on EVM, an address elsewhere, such as that of a mint.
 
     Raises:
         MalformedIdentifierError: The agent does not have the form of its registry's chain.
@@ -139,7 +137,7 @@ class GlobalAgentId:
         if self.registry.chain.is_evm:
             AgentId(whole_number(_GLOBAL, str(self), self.agent))
             return
-        problem = base58_problem(self.agent, SOLANA_ADDRESS_BYTES, "an agent")
+        problem = base58_problem(self.agent, ADDRESS_BYTES, "an agent")
         if problem:
             raise MalformedIdentifierError(_GLOBAL, str(self), problem)
 

@@ -16,7 +16,13 @@ from bilateral.core.values.arguments import is_whole
 EVM: Final = "eip155"
 SOLANA: Final = "solana"
 MAX_UINT256: Final = 2**256 - 1  # the greatest number of a word of the EVM
-SOLANA_ADDRESS_BYTES: Final = 32  # an Ed25519 public key, or an address derived like one
+ADDRESS_BYTES: Final = 32  # of Solana: an Ed25519 public key, or an address derived like one
+
+FAMILIES: Final = {EVM: "EVM", SOLANA: "Solana"}
+"""The name of each supported kind of chain, by its namespace (CAIP-2). A chain that is not of EVM is foreign."""
+
+FOREIGN_PREFIXES: Final = tuple(f"{namespace}:" for namespace in FAMILIES if namespace != EVM)
+"""The beginnings of identifiers of foreign chains."""
 
 _NAMESPACE = re.compile(r"[-a-z0-9]{3,8}")
 _NUMBER = re.compile(r"0|[1-9][0-9]*")
@@ -118,7 +124,7 @@ class AccountId:
         if self.chain.is_evm:
             object.__setattr__(self, "address", checksummed(self.address))
             return
-        problem = base58_problem(self.address, SOLANA_ADDRESS_BYTES, "an address")
+        problem = base58_problem(self.address, ADDRESS_BYTES, "an address")
         if problem:
             raise MalformedIdentifierError(_ACCOUNT, str(self), problem)
 
@@ -180,6 +186,17 @@ class TransactionRef:
 
     def __str__(self) -> str:
         return f"{self.chain}:{self.transaction}"
+
+
+def is_foreign(identifier: str) -> bool:
+    """Return True if an identifier is of a supported chain that is not an EVM chain."""
+    return identifier.startswith(FOREIGN_PREFIXES)
+
+
+def family_of(identifier: str) -> str:
+    """Return the name of the kind of chain that an identifier is of."""
+    namespace = identifier.partition(":")[0]
+    return FAMILIES.get(namespace, namespace)
 
 
 def checksummed(address: str) -> str:

@@ -1,6 +1,6 @@
 """The same agent in other registries, as registration files say: a claim counts if both files name each other.
 
-Agents on Solana are known from files alone. `bilateral index prove-claims` asks their chain, and stores what it says.
+Agents on foreign chains appear in files alone. `bilateral index prove-claims` asks their chains, and keeps the answers.
 """
 
 from __future__ import annotations
@@ -8,12 +8,12 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Final
 
-from sqlalchemy import Connection, Select, and_, exists, select
+from sqlalchemy import Connection, Select, and_, exists, or_, select
 
-from bilateral.core.contracts.records import solana_book
+from bilateral.core.contracts.records import foreign_book
 from bilateral.core.errors import MalformedIdentifierError
 from bilateral.core.identifiers import AccountId, GlobalAgentId
-from bilateral.core.identifiers.caip import base58_text
+from bilateral.core.identifiers.caip import FOREIGN_PREFIXES, base58_text
 from bilateral.index.agents import tables as agent_tables
 from bilateral.index.files import tables as files
 from bilateral.index.files.tables import State, agent_file
@@ -46,12 +46,12 @@ class OtherIdentity:
 
 
 @dataclass(frozen=True, slots=True)
-class SolanaIdentity:
-    """An agent on Solana that a registration file names as the same one. The index does not read that chain.
+class ForeignIdentity:
+    """An agent on a chain that the index does not read, which a registration file names as the same one.
 
     Attributes:
-        agent: The agent, `solana:…#…`.
-        network: The chain's name, `solana:mainnet`; the chain itself if it has none.
+        agent: The agent, with its registry and chain (`GlobalAgentId`).
+        network: The name of the chain; the chain itself if it has none.
         registry: The registry's name; its address if it has none.
         names_back: True if its file named this agent when a node was last asked.
     """
@@ -62,32 +62,33 @@ class SolanaIdentity:
     names_back: bool
 
 
-def solana_identities(connection: Connection, key: AgentKey) -> tuple[SolanaIdentity, ...]:
-    """Return the agents on Solana that an agent's file names as the same one: the first 20."""
+def foreign_identities(connection: Connection, key: AgentKey) -> tuple[ForeignIdentity, ...]:
+    """Return the agents on foreign chains that an agent's file names as the same one: the first 20."""
     claim = files.registration_claim.c
     content = _content(key.chain_id, key.identity_registry, key.agent_id)
+    is_foreign = or_(*(claim.agent_registry.like(f"{prefix}%") for prefix in FOREIGN_PREFIXES))
     rows = connection.execute(
         select(claim.agent_registry, claim.agent_id)
-        .where(claim.content_hash.in_(content), claim.agent_id.is_not(None), claim.agent_registry.like("solana:%"))
+        .where(claim.content_hash.in_(content), claim.agent_id.is_not(None), is_foreign)
         .order_by(claim.position)
         .limit(_MOST)
     ).all()
-    claimed = (solana_agent(registry, int(number)) for registry, number in rows)
+    claimed = (foreign_agent(registry, int(number)) for registry, number in rows)
     proven = _proven(connection, key)
-    return tuple(_on_solana(agent, proven) for agent in dict.fromkeys(claimed) if agent is not None)
+    return tuple(_foreign_identity(agent, proven) for agent in dict.fromkeys(claimed) if agent is not None)
 
 
 def _proven(connection: Connection, key: AgentKey) -> set[str]:
-    """Return the agents on Solana whose last stored outcome proves them."""
-    proof = files.solana_proof.c
+    """Return the agents on foreign chains whose last stored outcome proves them."""
+    proof = files.foreign_proof.c
     place = (*key.of(proof),)
-    query = select(proof.solana_agent, proof.names_back).where(*place).order_by(proof.sight_id)
+    query = select(files.FOREIGN_AGENT, proof.names_back).where(*place).order_by(proof.sight_id)
     last = dict(map(tuple, connection.execute(query)))
     return {agent for agent, names_back in last.items() if names_back}
 
 
-def solana_agent(registry: str, number: int) -> GlobalAgentId | None:
-    """Return the agent on Solana that a row of `registration_claim` names; None if it is of another chain."""
+def foreign_agent(registry: str, number: int) -> GlobalAgentId | None:
+    """Return the agent on a foreign chain that a row of `registration_claim` names; None if it is of an EVM chain."""
     try:
         account = AccountId.parse(registry)
         return None if account.chain.is_evm else GlobalAgentId(account, base58_text(number.to_bytes(32)))
@@ -95,13 +96,13 @@ def solana_agent(registry: str, number: int) -> GlobalAgentId | None:
         return None
 
 
-def _on_solana(agent: GlobalAgentId, proven: set[str]) -> SolanaIdentity:
+def _foreign_identity(agent: GlobalAgentId, proven: set[str]) -> ForeignIdentity:
     """Return an agent with the names that the address book has."""
     chain, program = str(agent.registry.chain), agent.registry.address
-    record = solana_book().get(chain)
+    record = foreign_book().get(chain)
     names = {} if record is None else {address: name for name, address in record.registries.items()}
     network = chain if record is None else record.network
-    return SolanaIdentity(str(agent), network, names.get(program, program), str(agent) in proven)
+    return ForeignIdentity(str(agent), network, names.get(program, program), str(agent) in proven)
 
 
 def other_identities(connection: Connection, key: AgentKey, owner: str) -> tuple[OtherIdentity, ...]:

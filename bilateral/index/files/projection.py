@@ -26,7 +26,7 @@ class Files(Projection):
 
     name = "files"
     tables = (
-        *(schema.file_reference, schema.file_scan, schema.file_sight, schema.solana_proof),
+        *(schema.file_reference, schema.file_scan, schema.file_sight, schema.foreign_proof),
         *(schema.agent_file, schema.payment_claim),
     )
 

@@ -225,7 +225,7 @@ def _names(place: str, entries: Any, problems: list[str]) -> list[str]:
 def _claim(entry: documents.Registration) -> dict[str, Any]:
     """Return the columns of an agent's entry in a registry. Addresses of EVM chains take their checksum form.
 
-    The address of an agent on Solana has 32 bytes, and is stored as their number.
+    The address of an agent on a foreign chain has 32 bytes, and is stored as their number.
     """
     registry, agent_id = entry.agent_registry, _token_id(entry.agent_id)
     with suppress(MalformedIdentifierError):

@@ -150,7 +150,7 @@ file_sight: Final = sa.Table(
     sa.Index("file_sight_by_file", "file_id", "chain_id", "seen_block"),
 )
 
-solana_proof: Final = sa.Table(
+foreign_proof: Final = sa.Table(
     "solana_proof",
     metadata,
     sa.Column("sight_id", sa.BigInteger, primary_key=True, autoincrement=False),
@@ -163,6 +163,7 @@ solana_proof: Final = sa.Table(
     sa.Column("checked_at", sa.BigInteger, nullable=False),
     sa.Index("solana_proof_by_agent", "chain_id", "identity_registry", "agent_id", "solana_agent", "sight_id"),
 )
+FOREIGN_AGENT: Final = foreign_proof.c.solana_agent
 
 file_content: Final = sa.Table(
     "file_content",

@@ -29,7 +29,7 @@ HEXADECIMAL: Final = "^0[xX]"
 """The beginning of an address in which the case of letters means nothing."""
 
 _ADDRESS: Final = "^(0[xX][0-9a-fA-F]{40}|[1-9A-HJ-NP-Za-km-z]{32,44})$"
-"""An address of an EVM chain, or the base58 form of the 32 bytes of an account of Solana."""
+"""An address of an EVM chain, or the base58 form of the 32 bytes of an account of a foreign chain."""
 
 _RELATED: Final = (
     (("feedback", "client"), ("transfers", "dst")),

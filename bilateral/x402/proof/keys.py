@@ -244,7 +244,7 @@ def is_key(public_key: bytes, signer: Signer) -> bool:
 
 
 def is_signature_of_account(digest: bytes, signature: bytes, chain: ChainId, address: str) -> bool:
-    """Check a signature of a plain account: secp256k1 on an EVM chain, ed25519 on Solana.
+    """Check a signature of a plain account: secp256k1 on an EVM chain, ed25519 elsewhere.
 
     Args:
         digest: The 32 bytes that were signed.

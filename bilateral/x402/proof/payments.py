@@ -12,7 +12,8 @@ from eth_utils.crypto import keccak
 from bilateral.client.operations.registries import block_time, latest_block
 from bilateral.core.errors import BilateralError, MalformedIdentifierError, MalformedNodeAnswerError
 from bilateral.core.events.authorizations import paired_nonces
-from bilateral.core.identifiers import SOLANA, checksummed
+from bilateral.core.identifiers import checksummed
+from bilateral.core.identifiers.caip import is_foreign
 from bilateral.node import answers
 from bilateral.node.steps import Operation, Rpc
 from bilateral.solana.payments import message_key
@@ -254,10 +255,10 @@ def is_ambiguous(payload: Mapping[str, Any], network: str = "") -> bool:
     """Tell whether a payment may be another one for a facilitator than for us.
 
     It has two authorizations, of which a facilitator would settle one; or its account or its nonce is not text:
-    a facilitator takes 1000, 1000.5 and 1000.9 for one nonce. On Solana, its transaction is not in canonical base 64,
-    or bytes follow it: facilitators ignore both.
+    a facilitator takes 1000, 1000.5 and 1000.9 for one nonce. On a foreign chain, its transaction is not in
+    canonical base 64, or bytes follow it: facilitators ignore both.
     """
-    if network.startswith(f"{SOLANA}:"):
+    if is_foreign(network):
         return message_key(network, payload) is None
     _, signed = signed_part(payload)
     if signed is None:

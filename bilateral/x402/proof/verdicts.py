@@ -129,7 +129,7 @@ class Verification:
         now: The same answer judged now, if this is a historical verification; None otherwise.
         envelope: The check of the server's envelope for a blind rating, beside `is_verified`; None if the
             server declares no blind ratings.
-        remarks: Facts beside the outcome: the source of a wallet on Solana, and forms that deviate and are accepted.
+        remarks: Facts beside the outcome: the source of a foreign wallet, and forms that deviate and are accepted.
     """
 
     checks: tuple[Check, ...]

@@ -269,7 +269,7 @@ class Verifier(_Connected[Provider, Transport, StepRunner], Closing):
     Args:
         deployments: The registries that you trust on each chain, by the URL of a node (or a provider) for that chain.
             Any other registry is refused: a fake registry could name a fake wallet.
-        readers: Plug-ins that read further chains, such as Solana. See `bilateral.x402.proof.readers`.
+        readers: Plug-ins that read further chains. See `bilateral.x402.proof.readers`.
         loader: Loads registration files.
         confirmations: The number of blocks that must hold or follow a payment before its proof is verified.
         allow_wallet_signer: True to accept the signature of an agent's wallet if its registration file lists no keys.

@@ -11,7 +11,7 @@ from typing import Any, Final
 import rfc8785
 from eth_utils.crypto import keccak
 
-from bilateral.core.identifiers import SOLANA
+from bilateral.core.identifiers.caip import is_foreign
 from bilateral.solana.payments import message_key
 from bilateral.x402.proof.errors import TooManyPaymentsError
 from bilateral.x402.proof.payments import EIP_3009, signed_part
@@ -22,7 +22,7 @@ MAX_RESERVATIONS: Final = 100_000
 MAX_SETTLED: Final = 250_000
 """The settled payments that are remembered, about 50 MB: those of two minutes at 2,000 requests a second.
 
-A transaction of Solana can be sent again for so long, until its block hash is too old.
+A transaction whose chain names a recent block in it can be sent again for so long, until that block is too old.
 """
 SECONDS: Final = 3600.0
 """The time after which a reservation ends. By then, the chain knows that the authorization was used."""
@@ -103,7 +103,7 @@ class Reservations:
 
 def payment_key(network: str, asset: str, payload: dict[str, Any]) -> bytes:
     """Return a key for an authorization: equal for every copy of it, whatever else its message holds."""
-    if network.startswith(f"{SOLANA}:"):
+    if is_foreign(network):
         return message_key(network, payload) or _whole_key(network, payload)  # signatures are not signed
     kind, signed = signed_part(payload)
     if signed is not None and "from" in signed and "nonce" in signed:

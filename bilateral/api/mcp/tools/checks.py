@@ -13,9 +13,8 @@ from bilateral.api.mcp.lookups import READS, Judged, asks, brief, judged, tool_e
 from bilateral.api.parameters import require_storable
 from bilateral.api.stored_buyers import stored_buyers
 from bilateral.checks import PolicyName
-from bilateral.checks.names import is_account
-from bilateral.checks.policy import policy_of, with_reviewers
-from bilateral.checks.questions import Moment, OfClient, OfServer, Text
+from bilateral.checks.policy import is_account, policy_of, with_reviewers
+from bilateral.checks.questions import OfClient, OfServer, Snapshot, Text
 from bilateral.index.reading.readers import Reader
 
 PolicyArgument = Annotated[
@@ -25,11 +24,11 @@ PolicyArgument = Annotated[
 Reviewers = Annotated[list[Text], Field(max_length=1_000)]
 
 
-class _AboutServer(Moment, OfServer):
+class _AboutServer(Snapshot, OfServer):
     """The question of a server, before its moment."""
 
 
-class _AboutClient(Moment, OfClient):
+class _AboutClient(Snapshot, OfClient):
     """The question of a client, before its moment."""
 
 
@@ -79,5 +78,5 @@ async def _judged(
     agents = [reviewer for reviewer in reviewers if not is_account(reviewer)]
     chosen = policy_of(with_reviewers(policy, accounts, agents))
     require_storable(chosen.tag)
-    check = partial(reader.read, question.check, policy=chosen, **question.moment(), **options)
+    check = partial(reader.read, question.check, policy=chosen, **question.snapshot_options(), **options)
     return judged(await to_thread.run_sync(check))

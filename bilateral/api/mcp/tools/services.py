@@ -17,7 +17,7 @@ from bilateral.api.mcp import lookups
 from bilateral.api.mcp.lookups import READS, Judged, Untrusted
 from bilateral.api.node_work import NodeWork
 from bilateral.api.problems import ProblemError
-from bilateral.checks.names import is_account
+from bilateral.checks.policy import is_account
 from bilateral.client import Client
 from bilateral.core.contracts import Deployment
 from bilateral.core.errors import NODE_FAILURES, DocumentError, MissingExtraError

@@ -1,0 +1,187 @@
+"""Files of IPFS, read from blocks that are checked against their identifiers (CIDs). They need the extra `ipfs`.
+
+Neither the server nor the author of the blocks is trusted. The number of blocks and the size of the file have limits,
+and the walk over blocks (UnixFS and dag-pb) does not recurse.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from functools import cache
+from typing import Any, Final, Self
+
+from bilateral.core import errors
+from bilateral.core.text import quoted
+
+RAW: Final = 0x55  # the codec `raw` of the multicodec table
+DAG_PB: Final = 0x70  # the codec `dag-pb` of the multicodec table
+_SHA2_256: Final = 0x12  # the hash `sha2-256` of the multicodec table
+_DIGEST_BYTES: Final = 32  # of SHA-256
+_MAX_LENGTH: Final = 128  # a CID of SHA-256 has 59 characters in base32, and 75 in base16
+
+
+@dataclass(frozen=True)
+class Cid:
+    """A CID of version 0 or 1 for a block of raw bytes or of dag-pb, hashed by SHA-256, as IPFS files have.
+
+    Attributes:
+        version: 0 or 1.
+        codec: `RAW` or `DAG_PB`.
+        digest: The block's SHA-256 hash.
+    """
+
+    version: int
+    codec: int
+    digest: bytes
+
+    @classmethod
+    def parse(cls, cid: str | bytes) -> Self:
+        """Parse a CID in text (any multibase) or, as links have it, in bytes."""
+        visible = quoted(cid) if isinstance(cid, str) else f"0x{cid[:_MAX_LENGTH].hex()}"
+        if len(cid) > _MAX_LENGTH:
+            raise errors.UnsupportedUriError(f"{visible} is too long for a CID")
+        try:
+            parts = _libipld().decode_cid(cid)
+        except ValueError as error:
+            raise errors.UnsupportedUriError(f"{visible} is not a CID: {error}") from None
+        codec, digest = parts["codec"], parts["hash"]
+        if codec not in (RAW, DAG_PB):
+            raise errors.UnsupportedUriError(f"{visible} has the codec 0x{codec:x}; raw and dag-pb are supported")
+        if digest["code"] != _SHA2_256 or digest["size"] != _DIGEST_BYTES:
+            raise errors.UnsupportedUriError(
+                f"{visible} has the hash function 0x{digest['code']:x}; sha2-256 is supported"
+            )
+        return cls(parts["version"], codec, digest["digest"])
+
+    @classmethod
+    def of_raw(cls, block: bytes) -> Self:
+        """Return the CID of bytes as one raw block, as IPFS stores a small file."""
+        return cls(1, RAW, hashlib.sha256(block).digest())
+
+    def verify(self, block: bytes) -> None:
+        """Check that this CID names a block."""
+        digest = hashlib.sha256(block).digest()
+        if digest != self.digest:
+            raise errors.CidMismatchError(str(self), str(Cid(self.version, self.codec, digest)))
+
+    def __str__(self) -> str:
+        """Return the canonical text: base 58 for version 0, base 32 for version 1."""
+        multihash = bytes([_SHA2_256, _DIGEST_BYTES]) + self.digest
+        if self.version == 0:
+            return str(_libipld().encode_multibase("z", multihash)[1:])  # the one CID without the multibase prefix
+        return str(_libipld().encode_multibase("b", bytes([self.version, self.codec]) + multihash))
+
+
+def _libipld() -> Any:
+    try:
+        import libipld  # noqa: PLC0415  # of the extra `ipfs`
+    except ModuleNotFoundError as error:
+        raise errors.MissingExtraError("ipfs", [str(error.name)]) from None
+    return libipld
+
+
+MAX_BLOCKS: Final = 256
+"""Blocks of one file: a hostile one would be read block by block without end."""
+
+_RAW_DATA: Final = 0  # `DataType.Raw` of the specification of UnixFS
+_DIRECTORY: Final = 1  # `DataType.Directory`
+_FILE: Final = 2  # `DataType.File`
+_TYPES: Final = {3: "metadata", 4: "a symbolic link", 5: "a sharded folder"}  # `DataType` of unixfs.proto
+
+
+def is_of_block(cid: Cid, content: bytes) -> bool:
+    """Return True if a CID is that of a file of one block: the content alone, or as a leaf in dag-pb."""
+    if cid.codec != RAW:
+        length = _varint(len(content))
+        data = b"\x08" + bytes([_FILE]) + b"\x12" + length + content + b"\x18" + length  # Type, Data, filesize
+        content = b"\x0a" + _varint(len(data)) + data  # Data of the node
+    return hashlib.sha256(content).digest() == cid.digest
+
+
+def _varint(number: int) -> bytes:
+    encoded = bytearray()
+    while number > 0x7F:  # noqa: PLR2004  # seven bits a byte
+        encoded.append(number & 0x7F | 0x80)
+        number >>= 7
+    return bytes([*encoded, number])
+
+
+def read_file(fetch: Callable[[Cid], bytes], root: Cid, path: Sequence[str], limit: int) -> bytes:
+    """Read a file of IPFS."""
+    content = bytearray()
+    names = list(path)
+    pending = [root]
+    for _ in range(MAX_BLOCKS):
+        cid = pending.pop()
+        block = fetch(cid)
+        cid.verify(block)
+        data, links, is_folder = _read_block(cid, block)
+        if is_folder:
+            pending = [_member(links, names)]
+            continue
+        if names:
+            raise errors.MalformedDocumentError(f"{cid} is a file, not a folder with {quoted(names[0])}")
+        content += data
+        if len(content) > limit:
+            raise errors.DocumentTooLargeError(limit)
+        pending += [Cid.parse(link.Hash) for link in reversed(links)]
+        if not pending:
+            return bytes(content)
+    raise errors.DocumentTooLargeError(limit)
+
+
+def _member(links: Sequence[Any], names: list[str]) -> Cid:
+    """Return the CID of the first name in a folder, and remove the name."""
+    if not names:
+        raise errors.MalformedDocumentError("the CID names a folder, not a file")
+    name = names.pop(0)
+    for link in links:
+        if link.Name == name.encode(errors="replace"):
+            return Cid.parse(link.Hash)
+    raise errors.MalformedDocumentError(f"{quoted(name)} is not in the folder")
+
+
+def _read_block(cid: Cid, block: bytes) -> tuple[bytes, Sequence[Any], bool]:
+    if cid.codec == RAW:
+        return block, (), False
+    new_node, new_data, decode_error = _messages()
+    node, data = new_node(), new_data()
+    try:
+        node.ParseFromString(block)
+        data.ParseFromString(node.Data)
+    except decode_error:
+        raise errors.MalformedDocumentError(f"{cid} is not a UnixFS block") from None
+    if not data.HasField("Type"):
+        raise errors.MalformedDocumentError(f"{cid} is not a UnixFS block")
+    if data.Type in (_RAW_DATA, _FILE):
+        return data.Data, node.Links, False
+    if data.Type == _DIRECTORY:
+        return b"", node.Links, True
+    raise errors.UnsupportedUriError(f"{cid} is {_TYPES.get(data.Type, 'of an unknown type')}, not a file")
+
+
+@cache
+def _messages() -> tuple[Any, Any, type[Exception]]:
+    try:
+        from google.protobuf import descriptor_pb2, descriptor_pool, message, message_factory  # noqa: PLC0415  # extra
+    except ModuleNotFoundError:
+        raise errors.MissingExtraError("ipfs", ["protobuf"]) from None
+    field = descriptor_pb2.FieldDescriptorProto
+    proto = descriptor_pb2.FileDescriptorProto(name="unixfs.proto", package="unixfs", syntax="proto2")
+    for type_, fields in {
+        "PBLink": [("Hash", 1, field.TYPE_BYTES, ""), ("Name", 2, field.TYPE_BYTES, "")],
+        "PBNode": [("Data", 1, field.TYPE_BYTES, ""), ("Links", 2, field.TYPE_MESSAGE, ".unixfs.PBLink")],
+        "Data": [("Type", 1, field.TYPE_UINT64, ""), ("Data", 2, field.TYPE_BYTES, "")],
+    }.items():
+        described = proto.message_type.add(name=type_)
+        for name, number, kind, type_name in fields:
+            label = field.LABEL_REPEATED if type_name else field.LABEL_OPTIONAL
+            described.field.add(name=name, number=number, type=kind, label=label, type_name=type_name or None)
+    pool = descriptor_pool.DescriptorPool()
+    pool.Add(proto)
+    node, data = (
+        message_factory.GetMessageClass(pool.FindMessageTypeByName(f"unixfs.{name}")) for name in ("PBNode", "Data")
+    )
+    return node, data, message.DecodeError
