@@ -8,21 +8,23 @@ from __future__ import annotations
 
 import os
 import sqlite3
+from collections.abc import Iterator
 from contextlib import closing
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 from bilateral.core.errors import AlreadySealedError
 from bilateral.core.signatures import Domain
-from bilateral.core.signatures.blind_messages import FeedbackOpening, RatingOpening, SignedEnvelope, read_opening
+from bilateral.core.signatures.blind_messages import (
+    FeedbackOpening,
+    Opening,
+    RatingOpening,
+    SignedEnvelope,
+    read_opening,
+)
 from bilateral.core.signatures.blind_ratings import SealedFeedback, SealedRating
 from bilateral.core.values.arguments import checked_class
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    from bilateral.core.signatures.blind_messages import Opening
 
 _TIMEOUT: Final = 30.0
 """Seconds to wait for another program that writes into the vault: it writes for milliseconds."""

@@ -2,15 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Any, Final, Generic, TypeVar
+from typing import Any, Final, Generic, TypeVar
 
+from bilateral.client.operations.transactions import Sent
 from bilateral.core.errors import NotSentError
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
-
-    from bilateral.client.operations.transactions import Sent
 
 T = TypeVar("T")
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+from collections.abc import Sequence
 from dataclasses import asdict, dataclass, fields
 from datetime import datetime
 from typing import TYPE_CHECKING, Any, Protocol, Self, TypeAlias
@@ -16,8 +17,6 @@ from bilateral.core.values import FeedbackValue, HumanValue
 from bilateral.core.values.arguments import checked, checked_class, is_whole
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
     from eth_account.messages import SignableMessage
 
 AgentLike: TypeAlias = AgentId | GlobalAgentId | int | str

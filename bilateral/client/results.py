@@ -7,25 +7,20 @@ else's entry never keeps a result from being made: a document that cannot be loa
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from datetime import datetime
+from decimal import Decimal
 from enum import StrEnum
-from typing import TYPE_CHECKING
 
-from bilateral.core.identifiers import AccountId, GlobalAgentId
+from bilateral.core.contracts import Deployment
+from bilateral.core.contracts.buyer_terms import BuyerRole, BuyerTier, NotCounted
+from bilateral.core.contracts.origin import Origin
+from bilateral.core.errors import DocumentError
+from bilateral.core.identifiers import AccountId, AgentId, FeedbackId, GlobalAgentId
+from bilateral.core.signatures.blind_ratings import RatingState
+from bilateral.core.text import ChainText
+from bilateral.core.values import FeedbackValue
 from bilateral.core.values.summaries import Summary
-
-if TYPE_CHECKING:
-    from datetime import datetime
-    from decimal import Decimal
-
-    from bilateral.core.contracts import Deployment
-    from bilateral.core.contracts.buyer_terms import BuyerRole, BuyerTier, NotCounted
-    from bilateral.core.contracts.origin import Origin
-    from bilateral.core.errors import DocumentError
-    from bilateral.core.identifiers import AgentId, FeedbackId
-    from bilateral.core.signatures.blind_ratings import RatingState
-    from bilateral.core.text import ChainText
-    from bilateral.core.values import FeedbackValue
-    from bilateral.documents import FeedbackFile, RegistrationFile
+from bilateral.documents import FeedbackFile, RegistrationFile
 
 
 @dataclass(frozen=True)

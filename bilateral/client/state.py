@@ -3,16 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
 
-from bilateral.documents import DataUriStore, Loader
+from bilateral.client.inputs import TransactionSigner
+from bilateral.core.contracts import Deployment
+from bilateral.core.contracts.origin import Origin
+from bilateral.documents import DataUriStore, Loader, Store
 from bilateral.node.logs import RangeLimit
-
-if TYPE_CHECKING:
-    from bilateral.client.inputs import TransactionSigner
-    from bilateral.core.contracts import Deployment
-    from bilateral.core.contracts.origin import Origin
-    from bilateral.documents import Store
 
 
 @dataclass

@@ -4,27 +4,25 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from datetime import datetime
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+from bilateral.client.aio.handle import AsyncHandle
 from bilateral.client.aio.runner import AsyncRunner
 from bilateral.client.inputs import AgentLike, TransactionSigner
 from bilateral.client.operations import agents
+from bilateral.client.results import (
+    Agent,
+    AgentProven,
+    AgentTransferred,
+    AgentUriSet,
+    AgentWalletChanged,
+    DirectoryEntry,
+    MetadataChanged,
+    PrimaryAgentChosen,
+    Registered,
+)
 from bilateral.core.values.arguments import checked_class
 from bilateral.documents import RegistrationFile
-
-if TYPE_CHECKING:
-    from bilateral.client.aio.handle import AsyncHandle
-    from bilateral.client.results import (
-        Agent,
-        AgentProven,
-        AgentTransferred,
-        AgentUriSet,
-        AgentWalletChanged,
-        DirectoryEntry,
-        MetadataChanged,
-        PrimaryAgentChosen,
-        Registered,
-    )
 
 
 @checked_class

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any, Self, TypeVar
+from types import TracebackType
+from typing import Any, Self, TypeVar
 
 from bilateral.client.aio.agents import AsyncAgentMethods
 from bilateral.client.aio.buyers import AsyncBuyerMethods
@@ -14,12 +15,8 @@ from bilateral.client.aio.runner import AsyncRunner
 from bilateral.client.aio.signed import AsyncSignedMethods
 from bilateral.client.aio.validation import AsyncValidationMethods
 from bilateral.client.operations import transactions
-
-if TYPE_CHECKING:
-    from types import TracebackType
-
-    from bilateral.client.operations.transactions import Sent
-    from bilateral.node.steps import Operation
+from bilateral.client.operations.transactions import Sent
+from bilateral.node.steps import Operation
 
 T = TypeVar("T")
 

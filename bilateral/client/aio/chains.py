@@ -2,19 +2,16 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from collections.abc import Iterable, Mapping
+from typing import Any
 
 from bilateral.client.aio.client import AsyncClient
+from bilateral.client.inputs import AgentLike
 from bilateral.client.operations.registries import chain_of
+from bilateral.core.contracts import Deployment
 from bilateral.core.errors import UnknownChainError
 from bilateral.node.closing import AsyncClosing
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
-
-    from bilateral.client.inputs import AgentLike
-    from bilateral.core.contracts import Deployment
-    from bilateral.node.transport import AsyncProvider
+from bilateral.node.transport import AsyncProvider
 
 
 class AsyncClients(AsyncClosing):

@@ -2,22 +2,18 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from bilateral.client.aio.agents import AsyncAgentMethods
 from bilateral.client.aio.batch import AsyncWriteBatch
 from bilateral.client.aio.blind import AsyncBlindMethods
 from bilateral.client.aio.buyers import AsyncBuyerMethods
 from bilateral.client.aio.feedback import AsyncFeedbackMethods
+from bilateral.client.aio.handle import AsyncHandle
 from bilateral.client.aio.ratings import AsyncRatingMethods
 from bilateral.client.aio.signed import AsyncSignedMethods
 from bilateral.client.aio.validation import AsyncValidationMethods
 from bilateral.client.aio.watching import AsyncWatchingMethods
 from bilateral.client.operations import replacements
 from bilateral.core.values.arguments import checked
-
-if TYPE_CHECKING:
-    from bilateral.client.aio.handle import AsyncHandle
 
 
 class AsyncClient(

@@ -3,19 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING
 
+from bilateral.client.aio.handle import AsyncHandle
 from bilateral.client.aio.runner import AsyncRunner
 from bilateral.client.inputs import AgentLike, ResponseLink
 from bilateral.client.operations import feedback, reading
+from bilateral.client.results import FeedbackEntry, FeedbackResponse, FeedbackRevocation, ReputationSummary
 from bilateral.core.identifiers import FeedbackId
 from bilateral.core.values import FeedbackValue, HumanValue
 from bilateral.core.values.arguments import checked_class
 from bilateral.documents import FeedbackFile
-
-if TYPE_CHECKING:
-    from bilateral.client.aio.handle import AsyncHandle
-    from bilateral.client.results import FeedbackEntry, FeedbackResponse, FeedbackRevocation, ReputationSummary
 
 
 @checked_class

@@ -3,18 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING
 
+from bilateral.client.aio.handle import AsyncHandle
 from bilateral.client.aio.runner import AsyncRunner
 from bilateral.client.handle import TIMEOUT
 from bilateral.client.inputs import AgentLike
 from bilateral.client.operations import ratings
-from bilateral.client.results import RatingKind
+from bilateral.client.results import Rating, RatingKind
 from bilateral.core.values.arguments import checked_class
-
-if TYPE_CHECKING:
-    from bilateral.client.aio.handle import AsyncHandle
-    from bilateral.client.results import Rating
 
 
 @checked_class

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, TypeVar
+from typing import TypeVar
 
 from bilateral.client.aio.handle import AsyncHandle, AsyncSignalBatch
 from bilateral.client.inputs import TransactionSigner
 from bilateral.client.operations import inspection, registries
+from bilateral.client.operations.signals import Published
+from bilateral.client.operations.transactions import Sent
+from bilateral.client.results import DeploymentReport
 from bilateral.client.state import ClientState
 from bilateral.core.contracts import Deployment
 from bilateral.core.contracts.origin import Origin
@@ -15,13 +18,8 @@ from bilateral.core.values.arguments import checked_class
 from bilateral.documents import DataUriStore, Loader, Store
 from bilateral.node.closing import AsyncClosing
 from bilateral.node.running import AsyncStepRunner
+from bilateral.node.steps import Operation
 from bilateral.node.transport import AsyncProvider, AsyncTransport, require_duration
-
-if TYPE_CHECKING:
-    from bilateral.client.operations.signals import Published
-    from bilateral.client.operations.transactions import Sent
-    from bilateral.client.results import DeploymentReport
-    from bilateral.node.steps import Operation
 
 T = TypeVar("T")
 

@@ -3,16 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
 
+from bilateral.client.aio.handle import AsyncHandle
 from bilateral.client.aio.runner import AsyncRunner
 from bilateral.client.inputs import AgentLike
 from bilateral.client.operations import validation
+from bilateral.client.results import ValidationAnswered, ValidationRequested, ValidationStatus, ValidationSummary
 from bilateral.core.values.arguments import checked_class
-
-if TYPE_CHECKING:
-    from bilateral.client.aio.handle import AsyncHandle
-    from bilateral.client.results import ValidationAnswered, ValidationRequested, ValidationStatus, ValidationSummary
 
 
 @checked_class

@@ -3,16 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
 
+from bilateral.client.aio.handle import AsyncSignalBatch
 from bilateral.client.aio.runner import AsyncRunner
 from bilateral.client.inputs import Signal
 from bilateral.client.operations import agents, signals
+from bilateral.client.results import Rater
 from bilateral.core.values.arguments import checked_class
-
-if TYPE_CHECKING:
-    from bilateral.client.aio.handle import AsyncSignalBatch
-    from bilateral.client.results import Rater
 
 
 @checked_class

@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING, Any, Final
 
 from eth_utils.crypto import keccak
 
+from bilateral.client.inputs import AgentLike, TransactionSigner
 from bilateral.client.operations import documents, registries, transactions
 from bilateral.client.operations.documents import Unstored
+from bilateral.client.operations.transactions import Sent
 from bilateral.client.results import (
     Agent,
     AgentProven,
@@ -22,6 +25,7 @@ from bilateral.client.results import (
     Rater,
     Registered,
 )
+from bilateral.client.state import ClientState
 from bilateral.core import events as registry_events
 from bilateral.core.contracts import Registry
 from bilateral.core.contracts.reverts import ContractRevertError
@@ -36,6 +40,7 @@ from bilateral.core.events import (
     AgentCountRaised,
     AgentRegistered,
     AgentUpdated,
+    Event,
     MetadataSet,
     PrimaryAgentSet,
     Transfer,
@@ -46,19 +51,10 @@ from bilateral.core.identifiers import AgentId, GlobalAgentId, checksummed
 from bilateral.core.signatures import AgentWalletSet, Domain
 from bilateral.core.text import ChainText
 from bilateral.documents import RegistrationFile
-from bilateral.node.steps import together
+from bilateral.node.steps import Operation, together
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
-
     from eth_typing import ChecksumAddress
-
-    from bilateral.client.inputs import AgentLike, TransactionSigner
-    from bilateral.client.operations.transactions import Sent
-    from bilateral.client.results import AgentUriSet
-    from bilateral.client.state import ClientState
-    from bilateral.core.events import Event
-    from bilateral.node.steps import Operation
 
 ZERO: Final = "0x" + "00" * 20
 

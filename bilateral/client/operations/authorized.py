@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from decimal import Decimal
-from typing import TYPE_CHECKING, Final
+from typing import Any, Final
 
-from bilateral.client.inputs import FeedbackAuthorization, SignedFeedback, checked_uint
+from bilateral.client.inputs import AgentLike, FeedbackAuthorization, SignedFeedback, checked_uint
 from bilateral.client.operations import agents, documents, feedback, registries, transactions
-from bilateral.client.results import AuthorizedFeedbackEntry, AuthorizedSummary, VoidedSignatures
+from bilateral.client.operations.feedback import Draft
+from bilateral.client.operations.transactions import Sent
+from bilateral.client.results import AuthorizedFeedbackEntry, AuthorizedSummary, FeedbackEntry, VoidedSignatures
+from bilateral.client.state import ClientState
 from bilateral.core.contracts import Registry
 from bilateral.core.contracts.reverts import ContractRevertError
 from bilateral.core.errors import (
@@ -22,26 +26,13 @@ from bilateral.core.errors import (
     NotAgentOwnerError,
     UnexpectedAnswerError,
 )
-from bilateral.core.events import NewAuthorizedFeedback, SignaturesVoided
+from bilateral.core.events import Event, NewAuthorizedFeedback, SignaturesVoided
 from bilateral.core.identifiers import AgentId, checksummed
 from bilateral.core.signatures import Domain, Feedback, FeedbackAuth
 from bilateral.core.text import ChainText
 from bilateral.core.values import FeedbackValue
 from bilateral.core.values.times import moment
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-    from datetime import datetime
-    from typing import Any
-
-    from bilateral.client.inputs import AgentLike
-    from bilateral.client.operations.feedback import Draft
-    from bilateral.client.operations.transactions import Sent
-    from bilateral.client.results import FeedbackEntry
-    from bilateral.client.state import ClientState
-    from bilateral.core.events import Event
-    from bilateral.core.identifiers import AgentId
-    from bilateral.node.steps import Operation
+from bilateral.node.steps import Operation
 
 LIFETIME: Final = timedelta(days=1)  # a client answers within a day; a longer permission can be misused for longer
 

@@ -4,17 +4,29 @@ from __future__ import annotations
 
 import secrets
 import time
+from collections.abc import Sequence
 from functools import partial
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
+from bilateral.client.blind_vault import BlindVault
+from bilateral.client.inputs import AgentLike
 from bilateral.client.operations import documents, feedback, registries, transactions
+from bilateral.client.operations.feedback import Draft
+from bilateral.client.operations.transactions import Sent
 from bilateral.client.results import BlindStatus, OpenedRatings, SealedRatings
+from bilateral.client.state import ClientState
 from bilateral.core.contracts import Registry, has_private_mempool
 from bilateral.core.errors import InvalidArgumentError, SealUnsettledError
-from bilateral.core.events import ClientRated, RatingsOpened, RatingsSealed
+from bilateral.core.events import ClientRated, Event, RatingsOpened, RatingsSealed
 from bilateral.core.identifiers import AgentId, FeedbackId, checksummed
 from bilateral.core.signatures import Domain
-from bilateral.core.signatures.blind_messages import FeedbackOpening, RatingOpening, SignedEnvelope, require_fit
+from bilateral.core.signatures.blind_messages import (
+    FeedbackOpening,
+    Opening,
+    RatingOpening,
+    SignedEnvelope,
+    require_fit,
+)
 from bilateral.core.signatures.blind_ratings import (
     HASH_BYTES,
     MAX_CLIENT_LIFETIME,
@@ -26,19 +38,7 @@ from bilateral.core.signatures.blind_ratings import (
     SealedFeedback,
     SealedRating,
 )
-from bilateral.node.steps import Blocking, Pause, together
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from bilateral.client.blind_vault import BlindVault
-    from bilateral.client.inputs import AgentLike
-    from bilateral.client.operations.feedback import Draft
-    from bilateral.client.operations.transactions import Sent
-    from bilateral.client.state import ClientState
-    from bilateral.core.events import Event
-    from bilateral.core.signatures.blind_messages import Opening
-    from bilateral.node.steps import Operation
+from bilateral.node.steps import Blocking, Operation, Pause, together
 
 _SIDES: Final = ("client", "server")
 

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Final, TypeVar
+from collections.abc import Callable, Collection, Mapping, Sequence
+from datetime import datetime
+from typing import Any, Final, TypeVar
 
 from eth_utils.hexadecimal import encode_hex
 
 from bilateral.client.inputs import checked_uint, hash_bytes
 from bilateral.client.operations import registries, transactions
+from bilateral.client.operations.transactions import Sent
 from bilateral.client.results import (
     Anchor,
     AttestedRecord,
@@ -17,6 +20,7 @@ from bilateral.client.results import (
     SettledPayment,
     SettledRecord,
 )
+from bilateral.client.state import ClientState
 from bilateral.core.contracts import Registry
 from bilateral.core.contracts.buyer_terms import (
     WHOLE_TRANSACTION,
@@ -24,8 +28,12 @@ from bilateral.core.contracts.buyer_terms import (
     BuyerFeedback,
     BuyerReviews,
     BuyerRole,
+    BuyerState,
     BuyerTier,
     NotCounted,
+    PaymentRecord,
+    SignedPayment,
+    TierCredential,
 )
 from bilateral.core.contracts.codec import decode_result
 from bilateral.core.contracts.logs import RawLog
@@ -37,6 +45,7 @@ from bilateral.core.errors import (
 )
 from bilateral.core.events import (
     Anchored,
+    Event,
     FeedbackAttested,
     PaymentAttested,
     PaymentNotCounted,
@@ -49,16 +58,7 @@ from bilateral.core.events import (
 from bilateral.core.identifiers import AgentId, checksummed
 from bilateral.core.values.times import moment
 from bilateral.node import answers
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Collection, Mapping, Sequence
-    from datetime import datetime
-
-    from bilateral.client.operations.transactions import Sent
-    from bilateral.client.state import ClientState
-    from bilateral.core.contracts.buyer_terms import BuyerState, PaymentRecord, SignedPayment, TierCredential
-    from bilateral.core.events import Event
-    from bilateral.node.steps import Operation
+from bilateral.node.steps import Operation
 
 T = TypeVar("T")
 

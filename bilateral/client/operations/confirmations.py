@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import time
-from typing import TYPE_CHECKING, Any, TypeVar
+from collections.abc import Mapping
+from typing import Any, TypeVar
 
 from bilateral.client.operations import registries
-from bilateral.client.state import NonceMemory
+from bilateral.client.operations.transactions import Sent
+from bilateral.client.state import ClientState, NonceMemory
 from bilateral.core.contracts.logs import RawLog
 from bilateral.core.contracts.reverts import ContractRevertError
 from bilateral.core.errors import (
@@ -18,16 +20,9 @@ from bilateral.core.errors import (
     TransactionReplacedError,
     UnexpectedAnswerError,
 )
+from bilateral.core.events import Event
 from bilateral.node import answers
-from bilateral.node.steps import Pause
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
-
-    from bilateral.client.operations.transactions import Sent
-    from bilateral.client.state import ClientState
-    from bilateral.core.events import Event
-    from bilateral.node.steps import Operation
+from bilateral.node.steps import Operation, Pause
 
 T = TypeVar("T")
 

@@ -2,33 +2,25 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
-from typing import TYPE_CHECKING, Any, Final, TypeAlias
+from typing import Any, Final, TypeAlias
 
-from bilateral.client.inputs import ResponseLink, feedback_id, hash_bytes
+from bilateral.client.inputs import AgentLike, ResponseLink, feedback_id, hash_bytes
 from bilateral.client.operations import documents, registries, transactions
 from bilateral.client.operations.documents import Unstored
+from bilateral.client.operations.transactions import Sent
 from bilateral.client.results import FeedbackEntry, FeedbackEvent, FeedbackResponse, FeedbackRevocation
-from bilateral.core.contracts import Registry
+from bilateral.client.state import ClientState
+from bilateral.core.contracts import Deployment, Registry
 from bilateral.core.errors import InvalidArgumentError
-from bilateral.core.events import FeedbackRevoked, NewFeedback, ResponseAppended
+from bilateral.core.events import Event, FeedbackRevoked, NewFeedback, ResponseAppended
 from bilateral.core.identifiers import AccountId, AgentId, ChainId, FeedbackId, GlobalAgentId
 from bilateral.core.text.encoding import encode_object
-from bilateral.core.values import FeedbackValue, value_for_tag
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
-
-    from bilateral.client.inputs import AgentLike
-    from bilateral.client.operations.transactions import Sent
-    from bilateral.client.state import ClientState
-    from bilateral.core.contracts import Deployment
-    from bilateral.core.events import Event
-    from bilateral.core.values import HumanValue
-    from bilateral.documents import FeedbackFile
-    from bilateral.node.steps import Operation
+from bilateral.core.values import FeedbackValue, HumanValue, value_for_tag
+from bilateral.documents import FeedbackFile
+from bilateral.node.steps import Operation
 
 GIVE: Final = "giveFeedback"
 

@@ -2,20 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from statistics import median_low
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
 from bilateral.client.operations import registries
+from bilateral.client.state import ClientState
 from bilateral.core.contracts import max_fees_of
 from bilateral.core.errors import FeeLimitError, MalformedNodeAnswerError, NodeError
 from bilateral.node import answers
-from bilateral.node.steps import Rpc
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
-
-    from bilateral.client.state import ClientState
-    from bilateral.node.steps import Operation
+from bilateral.node.steps import Operation, Rpc
 
 _BLOCKS: Final = 10
 """Blocks whose tips are compared: fewer follow one block's accident, more lag behind a rush."""

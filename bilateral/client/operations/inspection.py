@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
 from eth_abi.abi import decode
 from eth_abi.exceptions import DecodingError
@@ -10,17 +10,13 @@ from eth_utils.crypto import keccak
 
 from bilateral.client.operations import registries
 from bilateral.client.results import DeploymentReport, RegistryReport
-from bilateral.core.contracts import REGISTRY_ATTRIBUTES
+from bilateral.client.state import ClientState
+from bilateral.core.contracts import REGISTRY_ATTRIBUTES, Deployment
 from bilateral.core.errors import BilateralError, NodeError
 from bilateral.core.identifiers import checksummed
 from bilateral.core.text import ChainText
 from bilateral.node import answers
-from bilateral.node.steps import Batch, Rpc, together
-
-if TYPE_CHECKING:
-    from bilateral.client.state import ClientState
-    from bilateral.core.contracts import Deployment
-    from bilateral.node.steps import Operation
+from bilateral.node.steps import Batch, Operation, Rpc, together
 
 _IMPLEMENTATION: Final = "0x360894a13ba1a3210667c828492db98dca3e2076cc3735a920a3ca505d382bbc"
 """The storage slot of a proxy's implementation (EIP-1967)."""

@@ -3,27 +3,21 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Final, TypeVar
+from typing import Any, Final, TypeVar
 
-from bilateral.client.inputs import checked_uint
+from bilateral.client.inputs import AgentLike, checked_uint
 from bilateral.client.operations import registries, transactions
+from bilateral.client.operations.transactions import Sent
 from bilateral.client.results import Rating, RatingKind
+from bilateral.client.state import ClientState
 from bilateral.core.contracts import Registry
 from bilateral.core.contracts.reverts import ContractRevertError
 from bilateral.core.errors import AgentUnsettledError, InvalidArgumentError, MissingFunctionError, UnexpectedAnswerError
-from bilateral.core.events import ClientRated, ValidatorRated
+from bilateral.core.events import ClientRated, Event, ValidatorRated
 from bilateral.core.identifiers import AgentId, checksummed
-from bilateral.node.steps import Pause, together
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
-
-    from bilateral.client.inputs import AgentLike
-    from bilateral.client.operations.transactions import Sent
-    from bilateral.client.state import ClientState
-    from bilateral.core.events import Event
-    from bilateral.node.steps import Operation
+from bilateral.node.steps import Operation, Pause, together
 
 T = TypeVar("T")
 

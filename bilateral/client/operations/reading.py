@@ -4,35 +4,25 @@ from __future__ import annotations
 
 import math
 from collections import Counter
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Final, get_args
+from typing import Final, get_args
 
-from bilateral.client.inputs import distinct
+from bilateral.client.inputs import AgentLike, distinct
 from bilateral.client.operations import documents, feedback, registries
-from bilateral.client.results import FeedbackEntry, ReputationSummary
+from bilateral.client.results import FeedbackEntry, FeedbackResponse, ReputationSummary
+from bilateral.client.state import ClientState
 from bilateral.core.contracts import Registry
 from bilateral.core.errors import InvalidArgumentError, UnexpectedAnswerError
 from bilateral.core.events import NewFeedback, ResponseAppended
 from bilateral.core.identifiers import AgentId, FeedbackId, checksummed
-from bilateral.core.text import quoted
-from bilateral.core.values import FeedbackValue
+from bilateral.core.text import ChainText, quoted
+from bilateral.core.values import FeedbackValue, HumanValue
 from bilateral.core.values.summaries import Summary
 from bilateral.core.values.summaries import summarize as summarize_values
 from bilateral.documents import FeedbackFile
 from bilateral.documents.feedback import Capability
-from bilateral.node.steps import together
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from bilateral.client.inputs import AgentLike
-    from bilateral.client.results import FeedbackEntry, FeedbackResponse
-    from bilateral.client.state import ClientState
-    from bilateral.core.identifiers import AgentId
-    from bilateral.core.text import ChainText
-    from bilateral.core.values import HumanValue
-    from bilateral.documents import FeedbackFile
-    from bilateral.node.steps import Operation
+from bilateral.node.steps import Operation, together
 
 READ: Final = "readFeedback"
 _PAGE: Final = 1000

@@ -4,15 +4,19 @@ from __future__ import annotations
 
 import logging
 import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from datetime import MAXYEAR
+from datetime import MAXYEAR, datetime
 from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 from eth_abi.abi import encode
 from eth_abi.exceptions import EncodingError
 
+from bilateral.client.inputs import AgentLike, TransactionSigner
+from bilateral.client.state import ClientState
 from bilateral.core.contracts import Deployment, Registry, attribute_of, network_of, packaged_deployment, selectors
 from bilateral.core.contracts.codec import decode_result, encode_call
+from bilateral.core.contracts.logs import RawLog
 from bilateral.core.contracts.origin import Origin
 from bilateral.core.contracts.reverts import ContractRevertError
 from bilateral.core.errors import (
@@ -37,21 +41,11 @@ from bilateral.core.signatures import recover_signer, signer_errors
 from bilateral.core.text import printable
 from bilateral.core.values.times import moment
 from bilateral.node import answers
-from bilateral.node.logs import LogFilter, read_logs
-from bilateral.node.steps import Batch, Blocking, Pause, Rpc
+from bilateral.node.logs import LogFilter, Topic, read_logs
+from bilateral.node.steps import Batch, Blocking, Operation, Pause, Rpc
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping, Sequence
-    from datetime import datetime
-
     from eth_account.messages import SignableMessage
-
-    from bilateral.client.inputs import AgentLike, TransactionSigner
-    from bilateral.client.state import ClientState
-    from bilateral.core.contracts import Deployment
-    from bilateral.core.contracts.logs import RawLog
-    from bilateral.node.logs import Topic
-    from bilateral.node.steps import Operation
 
 E = TypeVar("E", bound=Event)
 

@@ -3,27 +3,23 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any, Final, TypeVar
+from typing import Any, Final, TypeVar
 
 import rlp
 from eth_utils.address import to_checksum_address
 from eth_utils.crypto import keccak
 
 from bilateral.client.operations import fees, registries, transactions
+from bilateral.client.operations.transactions import Sent
+from bilateral.client.state import ClientState
 from bilateral.core.contracts import Registry
 from bilateral.core.errors import InvalidArgumentError, NotSentError, TransactionDroppedError, TransactionReplacedError
 from bilateral.core.signatures import recover_signer
 from bilateral.core.text import quoted
 from bilateral.node import answers
-from bilateral.node.steps import Batch, Exclusive, Rpc
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
-
-    from bilateral.client.operations.transactions import Sent
-    from bilateral.client.state import ClientState
-    from bilateral.node.steps import Operation
+from bilateral.node.steps import Batch, Exclusive, Operation, Rpc
 
 T = TypeVar("T")
 

@@ -7,24 +7,20 @@ which signals of a period there are already. A run that was cut off is completed
 from __future__ import annotations
 
 import time
+from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Final, TypeAlias
+from typing import Final, TypeAlias
 
+from bilateral.client.inputs import Signal
 from bilateral.client.operations import feedback, reading, registries, transactions
+from bilateral.client.operations.transactions import Sent
+from bilateral.client.results import FeedbackEntry
+from bilateral.client.state import ClientState
 from bilateral.core.contracts import Registry
 from bilateral.core.errors import BatchInterruptedError, InvalidArgumentError, MalformedNodeAnswerError, NodeError
+from bilateral.core.identifiers import AgentId
 from bilateral.core.values import FeedbackValue, value_for_tag
-from bilateral.node.steps import Exclusive, Pause
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from bilateral.client.inputs import Signal
-    from bilateral.client.operations.transactions import Sent
-    from bilateral.client.results import FeedbackEntry
-    from bilateral.client.state import ClientState
-    from bilateral.core.identifiers import AgentId
-    from bilateral.node.steps import Operation
+from bilateral.node.steps import Exclusive, Operation, Pause
 
 SIGNAL_TAGS: Final = ("reachable", "uptime", "successRate", "responseTime")
 

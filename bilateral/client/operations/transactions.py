@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any, Final, Generic, TypeVar
+from typing import Any, Final, Generic, TypeVar
 
 from eth_utils.crypto import keccak
 
 from bilateral.client.operations import documents, fees, registries
-from bilateral.client.state import NonceMemory
+from bilateral.client.state import ClientState, NonceMemory
+from bilateral.core.contracts import Registry
 from bilateral.core.errors import (
     NODE_FAILURES,
     BatchInterruptedError,
@@ -19,17 +21,10 @@ from bilateral.core.errors import (
     SendUncertainError,
     UnexpectedAnswerError,
 )
+from bilateral.core.events import Event
 from bilateral.node import answers
 from bilateral.node.refusals import Refusal
-from bilateral.node.steps import Batch, Exclusive, Rpc, together
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
-
-    from bilateral.client.state import ClientState
-    from bilateral.core.contracts import Registry
-    from bilateral.core.events import Event
-    from bilateral.node.steps import Operation
+from bilateral.node.steps import Batch, Exclusive, Operation, Rpc, together
 
 T = TypeVar("T")
 E = TypeVar("E", bound="Event")

@@ -2,28 +2,23 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from decimal import Decimal
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-from bilateral.client.inputs import checked_uint, distinct, hash_bytes
+from bilateral.client.inputs import AgentLike, checked_uint, distinct, hash_bytes
 from bilateral.client.operations import registries, transactions
 from bilateral.client.operations.documents import Unstored
+from bilateral.client.operations.feedback import Link
+from bilateral.client.operations.transactions import Sent
 from bilateral.client.results import ValidationAnswered, ValidationRequested, ValidationStatus, ValidationSummary
+from bilateral.client.state import ClientState
 from bilateral.core.contracts import Registry
 from bilateral.core.errors import InvalidArgumentError
-from bilateral.core.events import ValidationRequest, ValidationResponse
+from bilateral.core.events import Event, ValidationRequest, ValidationResponse
 from bilateral.core.identifiers import AgentId, checksummed
 from bilateral.core.values.times import moment
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from bilateral.client.inputs import AgentLike
-    from bilateral.client.operations.feedback import Link
-    from bilateral.client.operations.transactions import Sent
-    from bilateral.client.state import ClientState
-    from bilateral.core.events import Event
-    from bilateral.node.steps import Operation
+from bilateral.node.steps import Operation
 
 
 def request(

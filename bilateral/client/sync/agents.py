@@ -5,27 +5,25 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from datetime import datetime
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from bilateral.client.inputs import AgentLike, TransactionSigner
 from bilateral.client.operations import agents
+from bilateral.client.results import (
+    Agent,
+    AgentProven,
+    AgentTransferred,
+    AgentUriSet,
+    AgentWalletChanged,
+    DirectoryEntry,
+    MetadataChanged,
+    PrimaryAgentChosen,
+    Registered,
+)
+from bilateral.client.sync.handle import Handle
 from bilateral.client.sync.runner import Runner
 from bilateral.core.values.arguments import checked_class
 from bilateral.documents import RegistrationFile
-
-if TYPE_CHECKING:
-    from bilateral.client.results import (
-        Agent,
-        AgentProven,
-        AgentTransferred,
-        AgentUriSet,
-        AgentWalletChanged,
-        DirectoryEntry,
-        MetadataChanged,
-        PrimaryAgentChosen,
-        Registered,
-    )
-    from bilateral.client.sync.handle import Handle
 
 
 @checked_class

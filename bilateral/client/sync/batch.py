@@ -4,9 +4,11 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any, Self, TypeVar
+from types import TracebackType
+from typing import Any, Self, TypeVar
 
 from bilateral.client.operations import transactions
+from bilateral.client.operations.transactions import Sent
 from bilateral.client.sync.agents import AgentMethods
 from bilateral.client.sync.buyers import BuyerMethods
 from bilateral.client.sync.feedback import FeedbackMethods
@@ -15,12 +17,7 @@ from bilateral.client.sync.ratings import RatingMethods
 from bilateral.client.sync.runner import Runner
 from bilateral.client.sync.signed import SignedMethods
 from bilateral.client.sync.validation import ValidationMethods
-
-if TYPE_CHECKING:
-    from types import TracebackType
-
-    from bilateral.client.operations.transactions import Sent
-    from bilateral.node.steps import Operation
+from bilateral.node.steps import Operation
 
 T = TypeVar("T")
 

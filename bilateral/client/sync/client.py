@@ -3,22 +3,18 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from bilateral.client.operations import replacements
 from bilateral.client.sync.agents import AgentMethods
 from bilateral.client.sync.batch import WriteBatch
 from bilateral.client.sync.blind import BlindMethods
 from bilateral.client.sync.buyers import BuyerMethods
 from bilateral.client.sync.feedback import FeedbackMethods
+from bilateral.client.sync.handle import Handle
 from bilateral.client.sync.ratings import RatingMethods
 from bilateral.client.sync.signed import SignedMethods
 from bilateral.client.sync.validation import ValidationMethods
 from bilateral.client.sync.watching import WatchingMethods
 from bilateral.core.values.arguments import checked
-
-if TYPE_CHECKING:
-    from bilateral.client.sync.handle import Handle
 
 
 class Client(

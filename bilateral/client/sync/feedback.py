@@ -4,19 +4,16 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING
 
 from bilateral.client.inputs import AgentLike, ResponseLink
 from bilateral.client.operations import feedback, reading
+from bilateral.client.results import FeedbackEntry, FeedbackResponse, FeedbackRevocation, ReputationSummary
+from bilateral.client.sync.handle import Handle
 from bilateral.client.sync.runner import Runner
 from bilateral.core.identifiers import FeedbackId
 from bilateral.core.values import FeedbackValue, HumanValue
 from bilateral.core.values.arguments import checked_class
 from bilateral.documents import FeedbackFile
-
-if TYPE_CHECKING:
-    from bilateral.client.results import FeedbackEntry, FeedbackResponse, FeedbackRevocation, ReputationSummary
-    from bilateral.client.sync.handle import Handle
 
 
 @checked_class

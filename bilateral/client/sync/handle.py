@@ -4,19 +4,17 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, TypeVar
+from typing import TypeVar
 
 from bilateral.client.handle import TIMEOUT, SentTransaction
+from bilateral.client.inputs import Signal
 from bilateral.client.operations import confirmations as confirming
 from bilateral.client.operations import replacements
+from bilateral.client.operations.transactions import Sent
+from bilateral.client.results import FeedbackEntry
+from bilateral.client.state import ClientState
 from bilateral.core.values.arguments import checked
-
-if TYPE_CHECKING:
-    from bilateral.client.inputs import Signal
-    from bilateral.client.operations.transactions import Sent
-    from bilateral.client.results import FeedbackEntry
-    from bilateral.client.state import ClientState
-    from bilateral.node.running import Run
+from bilateral.node.running import Run
 
 T = TypeVar("T")
 

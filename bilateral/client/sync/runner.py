@@ -3,10 +3,13 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, TypeVar
+from typing import TypeVar
 
 from bilateral.client.inputs import TransactionSigner
 from bilateral.client.operations import inspection, registries
+from bilateral.client.operations.signals import Published
+from bilateral.client.operations.transactions import Sent
+from bilateral.client.results import DeploymentReport
 from bilateral.client.state import ClientState
 from bilateral.client.sync.handle import Handle, SignalBatch
 from bilateral.core.contracts import Deployment
@@ -16,13 +19,8 @@ from bilateral.core.values.arguments import checked_class
 from bilateral.documents import DataUriStore, Loader, Store
 from bilateral.node.closing import Closing
 from bilateral.node.running import StepRunner
+from bilateral.node.steps import Operation
 from bilateral.node.transport import Provider, Transport, require_duration
-
-if TYPE_CHECKING:
-    from bilateral.client.operations.signals import Published
-    from bilateral.client.operations.transactions import Sent
-    from bilateral.client.results import DeploymentReport
-    from bilateral.node.steps import Operation
 
 T = TypeVar("T")
 

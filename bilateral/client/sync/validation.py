@@ -4,16 +4,13 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
 
 from bilateral.client.inputs import AgentLike
 from bilateral.client.operations import validation
+from bilateral.client.results import ValidationAnswered, ValidationRequested, ValidationStatus, ValidationSummary
+from bilateral.client.sync.handle import Handle
 from bilateral.client.sync.runner import Runner
 from bilateral.core.values.arguments import checked_class
-
-if TYPE_CHECKING:
-    from bilateral.client.results import ValidationAnswered, ValidationRequested, ValidationStatus, ValidationSummary
-    from bilateral.client.sync.handle import Handle
 
 
 @checked_class

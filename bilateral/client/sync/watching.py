@@ -4,16 +4,13 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
 
 from bilateral.client.inputs import Signal
 from bilateral.client.operations import agents, signals
+from bilateral.client.results import Rater
+from bilateral.client.sync.handle import SignalBatch
 from bilateral.client.sync.runner import Runner
 from bilateral.core.values.arguments import checked_class
-
-if TYPE_CHECKING:
-    from bilateral.client.results import Rater
-    from bilateral.client.sync.handle import SignalBatch
 
 
 @checked_class
