@@ -1,9 +1,7 @@
 """The client of the registries: `Client` blocks, `AsyncClient` does not; both have the same methods."""
 
-from bilateral.client.aio.batch import AsyncWriteBatch
-from bilateral.client.aio.chains import AsyncClients
-from bilateral.client.aio.client import AsyncClient
-from bilateral.client.aio.handle import AsyncHandle, AsyncSignalBatch
+from bilateral.client.aio.client import AsyncClient, AsyncClients, AsyncWriteBatch
+from bilateral.client.aio.runner import AsyncHandle, AsyncSignalBatch
 from bilateral.client.inputs import (
     AgentLike,
     FeedbackAuthorization,
@@ -48,10 +46,8 @@ from bilateral.client.results import (
     ValidationSummary,
     VoidedSignatures,
 )
-from bilateral.client.sync.batch import WriteBatch
-from bilateral.client.sync.chains import Clients
-from bilateral.client.sync.client import Client
-from bilateral.client.sync.handle import Handle, SignalBatch
+from bilateral.client.sync.client import Client, Clients, WriteBatch
+from bilateral.client.sync.runner import Handle, SignalBatch
 
 __all__ = [
     "Agent",

@@ -4,12 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from bilateral.client.aio.handle import AsyncHandle
-from bilateral.client.aio.runner import AsyncRunner
-from bilateral.client.handle import TIMEOUT
+from bilateral.client.aio.runner import AsyncHandle, AsyncRunner
 from bilateral.client.inputs import AgentLike
 from bilateral.client.operations import ratings
 from bilateral.client.results import Rating, RatingKind
+from bilateral.client.state import TIMEOUT
 from bilateral.core.values.arguments import checked_class
 
 

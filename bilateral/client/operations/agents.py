@@ -12,7 +12,6 @@ from eth_utils.crypto import keccak
 from bilateral.client.inputs import AgentLike, TransactionSigner
 from bilateral.client.operations import documents, registries, transactions
 from bilateral.client.operations.documents import Unstored
-from bilateral.client.operations.transactions import Sent
 from bilateral.client.results import (
     Agent,
     AgentProven,
@@ -25,7 +24,7 @@ from bilateral.client.results import (
     Rater,
     Registered,
 )
-from bilateral.client.state import ClientState
+from bilateral.client.state import ClientState, Sent
 from bilateral.core import events as registry_events
 from bilateral.core.contracts import Registry
 from bilateral.core.contracts.reverts import ContractRevertError

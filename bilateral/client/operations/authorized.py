@@ -11,9 +11,8 @@ from typing import Any, Final
 from bilateral.client.inputs import AgentLike, FeedbackAuthorization, SignedFeedback, checked_uint
 from bilateral.client.operations import agents, documents, feedback, registries, transactions
 from bilateral.client.operations.feedback import Draft
-from bilateral.client.operations.transactions import Sent
 from bilateral.client.results import AuthorizedFeedbackEntry, AuthorizedSummary, FeedbackEntry, VoidedSignatures
-from bilateral.client.state import ClientState
+from bilateral.client.state import ClientState, Sent
 from bilateral.core.contracts import Registry
 from bilateral.core.contracts.reverts import ContractRevertError
 from bilateral.core.errors import (

@@ -10,7 +10,6 @@ from eth_utils.hexadecimal import encode_hex
 
 from bilateral.client.inputs import checked_uint, hash_bytes
 from bilateral.client.operations import registries, transactions
-from bilateral.client.operations.transactions import Sent
 from bilateral.client.results import (
     Anchor,
     AttestedRecord,
@@ -20,7 +19,7 @@ from bilateral.client.results import (
     SettledPayment,
     SettledRecord,
 )
-from bilateral.client.state import ClientState
+from bilateral.client.state import ClientState, Sent
 from bilateral.core.contracts import Registry
 from bilateral.core.contracts.buyer_terms import (
     WHOLE_TRANSACTION,

@@ -7,8 +7,7 @@ from collections.abc import Mapping
 from typing import Any, TypeVar
 
 from bilateral.client.operations import registries
-from bilateral.client.operations.transactions import Sent
-from bilateral.client.state import ClientState, NonceMemory
+from bilateral.client.state import ClientState, NonceMemory, Sent
 from bilateral.core.contracts.logs import RawLog
 from bilateral.core.contracts.reverts import ContractRevertError
 from bilateral.core.errors import (

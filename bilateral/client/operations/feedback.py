@@ -10,9 +10,8 @@ from typing import Any, Final, TypeAlias
 from bilateral.client.inputs import AgentLike, ResponseLink, feedback_id, hash_bytes
 from bilateral.client.operations import documents, registries, transactions
 from bilateral.client.operations.documents import Unstored
-from bilateral.client.operations.transactions import Sent
 from bilateral.client.results import FeedbackEntry, FeedbackEvent, FeedbackResponse, FeedbackRevocation
-from bilateral.client.state import ClientState
+from bilateral.client.state import ClientState, Sent
 from bilateral.core.contracts import Deployment, Registry
 from bilateral.core.errors import InvalidArgumentError
 from bilateral.core.events import Event, FeedbackRevoked, NewFeedback, ResponseAppended

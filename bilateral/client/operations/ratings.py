@@ -9,9 +9,8 @@ from typing import Any, Final, TypeVar
 
 from bilateral.client.inputs import AgentLike, checked_uint
 from bilateral.client.operations import registries, transactions
-from bilateral.client.operations.transactions import Sent
 from bilateral.client.results import Rating, RatingKind
-from bilateral.client.state import ClientState
+from bilateral.client.state import ClientState, Sent
 from bilateral.core.contracts import Registry
 from bilateral.core.contracts.reverts import ContractRevertError
 from bilateral.core.errors import AgentUnsettledError, InvalidArgumentError, MissingFunctionError, UnexpectedAnswerError

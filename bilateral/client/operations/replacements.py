@@ -12,8 +12,7 @@ from eth_utils.address import to_checksum_address
 from eth_utils.crypto import keccak
 
 from bilateral.client.operations import fees, registries, transactions
-from bilateral.client.operations.transactions import Sent
-from bilateral.client.state import ClientState
+from bilateral.client.state import ClientState, Sent
 from bilateral.core.contracts import Registry
 from bilateral.core.errors import InvalidArgumentError, NotSentError, TransactionDroppedError, TransactionReplacedError
 from bilateral.core.signatures import recover_signer
@@ -37,7 +36,7 @@ def find(state: ClientState, transaction_hash: str) -> Operation[Sent[bool]]:
     if answer is None:
         raise TransactionDroppedError("is unknown to the node", hash_)
     transaction = require_transaction(answer, hash_, sender, deployment.chain_id)
-    return transactions.Sent(
+    return Sent(
         Registry.IDENTITY, transaction, transaction["gas"], lambda _: True, hash=hash_, nonce=transaction["nonce"]
     )
 
@@ -74,7 +73,7 @@ def cancel(state: ClientState, sent: Sent[Any]) -> Operation[Sent[bool]]:
     chain_id = int(sent.transaction["chainId"])
     empty = {"chainId": chain_id, "to": sender, "value": 0, "data": "0x", "gas": gas + gas // 5}
     empty |= {"nonce": sent.transaction["nonce"]} | fees.replacing(state, chain_id, sent.transaction, price)
-    nothing = transactions.Sent(sent.registry, empty, gas, lambda _: True)
+    nothing = Sent(sent.registry, empty, gas, lambda _: True)
     sent_again: Sent[bool] = yield Exclusive(_send(state, nothing, sent.hash))
     return sent_again
 

@@ -13,9 +13,8 @@ from typing import Final, TypeAlias
 
 from bilateral.client.inputs import Signal
 from bilateral.client.operations import feedback, reading, registries, transactions
-from bilateral.client.operations.transactions import Sent
 from bilateral.client.results import FeedbackEntry
-from bilateral.client.state import ClientState
+from bilateral.client.state import ClientState, Sent
 from bilateral.core.contracts import Registry
 from bilateral.core.errors import BatchInterruptedError, InvalidArgumentError, MalformedNodeAnswerError, NodeError
 from bilateral.core.identifiers import AgentId

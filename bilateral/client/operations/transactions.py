@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
-from typing import Any, Final, Generic, TypeVar
+from dataclasses import replace
+from typing import Any, Final, TypeVar
 
 from eth_utils.crypto import keccak
 
 from bilateral.client.operations import documents, fees, registries
-from bilateral.client.state import ClientState, NonceMemory
+from bilateral.client.state import ClientState, NonceMemory, Sent
 from bilateral.core.contracts import Registry
 from bilateral.core.errors import (
     NODE_FAILURES,
@@ -34,31 +34,6 @@ _NONCE_TRIES: Final = 5
 
 _NONCE_MEMORY_SECONDS: Final = 60.0
 """The time that our own count of nonces is believed: nodes behind a balancer agree by then."""
-
-
-@dataclass(frozen=True)
-class Sent(Generic[T]):
-    """A transaction, sent or, in a dry run, only prepared.
-
-    Attributes:
-        registry: The registry that it calls.
-        transaction: The transaction, as web3.py writes one.
-        gas: The node's estimate of the gas.
-        decode: Makes the result of the registry's events.
-        hash: Its hash; None if it was not sent.
-        raw: The signed transaction; None if it was not signed.
-        earlier: The hashes of the transactions that it replaces. They do the same.
-        nonce: The signer's next nonce when it was prepared, as the node said.
-    """
-
-    registry: Registry
-    transaction: dict[str, Any]
-    gas: int
-    decode: Callable[[Sequence[Event]], T]
-    hash: str | None = None
-    raw: bytes | None = None
-    earlier: tuple[str, ...] = ()
-    nonce: int = 0
 
 
 class NonceTakenError(Exception):

@@ -10,9 +10,8 @@ from bilateral.client.inputs import AgentLike, checked_uint, distinct, hash_byte
 from bilateral.client.operations import registries, transactions
 from bilateral.client.operations.documents import Unstored
 from bilateral.client.operations.feedback import Link
-from bilateral.client.operations.transactions import Sent
 from bilateral.client.results import ValidationAnswered, ValidationRequested, ValidationStatus, ValidationSummary
-from bilateral.client.state import ClientState
+from bilateral.client.state import ClientState, Sent
 from bilateral.core.contracts import Registry
 from bilateral.core.errors import InvalidArgumentError
 from bilateral.core.events import Event, ValidationRequest, ValidationResponse

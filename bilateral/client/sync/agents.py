@@ -20,8 +20,7 @@ from bilateral.client.results import (
     PrimaryAgentChosen,
     Registered,
 )
-from bilateral.client.sync.handle import Handle
-from bilateral.client.sync.runner import Runner
+from bilateral.client.sync.runner import Handle, Runner
 from bilateral.core.values.arguments import checked_class
 from bilateral.documents import RegistrationFile
 

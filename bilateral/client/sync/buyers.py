@@ -7,8 +7,7 @@ from collections.abc import Sequence
 
 from bilateral.client.operations import buyers
 from bilateral.client.results import Anchor, BuyerRecords, BuyerStanding, RoleHolder, SettledPayment
-from bilateral.client.sync.handle import Handle
-from bilateral.client.sync.runner import Runner
+from bilateral.client.sync.runner import Handle, Runner
 from bilateral.core.contracts.buyer_terms import (
     WHOLE_TRANSACTION,
     AttestedPayment,

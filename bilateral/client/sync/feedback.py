@@ -8,8 +8,7 @@ from collections.abc import Mapping, Sequence
 from bilateral.client.inputs import AgentLike, ResponseLink
 from bilateral.client.operations import feedback, reading
 from bilateral.client.results import FeedbackEntry, FeedbackResponse, FeedbackRevocation, ReputationSummary
-from bilateral.client.sync.handle import Handle
-from bilateral.client.sync.runner import Runner
+from bilateral.client.sync.runner import Handle, Runner
 from bilateral.core.identifiers import FeedbackId
 from bilateral.core.values import FeedbackValue, HumanValue
 from bilateral.core.values.arguments import checked_class

@@ -5,12 +5,11 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from bilateral.client.handle import TIMEOUT
 from bilateral.client.inputs import AgentLike
 from bilateral.client.operations import ratings
 from bilateral.client.results import Rating, RatingKind
-from bilateral.client.sync.handle import Handle
-from bilateral.client.sync.runner import Runner
+from bilateral.client.state import TIMEOUT
+from bilateral.client.sync.runner import Handle, Runner
 from bilateral.core.values.arguments import checked_class
 
 

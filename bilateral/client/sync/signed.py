@@ -8,8 +8,7 @@ from datetime import datetime
 from bilateral.client.inputs import AgentLike, FeedbackAuthorization, SignedFeedback
 from bilateral.client.operations import authorized, feedback, registries
 from bilateral.client.results import AuthorizedFeedbackEntry, AuthorizedSummary, FeedbackEntry, VoidedSignatures
-from bilateral.client.sync.handle import Handle
-from bilateral.client.sync.runner import Runner
+from bilateral.client.sync.runner import Handle, Runner
 from bilateral.core.values import FeedbackValue, HumanValue
 from bilateral.core.values.arguments import checked_class
 from bilateral.documents import FeedbackFile

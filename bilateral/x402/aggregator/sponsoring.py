@@ -9,8 +9,7 @@ from typing import Any, Final
 from sqlalchemy import Row
 
 from bilateral.client.operations import confirmations, feedback, fees, registries, transactions
-from bilateral.client.operations.transactions import Sent
-from bilateral.client.state import ClientState
+from bilateral.client.state import ClientState, Sent
 from bilateral.core.contracts import Registry
 from bilateral.core.contracts.reverts import ContractRevertError
 from bilateral.core.errors import (
