@@ -11,40 +11,35 @@ from bilateral.client.inputs import (
     TransactionSigner,
     week_of,
 )
+from bilateral.client.operations.authorized import AuthorizedFeedbackEntry, AuthorizedSummary, VoidedSignatures
+from bilateral.client.operations.directory import AgentProven, DirectoryEntry, PrimaryAgentChosen, Rater
+from bilateral.client.operations.inspection import DeploymentReport, RegistryReport
+from bilateral.client.operations.ratings import Rating, RatingKind
+from bilateral.client.operations.validation import (
+    ValidationAnswered,
+    ValidationRequested,
+    ValidationStatus,
+    ValidationSummary,
+)
 from bilateral.client.results import (
     Agent,
-    AgentProven,
     AgentTransferred,
     AgentUriSet,
     AgentWalletChanged,
     Anchor,
     AttestedRecord,
-    AuthorizedFeedbackEntry,
-    AuthorizedSummary,
     BuyerRecords,
     BuyerStanding,
-    DeploymentReport,
-    DirectoryEntry,
     FeedbackEntry,
     FeedbackEvent,
     FeedbackResponse,
     FeedbackRevocation,
     MetadataChanged,
-    PrimaryAgentChosen,
-    Rater,
-    Rating,
-    RatingKind,
     Registered,
-    RegistryReport,
     ReputationSummary,
     RoleHolder,
     SettledPayment,
     SettledRecord,
-    ValidationAnswered,
-    ValidationRequested,
-    ValidationStatus,
-    ValidationSummary,
-    VoidedSignatures,
 )
 from bilateral.client.sync.client import Client, Clients, WriteBatch
 from bilateral.client.sync.runner import Handle, SignalBatch

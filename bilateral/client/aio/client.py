@@ -16,9 +16,9 @@ from bilateral.client.aio.runner import AsyncHandle, AsyncRunner, AsyncSignalBat
 from bilateral.client.aio.signed import AsyncSignedMethods
 from bilateral.client.aio.validation import AsyncValidationMethods
 from bilateral.client.inputs import AgentLike, Signal
-from bilateral.client.operations import agents, replacements, signals, transactions
+from bilateral.client.operations import directory, replacements, signals, transactions
+from bilateral.client.operations.directory import Rater
 from bilateral.client.operations.registries import chain_of
-from bilateral.client.results import Rater
 from bilateral.client.state import Sent
 from bilateral.core.contracts import Deployment
 from bilateral.core.errors import UnknownChainError
@@ -171,7 +171,7 @@ class AsyncClient(
             The address with the agent that it speaks as (`agentOf`), if any. A registry without that function, as the
             first ones are, is searched for agents whose wallet the address is now, by its logs.
         """
-        return await self._run(agents.resolve(self.state, address, load_file=load_file))
+        return await self._run(directory.resolve(self.state, address, load_file=load_file))
 
     @checked
     async def publish_signals(self, signals_of_period: Sequence[Signal], period: str) -> AsyncSignalBatch:

@@ -7,7 +7,8 @@ from datetime import datetime
 from bilateral.client.aio.runner import AsyncHandle, AsyncRunner
 from bilateral.client.inputs import AgentLike, FeedbackAuthorization, SignedFeedback
 from bilateral.client.operations import authorized, feedback, registries
-from bilateral.client.results import AuthorizedFeedbackEntry, AuthorizedSummary, FeedbackEntry, VoidedSignatures
+from bilateral.client.operations.authorized import AuthorizedFeedbackEntry, AuthorizedSummary, VoidedSignatures
+from bilateral.client.results import FeedbackEntry
 from bilateral.core.values import FeedbackValue, HumanValue
 from bilateral.core.values.arguments import checked_class
 from bilateral.documents import FeedbackFile

@@ -7,7 +7,12 @@ from collections.abc import Sequence
 from bilateral.client.aio.runner import AsyncHandle, AsyncRunner
 from bilateral.client.inputs import AgentLike
 from bilateral.client.operations import validation
-from bilateral.client.results import ValidationAnswered, ValidationRequested, ValidationStatus, ValidationSummary
+from bilateral.client.operations.validation import (
+    ValidationAnswered,
+    ValidationRequested,
+    ValidationStatus,
+    ValidationSummary,
+)
 from bilateral.core.values.arguments import checked_class
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
 from decimal import Decimal
 from typing import Any, Final
@@ -11,7 +11,7 @@ from typing import Any, Final
 from bilateral.client.inputs import AgentLike, FeedbackAuthorization, SignedFeedback, checked_uint
 from bilateral.client.operations import agents, documents, feedback, registries, transactions
 from bilateral.client.operations.feedback import Draft
-from bilateral.client.results import AuthorizedFeedbackEntry, AuthorizedSummary, FeedbackEntry, VoidedSignatures
+from bilateral.client.results import FeedbackEntry
 from bilateral.client.state import ClientState, Sent
 from bilateral.core.contracts import Registry
 from bilateral.core.contracts.reverts import ContractRevertError
@@ -37,6 +37,58 @@ LIFETIME: Final = timedelta(days=1)  # a client answers within a day; a longer p
 
 _PAGE: Final = 1000
 """Entries to ask for at once: some six million gas, which every node allows a call."""
+
+
+@dataclass(frozen=True)
+class AuthorizedFeedbackEntry:
+    """One feedback that the agent's owner had authorised.
+
+    Attributes:
+        client: Who gave it.
+        score: 0 to 100.
+        tag1: The first tag; empty if there is none.
+        tag2: The second tag, likewise.
+        position: Its position among all of the agent's, from 0; None right after it was given.
+        given_at: The time of its block; None right after it was given.
+        uri: The URI of its file; None where it was read from the registry, which does not store it.
+        hash: The hash of that file, likewise.
+    """
+
+    agent: AgentId
+    client: str
+    score: int
+    tag1: ChainText
+    tag2: ChainText
+    position: int | None = None
+    given_at: datetime | None = None
+    uri: ChainText | None = None
+    hash: bytes | None = None
+
+
+@dataclass(frozen=True)
+class AuthorizedSummary:
+    """The average of all authorised feedback of an agent.
+
+    Attributes:
+        count: The number of entries.
+        average: The average score, cut to a whole number by the registry; None if there is none.
+    """
+
+    agent: AgentId
+    count: int
+    average: Decimal | None
+
+
+@dataclass(frozen=True)
+class VoidedSignatures:
+    """A client voided its signed feedback.
+
+    Attributes:
+        deadline: The latest voided deadline. New signatures need a later one.
+    """
+
+    client: str
+    deadline: datetime
 
 
 def authorize(  # noqa: PLR0913, PLR0917  # the method's own parameters

@@ -5,6 +5,7 @@ from __future__ import annotations
 import secrets
 import time
 from collections.abc import Sequence
+from dataclasses import dataclass
 from functools import partial
 from typing import Final
 
@@ -12,7 +13,6 @@ from bilateral.client.blind_vault import BlindVault
 from bilateral.client.inputs import AgentLike
 from bilateral.client.operations import documents, feedback, registries, transactions
 from bilateral.client.operations.feedback import Draft
-from bilateral.client.results import BlindStatus, OpenedRatings, SealedRatings
 from bilateral.client.state import ClientState, Sent
 from bilateral.core.contracts import Registry, has_private_mempool
 from bilateral.core.errors import InvalidArgumentError, SealUnsettledError
@@ -40,6 +40,53 @@ from bilateral.core.signatures.blind_ratings import (
 from bilateral.node.steps import Blocking, Operation, Pause, together
 
 _SIDES: Final = ("client", "server")
+
+
+@dataclass(frozen=True)
+class BlindStatus:
+    """The state of a server's rating of a client.
+
+    Attributes:
+        state: None, open, sealed or blind.
+        pair_hash: The hash of the stored pair; 0 without one.
+        is_feedback_open: True if the feedback of the stored pair is open.
+    """
+
+    client: AgentId
+    server: AgentId
+    state: RatingState
+    pair_hash: int
+    is_feedback_open: bool
+
+
+@dataclass(frozen=True)
+class SealedRatings:
+    """A pair that was sealed.
+
+    Attributes:
+        interaction: The id of the interaction, 32 bytes.
+    """
+
+    client: AgentId
+    server: AgentId
+    interaction: bytes
+
+
+@dataclass(frozen=True)
+class OpenedRatings:
+    """Blind ratings that were opened.
+
+    Attributes:
+        interaction: The id of the interaction, 32 bytes.
+        rating: The server's rating; None if only the feedback was opened.
+        feedback: The client's feedback; None if only the rating was opened.
+    """
+
+    client: AgentId
+    server: AgentId
+    interaction: bytes
+    rating: int | None
+    feedback: FeedbackId | None
 
 
 def seal_rating(  # noqa: PLR0913, PLR0917  # the method's own parameters

@@ -9,7 +9,7 @@ from typing import Any, Final, TypeVar
 from eth_utils.hexadecimal import encode_hex
 
 from bilateral.client.inputs import checked_uint, hash_bytes
-from bilateral.client.operations import registries, transactions
+from bilateral.client.operations import confirmations, registries, transactions
 from bilateral.client.results import (
     Anchor,
     AttestedRecord,
@@ -296,7 +296,7 @@ def _require_not_settled(
         return
     registry = (yield from registries.require_registry(state, Registry.BUYERS)).lower()
     for name, payments in transactions_.items():
-        receipt = yield from registries.receipt(encode_hex(name))
+        receipt = yield from confirmations.read_receipt(encode_hex(name))
         if receipt is None:  # pruned, behind or not mined: its payments may be settled ones
             raise MissingReceiptError(name)
         for entry in answers.records(receipt.get("logs")):

@@ -5,11 +5,11 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from enum import StrEnum
 from typing import Any, Final, TypeVar
 
 from bilateral.client.inputs import AgentLike, checked_uint
 from bilateral.client.operations import registries, transactions
-from bilateral.client.results import Rating, RatingKind
 from bilateral.client.state import ClientState, Sent
 from bilateral.core.contracts import Registry
 from bilateral.core.contracts.reverts import ContractRevertError
@@ -19,6 +19,34 @@ from bilateral.core.identifiers import AgentId, checksummed
 from bilateral.node.steps import Operation, Pause, together
 
 T = TypeVar("T")
+
+
+class RatingKind(StrEnum):
+    """As what an agent was rated by a server."""
+
+    CLIENT = "client"
+    VALIDATOR = "validator"
+
+
+@dataclass(frozen=True)
+class Rating:
+    """A rating by a server (EIP-8004a), which is final.
+
+    Attributes:
+        kind: As what the subject was rated.
+        subject: The client or validator.
+        rating: 0 to 100; None if the server has not rated the subject.
+    """
+
+    kind: RatingKind
+    subject: AgentId
+    server: AgentId
+    rating: int | None
+
+    @property
+    def has_rating(self) -> bool:
+        """True if the server gave one."""
+        return self.rating is not None
 
 
 @dataclass(frozen=True)

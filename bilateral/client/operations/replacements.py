@@ -11,7 +11,7 @@ import rlp
 from eth_utils.address import to_checksum_address
 from eth_utils.crypto import keccak
 
-from bilateral.client.operations import fees, registries, transactions
+from bilateral.client.operations import confirmations, fees, registries, transactions
 from bilateral.client.state import ClientState, Sent
 from bilateral.core.contracts import Registry
 from bilateral.core.errors import InvalidArgumentError, NotSentError, TransactionDroppedError, TransactionReplacedError
@@ -45,7 +45,7 @@ def speed_up(state: ClientState, sent: Sent[T]) -> Operation[Sent[T]]:
     """Send a transaction again with higher fees, see `Handle.speed_up`."""
     if sent.hash is None:
         raise NotSentError("nothing was sent, so nothing can be sped up")
-    if (yield from registries.receipt(sent.hash)) is not None:
+    if (yield from confirmations.read_receipt(sent.hash)) is not None:
         return sent
     price = yield from fees.quote(state, (yield Batch((fees.HISTORY,)))[0])
     chain_id = int(sent.transaction["chainId"])
@@ -54,7 +54,7 @@ def speed_up(state: ClientState, sent: Sent[T]) -> Operation[Sent[T]]:
     try:
         sent_again: Sent[T] = yield Exclusive(_send(state, faster, sent.hash))
     except TransactionReplacedError:
-        if (yield from registries.receipt(sent.hash)) is None:
+        if (yield from confirmations.read_receipt(sent.hash)) is None:
             raise
         return sent  # a block took it meanwhile
     return sent_again
@@ -65,7 +65,7 @@ def cancel(state: ClientState, sent: Sent[Any]) -> Operation[Sent[bool]]:
     if sent.hash is None:
         raise NotSentError("nothing was sent, so nothing can be cancelled")
     sender = registries.require_address(state)
-    if (yield from registries.receipt(sent.hash)) is not None:
+    if (yield from confirmations.read_receipt(sent.hash)) is not None:
         raise TransactionReplacedError("is in a block already, so it cannot be cancelled", sent.hash, sent.raw)
     call = {"from": sender, "to": sender, "data": "0x"}
     gas = answers.quantity((yield Rpc("eth_estimateGas", (call,))))
@@ -87,7 +87,7 @@ def _send(state: ClientState, prepared: Sent[T], former: str) -> Operation[Sent[
     known = state.nonces
     try:
         return (yield from transactions.send_with_nonce(state, prepared, int(prepared.transaction["nonce"])))
-    except transactions.NonceTakenError:
+    except transactions.NonceUsedError:
         raise TransactionReplacedError("is in a block already, or another with its nonce is", former) from None
     finally:
         state.nonces = known

@@ -12,7 +12,7 @@ from dataclasses import dataclass, field, replace
 from typing import Final, TypeAlias
 
 from bilateral.client.inputs import Signal
-from bilateral.client.operations import feedback, reading, registries, transactions
+from bilateral.client.operations import confirmations, feedback, reading, registries, transactions
 from bilateral.client.results import FeedbackEntry
 from bilateral.client.state import ClientState, Sent
 from bilateral.core.contracts import Registry
@@ -126,7 +126,7 @@ def _publish(state: ClientState, batch: _Batch, period: str) -> Operation[Publis
         try:
             for number, (key, write) in enumerate(zip(absent, prepared, strict=True)):
                 batch.sent[key] = yield from transactions.send_with_nonce(state, write, nonce + number)
-        except transactions.NonceTakenError:
+        except transactions.NonceUsedError:
             continue
         except Exception as error:  # whatever a signer or a provider raises
             raise batch.interrupted(str(error)) from error
@@ -145,14 +145,14 @@ def _settled(state: ClientState, batch: _Batch, period: str) -> Operation[int]:
         block = hex((yield from registries.latest_block()))
         waited = time.monotonic() - begun
         try:
-            mined = yield from registries.transaction_count(state, block)
+            mined = yield from confirmations.transaction_count(state, block)
             if mined >= (yield from transactions.next_nonce(state)):
                 batch.present = yield from _present(state, batch, period, block)
                 # For a moment, a node may show the next block's state as this one's, as anvil does while it makes it.
-                if mined == (yield from registries.transaction_count(state, block)):
+                if mined == (yield from confirmations.transaction_count(state, block)):
                     return mined
         except (NodeError, MalformedNodeAnswerError):  # how a node says that it does not know the block yet
-            if waited >= registries.LAG_SECONDS:
+            if waited >= confirmations.LAG_SECONDS:
                 raise
         if waited >= _SETTLING_SECONDS:
             raise batch.interrupted("earlier transactions of the signer are still on their way")

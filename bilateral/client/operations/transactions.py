@@ -9,7 +9,8 @@ from typing import Any, Final, TypeVar
 
 from eth_utils.crypto import keccak
 
-from bilateral.client.operations import documents, fees, registries
+from bilateral.client.inputs import TransactionSigner
+from bilateral.client.operations import confirmations, documents, fees, registries
 from bilateral.client.state import ClientState, NonceMemory, Sent
 from bilateral.core.contracts import Registry
 from bilateral.core.errors import (
@@ -22,9 +23,10 @@ from bilateral.core.errors import (
     UnexpectedAnswerError,
 )
 from bilateral.core.events import Event
+from bilateral.core.signatures import signer_errors
 from bilateral.node import answers
 from bilateral.node.refusals import Refusal
-from bilateral.node.steps import Batch, Exclusive, Operation, Rpc, together
+from bilateral.node.steps import Batch, Blocking, Exclusive, Operation, Rpc, together
 
 T = TypeVar("T")
 E = TypeVar("E", bound="Event")
@@ -36,7 +38,7 @@ _NONCE_MEMORY_SECONDS: Final = 60.0
 """The time that our own count of nonces is believed: nodes behind a balancer agree by then."""
 
 
-class NonceTakenError(Exception):
+class NonceUsedError(Exception):
     """Another transaction has the nonce. Nothing was sent."""
 
 
@@ -97,7 +99,7 @@ def prepare(
 
 def next_nonce(state: ClientState) -> Operation[int]:
     """Return the nonce of the signer's next transaction: the node's, or a later one that this client knows of."""
-    return _known_nonce(state, (yield from registries.transaction_count(state, "pending")))
+    return _known_nonce(state, (yield from confirmations.transaction_count(state, "pending")))
 
 
 def send_with_nonce(state: ClientState, prepared: Sent[T], nonce: int) -> Operation[Sent[T]]:
@@ -109,7 +111,7 @@ def send_with_nonce(state: ClientState, prepared: Sent[T], nonce: int) -> Operat
             yield request
         except NODE_FAILURES as failure:
             yield from settle(state, signed, failure)
-    except (BilateralError, NonceTakenError):
+    except (BilateralError, NonceUsedError):
         raise
     except BaseException as interruption:  # an interrupt or a cancelled task: it passes, with the hash
         state.nonces = NonceMemory()
@@ -122,7 +124,7 @@ def send_with_nonce(state: ClientState, prepared: Sent[T], nonce: int) -> Operat
 def sign(state: ClientState, prepared: Sent[T], nonce: int) -> Operation[Sent[T]]:
     """Sign a transaction with a nonce."""
     transaction = prepared.transaction | {"nonce": nonce}
-    raw = yield from registries.sign_transaction(registries.require_signer(state), transaction)
+    raw = yield from sign_transaction(registries.require_signer(state), transaction)
     return replace(prepared, transaction=transaction, hash="0x" + keccak(raw).hex(), raw=raw)
 
 
@@ -136,9 +138,9 @@ def settle(state: ClientState, signed: Sent[Any], failure: Exception) -> Operati
     if meaning is Refusal.HAS_IT:
         return
     if is_of_nonce:
-        is_sent = yield from registries.has_its_nonce(state, nonce, hash_, is_priced_out=is_priced_out)
+        is_sent = yield from confirmations.has_its_nonce(state, nonce, hash_, is_priced_out=is_priced_out)
     else:
-        is_sent = yield from registries.knows(hash_)
+        is_sent = yield from confirmations.knows(hash_)
     if is_sent:
         return
     state.nonces = NonceMemory()
@@ -147,7 +149,7 @@ def settle(state: ClientState, signed: Sent[Any], failure: Exception) -> Operati
         raise SendUncertainError(message, hash_, signed.raw) from failure
     if is_of_nonce:
         remember_nonce(state, nonce)
-        raise NonceTakenError(node_message) from None
+        raise NonceUsedError(node_message) from None
     if meaning is Refusal.INSUFFICIENT_FUNDS:
         raise InsufficientFundsError(str(registries.address_of(state)), node_message) from None
     raise failure
@@ -200,7 +202,7 @@ def _send_with_next_nonce(state: ClientState, prepared: Sent[T]) -> Operation[Se
     for _ in range(_NONCE_TRIES):
         try:
             return (yield from send_with_nonce(state, prepared, nonce))
-        except NonceTakenError as taken:
+        except NonceUsedError as taken:
             refusal = str(taken)
             nonce = yield from next_nonce(state)
     raise NodeError("eth_sendRawTransaction", None, refusal)
@@ -285,6 +287,17 @@ def _send_part(state: ClientState, part: Sequence[Sent[Any]]) -> Operation[list[
         if isinstance(answer, Exception):
             try:
                 yield from settle(state, write, answer)
-            except (BilateralError, NonceTakenError) as error:
+            except (BilateralError, NonceUsedError) as error:
                 failures[-1] = error
     return failures
+
+
+def sign_transaction(signer: TransactionSigner, unsigned: dict[str, Any]) -> Operation[bytes]:
+    """Sign a transaction, and return its raw form."""
+
+    def sign() -> bytes:
+        with signer_errors():
+            return bytes(signer.sign_transaction(unsigned).raw_transaction)
+
+    raw: bytes = yield Blocking(sign)
+    return raw

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from bilateral.client.blind_vault import BlindVault
 from bilateral.client.inputs import AgentLike
 from bilateral.client.operations import blind, feedback
-from bilateral.client.results import BlindStatus, OpenedRatings, SealedRatings
+from bilateral.client.operations.blind import BlindStatus, OpenedRatings, SealedRatings
 from bilateral.client.state import TIMEOUT
 from bilateral.client.sync.runner import Handle, Runner
 from bilateral.core.signatures.blind_messages import FeedbackOpening, RatingOpening, SignedEnvelope

@@ -9,9 +9,9 @@ from types import TracebackType
 from typing import Any, Self, TypeVar
 
 from bilateral.client.inputs import AgentLike, Signal
-from bilateral.client.operations import agents, replacements, signals, transactions
+from bilateral.client.operations import directory, replacements, signals, transactions
+from bilateral.client.operations.directory import Rater
 from bilateral.client.operations.registries import chain_of
-from bilateral.client.results import Rater
 from bilateral.client.state import Sent
 from bilateral.client.sync.agents import AgentMethods
 from bilateral.client.sync.blind import BlindMethods
@@ -172,7 +172,7 @@ class Client(
             The address with the agent that it speaks as (`agentOf`), if any. A registry without that function, as the
             first ones are, is searched for agents whose wallet the address is now, by its logs.
         """
-        return self._run(agents.resolve(self.state, address, load_file=load_file))
+        return self._run(directory.resolve(self.state, address, load_file=load_file))
 
     @checked
     def publish_signals(self, signals_of_period: Sequence[Signal], period: str) -> SignalBatch:

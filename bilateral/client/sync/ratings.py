@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 
 from bilateral.client.inputs import AgentLike
 from bilateral.client.operations import ratings
-from bilateral.client.results import Rating, RatingKind
+from bilateral.client.operations.ratings import Rating, RatingKind
 from bilateral.client.state import TIMEOUT
 from bilateral.client.sync.runner import Handle, Runner
 from bilateral.core.values.arguments import checked_class

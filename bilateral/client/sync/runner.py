@@ -9,8 +9,9 @@ from typing import TypeVar
 from bilateral.client.inputs import Signal, TransactionSigner
 from bilateral.client.operations import confirmations as confirming
 from bilateral.client.operations import inspection, registries, replacements
+from bilateral.client.operations.inspection import DeploymentReport
 from bilateral.client.operations.signals import Published
-from bilateral.client.results import DeploymentReport, FeedbackEntry
+from bilateral.client.results import FeedbackEntry
 from bilateral.client.state import TIMEOUT, ClientState, Sent, SentTransaction
 from bilateral.core.contracts import Deployment
 from bilateral.core.contracts.origin import Origin

@@ -7,7 +7,12 @@ from collections.abc import Sequence
 
 from bilateral.client.inputs import AgentLike
 from bilateral.client.operations import validation
-from bilateral.client.results import ValidationAnswered, ValidationRequested, ValidationStatus, ValidationSummary
+from bilateral.client.operations.validation import (
+    ValidationAnswered,
+    ValidationRequested,
+    ValidationStatus,
+    ValidationSummary,
+)
 from bilateral.client.sync.runner import Handle, Runner
 from bilateral.core.values.arguments import checked_class
 
