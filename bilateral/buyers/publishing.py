@@ -67,14 +67,7 @@ class PaidReview(ScoredPayment):
         """Return the body of the request, signed by the buyer."""
         paid = self.payment
         tags, note = content_hash([self.tag1, self.tag2]), text_hash(self.note)
-        message = AgentReview(
-            *paid.parties,
-            self.score,
-            tags,
-            note,
-            paid.transaction_hash,
-            paid.domain.chain_id,
-        )
+        message = AgentReview(*paid.parties, self.score, tags, note, paid.transaction_hash, paid.domain.chain_id)
         return {
             "agentId": paid.seller,
             "score": self.score,
@@ -102,11 +95,7 @@ class PaidDispute:
         """Return the body of the request, signed by the wallet that was paid or the owner of that time."""
         paid, state = self.payment, "withdrawn" if self.is_withdrawn else "filed"
         message = BuyerDispute(
-            *paid.parties,
-            state,
-            text_hash(self.reason),
-            paid.transaction_hash,
-            paid.domain.chain_id,
+            *paid.parties, state, text_hash(self.reason), paid.transaction_hash, paid.domain.chain_id
         )
         return {
             "sellerGlobalId": paid.seller,

@@ -29,12 +29,7 @@ from bilateral.core.errors import (
     MissingSignerError,
     UnexpectedAnswerError,
 )
-from bilateral.core.events import (
-    Event,
-    MetadataSet,
-    Transfer,
-    URIUpdated,
-)
+from bilateral.core.events import Event, MetadataSet, Transfer, URIUpdated
 from bilateral.core.events.agents import WALLET_KEY
 from bilateral.core.identifiers import AgentId, GlobalAgentId, checksummed
 from bilateral.core.signatures import AgentWalletSet, Domain

@@ -11,27 +11,13 @@ from eth_utils.crypto import keccak
 from bilateral.client.inputs import AgentLike
 from bilateral.client.operations import registries, transactions
 from bilateral.client.operations.agents import ZERO, load
-from bilateral.client.results import (
-    Agent,
-    Registered,
-)
+from bilateral.client.results import Agent, Registered
 from bilateral.client.state import ClientState, Sent
 from bilateral.core import events as registry_events
 from bilateral.core.contracts import Registry
 from bilateral.core.contracts.reverts import ContractRevertError
-from bilateral.core.errors import (
-    InvalidArgumentError,
-    MissingFunctionError,
-    UnexpectedAnswerError,
-)
-from bilateral.core.events import (
-    AgentCountRaised,
-    AgentRegistered,
-    AgentUpdated,
-    Event,
-    MetadataSet,
-    PrimaryAgentSet,
-)
+from bilateral.core.errors import InvalidArgumentError, MissingFunctionError, UnexpectedAnswerError
+from bilateral.core.events import AgentCountRaised, AgentRegistered, AgentUpdated, Event, MetadataSet, PrimaryAgentSet
 from bilateral.core.events.agents import WALLET_KEY
 from bilateral.core.identifiers import AgentId, checksummed
 from bilateral.core.text import ChainText
