@@ -31,7 +31,14 @@ from bilateral.node.transport import Provider
 T = TypeVar("T")
 
 
-class WriteBatch(AgentMethods, FeedbackMethods, SignedMethods, RatingMethods, ValidationMethods, BuyerMethods):
+class WriteBatch(
+    AgentMethods,
+    FeedbackMethods,
+    SignedMethods,
+    RatingMethods,
+    ValidationMethods,
+    BuyerMethods,
+):
     """Writes that are prepared together and sent at once, see `Client.batch`. It reads like its client."""
 
     def __init__(self, client: Runner) -> None:
@@ -86,7 +93,13 @@ class WriteBatch(AgentMethods, FeedbackMethods, SignedMethods, RatingMethods, Va
 
 
 class Client(
-    AgentMethods, FeedbackMethods, SignedMethods, RatingMethods, BlindMethods, ValidationMethods, BuyerMethods
+    AgentMethods,
+    FeedbackMethods,
+    SignedMethods,
+    RatingMethods,
+    BlindMethods,
+    ValidationMethods,
+    BuyerMethods,
 ):
     """Bilateral's registries on one chain, through one node.
 
