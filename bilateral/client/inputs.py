@@ -135,9 +135,9 @@ class Signal:
 
 
 @checked
-def week_of(moment: datetime) -> str:
-    """Return the ISO week of a moment, such as `2026-W47`: a period for weekly signals."""
-    year, week, _ = moment.isocalendar()
+def week_of(time: datetime) -> str:
+    """Return the ISO week of a time, such as `2026-W47`: a period for weekly signals."""
+    year, week, _ = time.isocalendar()
     return f"{year}-W{week:02}"
 
 

@@ -24,11 +24,11 @@ class NonceMemory:
 
     Attributes:
         next: The next nonce as far as is known here.
-        known_at: When that was learnt, by the monotonic clock.
+        updated_at: When that was learnt, by the monotonic clock.
     """
 
     next: int = 0
-    known_at: float = float("-inf")
+    updated_at: float = float("-inf")
 
 
 @dataclass
@@ -36,8 +36,7 @@ class ClientState:
     """The state that the operations of one client share.
 
     Attributes:
-        wanted: The deployment that the client was given, or the name of a packaged one; None to find it by the node's
-            chain id.
+        requested: The deployment, or the name of a packaged one; None to find it by the node's chain id.
         pinned_chain: The chain that the caller named; None to believe the node.
         signer: Signs transactions and messages; None for a client that only reads.
         store: The store of documents.
@@ -55,7 +54,7 @@ class ClientState:
         first_block: The block in which the identity registry appeared; None before somebody asked.
     """
 
-    wanted: Deployment | Origin | None = None
+    requested: Deployment | Origin | None = None
     pinned_chain: int | None = None
     signer: TransactionSigner | None = None
     store: Store = field(default_factory=DataUriStore)

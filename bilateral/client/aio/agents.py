@@ -112,8 +112,8 @@ class AsyncAgentMethods(AsyncRunner):
                 requires.
             ContractRevertError: The registry refuses: `not_authorized`, `erc721_nonexistent_token`.
         """
-        named = {"name": name, "description": description, "image": image}
-        values = {key: value for key, value in named.items() if value is not None} | dict(fields or {})
+        texts = {"name": name, "description": description, "image": image}
+        values = {key: value for key, value in texts.items() if value is not None} | dict(fields or {})
         changes = agents.RegistrationChanges(values, add_services, remove_services)
         return await self._write(agents.edit(self.state, agent_id, changes))
 

@@ -11,10 +11,9 @@ from bilateral.client.aio.agents import AsyncAgentMethods
 from bilateral.client.aio.blind import AsyncBlindMethods
 from bilateral.client.aio.buyers import AsyncBuyerMethods
 from bilateral.client.aio.feedback import AsyncFeedbackMethods
-from bilateral.client.aio.ratings import AsyncRatingMethods
+from bilateral.client.aio.ratings import AsyncRatingMethods, AsyncValidationMethods
 from bilateral.client.aio.runner import AsyncHandle, AsyncRunner, AsyncSignalBatch
 from bilateral.client.aio.signed import AsyncSignedMethods
-from bilateral.client.aio.validation import AsyncValidationMethods
 from bilateral.client.inputs import AgentLike, Signal
 from bilateral.client.operations import directory, replacements, signals, transactions
 from bilateral.client.operations.directory import Rater
@@ -30,7 +29,7 @@ from bilateral.node.transport import AsyncProvider
 T = TypeVar("T")
 
 
-class AsyncWriteBatch(
+class AsyncMethods(
     AsyncAgentMethods,
     AsyncFeedbackMethods,
     AsyncSignedMethods,
@@ -38,6 +37,10 @@ class AsyncWriteBatch(
     AsyncValidationMethods,
     AsyncBuyerMethods,
 ):
+    """The methods that a client and its batches have."""
+
+
+class AsyncWriteBatch(AsyncMethods):
     """Writes that are prepared together and sent at once, see `AsyncClient.batch`. It reads like its client."""
 
     def __init__(self, client: AsyncRunner) -> None:
@@ -91,15 +94,7 @@ class AsyncWriteBatch(
         return handle
 
 
-class AsyncClient(
-    AsyncAgentMethods,
-    AsyncFeedbackMethods,
-    AsyncSignedMethods,
-    AsyncRatingMethods,
-    AsyncBlindMethods,
-    AsyncValidationMethods,
-    AsyncBuyerMethods,
-):
+class AsyncClient(AsyncMethods, AsyncBlindMethods):
     """Bilateral's registries on one chain, through one node.
 
     A read returns what is on chain now. A write is checked and simulated first, and returns at once with a handle:
@@ -214,10 +209,10 @@ class AsyncClients(AsyncClosing):
     def __init__(
         self, rpcs: Mapping[int, str | AsyncProvider], *, deployments: Iterable[Deployment] = (), **settings: Any
     ) -> None:
-        known = {deployment.chain_id: deployment for deployment in deployments}
-        named = settings.pop("deployment", None)
+        by_chain = {deployment.chain_id: deployment for deployment in deployments}
+        default = settings.pop("deployment", None)
         self._clients = {
-            chain_id: AsyncClient(rpc, deployment=known.get(chain_id, named), chain_id=chain_id, **settings)
+            chain_id: AsyncClient(rpc, deployment=by_chain.get(chain_id, default), chain_id=chain_id, **settings)
             for chain_id, rpc in rpcs.items()
         }
 

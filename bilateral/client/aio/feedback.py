@@ -147,7 +147,7 @@ class AsyncFeedbackMethods(AsyncRunner):
         Raises:
             InvalidArgumentError: Neither an agent nor a reviewer is named, or a capability is unknown.
         """
-        named = [*([agent_id] if agent_id is not None else []), *agent_ids]
+        agents = [*([agent_id] if agent_id is not None else []), *agent_ids]
         query = reading.Query(
             tags=tuple(tags),
             capabilities=frozenset(capabilities),
@@ -160,7 +160,7 @@ class AsyncFeedbackMethods(AsyncRunner):
             load_files=load_files,
             load_seconds=load_seconds,
         )
-        return await self._run(reading.search(self.state, named, reviewers, query))
+        return await self._run(reading.search(self.state, agents, reviewers, query))
 
     async def get_reputation_summary(
         self,

@@ -138,7 +138,7 @@ class AsyncRunner(AsyncClosing):
         if chain_id is not None and isinstance(deployment, Deployment) and deployment.chain_id != chain_id:
             raise InvalidArgumentError(f"chain_id is {chain_id}, but the deployment is on chain {deployment.chain_id}")
         self.state = ClientState(
-            wanted=_named(deployment) if isinstance(deployment, str) else deployment,
+            requested=_packaged(deployment) if isinstance(deployment, str) else deployment,
             pinned_chain=chain_id,
             signer=signer,
             store=store or DataUriStore(),
@@ -197,10 +197,10 @@ class AsyncRunner(AsyncClosing):
         return AsyncSignalBatch(handles, published.already)
 
 
-def _named(name: str) -> Origin:
+def _packaged(name: str) -> Origin:
     """Return the packaged deployment that a caller names."""
     try:
         return Origin(name)
     except ValueError:
-        known = " or ".join(f'"{origin}"' for origin in Origin)
-        raise InvalidArgumentError(f"deployment: expected a Deployment, {known}, not another text") from None
+        names = " or ".join(f'"{origin}"' for origin in Origin)
+        raise InvalidArgumentError(f"deployment: expected a Deployment, {names}, not another text") from None

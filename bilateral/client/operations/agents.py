@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
 from bilateral.client.inputs import AgentLike, TransactionSigner
 from bilateral.client.operations import documents, registries, transactions
@@ -22,13 +22,7 @@ from bilateral.client.state import ClientState, Sent
 from bilateral.core import events as registry_events
 from bilateral.core.contracts import Registry
 from bilateral.core.contracts.reverts import ContractRevertError
-from bilateral.core.errors import (
-    InvalidArgumentError,
-    MalformedDocumentError,
-    MissingFunctionError,
-    MissingSignerError,
-    UnexpectedAnswerError,
-)
+from bilateral.core.errors import InvalidArgumentError, MalformedDocumentError, MissingSignerError
 from bilateral.core.events import Event, MetadataSet, Transfer, URIUpdated
 from bilateral.core.events.agents import WALLET_KEY
 from bilateral.core.identifiers import AgentId, GlobalAgentId, checksummed
@@ -36,9 +30,6 @@ from bilateral.core.signatures import AgentWalletSet, Domain
 from bilateral.core.text import ChainText
 from bilateral.documents import RegistrationFile
 from bilateral.node.steps import Operation, together
-
-if TYPE_CHECKING:
-    from eth_typing import ChecksumAddress
 
 ZERO: Final = "0x" + "00" * 20
 
@@ -59,15 +50,18 @@ def register(
 
     def decode(events: Sequence[Event]) -> Registered:
         event = transactions.require_event(events, registry_events.Registered, owner=owner)
-        kept = tuple(
+        metadata_entries = tuple(
             (other.metadata_key, other.metadata_value)
             for other in events
             if isinstance(other, MetadataSet) and other.metadata_key != WALLET_KEY
         )
-        return Registered(AgentId(event.agent_id, deployment.chain_id), event.owner, event.agent_uri, kept)
+        return Registered(AgentId(event.agent_id, deployment.chain_id), event.owner, event.agent_uri, metadata_entries)
 
-    signature, arguments = _registration(_uri_of(uri, file), entries)
-    return (yield from transactions.send(state, Registry.IDENTITY, signature, arguments, decode))
+    location = _uri_of(uri, file)
+    arguments: tuple[Any, ...] = (location, entries) if entries else (location,)
+    if not location and not entries:
+        arguments = ()
+    return (yield from transactions.send(state, Registry.IDENTITY, "register", arguments, decode))
 
 
 def load(state: ClientState, agent_id: AgentLike, *, load_file: bool) -> Operation[Agent]:
@@ -96,16 +90,18 @@ def load(state: ClientState, agent_id: AgentLike, *, load_file: bool) -> Operati
 
 def get_metadata(state: ClientState, agent_id: AgentLike, key: str) -> Operation[bytes]:
     """See `Client.get_metadata`."""
-    agent = registries.agent_of((yield from registries.connect(state)), agent_id)
-    answer = yield from registries.call(state, Registry.IDENTITY, "getMetadata", agent.token_id, key)
-    return bytes(answer[0])
+    return bytes((yield from _read(state, "getMetadata", agent_id, key)))
 
 
 def owner_of(state: ClientState, agent_id: AgentLike) -> Operation[str]:
     """See `Client.get_agent_owner`."""
+    return str((yield from _read(state, "ownerOf", agent_id)))
+
+
+def _read(state: ClientState, function: str, agent_id: AgentLike, *arguments: Any) -> Operation[Any]:
     agent = registries.agent_of((yield from registries.connect(state)), agent_id)
-    answer = yield from registries.call(state, Registry.IDENTITY, "ownerOf", agent.token_id)
-    return str(answer[0])
+    (value,) = yield from registries.call(state, Registry.IDENTITY, function, agent.token_id, *arguments)
+    return value
 
 
 def is_authorized_or_owner(state: ClientState, account: str, agent_id: AgentLike) -> Operation[bool]:
@@ -197,20 +193,13 @@ def transfer(state: ClientState, agent_id: AgentLike, new_owner: str) -> Operati
     return (yield from transactions.send(state, Registry.IDENTITY, function, arguments, decode))
 
 
-def seconds(moment: datetime) -> int:
-    """Return a moment in Unix time."""
-    if moment.tzinfo is None:
+def seconds(time: datetime) -> int:
+    """Return a time in Unix time."""
+    if time.tzinfo is None:
         raise InvalidArgumentError("a time needs a time zone, such as datetime.now(UTC) has")
-    if moment.timestamp() < 0:
+    if time.timestamp() < 0:
         raise InvalidArgumentError("the chain has no time before 1970")
-    return int(moment.timestamp())
-
-
-def _registration(uri: str | Unstored, entries: list[tuple[str, bytes]]) -> tuple[str, tuple[Any, ...]]:
-    """Return the cheapest of the functions that register an agent, and its arguments."""
-    if entries:
-        return "register", (uri, entries)
-    return ("register", (uri,)) if uri else ("register", ())
+    return int(time.timestamp())
 
 
 def _uri_of(uri: str, file: RegistrationFile | None) -> str | Unstored:
@@ -237,7 +226,7 @@ def _domain(state: ClientState, token_id: int) -> Operation[tuple[Any, ...]]:
     """Read an agent's domain; empty if it has none, or if the registry has no directory."""
     try:
         (entry,) = yield from registries.call(state, Registry.IDENTITY, "getAgent", token_id)
-    except (ContractRevertError, MissingFunctionError, UnexpectedAnswerError):
+    except registries.NO_FUNCTION:
         return (ChainText(b""),)
     return (entry["agentDomain"],)
 
@@ -270,9 +259,9 @@ def _consent(
         raise MissingSignerError(f"the wallet {wallet} must sign: give new_wallet_signer=…, or its signature=…")
     deployment = yield from registries.connect_to_sign(state)
     owner = yield from owner_of(state, agent)
-    message = AgentWalletSet(agent.token_id, _typed(wallet), _typed(owner), deadline)
-    signable = message.signable(Domain(deployment.chain_id, _typed(deployment.identity)))
-    return (yield from registries.sign_message(signer, signable))
+    message = AgentWalletSet(agent.token_id, wallet, owner, deadline)  # type: ignore[arg-type]  # checksummed
+    domain = Domain(deployment.chain_id, deployment.identity)  # type: ignore[arg-type]  # it is checksummed
+    return (yield from registries.sign_message(signer, message.signable(domain)))
 
 
 def _wallet_decoder(agent: AgentId) -> Any:
@@ -287,13 +276,7 @@ def _wallet_decoder(agent: AgentId) -> Any:
 
 
 def _bytes(value: bytes | str) -> bytes:
-    """Return a metadata value, of which text is stored as UTF-8."""
     return value.encode() if isinstance(value, str) else bytes(value)
-
-
-def _typed(address: str) -> ChecksumAddress:
-    """Return an address as eth-typing types it."""
-    return address  # type: ignore[return-value]
 
 
 @dataclass(frozen=True)
@@ -315,8 +298,8 @@ class RegistrationChanges:
         before = file.to_object()
         after = before | dict(self.fields)
         if self.add_services or self.remove_services:
-            if taken := {"services", "endpoints"} & set(self.fields):
-                raise InvalidArgumentError(f"give {taken.pop()} whole, or services to add and remove: not both")
+            if replaced := {"services", "endpoints"} & set(self.fields):
+                raise InvalidArgumentError(f"give {replaced.pop()} whole, or services to add and remove: not both")
             key = "services" if "services" in before or "endpoints" not in before else "endpoints"
             services = before.get(key) or []
             if not isinstance(services, list) or not all(isinstance(service, dict) for service in services):

@@ -8,17 +8,9 @@ from typing import Any, Final, TypeVar
 
 from bilateral.client.operations import registries
 from bilateral.client.state import ClientState, NonceMemory, Sent
+from bilateral.core import errors
 from bilateral.core.contracts.logs import RawLog
 from bilateral.core.contracts.reverts import ContractRevertError
-from bilateral.core.errors import (
-    NODE_FAILURES,
-    NotSentError,
-    TransactionDroppedError,
-    TransactionFailedError,
-    TransactionPendingError,
-    TransactionReplacedError,
-    UnexpectedAnswerError,
-)
 from bilateral.core.events import Event
 from bilateral.node import answers
 from bilateral.node.steps import Operation, Pause, Rpc
@@ -41,7 +33,7 @@ def knows(hash_: str) -> Operation[bool | None]:
     try:
         answer = yield Rpc("eth_getTransactionByHash", (hash_,))
         return isinstance(answer, dict) or (yield from read_receipt(hash_)) is not None
-    except NODE_FAILURES:
+    except errors.NODE_FAILURES:
         return None
 
 
@@ -63,17 +55,17 @@ def has_its_nonce(state: ClientState, nonce: int, hash_: str, *, is_priced_out: 
     """
     end = time.monotonic() + LAG_SECONDS
     while True:
-        is_known = yield from knows(hash_)
-        if is_known:
+        has_it = yield from knows(hash_)
+        if has_it:
             return True
         try:
             in_block = yield from _in_block(state, nonce)
             if in_block is not None:
                 return in_block == hash_
-        except NODE_FAILURES:
-            is_known = None
+        except errors.NODE_FAILURES:
+            has_it = None
         if time.monotonic() >= end:
-            return is_known if is_priced_out else None
+            return has_it if is_priced_out else None
         yield Pause(state.poll_interval)
 
 
@@ -107,7 +99,7 @@ def _in_block(state: ClientState, nonce: int) -> Operation[str | None]:
 def wait(state: ClientState, sent: Sent[T], timeout: float, confirmations: int) -> Operation[T]:
     """Wait for a transaction, see `Handle.wait`. Keep waiting through failures of the node."""
     if sent.hash is None:
-        raise NotSentError("nothing was sent: this is a dry run, or a batch that was not sent yet")
+        raise errors.NotSentError("nothing was sent: this is a dry run, or a batch that was not sent yet")
     end = time.monotonic() + timeout
     nonce_used_since: float | None = None
     while True:
@@ -115,40 +107,31 @@ def wait(state: ClientState, sent: Sent[T], timeout: float, confirmations: int) 
         try:
             hash_, receipt = yield from _receipt(sent)
             if receipt is not None:
-                depth = yield from _depth(receipt, confirmations)
-                if depth >= confirmations:
+                block = answers.quantity(receipt.get("blockNumber"))
+                if confirmations <= 1 or (yield from registries.latest_block()) - block + 1 >= confirmations:
                     return (yield from outcome_of(state, sent, hash_, receipt))
             elif (yield from is_nonce_used(state, int(sent.transaction["nonce"]))):
                 nonce_used_since = nonce_used_since or time.monotonic()
                 is_settled = time.monotonic() - nonce_used_since >= LAG_SECONDS
                 if is_settled and (yield from knows(sent.hash)) is False:
-                    raise TransactionReplacedError("was replaced by another of its nonce", sent.hash, sent.raw)
+                    raise errors.TransactionReplacedError("was replaced by another of its nonce", sent.hash, sent.raw)
             else:
                 nonce_used_since = None
-        except NODE_FAILURES as error:
+        except errors.NODE_FAILURES as error:
             failure = error
-        left = end - time.monotonic()
-        if left <= 0:
+        remaining = end - time.monotonic()
+        if remaining <= 0:
             yield from _give_up(state, sent.hash, sent.raw, timeout, failure)
-        yield Pause(min(state.poll_interval, max(left, 0)))
+        yield Pause(min(state.poll_interval, max(remaining, 0)))
 
 
 def _receipt(sent: Sent[Any]) -> Operation[tuple[str, dict[str, Any] | None]]:
-    """Return the receipt of a transaction, or of one that it was to replace, with its hash; None without a receipt."""
+    """Return the receipt of a transaction, or of one that it was to replace, with its hash."""
     for hash_ in (str(sent.hash), *sent.earlier):
         receipt = yield from read_receipt(hash_)
         if receipt is not None:
             return hash_, receipt
     return str(sent.hash), None
-
-
-def _depth(receipt: Mapping[str, Any], confirmations: int) -> Operation[int]:
-    """Return the number of blocks that confirm a transaction. One is known without a request."""
-    block = answers.quantity(receipt.get("blockNumber"))
-    if confirmations <= 1:
-        return 1
-    last = yield from registries.latest_block()
-    return last - block + 1
 
 
 def outcome_of(state: ClientState, sent: Sent[T], hash_: str, receipt: Mapping[str, Any]) -> Operation[T]:
@@ -159,8 +142,8 @@ def outcome_of(state: ClientState, sent: Sent[T], hash_: str, receipt: Mapping[s
         try:
             with registries.blame_registry(sent.registry):
                 return sent.decode(_events(sent, receipt))
-        except UnexpectedAnswerError as error:
-            raise UnexpectedAnswerError(f"transaction {hash_}: {error}", hash_) from None
+        except errors.UnexpectedAnswerError as error:
+            raise errors.UnexpectedAnswerError(f"transaction {hash_}: {error}", hash_) from None
     block = answers.quantity(receipt.get("blockNumber"))
     call = {name: sent.transaction[name] for name in ("to", "data")} | {
         "from": receipt.get("from"),
@@ -173,9 +156,9 @@ def outcome_of(state: ClientState, sent: Sent[T], hash_: str, receipt: Mapping[s
             if revert.data:
                 revert.transaction = hash_
                 raise
-        except NODE_FAILURES:
+        except errors.NODE_FAILURES:
             continue
-    raise TransactionFailedError("is in a block and failed, and the node gives no reason", hash_, sent.raw)
+    raise errors.TransactionFailedError("is in a block and failed, and the node gives no reason", hash_, sent.raw)
 
 
 def _require_ours(state: ClientState, sent: Sent[Any], hash_: str, receipt: Mapping[str, Any]) -> None:
@@ -183,7 +166,7 @@ def _require_ours(state: ClientState, sent: Sent[Any], hash_: str, receipt: Mapp
     ours = {"transactionHash": hash_, "from": registries.address_of(state), "to": sent.transaction["to"]}
     for name, expected in ours.items():
         if answers.data(receipt.get(name)) != bytes.fromhex(str(expected)[2:]):
-            raise UnexpectedAnswerError(
+            raise errors.UnexpectedAnswerError(
                 f"transaction {hash_}: the node returns a receipt with another {name}; ask another node", hash_
             )
 
@@ -202,6 +185,8 @@ def _give_up(
     """Raise the error for a transaction without enough confirmations in time."""
     if failure is None and (yield from knows(hash_)) is False:
         state.nonces = NonceMemory()
-        raise TransactionDroppedError("is in no block, and the node no longer knows it", hash_, raw)
+        raise errors.TransactionDroppedError("is in no block, and the node no longer knows it", hash_, raw)
     why = f": {failure}" if failure else ""
-    raise TransactionPendingError(f"is not in enough blocks after {timeout:g} seconds{why}", hash_, raw) from failure
+    raise errors.TransactionPendingError(
+        f"is not in enough blocks after {timeout:g} seconds{why}", hash_, raw
+    ) from failure

@@ -15,8 +15,7 @@ from bilateral.client.results import Agent, Registered
 from bilateral.client.state import ClientState, Sent
 from bilateral.core import events as registry_events
 from bilateral.core.contracts import Registry
-from bilateral.core.contracts.reverts import ContractRevertError
-from bilateral.core.errors import InvalidArgumentError, MissingFunctionError, UnexpectedAnswerError
+from bilateral.core.errors import InvalidArgumentError
 from bilateral.core.events import AgentCountRaised, AgentRegistered, AgentUpdated, Event, MetadataSet, PrimaryAgentSet
 from bilateral.core.events.agents import WALLET_KEY
 from bilateral.core.identifiers import AgentId, checksummed
@@ -181,7 +180,7 @@ def resolve(state: ClientState, address: str, *, load_file: bool) -> Operation[R
         agent_id = primary or None
         if agent_id is None and deployment.directory is not None:  # few accounts have chosen one there
             agent_id = yield from _first_by_wallet(state, rater)
-    except (ContractRevertError, MissingFunctionError, UnexpectedAnswerError):  # a registry without a directory
+    except registries.NO_FUNCTION:  # a registry without a directory
         agent_id = yield from _first_by_wallet(state, rater)
     if agent_id is None:
         return Rater(rater, None)

@@ -43,10 +43,10 @@ def quote(state: ClientState, history: Any) -> Operation[dict[str, int]]:
     return {"maxFeePerGas": min(2 * base + tip, max_fee), "maxPriorityFeePerGas": tip}
 
 
-def replacing(state: ClientState, chain_id: int, former: Mapping[str, Any], now: Mapping[str, int]) -> dict[str, int]:
+def replacing(state: ClientState, chain_id: int, previous: Mapping[str, Any], now: Mapping[str, int]) -> dict[str, int]:
     """Return fees that replace a pending transaction: an eighth more than its own at least, which nodes demand."""
-    names = [name for name in ("gasPrice", "maxFeePerGas", "maxPriorityFeePerGas") if name in former]
-    fees = {name: max(former[name] + former[name] // 8 + 1, now.get(name, 0)) for name in names}
+    names = [name for name in ("gasPrice", "maxFeePerGas", "maxPriorityFeePerGas") if name in previous]
+    fees = {name: max(previous[name] + previous[name] // 8 + 1, now.get(name, 0)) for name in names}
     if "maxFeePerGas" in fees:
         fees["maxFeePerGas"] = max(fees["maxFeePerGas"], fees["maxPriorityFeePerGas"])
     max_fee, max_tip = _limits(state, chain_id)

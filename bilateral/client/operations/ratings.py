@@ -13,7 +13,7 @@ from bilateral.client.operations import registries, transactions
 from bilateral.client.state import ClientState, Sent
 from bilateral.core.contracts import Registry
 from bilateral.core.contracts.reverts import ContractRevertError
-from bilateral.core.errors import AgentUnsettledError, InvalidArgumentError, MissingFunctionError, UnexpectedAnswerError
+from bilateral.core.errors import AgentUnsettledError, InvalidArgumentError, UnexpectedAnswerError
 from bilateral.core.events import ClientRated, Event, ValidatorRated
 from bilateral.core.identifiers import AgentId, checksummed
 from bilateral.node.steps import Operation, Pause, together
@@ -66,7 +66,7 @@ class Expectation:
     timeout: float = 120.0
 
     @property
-    def is_named(self) -> bool:
+    def is_explicit(self) -> bool:
         """True if the caller named the rater or the owner, so that the registry must check it."""
         return self.server_id is not None or self.owner is not None
 
@@ -80,7 +80,7 @@ def rate(
 
     def decode(events: Sequence[Event]) -> Rating:
         arguments = {f"{kind}_id": subject.token_id, "rating": rating}
-        return _read(deployment.chain_id, transactions.require_event(events, _EVENTS[kind], **arguments))
+        return _read(deployment.chain_id, kind, transactions.require_event(events, _EVENTS[kind], **arguments))
 
     function = f"rate{kind.capitalize()}"
     arguments = (subject.token_id, checked_uint(rating, 8, "a rating"))
@@ -102,13 +102,11 @@ def rate_many(
     values = [checked_uint(rating, 8, "a rating") for rating in ratings.values()]
 
     def decode(events: Sequence[Event]) -> tuple[Rating, ...]:
-        return tuple(
-            _read(
-                deployment.chain_id,
-                transactions.require_event(events, _EVENTS[kind], **{f"{kind}_id": subject, "rating": value}),
-            )
+        matching = [
+            transactions.require_event(events, _EVENTS[kind], **{f"{kind}_id": subject, "rating": value})
             for subject, value in zip(subjects, values, strict=True)
-        )
+        ]
+        return tuple(_read(deployment.chain_id, kind, event) for event in matching)
 
     function = f"rate{kind.capitalize()}s"
     server = yield from _server(state, expected)
@@ -149,7 +147,7 @@ def _server(state: ClientState, expected: Expectation) -> Operation[int | None]:
     registry = (yield from registries.connect(state)).directory_registry
     try:
         (server,) = yield from registries.call(state, registry, "agentOf", signer)
-    except (ContractRevertError, MissingFunctionError, UnexpectedAnswerError):
+    except registries.NO_FUNCTION:
         return None
     return int(server)
 
@@ -203,12 +201,12 @@ def _send(  # noqa: PLR0913, PLR0917  # a call, the facts that it checks, and it
     """Send ratings by the function that names rater and owners, or by the specification's if the registry lacks it."""
     if facts[0] is not None:
         try:
-            named = f"{function}As", (*arguments, *facts)
-            return (yield from transactions.send(state, Registry.BIDIRECTIONAL, *named, decode))
+            call = f"{function}As", (*arguments, *facts)
+            return (yield from transactions.send(state, Registry.BIDIRECTIONAL, *call, decode))
         except ContractRevertError as refusal:
             if refusal.data:
                 raise
-    if expected.is_named:
+    if expected.is_explicit:
         raise InvalidArgumentError(f"the reputation registry lacks {function}As: leave server_id and owner out")
     return (yield from transactions.send(state, Registry.BIDIRECTIONAL, function, arguments, decode))
 
@@ -220,10 +218,6 @@ _EVENTS: Final[Mapping[RatingKind, type[ClientRated | ValidatorRated]]] = {
 """The event of each kind of rating."""
 
 
-def _read(chain_id: int, event: ClientRated | ValidatorRated) -> Rating:
-    kind, subject = (
-        (RatingKind.CLIENT, event.client_id)
-        if isinstance(event, ClientRated)
-        else (RatingKind.VALIDATOR, event.validator_id)
-    )
-    return Rating(kind, AgentId(subject, chain_id), AgentId(event.server_id, chain_id), event.rating)
+def _read(chain_id: int, kind: RatingKind, event: ClientRated | ValidatorRated) -> Rating:
+    subject = AgentId(getattr(event, f"{kind}_id"), chain_id)
+    return Rating(kind, subject, AgentId(event.server_id, chain_id), event.rating)

@@ -78,19 +78,19 @@ def cancel(state: ClientState, sent: Sent[Any]) -> Operation[Sent[bool]]:
     return sent_again
 
 
-def _send(state: ClientState, prepared: Sent[T], former: str) -> Operation[Sent[T]]:
+def _send(state: ClientState, prepared: Sent[T], previous: str) -> Operation[Sent[T]]:
     """Send a transaction with the nonce that it has. This client may know of later nonces; keep them."""
     fees.require_cost(state, prepared.transaction)
     yield from transactions.require_balance(state, fees.most(prepared.transaction))
     if state.dry_run:
         return prepared
-    known = state.nonces
+    nonces = state.nonces
     try:
         return (yield from transactions.send_with_nonce(state, prepared, int(prepared.transaction["nonce"])))
     except transactions.NonceUsedError:
-        raise TransactionReplacedError("is in a block already, or another with its nonce is", former) from None
+        raise TransactionReplacedError("is in a block already, or another with its nonce is", previous) from None
     finally:
-        state.nonces = known
+        state.nonces = nonces
 
 
 _LEGACY: Final = 0  # transactions before EIP-2718

@@ -50,12 +50,12 @@ class _Batch:
     """The progress of publishing the signals of a period.
 
     Attributes:
-        wanted: The signals.
+        requested: The signals.
         present: Those that the chain has, as far as it was asked.
         sent: Those that were sent now, whatever became of them.
     """
 
-    wanted: dict[_Key, Signal]
+    requested: dict[_Key, Signal]
     present: set[_Key] = field(default_factory=set)
     sent: dict[_Key, Sent[FeedbackEntry]] = field(default_factory=dict)
 
@@ -66,7 +66,7 @@ class _Batch:
 
     def interrupted(self, why: str) -> BatchInterruptedError:
         """Return the error that says how far the publishing came."""
-        missing = self.wanted.keys() - self.present - self.sent.keys()
+        missing = self.requested.keys() - self.present - self.sent.keys()
         return BatchInterruptedError(self.hashes, len(missing), why)
 
 
@@ -76,17 +76,17 @@ def publish(state: ClientState, signals: Sequence[Signal], period: str) -> Opera
     registries.require_signer(state)
     if not period:
         raise InvalidArgumentError("name the period, such as 2026-W47: signals are published once a period")
-    wanted: dict[_Key, Signal] = {}
+    requested: dict[_Key, Signal] = {}
     for signal in signals:
         if signal.tag not in SIGNAL_TAGS:
             raise InvalidArgumentError(f"a signal measures {', '.join(SIGNAL_TAGS)}, not {signal.tag!r}")
         value = signal.value.human if isinstance(signal.value, FeedbackValue) else signal.value
         value_for_tag(signal.tag, value, period)  # refuses what means nothing under its tag
         key = registries.agent_of(deployment, signal.agent_id), signal.tag
-        if key in wanted:
+        if key in requested:
             raise InvalidArgumentError(f"there are two signals {signal.tag} for agent {key[0]}")
-        wanted[key] = signal
-    batch = _Batch(wanted)
+        requested[key] = signal
+    batch = _Batch(requested)
     try:
         published: Published = yield Exclusive(_publish(state, batch, period))
     except BatchInterruptedError:
@@ -110,12 +110,12 @@ def _publish(state: ClientState, batch: _Batch, period: str) -> Operation[Publis
     """
     for _ in range(_ROUNDS):
         nonce = yield from _settled(state, batch, period)
-        absent = {key: signal for key, signal in batch.wanted.items() if key not in batch.present}
+        absent = {key: signal for key, signal in batch.requested.items() if key not in batch.present}
         prepared = []
         for key, signal in absent.items():
             prepared.append((yield from _prepare(state, key, signal, period)))
         already = tuple(
-            signal for key, signal in batch.wanted.items() if key in batch.present and key not in batch.sent
+            signal for key, signal in batch.requested.items() if key in batch.present and key not in batch.sent
         )
         if state.dry_run:
             tried = [
@@ -140,10 +140,10 @@ def _settled(state: ClientState, batch: _Batch, period: str) -> Operation[int]:
     Both are as of the end of one block. Of two nodes behind one name one may be a block behind the other: a nonce from
     the one and signals from the other would have everything published again.
     """
-    begun = time.monotonic()
+    started_at = time.monotonic()
     while True:
         block = hex((yield from registries.latest_block()))
-        waited = time.monotonic() - begun
+        waited = time.monotonic() - started_at
         try:
             mined = yield from confirmations.transaction_count(state, block)
             if mined >= (yield from transactions.next_nonce(state)):
@@ -163,7 +163,7 @@ def _present(state: ClientState, batch: _Batch, period: str, block: str) -> Oper
     """Return the signals of the period that the chain has of the signer by the end of a block."""
     me = [registries.require_address(state)]
     present: set[_Key] = set()
-    for agent in dict.fromkeys(agent for agent, _ in batch.wanted):
+    for agent in dict.fromkeys(agent for agent, _ in batch.requested):
         entries = yield from reading.read_all(state, agent, me, reading.Selection(tag2=period, block=block))
         present |= {(agent, str(entry.tag1)) for entry in entries}
     return present
@@ -174,5 +174,5 @@ def _prepare(state: ClientState, key: _Key, signal: Signal, period: str) -> Oper
     agent, _ = key
     draft = feedback.Draft(signal.value, signal.tag, period, signal.endpoint)
     arguments = yield from feedback.arguments_of(state, agent, draft)
-    decode = feedback.given_decoder(agent, registries.require_address(state))
+    decode = feedback.feedback_decoder(agent, registries.require_address(state))
     return (yield from transactions.prepare(state, Registry.REPUTATION, feedback.GIVE, arguments, decode))

@@ -12,16 +12,8 @@ from eth_utils.crypto import keccak
 from bilateral.client.inputs import TransactionSigner
 from bilateral.client.operations import confirmations, documents, fees, registries
 from bilateral.client.state import ClientState, NonceMemory, Sent
+from bilateral.core import errors
 from bilateral.core.contracts import Registry
-from bilateral.core.errors import (
-    NODE_FAILURES,
-    BatchInterruptedError,
-    BilateralError,
-    InsufficientFundsError,
-    NodeError,
-    SendUncertainError,
-    UnexpectedAnswerError,
-)
 from bilateral.core.events import Event
 from bilateral.core.signatures import signer_errors
 from bilateral.node import answers
@@ -52,7 +44,7 @@ def send(
     """Send a transaction that calls a function of a registry."""
     prepared = yield from prepare(state, registry, function, arguments, decode)
     if state.dry_run or state.is_collecting:
-        return replace(prepared, transaction=prepared.transaction | {"nonce": _known_nonce(state, prepared.nonce)})
+        return replace(prepared, transaction=prepared.transaction | {"nonce": _later_nonce(state, prepared.nonce)})
     sent: Sent[T] = yield Exclusive(_send_with_next_nonce(state, prepared))
     return sent
 
@@ -99,7 +91,7 @@ def prepare(
 
 def next_nonce(state: ClientState) -> Operation[int]:
     """Return the nonce of the signer's next transaction: the node's, or a later one that this client knows of."""
-    return _known_nonce(state, (yield from confirmations.transaction_count(state, "pending")))
+    return _later_nonce(state, (yield from confirmations.transaction_count(state, "pending")))
 
 
 def send_with_nonce(state: ClientState, prepared: Sent[T], nonce: int) -> Operation[Sent[T]]:
@@ -109,9 +101,9 @@ def send_with_nonce(state: ClientState, prepared: Sent[T], nonce: int) -> Operat
     try:
         try:
             yield request
-        except NODE_FAILURES as failure:
+        except errors.NODE_FAILURES as failure:
             yield from settle(state, signed, failure)
-    except (BilateralError, NonceUsedError):
+    except (errors.BilateralError, NonceUsedError):
         raise
     except BaseException as interruption:  # an interrupt or a cancelled task: it passes, with the hash
         state.nonces = NonceMemory()
@@ -131,7 +123,7 @@ def sign(state: ClientState, prepared: Sent[T], nonce: int) -> Operation[Sent[T]
 def settle(state: ClientState, signed: Sent[Any], failure: Exception) -> Operation[None]:
     """Find out whether a transaction was sent although the node returned an error. Return if it was."""
     hash_, nonce = str(signed.hash), int(signed.transaction["nonce"])
-    node_message = failure.node_message if isinstance(failure, NodeError) else ""
+    node_message = failure.node_message if isinstance(failure, errors.NodeError) else ""
     meaning = Refusal.of(failure)
     is_priced_out = meaning is Refusal.PRICE_TOO_LOW_TO_REPLACE
     is_of_nonce = is_priced_out or meaning is Refusal.NONCE_USED
@@ -146,12 +138,12 @@ def settle(state: ClientState, signed: Sent[Any], failure: Exception) -> Operati
     state.nonces = NonceMemory()
     if is_sent is None or meaning is Refusal.UNCLEAR:
         message = f"was sent to the node, which did not confirm that it accepted it: {failure}"
-        raise SendUncertainError(message, hash_, signed.raw) from failure
+        raise errors.SendUncertainError(message, hash_, signed.raw) from failure
     if is_of_nonce:
         remember_nonce(state, nonce)
         raise NonceUsedError(node_message) from None
     if meaning is Refusal.INSUFFICIENT_FUNDS:
-        raise InsufficientFundsError(str(registries.address_of(state)), node_message) from None
+        raise errors.InsufficientFundsError(str(registries.address_of(state)), node_message) from None
     raise failure
 
 
@@ -167,9 +159,9 @@ def require_event(events: Sequence[Event], kind: type[E], **expected: Any) -> E:
         if all(getattr(event, name) == value for name, value in expected.items()):
             return event
     if not matching:
-        raise UnexpectedAnswerError(f"it succeeded, but did not log {kind.abi_name}: that is another contract")
-    wanted = ", ".join(f"{name}={value}" for name, value in expected.items())
-    raise UnexpectedAnswerError(f"it logged {kind.abi_name}, but not of {wanted}: that is another transaction")
+        raise errors.UnexpectedAnswerError(f"it succeeded, but did not log {kind.abi_name}: that is another contract")
+    fields = ", ".join(f"{name}={value}" for name, value in expected.items())
+    raise errors.UnexpectedAnswerError(f"it logged {kind.abi_name}, but not of {fields}: that is another transaction")
 
 
 def require_balance(state: ClientState, wei: int) -> Operation[None]:
@@ -186,34 +178,34 @@ def _is_contract(account: str) -> Operation[bool]:
 def _require_balance(sender: str, balance: int, wei: int) -> None:
     """Check that an account can pay. A simulation costs nothing, so nodes do not check."""
     if balance < wei:
-        raise InsufficientFundsError(sender, f"it has {balance} wei, and the transaction may cost {wei}")
+        raise errors.InsufficientFundsError(sender, f"it has {balance} wei, and the transaction may cost {wei}")
 
 
-def _known_nonce(state: ClientState, nonce: int) -> int:
+def _later_nonce(state: ClientState, nonce: int) -> int:
     """Return the larger of two nonces: the node's next one, and this client's."""
-    is_fresh = time.monotonic() - state.nonces.known_at < _NONCE_MEMORY_SECONDS
+    is_fresh = time.monotonic() - state.nonces.updated_at < _NONCE_MEMORY_SECONDS
     return max(nonce, state.nonces.next) if is_fresh else nonce
 
 
 def _send_with_next_nonce(state: ClientState, prepared: Sent[T]) -> Operation[Sent[T]]:
     """Send with the next nonce, and with a later one where another program with the same key was faster."""
     refusal = ""
-    nonce = _known_nonce(state, prepared.nonce)
+    nonce = _later_nonce(state, prepared.nonce)
     for _ in range(_NONCE_TRIES):
         try:
             return (yield from send_with_nonce(state, prepared, nonce))
         except NonceUsedError as taken:
             refusal = str(taken)
             nonce = yield from next_nonce(state)
-    raise NodeError("eth_sendRawTransaction", None, refusal)
+    raise errors.NodeError("eth_sendRawTransaction", None, refusal)
 
 
 def _estimated(call: Mapping[str, Any], estimate: Any) -> Operation[int]:
     """Read the node's estimate of a transaction's gas."""
-    if not isinstance(estimate, NodeError):
+    if not isinstance(estimate, errors.NodeError):
         return _number(estimate)
     if Refusal.of(estimate) is Refusal.INSUFFICIENT_FUNDS:
-        raise InsufficientFundsError(str(call["from"]), estimate.node_message) from None
+        raise errors.InsufficientFundsError(str(call["from"]), estimate.node_message) from None
     revert = answers.revert_of(estimate)
     if revert is None:
         raise estimate
@@ -258,8 +250,8 @@ def _send(state: ClientState, prepared: Sequence[Sent[Any]], note: Callable[[int
             for number, write in enumerate(prepared[start : start + _AT_A_TIME], start):
                 part.append((yield from sign(state, write, nonce + number)))
             failures = yield from _send_part(state, part)
-        except BilateralError as error:
-            raise BatchInterruptedError(tuple(sent), len(prepared) - len(sent), str(error)) from error
+        except errors.BilateralError as error:
+            raise errors.BatchInterruptedError(tuple(sent), len(prepared) - len(sent), str(error)) from error
         except BaseException as interruption:  # an interrupt or a cancelled task: it passes, with the hashes
             maybe = ", ".join([*sent, *(str(signed.hash) for signed in part)])
             interruption.add_note(f"These transactions may have been sent: {maybe or 'none'}.")
@@ -270,7 +262,7 @@ def _send(state: ClientState, prepared: Sequence[Sent[Any]], note: Callable[[int
                 note(number, write)
         first = next((failure for failure in failures if failure is not None), None)
         if first is not None:
-            raise BatchInterruptedError(tuple(sent), len(prepared) - len(sent), str(first)) from first
+            raise errors.BatchInterruptedError(tuple(sent), len(prepared) - len(sent), str(first)) from first
         remember_nonce(state, nonce + start + len(part) - 1)
 
 
@@ -279,7 +271,7 @@ def _send_part(state: ClientState, part: Sequence[Sent[Any]]) -> Operation[list[
     requests = tuple(Rpc("eth_sendRawTransaction", ("0x" + bytes(signed.raw or b"").hex(),)) for signed in part)
     try:
         answers = yield Batch(requests)
-    except NODE_FAILURES as failure:
+    except errors.NODE_FAILURES as failure:
         answers = [failure] * len(part)
     failures: list[Exception | None] = []
     for write, answer in zip(part, answers, strict=True):
@@ -287,7 +279,7 @@ def _send_part(state: ClientState, part: Sequence[Sent[Any]]) -> Operation[list[
         if isinstance(answer, Exception):
             try:
                 yield from settle(state, write, answer)
-            except (BilateralError, NonceUsedError) as error:
+            except (errors.BilateralError, NonceUsedError) as error:
                 failures[-1] = error
     return failures
 

@@ -136,14 +136,9 @@ def respond(
 
     def decode(events: Sequence[Event]) -> ValidationAnswered:
         event = transactions.require_event(events, ValidationResponse, request_hash=name, response=response)
+        agent, evidence = AgentId(event.agent_id, deployment.chain_id), (event.response_uri, event.response_hash)
         return ValidationAnswered(
-            request_hash=event.request_hash,
-            agent=AgentId(event.agent_id, deployment.chain_id),
-            validator=event.validator_address,
-            response=event.response,
-            uri=event.response_uri,
-            hash=event.response_hash,
-            tag=event.tag,
+            event.request_hash, agent, event.validator_address, event.response, *evidence, event.tag
         )
 
     function = "validationResponse"

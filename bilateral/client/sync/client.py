@@ -17,10 +17,9 @@ from bilateral.client.sync.agents import AgentMethods
 from bilateral.client.sync.blind import BlindMethods
 from bilateral.client.sync.buyers import BuyerMethods
 from bilateral.client.sync.feedback import FeedbackMethods
-from bilateral.client.sync.ratings import RatingMethods
+from bilateral.client.sync.ratings import RatingMethods, ValidationMethods
 from bilateral.client.sync.runner import Handle, Runner, SignalBatch
 from bilateral.client.sync.signed import SignedMethods
-from bilateral.client.sync.validation import ValidationMethods
 from bilateral.core.contracts import Deployment
 from bilateral.core.errors import UnknownChainError
 from bilateral.core.values.arguments import checked
@@ -31,7 +30,7 @@ from bilateral.node.transport import Provider
 T = TypeVar("T")
 
 
-class WriteBatch(
+class Methods(
     AgentMethods,
     FeedbackMethods,
     SignedMethods,
@@ -39,6 +38,10 @@ class WriteBatch(
     ValidationMethods,
     BuyerMethods,
 ):
+    """The methods that a client and its batches have."""
+
+
+class WriteBatch(Methods):
     """Writes that are prepared together and sent at once, see `Client.batch`. It reads like its client."""
 
     def __init__(self, client: Runner) -> None:
@@ -92,15 +95,7 @@ class WriteBatch(
         return handle
 
 
-class Client(
-    AgentMethods,
-    FeedbackMethods,
-    SignedMethods,
-    RatingMethods,
-    BlindMethods,
-    ValidationMethods,
-    BuyerMethods,
-):
+class Client(Methods, BlindMethods):
     """Bilateral's registries on one chain, through one node.
 
     A read returns what is on chain now. A write is checked and simulated first, and returns at once with a handle:
@@ -215,10 +210,10 @@ class Clients(Closing):
     def __init__(
         self, rpcs: Mapping[int, str | Provider], *, deployments: Iterable[Deployment] = (), **settings: Any
     ) -> None:
-        known = {deployment.chain_id: deployment for deployment in deployments}
-        named = settings.pop("deployment", None)
+        by_chain = {deployment.chain_id: deployment for deployment in deployments}
+        default = settings.pop("deployment", None)
         self._clients = {
-            chain_id: Client(rpc, deployment=known.get(chain_id, named), chain_id=chain_id, **settings)
+            chain_id: Client(rpc, deployment=by_chain.get(chain_id, default), chain_id=chain_id, **settings)
             for chain_id, rpc in rpcs.items()
         }
 

@@ -148,7 +148,7 @@ class FeedbackMethods(Runner):
         Raises:
             InvalidArgumentError: Neither an agent nor a reviewer is named, or a capability is unknown.
         """
-        named = [*([agent_id] if agent_id is not None else []), *agent_ids]
+        agents = [*([agent_id] if agent_id is not None else []), *agent_ids]
         query = reading.Query(
             tags=tuple(tags),
             capabilities=frozenset(capabilities),
@@ -161,7 +161,7 @@ class FeedbackMethods(Runner):
             load_files=load_files,
             load_seconds=load_seconds,
         )
-        return self._run(reading.search(self.state, named, reviewers, query))
+        return self._run(reading.search(self.state, agents, reviewers, query))
 
     def get_reputation_summary(
         self,

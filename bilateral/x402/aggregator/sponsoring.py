@@ -102,7 +102,7 @@ def prepare_again(state: ClientState, message: SignedMessage, previous: Mapping[
 def _decoder(state: ClientState, message: SignedMessage) -> Operation[Any]:
     """Return the decoder of the feedback's event."""
     deployment = yield from registries.connect(state)
-    return feedback.given_decoder(AgentId(message.agent_id, deployment.chain_id), message.client)
+    return feedback.feedback_decoder(AgentId(message.agent_id, deployment.chain_id), message.client)
 
 
 def prepare_empty(state: ClientState) -> Operation[Sent[Any]]:
