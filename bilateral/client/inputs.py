@@ -98,7 +98,6 @@ class FeedbackAuthorization:
         return encode_feedback_auth(self.auth, self.signature)
 
     def __str__(self) -> str:
-        """`feedbackAuth` in hexadecimal digits."""
         return "0x" + self.encoded.hex()
 
 

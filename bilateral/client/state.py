@@ -132,7 +132,6 @@ class SentTransaction(Generic[T]):
         return None if self._sent is None else self._sent.raw
 
     def _require_sent(self) -> Sent[T]:
-        """Return the transaction."""
         if self._sent is None:
             raise NotSentError("the batch was not sent yet")
         return self._sent

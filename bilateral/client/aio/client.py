@@ -51,13 +51,11 @@ class AsyncWriteBatch(AsyncMethods):
         self._handles: list[AsyncHandle[Any]] = []
 
     async def __aenter__(self) -> Self:
-        """Begin to collect writes."""
         return self
 
     async def __aexit__(
         self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
     ) -> None:
-        """Send the writes, unless an exception ends the context."""
         if kind is None:
             await self.send()
 

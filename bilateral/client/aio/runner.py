@@ -187,18 +187,15 @@ class AsyncRunner(AsyncClosing):
         return await self.runner.run(operation)
 
     async def _write(self, operation: Operation[Sent[T]]) -> AsyncHandle[T]:
-        """Run an operation that sends a transaction."""
         return AsyncHandle(self._run, self.state, await self._run(operation))
 
     async def _write_signals(self, operation: Operation[Published]) -> AsyncSignalBatch:
-        """Run the operation that publishes signals."""
         published = await self._run(operation)
         handles = tuple(AsyncHandle(self._run, self.state, sent) for sent in published.sent)
         return AsyncSignalBatch(handles, published.already)
 
 
 def _packaged(name: str) -> Origin:
-    """Return the packaged deployment that a caller names."""
     try:
         return Origin(name)
     except ValueError:

@@ -253,7 +253,6 @@ def wallet_deadline() -> Operation[tuple[datetime, str]]:
 def _consent(
     state: ClientState, agent: AgentId, wallet: str, wallet_signer: TransactionSigner | None, deadline: int
 ) -> Operation[bytes]:
-    """Return the wallet's signature that it wants to be the agent's."""
     signer = wallet_signer or registries.require_signer(state)
     if checksummed(signer.address) != wallet:
         raise MissingSignerError(f"the wallet {wallet} must sign: give new_wallet_signer=…, or its signature=…")
@@ -265,7 +264,6 @@ def _consent(
 
 
 def _wallet_decoder(agent: AgentId) -> Any:
-    """Return the function that makes a change of the wallet of its event."""
 
     def decode(events: Sequence[Event]) -> AgentWalletChanged:
         wallet = {"agent_id": agent.token_id, "metadata_key": WALLET_KEY}

@@ -244,7 +244,6 @@ def _domain(state: ClientState) -> Operation[Domain]:
 
 
 def _deadline(lifetime: int, longest: int) -> Operation[int]:
-    """Return the end of a lifetime that begins at the chain's time."""
     if not 0 < lifetime <= longest:
         raise InvalidArgumentError(f"lifetime {lifetime} is out of range 1..{longest} seconds")
     return int((yield from registries.block_time()).timestamp()) + lifetime
@@ -313,7 +312,6 @@ def _require_turn(state: ClientState, pair: blind_ratings.Pair) -> Operation[Non
 
 
 def _opened(pair: blind_ratings.Pair, chain_id: int, events: Sequence[Event]) -> OpenedRatings:
-    """Read what was opened."""
     ids = {"client_id": pair.client_id, "server_id": pair.server_id}
     event = transactions.require_event(events, RatingsOpened, **ids, interaction=pair.interaction)
     client, server = AgentId(pair.client_id, chain_id), AgentId(pair.server_id, chain_id)

@@ -204,7 +204,6 @@ def tokens(state: ClientState) -> Operation[list[str]]:
 
 
 def _call(state: ClientState, function: str, *arguments: Any) -> Operation[tuple[Any, ...]]:
-    """Call a view of the registry."""
     return (yield from registries.call(state, Registry.BUYERS, function, *arguments))
 
 

@@ -172,7 +172,6 @@ def _require_ours(state: ClientState, sent: Sent[Any], hash_: str, receipt: Mapp
 
 
 def _events(sent: Sent[Any], receipt: Mapping[str, Any]) -> list[Event]:
-    """Return the registry's events of a transaction."""
     raw = [RawLog.from_json(entry) for entry in answers.records(receipt.get("logs"))]
     registry = str(sent.transaction["to"]).lower()
     ours = [log for log in raw if log.position.address.lower() == registry]
@@ -182,7 +181,6 @@ def _events(sent: Sent[Any], receipt: Mapping[str, Any]) -> list[Event]:
 def _give_up(
     state: ClientState, hash_: str, raw: bytes | None, timeout: float, failure: Exception | None
 ) -> Operation[None]:
-    """Raise the error for a transaction without enough confirmations in time."""
     if failure is None and (yield from knows(hash_)) is False:
         state.nonces = NonceMemory()
         raise errors.TransactionDroppedError("is in no block, and the node no longer knows it", hash_, raw)

@@ -152,10 +152,8 @@ def prove_agent(state: ClientState, agent_id: AgentLike) -> Operation[Sent[Agent
 
 
 def _update_decoder(agent: AgentId) -> Callable[[Sequence[Event]], DirectoryEntry]:
-    """Return a decoder that makes an entry from the agent's `AgentUpdated`.
-
-    An agent that loses its domain to this one has an `AgentUpdated` of its own, before this agent's.
-    """
+    """Return a decoder that makes an entry from the agent's `AgentUpdated`."""
+    # An agent that loses its domain to this one has an `AgentUpdated` of its own, before this agent's.
 
     def decode(events: Sequence[Event]) -> DirectoryEntry:
         event = transactions.require_event(events, AgentUpdated, agent_id=agent.token_id)
@@ -165,7 +163,6 @@ def _update_decoder(agent: AgentId) -> Callable[[Sequence[Event]], DirectoryEntr
 
 
 def _resolve(state: ClientState, registry: Registry, function: str, argument: Any) -> Operation[DirectoryEntry]:
-    """Ask the directory for an agent."""
     (value,) = yield from registries.call(state, registry, function, argument)
     deployment = yield from registries.connect(state)
     return DirectoryEntry(AgentId(value["agentId"], deployment.chain_id), value["agentDomain"], value["agentAddress"])

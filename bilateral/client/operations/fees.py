@@ -68,15 +68,12 @@ def require_cost(state: ClientState, transaction: Mapping[str, Any]) -> None:
 
 
 def _require_below(name: str, wei: int, limit: int) -> None:
-    """Check one fee."""
     if wei > limit:
         raise FeeLimitError(name, wei, limit, "max_fee_per_gas")
 
 
 def _limits(state: ClientState, chain_id: int) -> tuple[int, int]:
-    """Return the largest fee and the largest tip that the client signs.
-
-    A node gains by a tip, so no number of its own sets the limit.
-    """
+    """Return the largest fee and the largest tip that the client signs."""
+    # A node gains by a tip, so no number of its own sets the limit.
     explicit = state.max_fee_per_gas
     return max_fees_of(chain_id) if explicit is None else (explicit, explicit)

@@ -127,7 +127,6 @@ def _report(deployment: Deployment, name: str) -> Operation[RegistryReport]:
 
 
 def _problem(deployment: Deployment, name: str, bound: str | None, *, is_identity: bool) -> str | None:
-    """Return the problem of a registry that has code; None without one."""
     address = getattr(deployment, name)
     if name == "identity":
         return None if is_identity else f"another contract is at {address}: it has no getAgentWallet"
@@ -156,7 +155,6 @@ def _address(word: bytes) -> str | None:
 
 
 def _text(returned: bytes) -> ChainText | None:
-    """Return the text that a view returned; None for other bytes."""
     try:
         return ChainText(decode(["bytes"], returned)[0]) if returned else None
     except (DecodingError, OverflowError):

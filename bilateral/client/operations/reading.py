@@ -179,7 +179,6 @@ def with_files(
 
 
 def _read_one(state: ClientState, reference: FeedbackId, block: str = "latest") -> Operation[FeedbackEntry]:
-    """Read one feedback from the registry's state."""
     arguments = (reference.agent.token_id, reference.client, reference.on_chain_index)
     answer = yield from registries.call(state, Registry.REPUTATION, READ, *arguments, block=block)
     value, decimals, tag1, tag2, is_revoked = answer
@@ -190,7 +189,6 @@ def _read_one(state: ClientState, reference: FeedbackId, block: str = "latest") 
 def _read_at_once(
     state: ClientState, agent: AgentId, clients: Sequence[str], selection: Selection
 ) -> Operation[list[FeedbackEntry]]:
-    """Read the feedback of clients, or of all if none is named, by one call."""
     arguments = (agent.token_id, list(clients), selection.tag1, selection.tag2, selection.include_revoked)
     columns = yield from registries.call(state, Registry.REPUTATION, READ_ALL, *arguments, block=selection.block)
     if len({len(column) for column in columns}) != 1:

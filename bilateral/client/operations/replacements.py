@@ -186,12 +186,10 @@ class _Signed:
 
 
 def _bytes(r: int, s: int, parity: int) -> bytes:
-    """Return a signature as the registries take it."""
     return r.to_bytes(32) + s.to_bytes(32) + bytes([27 + parity])
 
 
 def _access_list(record: Mapping[str, Any]) -> list[tuple[bytes, list[bytes]]]:
-    """Return an access list as it is signed: addresses with storage keys (EIP-2930)."""
     entries = []
     for entry in answers.records(record.get("accessList") or []):
         keys = entry.get("storageKeys")

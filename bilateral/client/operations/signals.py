@@ -103,11 +103,9 @@ def publish(state: ClientState, signals: Sequence[Signal], period: str) -> Opera
 
 
 def _publish(state: ClientState, batch: _Batch, period: str) -> Operation[Published]:
-    """Publish the missing signals. If another run with the same key takes a nonce, look again which are missing.
-
-    The nonces are taken in order from one without a pending transaction, so of two runs at the same time only one can
-    send each. `batch` holds the progress, whatever happens.
-    """
+    """Publish the missing signals. If another run with the same key takes a nonce, look again which are missing."""
+    # The nonces are taken in order from one without a pending transaction, so of two runs at the same time only one can
+    # send each. `batch` holds the progress, whatever happens.
     for _ in range(_ROUNDS):
         nonce = yield from _settled(state, batch, period)
         absent = {key: signal for key, signal in batch.requested.items() if key not in batch.present}
@@ -135,11 +133,9 @@ def _publish(state: ClientState, batch: _Batch, period: str) -> Operation[Publis
 
 
 def _settled(state: ClientState, batch: _Batch, period: str) -> Operation[int]:
-    """Return the signer's next nonce, once nothing of the signer's is on its way, and which signals there are by then.
-
-    Both are as of the end of one block. Of two nodes behind one name one may be a block behind the other: a nonce from
-    the one and signals from the other would have everything published again.
-    """
+    """Return the signer's next nonce once nothing of it is pending, and note which signals the chain has by then."""
+    # Both are as of the end of one block. Of two nodes behind one name one may be a block behind the other: a nonce
+    # from the one and signals from the other would have everything published again.
     started_at = time.monotonic()
     while True:
         block = hex((yield from registries.latest_block()))
@@ -160,7 +156,6 @@ def _settled(state: ClientState, batch: _Batch, period: str) -> Operation[int]:
 
 
 def _present(state: ClientState, batch: _Batch, period: str, block: str) -> Operation[set[_Key]]:
-    """Return the signals of the period that the chain has of the signer by the end of a block."""
     me = [registries.require_address(state)]
     present: set[_Key] = set()
     for agent in dict.fromkeys(agent for agent, _ in batch.requested):
@@ -170,7 +165,6 @@ def _present(state: ClientState, batch: _Batch, period: str, block: str) -> Oper
 
 
 def _prepare(state: ClientState, key: _Key, signal: Signal, period: str) -> Operation[Sent[FeedbackEntry]]:
-    """Make the transaction of a signal, and simulate it."""
     agent, _ = key
     draft = feedback.Draft(signal.value, signal.tag, period, signal.endpoint)
     arguments = yield from feedback.arguments_of(state, agent, draft)

@@ -176,7 +176,6 @@ def _is_contract(account: str) -> Operation[bool]:
 
 
 def _require_balance(sender: str, balance: int, wei: int) -> None:
-    """Check that an account can pay. A simulation costs nothing, so nodes do not check."""
     if balance < wei:
         raise errors.InsufficientFundsError(sender, f"it has {balance} wei, and the transaction may cost {wei}")
 
@@ -201,7 +200,6 @@ def _send_with_next_nonce(state: ClientState, prepared: Sent[T]) -> Operation[Se
 
 
 def _estimated(call: Mapping[str, Any], estimate: Any) -> Operation[int]:
-    """Read the node's estimate of a transaction's gas."""
     if not isinstance(estimate, errors.NodeError):
         return _number(estimate)
     if Refusal.of(estimate) is Refusal.INSUFFICIENT_FUNDS:
@@ -215,7 +213,6 @@ def _estimated(call: Mapping[str, Any], estimate: Any) -> Operation[int]:
 
 
 def _number(answer: Any) -> int:
-    """Read a number of a batch's answer, or raise the error that stands there."""
     if isinstance(answer, Exception):
         raise answer
     return answers.quantity(answer)
@@ -241,7 +238,6 @@ def send_all(
 
 
 def _send(state: ClientState, prepared: Sequence[Sent[Any]], note: Callable[[int, Sent[Any]], None]) -> Operation[None]:
-    """Sign and send transactions in order, with consecutive nonces."""
     sent: list[str] = []
     nonce = (yield from next_nonce(state)) if prepared else 0
     for start in range(0, len(prepared), _AT_A_TIME):

@@ -52,13 +52,11 @@ class WriteBatch(Methods):
         self._handles: list[Handle[Any]] = []
 
     def __enter__(self) -> Self:
-        """Begin to collect writes."""
         return self
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
     ) -> None:
-        """Send the writes, unless an exception ends the context."""
         if kind is None:
             self.send()
 

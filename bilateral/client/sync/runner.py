@@ -188,18 +188,15 @@ class Runner(Closing):
         return self.runner.run(operation)
 
     def _write(self, operation: Operation[Sent[T]]) -> Handle[T]:
-        """Run an operation that sends a transaction."""
         return Handle(self._run, self.state, self._run(operation))
 
     def _write_signals(self, operation: Operation[Published]) -> SignalBatch:
-        """Run the operation that publishes signals."""
         published = self._run(operation)
         handles = tuple(Handle(self._run, self.state, sent) for sent in published.sent)
         return SignalBatch(handles, published.already)
 
 
 def _packaged(name: str) -> Origin:
-    """Return the packaged deployment that a caller names."""
     try:
         return Origin(name)
     except ValueError:
