@@ -10,7 +10,7 @@ import time
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
 from sqlalchemy import ColumnElement, Connection, Engine, Table, delete, insert, select
 from sqlalchemy.exc import IntegrityError
@@ -20,6 +20,7 @@ from bilateral.buyers.policies import policy_of
 from bilateral.buyers.records import Standing, read_cursors, read_standing
 from bilateral.buyers.score import half_up, score_of, tier_of
 from bilateral.buyers.tables import buyer_anchor, buyer_state, buyer_tree
+from bilateral.client import Client
 from bilateral.core.contracts import Registry
 from bilateral.core.contracts.buyer_terms import BuyerState, BuyerTier, policy_hash
 from bilateral.core.contracts.reverts import ContractRevertError
@@ -27,10 +28,6 @@ from bilateral.core.errors import InvalidArgumentError
 from bilateral.index.log.database import snapshot
 from bilateral.index.log.rows import rows_of
 from bilateral.index.payments.tables import payment
-
-if TYPE_CHECKING:
-    from bilateral.client import Client
-
 
 _KEPT_EPOCHS: Final = 2
 """The last epochs whose states are kept. Readers ask for the older one until the newer one is indexed."""

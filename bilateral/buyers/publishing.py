@@ -9,7 +9,7 @@ import time
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from decimal import Decimal
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
 import httpx
 from eth_account.messages import encode_defunct
@@ -34,15 +34,12 @@ from bilateral.buyers.remote import (
     domain_of_agent,
     signature_of,
 )
+from bilateral.client.inputs import TransactionSigner
 from bilateral.core.contracts.buyer_terms import BuyerTier, TierCredential, policy_hash
 from bilateral.core.errors import InvalidArgumentError
 from bilateral.core.identifiers import GlobalAgentId, checksummed
 from bilateral.core.signatures import Domain, signer_errors
 from bilateral.core.text import quoted
-
-if TYPE_CHECKING:
-    from bilateral.client.inputs import TransactionSigner
-
 
 _ID_DIGITS: Final = 64  # hexadecimal digits of 32 bytes
 _CONSENT_SECONDS: Final = 300

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from decimal import ROUND_HALF_UP, Decimal
 from fractions import Fraction
-from typing import TYPE_CHECKING, Annotated, Final
+from typing import Annotated, Final
 
 import msgspec
 from pydantic import WithJsonSchema
@@ -18,14 +18,11 @@ from bilateral.buyers.metrics import add_ties, read_dealings
 from bilateral.buyers.policies import BRP, DAY, Reason, ScoringPolicy, Weighed, weigh
 from bilateral.buyers.score import DOLLAR, BuyerMetrics, break_down, plain, tier_of
 from bilateral.buyers.tables import agent_review
+from bilateral.client import BuyerRecords
 from bilateral.core.errors import MalformedIdentifierError
 from bilateral.core.identifiers import AccountId, checksummed, global_agent_id
 from bilateral.index.payments.tables import payment, payment_cursor
 from bilateral.index.reading.prepared import Prepared
-
-if TYPE_CHECKING:
-    from bilateral.client import BuyerRecords
-
 
 Number = Annotated[Decimal, WithJsonSchema({"type": "number"})]
 """An exact number that is written as a number in JSON."""

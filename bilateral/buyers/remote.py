@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 from urllib.parse import urlsplit
 
 import httpx
@@ -12,16 +12,13 @@ from eth_utils.hexadecimal import encode_hex
 
 from bilateral.buyers.errors import BuyerServiceFailedError, BuyerServiceRefusedError
 from bilateral.buyers.messages import BuyerFeedback, content_hash, text_hash
+from bilateral.client.inputs import TransactionSigner
 from bilateral.core.errors import InvalidArgumentError, MalformedDocumentError
 from bilateral.core.identifiers import GlobalAgentId, checksummed
 from bilateral.core.signatures import Domain, TypedMessage, signer_errors
 from bilateral.core.text import quoted
 from bilateral.core.text.encoding import decode_object
 from bilateral.core.values.arguments import is_whole
-
-if TYPE_CHECKING:
-    from bilateral.client.inputs import TransactionSigner
-
 
 _SECONDS: Final = 30.0
 """The longest wait for a service of buyers: a payment waits meanwhile."""

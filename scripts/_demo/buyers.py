@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING, Any
 
 import requests
 
+from bilateral.buyers.errors import NotAMemberError, TierProofRefusedError, TooFewMembersError
 from bilateral.buyers.policies import BRP, INDEPENDENT
-from bilateral.buyers.private.errors import NotAMemberError, TierProofRefusedError, TooFewMembersError
 from bilateral.buyers.private.members import post_tiers
 from bilateral.buyers.private.prover import Prover
 from bilateral.buyers.private.proving import LEAST_MEMBERS, fetch_list, identity_secret, join_tiers, prove_tier

@@ -11,7 +11,7 @@ from dataclasses import replace
 
 import pytest
 
-from bilateral.buyers.private.errors import TierProofRefusedError
+from bilateral.buyers.errors import TierProofRefusedError
 from bilateral.buyers.private.offline import offline, verify_points
 from bilateral.buyers.private.terms import (
     BASE_ORDER,

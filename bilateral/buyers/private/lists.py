@@ -9,22 +9,19 @@ import json
 import secrets
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
 from bilateral.buyers.anchors import verify_state
+from bilateral.buyers.errors import MemberListError
 from bilateral.buyers.messages import TierMember
-from bilateral.buyers.private.errors import MemberListError
 from bilateral.buyers.private.prover import Prover
 from bilateral.buyers.private.terms import IDENTITY_BYTES, MOST_MEMBERS, SCALAR_ORDER, TIERS, member_domain
+from bilateral.client import Client
 from bilateral.core.contracts import Registry
 from bilateral.core.contracts.buyer_terms import BuyerState, BuyerTier, policy_hash
 from bilateral.core.errors import BilateralError
 from bilateral.core.identifiers import checksummed
 from bilateral.core.signatures import recover_signer
-
-if TYPE_CHECKING:
-    from bilateral.client import Client
-
 
 VERSION: Final = 2
 """The format. In lists of version 1, trees are only as deep as their members need, and no identity signed."""

@@ -12,26 +12,23 @@ import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from http import HTTPStatus
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 from sqlalchemy import Connection, Engine, delete, func, insert, select
 from sqlalchemy.exc import IntegrityError
 
 from bilateral.buyers.anchoring import read_proof
-from bilateral.buyers.errors import BuyerRefusalError
+from bilateral.buyers.errors import BuyerRefusalError, MemberListError
 from bilateral.buyers.messages import TierMember
-from bilateral.buyers.private.errors import MemberListError
 from bilateral.buyers.private.lists import Member, MemberList, read_list
 from bilateral.buyers.private.prover import Prover
 from bilateral.buyers.private.terms import MOST_MEMBERS, TIERS, epoch_of
 from bilateral.buyers.tables import tier_list, tier_member
+from bilateral.client import Client
 from bilateral.core.contracts import Registry
 from bilateral.core.contracts.buyer_terms import policy_hash
 from bilateral.core.contracts.reverts import ContractRevertError
 from bilateral.core.errors import InvalidArgumentError
-
-if TYPE_CHECKING:
-    from bilateral.client import Client
 
 _LOG: Final = logging.getLogger(__name__)
 

@@ -15,7 +15,7 @@ from typing import Any, Final
 
 from py_ecc import optimized_bn128 as curve
 
-from bilateral.buyers.private.errors import TierProofRefusedError
+from bilateral.buyers.errors import TierProofRefusedError
 from bilateral.buyers.private.terms import BASE_ORDER, SCALAR_ORDER, TIERS, TierProof, signal_of
 from bilateral.buyers.private.verifying import Verification
 

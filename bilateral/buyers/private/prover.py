@@ -19,7 +19,7 @@ from importlib.resources import files
 from pathlib import Path
 from typing import Any, Final
 
-from bilateral.buyers.private.errors import ArtifactMismatchError, ProverFailedError, ProverMissingError
+from bilateral.buyers.errors import ArtifactMismatchError, ProverFailedError, ProverMissingError
 from bilateral.buyers.private.terms import DEPTH, EMPTY_ROOT, signal_of
 
 FOLDER_VARIABLE: Final = "BILATERAL_PROVER"

@@ -4,27 +4,24 @@ from __future__ import annotations
 
 import secrets
 from collections.abc import Callable, Mapping
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
 import httpx
 from eth_account.messages import encode_defunct
 from eth_utils.crypto import keccak
 
-from bilateral.buyers.errors import BuyerServiceFailedError
+from bilateral.buyers.errors import BuyerServiceFailedError, NotAMemberError, TooFewMembersError
 from bilateral.buyers.messages import TierMember
-from bilateral.buyers.private.errors import NotAMemberError, TooFewMembersError
 from bilateral.buyers.private.lists import MOST_BYTES, SAMPLE, audit_list
 from bilateral.buyers.private.prover import Prover
 from bilateral.buyers.private.terms import TierProof, epoch_of, member_domain, signal_of, use_message
 from bilateral.buyers.remote import PROVIDER, answer_of, base_of, signature_of
+from bilateral.client import Client
+from bilateral.client.inputs import TransactionSigner
 from bilateral.core.contracts.buyer_terms import BuyerTier, policy_hash
 from bilateral.core.errors import InvalidArgumentError
 from bilateral.core.identifiers import checksummed
 from bilateral.core.signatures import signer_errors
-
-if TYPE_CHECKING:
-    from bilateral.client import Client
-    from bilateral.client.inputs import TransactionSigner
 
 IDENTITY_TEXT: Final = (
     "Bilateral: the secret of my private tier, version 1. Whoever has this signature can use my tier."

@@ -11,7 +11,7 @@ from eth_abi.abi import encode
 from eth_utils.crypto import keccak
 
 from bilateral.buyers.credentials import DAY_SECONDS
-from bilateral.buyers.private.errors import TierProofRefusedError
+from bilateral.buyers.errors import TierProofRefusedError
 from bilateral.core.contracts.buyer_terms import BuyerTier
 from bilateral.core.identifiers import checksummed
 from bilateral.core.signatures import Domain

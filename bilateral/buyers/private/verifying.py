@@ -10,16 +10,14 @@ import os
 import threading
 from collections import OrderedDict
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Final, Protocol
+from typing import Final, Protocol
 
-from bilateral.buyers.private.errors import TierProofRefusedError
+from bilateral.buyers.errors import TierProofRefusedError
 from bilateral.buyers.private.terms import TierProof, epoch_of, use_message
+from bilateral.client import Client
 from bilateral.core.contracts.buyer_terms import BuyerTier
 from bilateral.core.contracts.reverts import ContractRevertError
 from bilateral.core.identifiers import checksummed
-
-if TYPE_CHECKING:
-    from bilateral.client import Client
 
 Verification = Callable[["TierProof", bytes, bytes], None]
 """Verifies a proof for a scope and a message. It raises `TierProofRefusedError` if the proof is not valid."""

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from x402.http.types import HTTPRequestContext
 
-from bilateral.buyers.private.errors import TierProofRefusedError
+from bilateral.buyers.errors import TierProofRefusedError
 from bilateral.buyers.private.terms import TierProof
 from bilateral.core.contracts.buyer_terms import BuyerTier
 from bilateral.core.errors import BilateralError

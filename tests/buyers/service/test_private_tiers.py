@@ -15,9 +15,16 @@ from eth_account import Account
 from sqlalchemy import delete, select
 
 from bilateral.buyers.anchoring import anchor_states
-from bilateral.buyers.errors import BuyerRefusalError, BuyerServiceFailedError, BuyerServiceRefusedError
+from bilateral.buyers.errors import (
+    BuyerRefusalError,
+    BuyerServiceFailedError,
+    BuyerServiceRefusedError,
+    MemberListError,
+    NotAMemberError,
+    TierProofRefusedError,
+    TooFewMembersError,
+)
 from bilateral.buyers.messages import TierMember
-from bilateral.buyers.private.errors import MemberListError, NotAMemberError, TierProofRefusedError, TooFewMembersError
 from bilateral.buyers.private.lists import audit_list
 from bilateral.buyers.private.members import post_tiers, read_list_row, take_member
 from bilateral.buyers.private.offline import offline
