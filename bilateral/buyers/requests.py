@@ -96,8 +96,8 @@ class ReviewBody(BaseModel):
 
 def _about(kind: Callable[..., S], proof: ProofOfPayment, seller: AgentKey, *content: object) -> S:
     claim = proof.claim
-    parties = claim.payer, seller.identity_registry, seller.agent_id
-    return kind(*parties, *content, claim.transaction, claim.chain_id)
+    sides = claim.payer, seller.identity_registry, seller.agent_id
+    return kind(*sides, *content, claim.transaction, claim.chain_id)
 
 
 class DisputeBody(BaseModel):
@@ -140,9 +140,9 @@ class CredentialBody(BaseModel):
 
     def message(self, buyer: str, holder: str, policy: str) -> messages.CredentialRequest:
         """Return what the buyer signs."""
-        parties: Any = buyer, holder
+        accounts: Any = buyer, holder
         scope = bytes.fromhex(self.scope[2:])
-        return messages.CredentialRequest(*parties, policy, scope, self.chainId, self.expiresAt)
+        return messages.CredentialRequest(*accounts, policy, scope, self.chainId, self.expiresAt)
 
 
 class EnrichmentBody(BaseModel):
