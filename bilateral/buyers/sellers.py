@@ -67,7 +67,6 @@ def best_discount(discounts: Mapping[str, Discount]) -> tuple[Discount, tuple[st
 
 
 def _worth(discount: Discount) -> tuple[Decimal, bool]:
-    """Return the sort key of a discount."""
     return discount.percentage, discount.verdict is not Verdict.NOT_OFFERED
 
 
@@ -99,22 +98,17 @@ def read_offers(connection: Connection, sellers: Iterable[AgentKey]) -> dict[tup
         .join(agent_tables.agent, is_same)
         .where(tuple_(table.chain_id, table.identity_registry, table.agent_id).in_(keys))
     )
-    services_of: dict[tuple[int, str, int], list[dict[str, Any]]] = {}
+    services_of: dict[tuple[int, str, int], list[SellerService]] = {}
     for row in connection.execute(query).all():
         key = row.chain_id, row.identity_registry, int(row.agent_id)
         if row.signer in (row.owner, row.wallet) or operators_of(connection, *key, [row.signer]):
-            services_of.setdefault(key, []).append(json.loads(row.content, parse_float=Decimal))
-    return {key: _offer(services) for key, services in services_of.items()}
-
-
-def _offer(services: list[dict[str, Any]]) -> Offer:
-    """Return an offer from the stored services of a seller. Those that only older versions took are left out."""
-    parsed = [service for service_row in services if (service := _service(service_row)) is not None]
-    return Offer(tuple(sorted(parsed, key=attrgetter("name"))))
+            service = _service(json.loads(row.content, parse_float=Decimal))
+            services_of.setdefault(key, []).extend([service] if service is not None else [])
+    return {key: Offer(tuple(sorted(services, key=attrgetter("name")))) for key, services in services_of.items()}
 
 
 def _service(values: Mapping[str, Any]) -> SellerService | None:
-    """Return a stored service; None if its price or its policy is invalid."""
+    """Return a stored service; None for one that only older versions took."""
     price, policy = values.get("pricePerCallUsdc"), values.get("buyerIncentives")
     if isinstance(price, str):
         return None
