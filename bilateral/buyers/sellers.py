@@ -52,10 +52,10 @@ class Offer:
         services = tuple(service for service in self.services if service.name == name)
         return Offer(services) if services else None
 
-    def discounts_for(self, standing: Standing, *, is_held_back: bool = False) -> dict[str, Discount]:
+    def discounts_for(self, standing: Standing, *, is_withheld: bool = False) -> dict[str, Discount]:
         """Work out the discount of a buyer for each service, by the policy of that service."""
         return {
-            service.name: discount_for(service.incentives, standing, is_held_back=is_held_back)
+            service.name: discount_for(service.incentives, standing, is_withheld=is_withheld)
             for service in self.services
         }
 
@@ -70,7 +70,7 @@ def _worth(discount: Discount) -> tuple[Decimal, bool]:
     return discount.percentage, discount.verdict is not Verdict.NOT_OFFERED
 
 
-def is_held_back(connection: Connection, chain_id: int, buyer: str) -> bool:
+def is_withheld(connection: Connection, chain_id: int, buyer: str) -> bool:
     """Tell whether a trust analysis holds back, as a client, an agent of which a buyer is the wallet.
 
     The owner does not count: anybody may give such an agent away. A wallet has agreed to be one.

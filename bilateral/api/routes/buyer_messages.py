@@ -17,12 +17,11 @@ from bilateral.api.answers import JSON
 from bilateral.api.buyers import BuyerPath, described_body, json_body, problem_of_refusal
 from bilateral.api.problems import ProblemError
 from bilateral.api.service import service_of
-from bilateral.buyers.acceptance import BuyerMessages, Accepted
+from bilateral.buyers.acceptance import Accepted, BuyerMessages
 from bilateral.buyers.errors import BuyerRefusalError
-from bilateral.buyers.pseudonyms import Pseudonyms
+from bilateral.buyers.issuing import Pseudonyms, ResultSigner
 from bilateral.buyers.records import buyer_id, encode, parse_buyer
 from bilateral.buyers.requests import DisputeBody, EnrichmentBody, FeedbackBody, ReplyBody, ReviewBody
-from bilateral.buyers.results import ResultSigner
 from bilateral.core.errors import InvalidArgumentError
 from bilateral.index.log.database import open_database
 

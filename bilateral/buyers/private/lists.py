@@ -15,7 +15,7 @@ from bilateral.buyers.anchors import verify_state
 from bilateral.buyers.errors import MemberListError
 from bilateral.buyers.messages import TierMember
 from bilateral.buyers.private.prover import Prover
-from bilateral.buyers.private.terms import IDENTITY_BYTES, MOST_MEMBERS, SCALAR_ORDER, TIERS, member_domain
+from bilateral.buyers.private.tiers import IDENTITY_BYTES, MOST_MEMBERS, SCALAR_ORDER, TIERS, member_domain
 from bilateral.client import Client
 from bilateral.core.contracts import Registry
 from bilateral.core.contracts.buyer_terms import BuyerState, BuyerTier, policy_hash

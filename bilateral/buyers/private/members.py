@@ -22,7 +22,7 @@ from bilateral.buyers.errors import BuyerRefusalError, MemberListError
 from bilateral.buyers.messages import TierMember
 from bilateral.buyers.private.lists import Member, MemberList, read_list
 from bilateral.buyers.private.prover import Prover
-from bilateral.buyers.private.terms import MOST_MEMBERS, TIERS, epoch_of
+from bilateral.buyers.private.tiers import MOST_MEMBERS, TIERS, epoch_of
 from bilateral.buyers.tables import tier_list, tier_member
 from bilateral.client import Client
 from bilateral.core.contracts import Registry

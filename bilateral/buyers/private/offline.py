@@ -16,8 +16,7 @@ from typing import Any, Final
 from py_ecc import optimized_bn128 as curve
 
 from bilateral.buyers.errors import TierProofRefusedError
-from bilateral.buyers.private.terms import BASE_ORDER, SCALAR_ORDER, TIERS, TierProof, signal_of
-from bilateral.buyers.private.verifying import Verification
+from bilateral.buyers.private.tiers import BASE_ORDER, SCALAR_ORDER, TIERS, TierProof, Verification, signal_of
 
 Roots = tuple[int, int, int]
 

@@ -20,7 +20,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from bilateral.buyers.errors import ArtifactMismatchError, ProverFailedError, ProverMissingError
-from bilateral.buyers.private.terms import DEPTH, EMPTY_ROOT, signal_of
+from bilateral.buyers.private.tiers import DEPTH, EMPTY_ROOT, signal_of
 
 FOLDER_VARIABLE: Final = "BILATERAL_PROVER"
 """The environment variable with the folder of the prover."""

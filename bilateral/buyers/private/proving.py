@@ -14,7 +14,7 @@ from bilateral.buyers.errors import BuyerServiceFailedError, NotAMemberError, To
 from bilateral.buyers.messages import TierMember
 from bilateral.buyers.private.lists import MOST_BYTES, SAMPLE, audit_list
 from bilateral.buyers.private.prover import Prover
-from bilateral.buyers.private.terms import TierProof, epoch_of, member_domain, signal_of, use_message
+from bilateral.buyers.private.tiers import TierProof, epoch_of, member_domain, signal_of, use_message
 from bilateral.buyers.remote import PROVIDER, answer_of, base_of, signature_of
 from bilateral.client import Client
 from bilateral.client.inputs import TransactionSigner

@@ -30,8 +30,14 @@ from bilateral.buyers.private.members import post_tiers, read_list_row, take_mem
 from bilateral.buyers.private.offline import offline
 from bilateral.buyers.private.prover import Prover
 from bilateral.buyers.private.proving import fetch_list, identity_secret, join_tiers, new_secret, prove_tier
-from bilateral.buyers.private.terms import EMPTY_ROOT, TierProof, member_domain, private_agent_scope
-from bilateral.buyers.private.verifying import TierVerifier, on_chain
+from bilateral.buyers.private.tiers import (
+    EMPTY_ROOT,
+    TierProof,
+    TierVerifier,
+    member_domain,
+    on_chain,
+    private_agent_scope,
+)
 from bilateral.buyers.tables import tier_list, tier_member
 from bilateral.core.contracts.buyer_terms import BuyerTier, policy_hash
 from bilateral.core.contracts.reverts import ContractRevertError
