@@ -1,4 +1,5 @@
 """What the service issues about buyers: signed results (EIP-712 and JSON Web Signature), and pseudonyms.
+
 A pseudonym is HMAC-SHA-256 of buyer, scope and UTC day by a secret of that day, the same for all holders of the buyer.
 The secret is random, shared by all workers through the database, and deleted two days later: nobody can then tell which
 buyer a pseudonym was.

@@ -16,7 +16,8 @@ from bilateral.index.agents import tables as agent_tables
 from bilateral.index.log import tables as schema
 from bilateral.index.log.unindexed import newest_first
 from bilateral.index.ratings import tables as rating_tables
-from bilateral.index.ratings.blind import follows_feedback, is_blind_rating, is_plain
+from bilateral.index.ratings.blind import follows_feedback, is_blind_rating
+from bilateral.index.ratings.tables import is_plain
 from bilateral.index.reading.pages import Page, Small, after, decode_cursor, encode_cursor, page_of, require_limit
 from bilateral.index.reading.prepared import CHAIN, Prepared
 from bilateral.index.reading.registries import AgentKey
