@@ -1,4 +1,6 @@
-"""Take messages: check their payment and their signature, and store each once."""
+"""Messages about payments: taken once, after a check of payment and signature; shown to the buyer; and moderated."""
+
+# ruff: noqa: N815  # the names of the service
 
 from __future__ import annotations
 
@@ -10,15 +12,18 @@ from http import HTTPStatus
 from typing import Any, Final, TypeVar
 
 from eth_utils.crypto import keccak
-from sqlalchemy import Connection, Engine, Table, func, insert, select, update
+from sqlalchemy import Connection, Engine, Table, delete, func, insert, select, update
 from sqlalchemy.exc import IntegrityError
 
 from bilateral.buyers import proofs, requests
+from bilateral.buyers.discounts import warnings_of
 from bilateral.buyers.errors import BuyerRefusalError
 from bilateral.buyers.messages import content_hash
 from bilateral.buyers.policies import BuyerSettings
+from bilateral.buyers.records import iso
 from bilateral.buyers.tables import agent_enrichment, agent_review, buyer_dispute, buyer_feedback, buyer_reply
-from bilateral.core.identifiers import checksummed
+from bilateral.core.errors import InvalidArgumentError
+from bilateral.core.identifiers import checksummed, global_agent_id
 from bilateral.core.signatures import Domain, TypedMessage, recover_signer
 from bilateral.index.reading.registries import AgentKey, agent_key, read_registries
 
@@ -131,8 +136,6 @@ class BuyerMessages:
         proof = self._proof(message, seller, body.signature, accepted, content)
         text = json.dumps(unsigned, ensure_ascii=False)
         is_new = self._replace(seller, body.serviceName, {"content": text, "issued_at": body.issuedAt, **proof})
-        from bilateral.buyers.discounts import warnings_of  # noqa: PLC0415  # one function of a sibling
-
         warnings = () if body.buyerIncentives is None else warnings_of(body.buyerIncentives)
         return Accepted(content.hex(), seller, "", True, is_new, warnings)
 
@@ -291,3 +294,102 @@ def _about(seller: AgentKey, paid: proofs.ProvenPayment, table: Table) -> dict[s
 
 def _domain(seller: AgentKey) -> Domain:
     return Domain(seller.chain_id, seller.identity_registry)  # type: ignore[arg-type]  # it is checksummed
+
+
+MOST_MESSAGES: Final = 100
+"""The messages of each kind that are shown: the newest."""
+
+DECISIONS: Final = ("upheld", "rejected")
+"""The decisions of the operator about a dispute."""
+
+_TEXTS: Final[Mapping[Table, Mapping[str, str]]] = {
+    buyer_feedback: {"tags": "[]", "note": ""},
+    agent_review: {"tag1": "", "tag2": "", "note": ""},
+    buyer_dispute: {"reason": ""},
+}
+"""The columns with texts of people, and what they hold when the text is removed."""
+
+
+@dataclass(frozen=True)
+class MessageAbout:
+    """Feedback of a seller on the buyer, or its dispute.
+
+    Attributes:
+        id: Its id, which a reply names.
+        kind: `feedback` or `dispute`.
+        agentGlobalId: The seller.
+        txHash: The payment's transaction.
+        score: 0 to 100; null for a dispute.
+        state: `filed`, `upheld`, `rejected` or `withdrawn`; null for feedback.
+        text: The note, or the reason.
+        reply: The buyer's reply; null without one.
+        receivedAt: The time of the message.
+    """
+
+    id: str
+    kind: str
+    agentGlobalId: str
+    txHash: str
+    score: int | None
+    state: str | None
+    tags: tuple[str, ...]
+    text: str
+    reply: str | None
+    receivedAt: str
+
+
+def messages_about(connection: Connection, chain_id: int, buyer: str) -> tuple[MessageAbout, ...]:
+    """Return the last messages about a buyer. They join it with its sellers: see docs/buyers.md on privacy."""
+    removed = []
+    for kind, table in (("feedback", buyer_feedback), ("dispute", buyer_dispute)):
+        query = (
+            select(table, buyer_reply.c.reply)
+            .outerjoin(buyer_reply, buyer_reply.c.message_id == table.c.id)
+            .where(table.c.chain_id == chain_id, table.c.buyer == buyer)
+            .order_by(table.c.received_at.desc(), table.c.id)
+            .limit(MOST_MESSAGES)
+        )
+        removed += [_message(kind, dict(row._mapping)) for row in connection.execute(query)]
+    return tuple(removed)
+
+
+def _message(kind: str, row: Mapping[str, Any]) -> MessageAbout:
+    is_feedback = kind == "feedback"
+    return MessageAbout(
+        row["id"],
+        kind,
+        global_agent_id(row["chain_id"], row["identity_registry"], row["agent_id"]),
+        "0x" + bytes(row["transaction_hash"]).hex(),
+        row["score"] if is_feedback else None,
+        None if is_feedback else row["state"],
+        tuple(json.loads(row["tags"])) if is_feedback else (),
+        row["note"] if is_feedback else row["reason"],
+        row["reply"],
+        iso(row["received_at"]),
+    )
+
+
+def decide_dispute(engine: Engine, dispute_id: str, decision: str) -> None:
+    """Decide a dispute, as the operator. A later decision replaces an earlier one."""
+    if decision not in DECISIONS:
+        raise InvalidArgumentError(f"the decision {decision[:20]!r} is unknown: use {' or '.join(DECISIONS)}")
+    table = buyer_dispute
+    with engine.begin() as connection:
+        open_ = update(table).where(table.c.id == dispute_id, table.c.state != "withdrawn")
+        if not connection.execute(open_.values(state=decision)).rowcount:
+            raise InvalidArgumentError(f"there is no dispute {dispute_id[:80]}, or its seller withdrew it")
+
+
+def remove_message(engine: Engine, message_id: str, *, whole: bool = False) -> str:
+    """Remove the texts of a message, and the reply to it. Its score counts unless the whole is removed.
+
+    The removed texts cannot be sent again: the same message has no effect, and another one is refused.
+    """
+    with engine.begin() as connection:
+        connection.execute(delete(buyer_reply).where(buyer_reply.c.message_id == message_id))
+        for table, texts in _TEXTS.items():
+            is_message = table.c.id == message_id
+            change = delete(table).where(is_message) if whole else update(table).where(is_message).values(**texts)
+            if connection.execute(change).rowcount:
+                return table.name
+    raise InvalidArgumentError(f"there is no message {message_id[:80]}")

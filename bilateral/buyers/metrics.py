@@ -92,6 +92,12 @@ def read_dealings(
     return dict(dealings)
 
 
+def of_payment(table: sa.Table) -> Any:
+    """Return the condition that a message is about a payment."""
+    is_same = payment.c.transaction_hash == table.c.transaction_hash, payment.c.chain_id == table.c.chain_id
+    return sa.and_(*is_same, payment.c.position == table.c.payment_position)
+
+
 @cache
 def _statement(*, with_messages: bool) -> Prepared:
     """Return the statement that reads payments and messages about a buyer. It is made once."""
@@ -124,13 +130,7 @@ def _statement(*, with_messages: bool) -> Prepared:
         columns = kind, *paid_agent, sa.literal(1), total, sa.null(), sa.null(), sa.literal(0)
         return (
             sa.select(*columns)
-            .join(
-                payment,
-                (payment.c.transaction_hash == table.c.transaction_hash)
-                & (payment.c.chain_id == table.c.chain_id)
-                & (payment.c.position == table.c.payment_position)
-                & (payment.c.payer == table.c.buyer),
-            )
+            .join(payment, of_payment(table) & (payment.c.payer == table.c.buyer))
             .where(table.c.chain_id == sa.bindparam("chain_id"), table.c.buyer == sa.bindparam("buyer"))
             .where(payment.c.kinship.is_(None))
         )

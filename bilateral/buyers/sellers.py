@@ -7,10 +7,10 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from decimal import Decimal
 from operator import attrgetter
-from typing import Any
+from typing import Any, Final
 
 from pydantic import ValidationError
-from sqlalchemy import Connection, and_, select, tuple_
+from sqlalchemy import ColumnElement, Connection, and_, select, tuple_
 
 from bilateral.buyers.discounts import NOT_OFFERED, BuyerIncentives, Discount, Verdict, discount_for
 from bilateral.buyers.proofs import operators_of
@@ -20,6 +20,8 @@ from bilateral.core.values.standing import Side, Status
 from bilateral.index.agents import tables as agent_tables
 from bilateral.index.reading.registries import AgentKey
 from bilateral.index.standing import tables as standings
+
+_AGENT_KEY: Final = ("chain_id", "identity_registry", "agent_id")
 
 
 @dataclass(frozen=True)
@@ -76,14 +78,17 @@ def is_withheld(connection: Connection, chain_id: int, buyer: str) -> bool:
     The owner does not count: anybody may give such an agent away. A wallet has agreed to be one.
     """
     agent, columns = agent_tables.agent.c, standings.standing.c
-    is_same = and_(*(agent[name] == columns[name] for name in ("chain_id", "identity_registry", "agent_id")))
     query = (
         select(agent.agent_id)
-        .join(standings.standing, is_same)
+        .join(standings.standing, _is_agent(columns))
         .where(agent.chain_id == chain_id, agent.wallet == buyer)
         .where(columns.side == Side.CLIENT, columns.status == Status.HELD_BACK)
     )
     return connection.execute(query.limit(1)).first() is not None
+
+
+def _is_agent(columns: Any) -> ColumnElement[bool]:
+    return and_(*(agent_tables.agent.c[name] == columns[name] for name in _AGENT_KEY))
 
 
 def read_offers(connection: Connection, sellers: Iterable[AgentKey]) -> dict[tuple[int, str, int], Offer]:
@@ -92,10 +97,9 @@ def read_offers(connection: Connection, sellers: Iterable[AgentKey]) -> dict[tup
     keys = [(seller.chain_id, seller.identity_registry, seller.agent_id) for seller in sellers]
     if not keys:
         return {}
-    is_same = and_(*(agent[name] == table[name] for name in ("chain_id", "identity_registry", "agent_id")))
     query = (
         select(agent_enrichment, agent.owner, agent.wallet)
-        .join(agent_tables.agent, is_same)
+        .join(agent_tables.agent, _is_agent(table))
         .where(tuple_(table.chain_id, table.identity_registry, table.agent_id).in_(keys))
     )
     services_of: dict[tuple[int, str, int], list[SellerService]] = {}

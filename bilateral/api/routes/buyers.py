@@ -24,10 +24,10 @@ from bilateral.api.buyers import buyer_registries, provider_of, read_buyer
 from bilateral.api.layers import Shortcut
 from bilateral.api.problems import ProblemError
 from bilateral.api.service import Service, service_of
+from bilateral.buyers.acceptance import messages_about
 from bilateral.buyers.discounts import BuyerIncentives, discounted
 from bilateral.buyers.errors import BuyerRefusalError
 from bilateral.buyers.issuing import ResultSigner, result_of
-from bilateral.buyers.moderation import messages_about
 from bilateral.buyers.proofs import find_signer
 from bilateral.buyers.records import Standing, buyer_id, encode, profile_of, recent_transactions
 from bilateral.buyers.registry import read_registry_records

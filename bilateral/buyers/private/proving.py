@@ -124,10 +124,10 @@ def prove_tier(  # noqa: PLR0913  # what a proof is of
     The whole list is checked against the chain first: the roots, and states and signatures of a sample that is drawn
     here. So a service cannot give one buyer a tree of its own, which would show it.
     """
-    tell = progress or (lambda _: None)
+    report = progress or (lambda _: None)
     _require_secret(secret)
     worker = prover or Prover()
-    tell("checking the list of members against the chain")
+    report("checking the list of members against the chain")
     audited = audit_list(document, client, worker, sample=SAMPLE)
     group = [member.commitment for member in audited.members.group(minimum)]
     if len(group) < least_members:
@@ -137,7 +137,7 @@ def prove_tier(  # noqa: PLR0913  # what a proof is of
             f"no member of the group for {minimum.value} has this secret on day {audited.members.epoch}: join first, "
             "or prove a lower tier"
         )
-    tell("making the proof, some seconds")
+    report("making the proof, some seconds")
     epoch = audited.members.epoch
     place, use = signal_of(scope(epoch)), signal_of(use_message(holder, request))
     _, nullifier, points = worker.prove(secret, group, place, use)
