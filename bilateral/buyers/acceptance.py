@@ -173,19 +173,14 @@ class BuyerMessages:
     def _replace(self, seller: AgentKey, name: str, values: Mapping[str, Any]) -> bool:
         """Store a service in place of an older one. Return False if it was stored before."""
         table = agent_enrichment
-        key = {
-            "chain_id": seller.chain_id,
-            "identity_registry": seller.identity_registry,
-            "agent_id": seller.agent_id,
-            "service_name": name,
-        }
+        key = _agent_columns(seller) | {"chain_id": seller.chain_id, "service_name": name}
         is_key = [table.c[name] == value for name, value in key.items()]
 
         def store(connection: Connection) -> bool:
             stored = connection.execute(select(table.c.content_hash, table.c.issued_at).where(*is_key)).one_or_none()
             if stored is None:
-                of_agent = [table.c[name] == key[name] for name in ("chain_id", *_AGENT)]
-                if connection.execute(select(func.count()).where(*of_agent)).scalar_one() >= MOST_SERVICES:
+                count = select(func.count()).where(*seller.of(table.c))
+                if connection.execute(count).scalar_one() >= MOST_SERVICES:
                     detail = f"the agent has {MOST_SERVICES} services, and may have no more: send one of their names"
                     raise BuyerRefusalError(HTTPStatus.CONFLICT, "too_many_services", detail)
                 connection.execute(insert(table).values(**key, **values))
@@ -287,9 +282,12 @@ def _about(seller: AgentKey, paid: proofs.ProvenPayment, table: Table) -> dict[s
         "transaction_hash": paid.transaction,
         "payment_position": paid.position,
         "buyer": paid.payer,
-        "identity_registry": seller.identity_registry,
-        "agent_id": seller.agent_id,
+        **_agent_columns(seller),
     }
+
+
+def _agent_columns(seller: AgentKey) -> dict[str, Any]:
+    return {"identity_registry": seller.identity_registry, "agent_id": seller.agent_id}
 
 
 def _domain(seller: AgentKey) -> Domain:

@@ -43,9 +43,9 @@ def anchor_states(engine: Engine, client: Client, policies: Sequence[str], *, no
     deployment = client.get_deployment()
     chain_id, registry = deployment.chain_id, deployment.address_of(Registry.BUYERS)
     epoch = client.get_next_epoch()
-    made_at = int(time.time()) if now is None else now
+    created_at = int(time.time()) if now is None else now
     key = chain_id, registry, epoch
-    root = _stored_root(engine, key) or _prepare(engine, key, policies, made_at)
+    root = _stored_root(engine, key) or _prepare(engine, key, policies, created_at)
     try:
         client.anchor_root(epoch, root).wait()
     except ContractRevertError:

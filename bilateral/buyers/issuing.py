@@ -153,7 +153,6 @@ class ResultSigner:
 
 
 def _encoded(value: bytes) -> str:
-    """Return bytes in base64url without padding."""
     return urlsafe_b64encode(value).decode().rstrip("=")
 
 

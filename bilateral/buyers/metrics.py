@@ -188,11 +188,9 @@ def _add_reviews_on_chain(
 
 
 def _paid_agents(connection: Connection, parameters: Mapping[str, Any], agents: set[Seller]) -> dict[Seller, Seller]:
-    """Return the agents that payments to the wallets of other agents count for.
-
-    Several agents may have one wallet. Its payments count for the one with the lowest id, and so do reviews of all. If
-    that changed between payments, the first one counts.
-    """
+    """Return the agents that payments to the wallets of other agents count for."""
+    # Several agents may have one wallet. Its payments count for the one with the lowest id, and so do reviews of all.
+    # If that changed between payments, the first one counts.
     if not agents:
         return {}
     require_patience(connection)
@@ -217,7 +215,6 @@ def _paid_agents(connection: Connection, parameters: Mapping[str, Any], agents: 
 
 
 def _wallets_of(connection: Connection, chain_id: int, agents: Sequence[Seller]) -> set[str]:
-    """Return all accounts that ever were the wallet of one of some agents."""
     table, wallets = tables.agent_account.c, set[str]()
     for part in in_parts(agents):
         is_agent = sa.tuple_(table.identity_registry, table.agent_id).in_(part)
@@ -280,10 +277,8 @@ def add_ties(  # noqa: PLR0913, PLR0917  # two limits
 
 
 def _share(total: int, dealings: Sequence[Dealings]) -> None:
-    """Take money that came back from the sellers of one account, in proportion to what each still has.
-
-    An owner may have several agents, and its money came back once. Rounding favours the buyer.
-    """
+    """Take money that came back from the sellers of one account, in proportion to what each still has."""
+    # An owner may have several agents, and its money came back once. Rounding favours the buyer.
     remaining = [max(0, dealing.micros - dealing.returned) for dealing in dealings]
     whole = sum(remaining)
     for dealing, part in zip(dealings, remaining, strict=True):

@@ -183,14 +183,11 @@ def standing_of(records: BuyerRecords, chain_id: int, now: int) -> Standing:
         for name in ("first_payment_at", "last_payment_at")
     )
     metrics = BuyerMetrics(
-        payments=settled.payments + attested.payments,
-        volume=settled.volume + attested.volume,
-        age_days=max(0, now - min(first)) // DAY if first else 0,
-        reviews=attested.reviews,
-        review_sum=attested.review_sum,
-        feedback_sellers=attested.feedback_sellers,
-        feedback_sum=attested.feedback_sum,
-        disputes=attested.disputes,
+        settled.payments + attested.payments,
+        settled.volume + attested.volume,
+        max(0, now - min(first)) // DAY if first else 0,
+        *(attested.reviews, attested.review_sum),
+        *(attested.feedback_sellers, attested.feedback_sum, attested.disputes),
     )
     reasons = (Reason.NO_PAYMENTS,) if not metrics.payments else () if metrics.reviews else (Reason.NO_REVIEWS,)
     weighed = Weighed(metrics, min(first, default=None), max(last, default=None), settled.minimum_sellers, reasons)

@@ -38,7 +38,6 @@ class ScoredPayment:
     score: int
 
     def __post_init__(self) -> None:
-        """Check the score."""
         if not is_whole(self.score) or not 0 <= self.score <= _MAX_SCORE:
             raise InvalidArgumentError(f"score {self.score!r} is out of range 0..{_MAX_SCORE}")
 
@@ -154,7 +153,6 @@ class PaymentProof:
     log_index: int | None = None
 
     def __post_init__(self) -> None:
-        """Check the values, and bring the addresses into checksum form."""
         object.__setattr__(self, "buyer", checksummed(self.buyer))
         object.__setattr__(self, "payee", checksummed(self.payee))
         if len(self.transaction_hash) != _HASH_BYTES:

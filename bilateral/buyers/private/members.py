@@ -98,9 +98,9 @@ def post_tiers(engine: Engine, client: Client, policy: str, prover: Prover, *, n
     Anchor the states of buyers first, on the same day: members have the tiers of the last anchor.
     """
     deployment = client.get_deployment()
-    made_at = int(time.time()) if now is None else now
-    place = deployment.chain_id, deployment.address_of(Registry.TIER_PROOFS), policy, epoch_of(made_at)
-    stored = read_list_row(engine, *place) or _prepare(engine, client, place, prover, made_at)
+    created_at = int(time.time()) if now is None else now
+    place = deployment.chain_id, deployment.address_of(Registry.TIER_PROOFS), policy, epoch_of(created_at)
+    stored = read_list_row(engine, *place) or _prepare(engine, client, place, prover, created_at)
     roots = tuple(int.from_bytes(stored.roots[at : at + _WORD]) for at in range(0, len(TIERS) * _WORD, _WORD))
     name = policy_hash(policy)
     if client.get_tier_roots(name, place[3]) != roots:

@@ -59,7 +59,6 @@ def verify_points(points: Sequence[int], signals: Sequence[int]) -> bool:
 
 @cache
 def _key() -> dict[str, Any]:
-    """Return Semaphore's verification key."""
     text = (files("bilateral.buyers") / "private" / "verification_key.json").read_text(encoding="utf-8")
     written = json.loads(text)
 
