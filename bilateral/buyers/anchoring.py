@@ -200,4 +200,5 @@ def _row(epoch: Epoch, policy: str, state: BuyerState, node: int) -> tuple[Any, 
 def _state(row: Any) -> BuyerState:
     buyer, chain_id, policy, score, tier, *counts, block_number, _ = row[len(_EPOCH) :]
     level = BuyerTier.of_level(tier)
-    return BuyerState(buyer, chain_id, score, level, *map(int, counts), policy_hash(policy), block_number)
+    values: list[Any] = [buyer, chain_id, score, level, *map(int, counts), policy_hash(policy), block_number]
+    return BuyerState(*values)

@@ -220,7 +220,7 @@ def request_credential(  # noqa: PLR0913  # the fields of the wish
     """Ask for a credential of the signer's tier for another address, as the buyer."""
     if len(scope) != _WORD:
         raise InvalidArgumentError(f"a scope has {_WORD} bytes, not {len(scope)}")
-    accounts: Any = checksummed(signer.address), checksummed(holder)
+    accounts: tuple[Any, Any] = checksummed(signer.address), checksummed(holder)
     buyer, recipient = accounts
     expires_at = int(time.time()) + _SECONDS
     message = CredentialRequest(*accounts, policy, scope, chain_id, expires_at)

@@ -140,7 +140,7 @@ class CredentialBody(BaseModel):
 
     def message(self, buyer: str, holder: str, policy: str) -> messages.CredentialRequest:
         """Return what the buyer signs."""
-        accounts: Any = buyer, holder
+        accounts: tuple[Any, Any] = buyer, holder
         scope = bytes.fromhex(self.scope[2:])
         return messages.CredentialRequest(*accounts, policy, scope, self.chainId, self.expiresAt)
 
