@@ -130,9 +130,7 @@ def search_with_prices(request: Request, query: Annotated[PricedSearch, Query()]
         keys = [AgentKey(agent.chain_id, agent.identity_registry, int(agent.agent_id), ()) for agent in page.items]
         offers = read_offers(connection, keys)
     results = tuple(
-        _result(
-            agent, offers.get((key.chain_id, key.identity_registry, key.agent_id)), standing, is_withheld=held_back
-        )
+        _result(agent, offers.get((key.chain_id, key.identity_registry, key.agent_id)), standing, is_withheld=held_back)
         for agent, key in zip(page.items, keys, strict=True)
     )
     context = None if standing is None else _context(standing, results)
