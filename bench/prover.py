@@ -12,7 +12,7 @@ from eth_utils.crypto import keccak
 
 from bench.report import DOCS, write_part
 from bilateral.buyers.private.prover import Prover
-from bilateral.buyers.private.terms import SCALAR_ORDER, signal_of
+from bilateral.buyers.private.tiers import SCALAR_ORDER, signal_of
 from scripts._build import ROOT
 
 PAGE: Final = DOCS / "private-tiers.md"

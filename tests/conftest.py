@@ -19,7 +19,7 @@ from ape_foundry import provider as ape_foundry_provider
 from hypothesis import HealthCheck, Phase, settings
 from hypothesis.internal.conjecture import providers
 
-from bilateral.buyers.private.errors import ArtifactMismatchError, ProverMissingError
+from bilateral.buyers.errors import ArtifactMismatchError, ProverMissingError
 from bilateral.buyers.private.prover import Prover
 from scripts._build import ROOT
 from tests.helpers import PORTS, isolated, uses_chain

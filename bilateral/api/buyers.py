@@ -19,8 +19,8 @@ from bilateral.api.guard import origin_of
 from bilateral.api.problems import ProblemError
 from bilateral.api.service import service_of
 from bilateral.buyers import records
+from bilateral.buyers.acceptance import MessageAbout
 from bilateral.buyers.errors import BuyerRefusalError
-from bilateral.buyers.moderation import MessageAbout
 from bilateral.buyers.policies import policy_of
 from bilateral.buyers.records import BuyerProfile, Standing, parse_buyer
 from bilateral.buyers.registry import RegistryRecords

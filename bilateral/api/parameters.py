@@ -63,7 +63,7 @@ AddressPath = Annotated[
 Client = Annotated[str | None, Query(max_length=42, description="The client's address.")]
 """A client whose records to show."""
 
-BlindOnly = Annotated[
+SealedOnly = Annotated[
     Blind | None,
     Query(alias="blind", description="`only`: ratings that were sealed before either side saw the other's."),
 ]

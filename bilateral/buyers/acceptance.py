@@ -1,25 +1,30 @@
-"""Take messages: check their payment and their signature, and store each once."""
+"""Messages about payments: taken once, after a check of payment and signature; shown to the buyer; and moderated."""
+
+# ruff: noqa: N815  # the names of the service
 
 from __future__ import annotations
 
 import json
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass
 from http import HTTPStatus
 from typing import Any, Final, TypeVar
 
 from eth_utils.crypto import keccak
-from sqlalchemy import Connection, Engine, Table, func, insert, select, update
+from sqlalchemy import Connection, Engine, Table, delete, func, insert, select, update
 from sqlalchemy.exc import IntegrityError
 
 from bilateral.buyers import proofs, requests
+from bilateral.buyers.discounts import warnings_of
 from bilateral.buyers.errors import BuyerRefusalError
 from bilateral.buyers.messages import content_hash
 from bilateral.buyers.policies import BuyerSettings
+from bilateral.buyers.records import iso
 from bilateral.buyers.tables import agent_enrichment, agent_review, buyer_dispute, buyer_feedback, buyer_reply
-from bilateral.core.identifiers import checksummed
-from bilateral.core.signatures import Domain, recover_signer
+from bilateral.core.errors import InvalidArgumentError
+from bilateral.core.identifiers import checksummed, global_agent_id
+from bilateral.core.signatures import Domain, TypedMessage, recover_signer
 from bilateral.index.reading.registries import AgentKey, agent_key, read_registries
 
 T = TypeVar("T")
@@ -37,8 +42,8 @@ _AHEAD: Final = 300
 
 
 @dataclass(frozen=True)
-class Taken:
-    """A message that was taken.
+class Accepted:
+    """A message that was accepted.
 
     Attributes:
         id: Its id, 64 hexadecimal digits.
@@ -62,27 +67,20 @@ class BuyerMessages:
         self._engine = engine
         self._settings = settings
 
-    def take_feedback(self, value: Mapping[str, Any]) -> Taken:
+    def take_feedback(self, value: Mapping[str, Any]) -> Accepted:
         """Take feedback of a seller on a buyer (section 5.3)."""
         body = requests.parse_body(requests.FeedbackBody, value)
         claim = body.proofOfPayment.claim
         if requests.address_of(body.buyerAddress, "buyerAddress") != claim.payer:
-            raise _invalid("buyerAddress is not the fromAddress of proofOfPayment")
-        seller, paid, accepted = self._paid(body.sellerGlobalId, claim, is_by_seller=True)
-        message = body.message(seller)
-        content = content_hash([body.score, body.tags, body.note])
-        if body.signature is None:
-            return self._uncounted(seller, paid, buyer_feedback)
-        signature = bytes.fromhex(body.signature[2:])
-        signer = proofs.require_signer(message, _domain(seller), signature, accepted, self._settings.nodes)
+            raise requests.invalid("buyerAddress is not the fromAddress of proofOfPayment")
         values = {
-            **_about(seller, paid, buyer_feedback),
             "score": body.score,
             "tags": json.dumps(body.tags, ensure_ascii=False),
             "note": body.note,
             "is_counted": True,
         }
-        return self._store(buyer_feedback, seller, values, content, signer, signature)
+        content = content_hash([body.score, body.tags, body.note])
+        return self._take(buyer_feedback, body, body.sellerGlobalId, values, content, is_by_seller=True)
 
     def check_review(self, value: Mapping[str, Any]) -> None:
         """Refuse a review that `take_review` would refuse once it is signed, before its buyer signs."""
@@ -90,126 +88,114 @@ class BuyerMessages:
         seller, paid, _ = self._paid(body.agentId, body.proofOfPayment.claim)
         row = {**_about(seller, paid, agent_review), "content_hash": _review_content(body)}
         with self._engine.connect() as connection:
-            _known_message(connection, agent_review, row)
+            _stored_message(connection, agent_review, row)
 
-    def take_review(self, value: Mapping[str, Any]) -> Taken:
+    def take_review(self, value: Mapping[str, Any]) -> Accepted:
         """Take a review of a seller by its buyer."""
         body = requests.parse_body(requests.ReviewBody, value)
-        seller, paid, accepted = self._paid(body.agentId, body.proofOfPayment.claim)
-        content = _review_content(body)
-        if body.signature is None:
-            return self._uncounted(seller, paid, agent_review)
-        signature = bytes.fromhex(body.signature[2:])
-        signer = proofs.require_signer(body.message(seller), _domain(seller), signature, accepted, self._settings.nodes)
-        values = {
-            **_about(seller, paid, agent_review),
-            "score": body.score,
-            "tag1": body.tag1,
-            "tag2": body.tag2,
-            "note": body.feedbackNote,
-        }
-        return self._store(agent_review, seller, values, content, signer, signature)
+        values = {"score": body.score, "tag1": body.tag1, "tag2": body.tag2, "note": body.feedbackNote}
+        return self._take(agent_review, body, body.agentId, values, _review_content(body))
 
-    def take_dispute(self, buyer: str, value: Mapping[str, Any]) -> Taken:
+    def take_dispute(self, buyer: str, value: Mapping[str, Any]) -> Accepted:
         """Take a dispute of a seller, or its withdrawal."""
         if not self._settings.disputes:
             raise BuyerRefusalError(HTTPStatus.FORBIDDEN, "disputes_off", "this service takes no disputes")
         body = requests.parse_body(requests.DisputeBody, value)
-        claim = body.proofOfPayment.claim
-        if claim.payer != buyer:
-            raise _invalid("the buyer of the path is not the fromAddress of proofOfPayment")
-        seller, paid, accepted = self._paid(body.sellerGlobalId, claim, is_by_seller=True)
-        signature = bytes.fromhex(body.signature[2:])
-        signer = proofs.require_signer(body.message(seller), _domain(seller), signature, accepted, self._settings.nodes)
-        about = _about(seller, paid, buyer_dispute)
-        values = {**about, "state": body.state, "reason": body.reason}
-        if body.state == "withdrawn":
-            return self._withdraw(about, seller, signature)
-        return self._store(buyer_dispute, seller, values, content_hash([body.reason]), signer, signature)
+        if body.proofOfPayment.claim.payer != buyer:
+            raise requests.invalid("the buyer of the path is not the fromAddress of proofOfPayment")
+        values = {"state": body.state, "reason": body.reason}
+        content = content_hash([body.reason])
+        return self._take(buyer_dispute, body, body.sellerGlobalId, values, content, is_by_seller=True)
 
-    def take_reply(self, value: Mapping[str, Any]) -> Taken:
+    def take_reply(self, value: Mapping[str, Any]) -> Accepted:
         """Take the reply of a buyer to feedback or a dispute. There is one reply to each."""
         body = requests.parse_body(requests.ReplyBody, value)
         with self._engine.connect() as connection:
             about = _message_row(connection, body.messageId)
             seller = AgentKey(about.chain_id, about.identity_registry, int(about.agent_id), ())
-        signature = bytes.fromhex(body.signature[2:])
         message = body.message(about.buyer, about.chain_id)
-        signer = proofs.require_signer(message, _domain(seller), signature, {about.buyer}, self._settings.nodes)
+        proof = self._proof(message, seller, body.signature, {about.buyer}, content_hash([body.text]))
         values = {"message_id": body.messageId, "chain_id": about.chain_id, "buyer": about.buyer, "reply": body.text}
-        return self._store(buyer_reply, seller, values, content_hash([body.text]), signer, signature)
+        return self._store(buyer_reply, seller, values | proof)
 
-    def take_enrichment(self, value: Mapping[str, Any]) -> Taken:
+    def take_enrichment(self, value: Mapping[str, Any]) -> Accepted:
         """Take a service of a seller. It replaces the one with the same name."""
         body = requests.parse_body(requests.EnrichmentBody, value)
         unsigned = {name: part for name, part in value.items() if name != "signature"}
         if body.issuedAt > time.time() + _AHEAD:
-            raise _invalid("issuedAt: the time is in the future")
+            raise requests.invalid("issuedAt: the time is in the future")
         content = content_hash(unsigned)
-        signature = bytes.fromhex(body.signature[2:])
         with self._engine.connect() as connection:
             seller = self._seller(connection, body.globalId, None)
             message = body.message(seller, content)
             accepted = proofs.accounts_of(connection, seller)
-            author = recover_signer(message.digest(_domain(seller)), signature)
+            author = recover_signer(message.digest(_domain(seller)), bytes.fromhex(body.signature[2:]))
             if author is not None:
                 key = seller.chain_id, seller.identity_registry, seller.agent_id
                 accepted |= proofs.operators_of(connection, *key, [checksummed(author)])
-        signer = proofs.require_signer(message, _domain(seller), signature, accepted, self._settings.nodes)
-        is_new = self._replace(seller, body, unsigned, (content, signer, signature))
-        from bilateral.buyers.discounts import warnings_of  # noqa: PLC0415  # one function of a sibling
-
+        proof = self._proof(message, seller, body.signature, accepted, content)
+        text = json.dumps(unsigned, ensure_ascii=False)
+        is_new = self._replace(seller, body.serviceName, {"content": text, "issued_at": body.issuedAt, **proof})
         warnings = () if body.buyerIncentives is None else warnings_of(body.buyerIncentives)
-        return Taken(content.hex(), seller, "", True, is_new, warnings)
+        return Accepted(content.hex(), seller, "", True, is_new, warnings)
 
-    def _replace(
+    def _take(  # noqa: PLR0913  # what differs between the kinds of messages
         self,
-        seller: AgentKey,
-        body: requests.EnrichmentBody,
-        unsigned: Mapping[str, Any],
-        proof: tuple[bytes, str, bytes],
-    ) -> bool:
+        table: Table,
+        body: requests.FeedbackBody | requests.ReviewBody | requests.DisputeBody,
+        agent: str,
+        values: Mapping[str, Any],
+        content: bytes,
+        *,
+        is_by_seller: bool = False,
+    ) -> Accepted:
+        """Take a message about a payment."""
+        seller, paid, accepted = self._paid(agent, body.proofOfPayment.claim, is_by_seller=is_by_seller)
+        about = _about(seller, paid, table)
+        if body.signature is None:  # anybody could have sent it, so it has no effect
+            if self._settings.requires_signature:
+                detail = "the message has no signature: sign it as docs/buyers.md says"
+                raise BuyerRefusalError(HTTPStatus.UNAUTHORIZED, "signature_required", detail)
+            return Accepted(about["id"], seller, paid.payer, False, False)
+        proof = self._proof(body.message(seller), seller, body.signature, accepted, content)
+        if values.get("state") == "withdrawn":
+            return self._withdraw(about, seller, proof["signature"])
+        return self._store(table, seller, {**about, **values, **proof})
+
+    def _proof(
+        self, message: TypedMessage, seller: AgentKey, signature: str, accepted: Collection[str], content: bytes
+    ) -> dict[str, Any]:
+        """Return the columns that every message has, after a check of its signature."""
+        signed = bytes.fromhex(signature[2:])
+        signer = proofs.require_signer(message, _domain(seller), signed, accepted, self._settings.nodes)
+        return {"content_hash": content, "signer": signer, "signature": signed, "received_at": int(time.time())}
+
+    def _replace(self, seller: AgentKey, name: str, values: Mapping[str, Any]) -> bool:
         """Store a service in place of an older one. Return False if it was stored before."""
-        table, (content, signer, signature) = agent_enrichment, proof
-        key = {
-            "chain_id": seller.chain_id,
-            "identity_registry": seller.identity_registry,
-            "agent_id": seller.agent_id,
-            "service_name": body.serviceName,
-        }
-        values = {
-            "content": json.dumps(unsigned, ensure_ascii=False),
-            "issued_at": body.issuedAt,
-            "content_hash": content,
-            "signer": signer,
-            "signature": signature,
-            "received_at": int(time.time()),
-        }
+        table = agent_enrichment
+        key = _agent_columns(seller) | {"chain_id": seller.chain_id, "service_name": name}
         is_key = [table.c[name] == value for name, value in key.items()]
 
         def store(connection: Connection) -> bool:
             stored = connection.execute(select(table.c.content_hash, table.c.issued_at).where(*is_key)).one_or_none()
             if stored is None:
-                of_agent = [table.c[name] == key[name] for name in ("chain_id", *_AGENT)]
-                if connection.execute(select(func.count()).where(*of_agent)).scalar_one() >= MOST_SERVICES:
+                count = select(func.count()).where(*seller.of(table.c))
+                if connection.execute(count).scalar_one() >= MOST_SERVICES:
                     detail = f"the agent has {MOST_SERVICES} services, and may have no more: send one of their names"
                     raise BuyerRefusalError(HTTPStatus.CONFLICT, "too_many_services", detail)
                 connection.execute(insert(table).values(**key, **values))
                 return True
-            if bytes(stored.content_hash) == content:
+            if bytes(stored.content_hash) == values["content_hash"]:
                 return False
-            changed = connection.execute(
-                update(table).where(*is_key, table.c.issued_at < body.issuedAt).values(**values)
-            ).rowcount
-            if not changed:
+            is_older = table.c.issued_at < values["issued_at"]
+            if not connection.execute(update(table).where(*is_key, is_older).values(**values)).rowcount:
                 detail = f"issuedAt must be later than {stored.issued_at}: that is the time of the stored service"
                 raise BuyerRefusalError(HTTPStatus.CONFLICT, "older_enrichment", detail)
             return True
 
         return self._once(store)
 
-    def _withdraw(self, about: Mapping[str, Any], seller: AgentKey, signature: bytes) -> Taken:
-        """Withdraw a dispute."""
+    def _withdraw(self, about: Mapping[str, Any], seller: AgentKey, signature: bytes) -> Accepted:
         table = buyer_dispute
         values = {"state": "withdrawn", "signature": signature, "received_at": int(time.time())}
         is_about = [table.c[name] == about[name] for name in (*_PAYMENT, *_AGENT)]
@@ -220,23 +206,20 @@ class BuyerMessages:
             if filed.state not in ("filed", "withdrawn"):
                 raise BuyerRefusalError(HTTPStatus.CONFLICT, "dispute_decided", f"the dispute is {filed.state}")
             connection.execute(update(table).where(table.c.id == filed.id).values(**values))
-        return Taken(filed.id, seller, about["buyer"], True, filed.state == "filed")
+        return Accepted(filed.id, seller, about["buyer"], True, filed.state == "filed")
 
-    def _store(  # noqa: PLR0913, PLR0917  # the columns of each message
-        self, table: Table, seller: AgentKey, values: dict[str, Any], content: bytes, signer: str, signature: bytes
-    ) -> Taken:
+    def _store(self, table: Table, seller: AgentKey, row: Mapping[str, Any]) -> Accepted:
         """Store a message, unless the same one is stored."""
-        row = {**values, "content_hash": content, "signer": signer, "signature": signature}
         (key,) = table.primary_key.columns
 
         def store(connection: Connection) -> tuple[str, bool]:
-            stored = _known_message(connection, table, row)
+            stored = _stored_message(connection, table, row)
             if stored is None:
-                connection.execute(insert(table).values(**row, received_at=int(time.time())))
+                connection.execute(insert(table).values(**row))
             return stored or row[key.name], stored is None
 
         message_id, is_new = self._once(store)
-        return Taken(message_id, seller, row["buyer"], True, is_new)
+        return Accepted(message_id, seller, row["buyer"], True, is_new)
 
     def _once(self, store: Callable[[Connection], T]) -> T:
         """Run a transaction that inserts a row, and look again if another process was faster."""
@@ -246,13 +229,6 @@ class BuyerMessages:
         except IntegrityError:
             with self._engine.begin() as connection:
                 return store(connection)
-
-    def _uncounted(self, seller: AgentKey, paid: proofs.ProvenPayment, table: Table) -> Taken:
-        """Answer a message without a signature: it has no effect, as anybody could have sent it."""
-        if self._settings.requires_signature:
-            detail = "the message has no signature: sign it as docs/buyers.md says"
-            raise BuyerRefusalError(HTTPStatus.UNAUTHORIZED, "signature_required", detail)
-        return Taken(_about(seller, paid, table)["id"], seller, paid.payer, False, False)
 
     def _paid(
         self, text: str, claim: proofs.PaymentClaim, *, is_by_seller: bool = False
@@ -265,10 +241,9 @@ class BuyerMessages:
 
     @staticmethod
     def _seller(connection: Connection, text: str, chain_id: int | None) -> AgentKey:
-        """Return the seller of a message, which must be of the payment's chain."""
         seller = agent_key(read_registries(connection), text)
         if chain_id is not None and seller.chain_id != chain_id:
-            raise _invalid(f"the seller is of chain {seller.chain_id}, and the payment of chain {chain_id}")
+            raise requests.invalid(f"the seller is of chain {seller.chain_id}, and the payment of chain {chain_id}")
         return seller
 
 
@@ -276,7 +251,7 @@ def _review_content(body: requests.ReviewBody) -> bytes:
     return content_hash([body.score, body.tag1, body.tag2, body.feedbackNote])
 
 
-def _known_message(connection: Connection, table: Table, row: Mapping[str, Any]) -> str | None:
+def _stored_message(connection: Connection, table: Table, row: Mapping[str, Any]) -> str | None:
     """Return the id of the same message; None if there is none about the payment, or about the message."""
     (key,) = table.primary_key.columns
     names, same = ([key.name], []) if table is buyer_reply else (_PAYMENT, _AGENT)
@@ -291,7 +266,6 @@ def _known_message(connection: Connection, table: Table, row: Mapping[str, Any])
 
 
 def _message_row(connection: Connection, message_id: str) -> Any:
-    """Return the feedback or the dispute with an id."""
     for table in (buyer_feedback, buyer_dispute):
         row = connection.execute(select(table).where(table.c.id == message_id)).one_or_none()
         if row is not None:
@@ -308,14 +282,112 @@ def _about(seller: AgentKey, paid: proofs.ProvenPayment, table: Table) -> dict[s
         "transaction_hash": paid.transaction,
         "payment_position": paid.position,
         "buyer": paid.payer,
-        "identity_registry": seller.identity_registry,
-        "agent_id": seller.agent_id,
+        **_agent_columns(seller),
     }
+
+
+def _agent_columns(seller: AgentKey) -> dict[str, Any]:
+    return {"identity_registry": seller.identity_registry, "agent_id": seller.agent_id}
 
 
 def _domain(seller: AgentKey) -> Domain:
     return Domain(seller.chain_id, seller.identity_registry)  # type: ignore[arg-type]  # it is checksummed
 
 
-def _invalid(detail: str) -> BuyerRefusalError:
-    return BuyerRefusalError(HTTPStatus.UNPROCESSABLE_ENTITY, "invalid_body", detail)
+MOST_MESSAGES: Final = 100
+"""The messages of each kind that are shown: the newest."""
+
+DECISIONS: Final = ("upheld", "rejected")
+"""The decisions of the operator about a dispute."""
+
+_TEXTS: Final[Mapping[Table, Mapping[str, str]]] = {
+    buyer_feedback: {"tags": "[]", "note": ""},
+    agent_review: {"tag1": "", "tag2": "", "note": ""},
+    buyer_dispute: {"reason": ""},
+}
+"""The columns with texts of people, and what they hold when the text is removed."""
+
+
+@dataclass(frozen=True)
+class MessageAbout:
+    """Feedback of a seller on the buyer, or its dispute.
+
+    Attributes:
+        id: Its id, which a reply names.
+        kind: `feedback` or `dispute`.
+        agentGlobalId: The seller.
+        txHash: The payment's transaction.
+        score: 0 to 100; null for a dispute.
+        state: `filed`, `upheld`, `rejected` or `withdrawn`; null for feedback.
+        text: The note, or the reason.
+        reply: The buyer's reply; null without one.
+        receivedAt: The time of the message.
+    """
+
+    id: str
+    kind: str
+    agentGlobalId: str
+    txHash: str
+    score: int | None
+    state: str | None
+    tags: tuple[str, ...]
+    text: str
+    reply: str | None
+    receivedAt: str
+
+
+def messages_about(connection: Connection, chain_id: int, buyer: str) -> tuple[MessageAbout, ...]:
+    """Return the last messages about a buyer. They join it with its sellers: see docs/buyers.md on privacy."""
+    removed = []
+    for kind, table in (("feedback", buyer_feedback), ("dispute", buyer_dispute)):
+        query = (
+            select(table, buyer_reply.c.reply)
+            .outerjoin(buyer_reply, buyer_reply.c.message_id == table.c.id)
+            .where(table.c.chain_id == chain_id, table.c.buyer == buyer)
+            .order_by(table.c.received_at.desc(), table.c.id)
+            .limit(MOST_MESSAGES)
+        )
+        removed += [_message(kind, dict(row._mapping)) for row in connection.execute(query)]
+    return tuple(removed)
+
+
+def _message(kind: str, row: Mapping[str, Any]) -> MessageAbout:
+    is_feedback = kind == "feedback"
+    return MessageAbout(
+        row["id"],
+        kind,
+        global_agent_id(row["chain_id"], row["identity_registry"], row["agent_id"]),
+        "0x" + bytes(row["transaction_hash"]).hex(),
+        row["score"] if is_feedback else None,
+        None if is_feedback else row["state"],
+        tuple(json.loads(row["tags"])) if is_feedback else (),
+        row["note"] if is_feedback else row["reason"],
+        row["reply"],
+        iso(row["received_at"]),
+    )
+
+
+def decide_dispute(engine: Engine, dispute_id: str, decision: str) -> None:
+    """Decide a dispute, as the operator. A later decision replaces an earlier one."""
+    if decision not in DECISIONS:
+        raise InvalidArgumentError(f"the decision {decision[:20]!r} is unknown: use {' or '.join(DECISIONS)}")
+    table = buyer_dispute
+    with engine.begin() as connection:
+        open_ = update(table).where(table.c.id == dispute_id, table.c.state != "withdrawn")
+        if not connection.execute(open_.values(state=decision)).rowcount:
+            raise InvalidArgumentError(f"there is no dispute {dispute_id[:80]}, or its seller withdrew it")
+
+
+def remove_message(engine: Engine, message_id: str, *, whole: bool = False) -> str:
+    """Remove the texts of a message, and the reply to it. Its score counts unless the whole is removed.
+
+    The removed texts cannot be sent again: the same message has no effect, and another one is refused.
+    """
+    with engine.begin() as connection:
+        connection.execute(delete(buyer_reply).where(buyer_reply.c.message_id == message_id))
+        for table, texts in _TEXTS.items():
+            is_message = table.c.id == message_id
+            change = delete(table).where(is_message) if whole else update(table).where(is_message).values(**texts)
+            if connection.execute(change).rowcount:
+                return table.name
+    raise InvalidArgumentError(f"there is no message {message_id[:80]}")

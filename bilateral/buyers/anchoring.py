@@ -10,7 +10,7 @@ import time
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
 from sqlalchemy import ColumnElement, Connection, Engine, Table, delete, insert, select
 from sqlalchemy.exc import IntegrityError
@@ -20,6 +20,7 @@ from bilateral.buyers.policies import policy_of
 from bilateral.buyers.records import Standing, read_cursors, read_standing
 from bilateral.buyers.score import half_up, score_of, tier_of
 from bilateral.buyers.tables import buyer_anchor, buyer_state, buyer_tree
+from bilateral.client import Client
 from bilateral.core.contracts import Registry
 from bilateral.core.contracts.buyer_terms import BuyerState, BuyerTier, policy_hash
 from bilateral.core.contracts.reverts import ContractRevertError
@@ -28,11 +29,12 @@ from bilateral.index.log.database import snapshot
 from bilateral.index.log.rows import rows_of
 from bilateral.index.payments.tables import payment
 
-if TYPE_CHECKING:
-    from bilateral.client import Client
+Epoch = tuple[int, str, int]
+"""The chain and the address of a registry, and the number of an epoch."""
 
+_EPOCH: Final = ("chain_id", "registry", "epoch")
 
-_KEPT_EPOCHS: Final = 2
+_RETAINED_EPOCHS: Final = 2
 """The last epochs whose states are kept. Readers ask for the older one until the newer one is indexed."""
 
 
@@ -41,9 +43,9 @@ def anchor_states(engine: Engine, client: Client, policies: Sequence[str], *, no
     deployment = client.get_deployment()
     chain_id, registry = deployment.chain_id, deployment.address_of(Registry.BUYERS)
     epoch = client.get_next_epoch()
-    made_at = int(time.time()) if now is None else now
+    created_at = int(time.time()) if now is None else now
     key = chain_id, registry, epoch
-    root = _stored_root(engine, key) or _prepare(engine, key, policies, made_at)
+    root = _stored_root(engine, key) or _prepare(engine, key, policies, created_at)
     try:
         client.anchor_root(epoch, root).wait()
     except ContractRevertError:
@@ -51,7 +53,7 @@ def anchor_states(engine: Engine, client: Client, policies: Sequence[str], *, no
         if client.get_root(epoch) != root:
             raise
     with engine.begin() as connection:
-        forget_trees(connection, (chain_id, registry, epoch - _KEPT_EPOCHS))
+        forget_trees(connection, (chain_id, registry, epoch - _RETAINED_EPOCHS))
     return epoch
 
 
@@ -91,14 +93,13 @@ def state_of(standing: Standing) -> BuyerState:
 
 
 def _stored_root(engine: Engine, epoch: Epoch) -> bytes | None:
-    """Return the root that an interrupted run stored for an epoch."""
     with engine.connect() as connection:
         return read_root(connection, epoch)
 
 
 def _prepare(engine: Engine, epoch: Epoch, policies: Sequence[str], now: int) -> bytes:
     """Compute and store the states of an epoch and their tree, and return its root."""
-    place = dict(zip(("chain_id", "registry", "epoch"), epoch, strict=True))
+    place = dict(zip(_EPOCH, epoch, strict=True))
     with snapshot(engine) as connection:
         states = list(states_of(connection, policies, now))
     if not states:
@@ -121,9 +122,6 @@ NODES_IN_PART: Final = 32
 _NODE: Final = 32  # bytes of a node: an element of a field of 254 bits
 _ROWS_AT_ONCE: Final = 10_000
 """Rows of one insert: a tree may have millions, and they need not all be in memory."""
-
-Epoch = tuple[int, str, int]
-"""The chain and the address of a registry, and the number of an epoch."""
 
 
 @dataclass(frozen=True)
@@ -171,8 +169,8 @@ def read_proof(  # the parts of a state's name
 def forget_trees(connection: Connection, epoch: Epoch) -> None:
     """Remove the states and trees of an epoch and of all before it."""
     for table in (buyer_state, buyer_tree):
-        is_old = table.c.chain_id == epoch[0], table.c.registry == epoch[1], table.c.epoch <= epoch[2]
-        connection.execute(delete(table).where(*is_old))
+        *is_registry, _ = _of_epoch(table, epoch)
+        connection.execute(delete(table).where(*is_registry, table.c.epoch <= epoch[2]))
 
 
 def read_root(connection: Connection, epoch: Epoch) -> bytes | None:
@@ -182,61 +180,25 @@ def read_root(connection: Connection, epoch: Epoch) -> bytes | None:
 
 
 def _read_nodes(connection: Connection, epoch: Epoch, nodes: Sequence[int]) -> dict[int, bytes]:
-    """Return the hashes of some nodes."""
     table = buyer_tree.c
-    wanted = sorted({node // NODES_IN_PART for node in nodes})
-    query = select(table.part, table.nodes).where(*_of_epoch(buyer_tree, epoch), table.part.in_(wanted))
+    numbers = sorted({node // NODES_IN_PART for node in nodes})
+    query = select(table.part, table.nodes).where(*_of_epoch(buyer_tree, epoch), table.part.in_(numbers))
     parts = {part: bytes(stored) for part, stored in connection.execute(query)}
-    siblings = {}
-    for node in nodes:
-        start = node % NODES_IN_PART * _NODE
-        siblings[node] = parts[node // NODES_IN_PART][start : start + _NODE]
-    return siblings
+    starts = {node: node % NODES_IN_PART * _NODE for node in nodes}
+    return {node: parts[node // NODES_IN_PART][start : start + _NODE] for node, start in starts.items()}
 
 
 def _of_epoch(table: Table, epoch: Epoch) -> tuple[ColumnElement[bool], ...]:
-    """Return the condition that a row is of an epoch."""
-    return tuple(table.c[name] == value for name, value in zip(("chain_id", "registry", "epoch"), epoch, strict=True))
+    return tuple(table.c[name] == value for name, value in zip(_EPOCH, epoch, strict=True))
 
 
 def _row(epoch: Epoch, policy: str, state: BuyerState, node: int) -> tuple[Any, ...]:
-    """Return the row of a state, in the order of the columns."""
-    return (
-        *epoch,
-        state.buyer,
-        state.chain_id,
-        policy,
-        state.score,
-        state.tier.level,
-        state.payments,
-        state.volume,
-        state.first_payment_at,
-        state.last_payment_at,
-        state.reviews,
-        state.review_sum,
-        state.feedback_sellers,
-        state.feedback_sum,
-        state.disputes,
-        state.block_number,
-        node,
-    )
+    buyer, chain_id, score, tier, *counts, _, block_number = vars(state).values()
+    return (*epoch, buyer, chain_id, policy, score, tier.level, *counts, block_number, node)
 
 
 def _state(row: Any) -> BuyerState:
-    return BuyerState(
-        row.buyer,
-        row.payments_chain_id,
-        row.score,
-        BuyerTier.of_level(row.tier),
-        row.payments,
-        int(row.volume),
-        row.first_payment_at,
-        row.last_payment_at,
-        row.reviews,
-        row.review_sum,
-        row.feedback_sellers,
-        row.feedback_sum,
-        row.disputes,
-        policy_hash(row.policy),
-        row.block_number,
-    )
+    buyer, chain_id, policy, score, tier, *counts, block_number, _ = row[len(_EPOCH) :]
+    level = BuyerTier.of_level(tier)
+    values: list[Any] = [buyer, chain_id, score, level, *map(int, counts), policy_hash(policy), block_number]
+    return BuyerState(*values)

@@ -121,20 +121,17 @@ def require_use(  # noqa: PLR0913  # what a gate compares
     """
     today = (int(time.time()) if at is None else at) // DAY_SECONDS
     day, presented_by = credential.issued_at // DAY_SECONDS, checksummed(holder)
-    if credential.holder != presented_by:
-        raise CredentialRefusedError("credential_of_another", "holder", credential.holder, presented_by)
-    if credential.policy != policy:
-        raise CredentialRefusedError("policy_mismatch", "policy", _hex(credential.policy), _hex(policy))
-    if credential.scope != scope:
-        raise CredentialRefusedError("scope_mismatch", "scope", _hex(credential.scope), _hex(scope))
-    if day != today:
-        raise CredentialRefusedError("epoch_over", "day", day, today)
+    terms: tuple[tuple[str, str, object, object], ...] = (
+        ("credential_of_another", "holder", credential.holder, presented_by),
+        ("policy_mismatch", "policy", f"0x{credential.policy.hex()}", f"0x{policy.hex()}"),
+        ("scope_mismatch", "scope", f"0x{credential.scope.hex()}", f"0x{scope.hex()}"),
+        ("epoch_over", "day", day, today),
+    )
+    for reason, field, value, expected in terms:
+        if value != expected:
+            raise CredentialRefusedError(reason, field, value, expected)
     if credential.tier.level < minimum.level:
         raise CredentialRefusedError("tier_too_low", "tier", credential.tier.value, minimum.value)
-
-
-def _hex(word: bytes) -> str:
-    return "0x" + word.hex()
 
 
 def verify_credential(
@@ -149,9 +146,8 @@ def verify_credential(
         domain: The domain of the registry.
         at: The time, in Unix time; by default now.
     """
-    if not is_valid_at(credential, int(time.time()) if at is None else at):
-        return False
-    return recover_signer(credential.digest(domain), signature) == checksummed(attestor)
+    is_valid = is_valid_at(credential, int(time.time()) if at is None else at)
+    return is_valid and recover_signer(credential.digest(domain), signature) == checksummed(attestor)
 
 
 def verify_credential_on_chain(
@@ -163,6 +159,5 @@ def verify_credential_on_chain(
         client: A client whose deployment has the registry of buyers.
         at: The time, in Unix time; by default now. The chain checks the time of its latest block too.
     """
-    if not is_valid_at(credential, int(time.time()) if at is None else at):
-        return False
-    return client.verify_credential(credential, signature)
+    is_valid = is_valid_at(credential, int(time.time()) if at is None else at)
+    return is_valid and client.verify_credential(credential, signature)

@@ -103,7 +103,7 @@ class Verdict(StrEnum):
     DISPUTE_RATE_TOO_HIGH = "dispute_rate_too_high"
     FAIRNESS_TOO_LOW = "fairness_too_low"
     TOO_FEW_SELLERS = "too_few_sellers"
-    HELD_BACK = "held_back"
+    WITHHELD = "held_back"
 
 
 @dataclass(frozen=True)
@@ -135,7 +135,7 @@ class BuyerFacts:
         dispute_rate: The disputes in percent of the payments.
         fairness: The effective fairness; None without reviews.
         sellers: The number of sellers that were paid.
-        is_held_back: True if a trust analysis holds an agent of the buyer back as a client.
+        is_withheld: True if a trust analysis holds an agent of the buyer back as a client.
     """
 
     score: int
@@ -143,14 +143,14 @@ class BuyerFacts:
     dispute_rate: Fraction
     fairness: Fraction | None
     sellers: int
-    is_held_back: bool = False
+    is_withheld: bool = False
 
 
-def facts_of(standing: Standing, *, is_held_back: bool = False) -> BuyerFacts:
+def facts_of(standing: Standing, *, is_withheld: bool = False) -> BuyerFacts:
     """Return the facts of a buyer's standing."""
     metrics = standing.weighed.metrics
     fairness, sellers = metrics.effective_fairness, standing.weighed.sellers
-    return BuyerFacts(score_of(metrics), tier_of(metrics), metrics.dispute_rate, fairness, sellers, is_held_back)
+    return BuyerFacts(score_of(metrics), tier_of(metrics), metrics.dispute_rate, fairness, sellers, is_withheld)
 
 
 def facts_of_profile(profile: Mapping[str, Any]) -> BuyerFacts:
@@ -170,43 +170,46 @@ def facts_of_profile(profile: Mapping[str, Any]) -> BuyerFacts:
         raise BuyerServiceFailedError(f"the service's profile has no readable {problem}") from None
 
 
-def discount_for(incentives: BuyerIncentives | None, standing: Standing, *, is_held_back: bool = False) -> Discount:
+def discount_for(incentives: BuyerIncentives | None, standing: Standing, *, is_withheld: bool = False) -> Discount:
     """Work out the discount of a buyer."""
-    return discount_by(incentives, facts_of(standing, is_held_back=is_held_back))
+    return discount_by(incentives, facts_of(standing, is_withheld=is_withheld))
 
 
 def discount_by(  # noqa: PLR0911  # one a condition
     incentives: BuyerIncentives | None, facts: BuyerFacts
 ) -> Discount:
     """Work out the discount of a buyer from the facts that the policy asks for."""
-    nothing, tier, score = Decimal(0), facts.tier, facts.score
+    tier, score = facts.tier, facts.score
     if incentives is None:
         return NOT_OFFERED
     if not incentives.enabled:
-        return Discount(nothing, Verdict.DISABLED, "The seller has switched its discounts off")
-    if facts.is_held_back:
+        return _refused(Verdict.DISABLED, "The seller has switched its discounts off")
+    if facts.is_withheld:
         reason = "A trust analysis holds the buyer's agent back: what is said of it as a client was made up"
-        return Discount(nothing, Verdict.HELD_BACK, reason)
+        return _refused(Verdict.WITHHELD, reason)
     if score < incentives.minimumBuyerScore:
         reason = f"Buyer score {score} is below the seller's minimum of {incentives.minimumBuyerScore}"
-        return Discount(nothing, Verdict.SCORE_TOO_LOW, reason)
+        return _refused(Verdict.SCORE_TOO_LOW, reason)
     most = DEFAULT_DISPUTE_RATE if incentives.maxDisputeRate is None else incentives.maxDisputeRate
     if incentives.excludeHighDisputeRate and facts.dispute_rate > most:
         reason = f"Dispute rate {float(facts.dispute_rate):.2f} % is above the seller's maximum of {most} %"
-        return Discount(nothing, Verdict.DISPUTE_RATE_TOO_HIGH, reason)
+        return _refused(Verdict.DISPUTE_RATE_TOO_HIGH, reason)
     fairness, least = facts.fairness, incentives.minimumFairnessScore
     if least is not None and (fairness is None or fairness < least):
         words = "unknown" if fairness is None else f"{float(fairness):.2f}"
-        reason = f"Review fairness {words} is below the seller's minimum of {least}"
-        return Discount(nothing, Verdict.FAIRNESS_TOO_LOW, reason)
+        return _refused(Verdict.FAIRNESS_TOO_LOW, f"Review fairness {words} is below the seller's minimum of {least}")
     if incentives.minimumSellers is not None and facts.sellers < incentives.minimumSellers:
         reason = f"{facts.sellers} sellers were paid; the seller asks for {incentives.minimumSellers}"
-        return Discount(nothing, Verdict.TOO_FEW_SELLERS, reason)
+        return _refused(Verdict.TOO_FEW_SELLERS, reason)
     offered = offered_to(incentives, tier)
     if not offered or tier is BuyerTier.NEW:
-        return Discount(nothing, Verdict.TIER_TOO_LOW, f"The seller offers no discount to {tier.value} buyers")
+        return _refused(Verdict.TIER_TOO_LOW, f"The seller offers no discount to {tier.value} buyers")
     reason = f"{tier.value.capitalize()} buyer tier ({CONDITIONS[tier]})"
     return Discount(min(offered, Decimal(tier.discount_eligibility)), Verdict.GRANTED, reason, warnings_of(incentives))
+
+
+def _refused(verdict: Verdict, reason: str) -> Discount:
+    return Discount(Decimal(0), verdict, reason)
 
 
 def offered_to(incentives: BuyerIncentives, tier: BuyerTier) -> Decimal:

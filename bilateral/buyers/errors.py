@@ -1,10 +1,12 @@
-"""Refusals of messages about buyers, and failures of services for them."""
+"""Refusals of messages about buyers and of proofs of their tiers, and failures of services for them."""
 
 from __future__ import annotations
 
-from typing import Any
+from dataclasses import InitVar
+from http import HTTPStatus
+from typing import Any, Final
 
-from bilateral.core.errors import BilateralError
+from bilateral.core.errors import BilateralError, FormattedError
 from bilateral.core.text import quoted
 
 
@@ -72,3 +74,83 @@ class BuyerServiceFailedError(BilateralError):
     """A service cannot be reached, or does not answer as one."""
 
     reason = "service_failed"
+
+
+_STATUSES: Final = {
+    "proof_malformed": HTTPStatus.UNPROCESSABLE_ENTITY,
+    "tier_already_used": HTTPStatus.CONFLICT,
+    "verifier_busy": HTTPStatus.SERVICE_UNAVAILABLE,
+    "proof_header_too_large": HTTPStatus.REQUEST_HEADER_FIELDS_TOO_LARGE,
+    "proof_header_invalid": HTTPStatus.BAD_REQUEST,
+}
+
+
+class TierProofRefusedError(BilateralError):
+    """A private proof of a tier is refused.
+
+    Attributes:
+        reason: `policy_mismatch`, `epoch_over`, `tier_too_low`, `unknown_root`, `proof_malformed`, `proof_refused`,
+            `tier_already_used`, `verifier_busy`, `proof_header_too_large` or `proof_header_invalid`.
+        status: The HTTP status that fits. The normal price holds; the purchase is not an error.
+    """
+
+    reason = "proof_refused"
+
+    def __init__(self, reason: str, problem: str) -> None:
+        super().__init__(f"the proof of a tier is refused: {problem}")
+        self.reason = reason  # type: ignore[misc]  # each instance has its own reason
+        self.status = int(_STATUSES.get(reason, HTTPStatus.FORBIDDEN))
+
+
+class TooFewMembersError(FormattedError):
+    """The group of a tier is so small that a proof would hide its author badly.
+
+    Attributes:
+        members: The members of the group.
+        least: The least number.
+    """
+
+    reason = "too_few_members"
+    template = (
+        "the group has {members} members, and a proof hides its author among them alone: wait until it has {least}, "
+        "prove a lower tier, or allow small groups"
+    )
+    members: int
+    least: int
+
+
+class NotAMemberError(BilateralError):
+    """The list has no member with this secret in the group."""
+
+    reason = "not_a_member"
+
+
+class MemberListError(FormattedError):
+    """A published list of members is not what it must be, or not what the chain says.
+
+    Attributes:
+        place: The part of the list that is wrong.
+    """
+
+    reason = "member_list_invalid"
+    template = "the list of members is not valid: {place}: {problem}"
+    place: str
+    problem: InitVar[str]
+
+
+class ProverMissingError(BilateralError):
+    """Node, or the prover's package, is not installed."""
+
+    reason = "prover_missing"
+
+
+class ArtifactMismatchError(BilateralError):
+    """A file of the prover is not the pinned one. Nothing secret was given to it."""
+
+    reason = "artifact_mismatch"
+
+
+class ProverFailedError(BilateralError):
+    """The prover ends without an answer."""
+
+    reason = "prover_failed"

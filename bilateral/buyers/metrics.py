@@ -8,25 +8,12 @@ from dataclasses import dataclass, field
 from functools import cache
 from typing import Any, Final
 
-from sqlalchemy import (
-    BigInteger,
-    Connection,
-    String,
-    Table,
-    bindparam,
-    case,
-    column,
-    func,
-    literal,
-    null,
-    select,
-    text,
-    tuple_,
-    union_all,
-)
+import sqlalchemy as sa
+from sqlalchemy import Connection
 
 from bilateral.buyers import tables as messages
 from bilateral.buyers.score import half_up
+from bilateral.index.log.columns import python_integer
 from bilateral.index.log.lists import in_parts
 from bilateral.index.payments import tables
 from bilateral.index.payments.accounts import Wallets
@@ -90,13 +77,8 @@ def read_dealings(
     for kind, registry, agent_id, count, total, first, last, own in rows:
         dealing = dealings[registry, agent_id]
         if kind == "payment":
-            dealing.payments, dealing.micros, dealing.first_at, dealing.last_at, dealing.own = (
-                count,
-                int(total),
-                first or 0,
-                last or 0,
-                own,
-            )
+            dealing.payments, dealing.micros, dealing.own = count, int(total), own
+            dealing.first_at, dealing.last_at = first or 0, last or 0
         elif kind == "review":
             dealing.reviews.append(int(total))
         elif kind == "vote":
@@ -110,70 +92,64 @@ def read_dealings(
     return dict(dealings)
 
 
+def of_payment(table: sa.Table) -> Any:
+    """Return the condition that a message is about a payment."""
+    is_same = payment.c.transaction_hash == table.c.transaction_hash, payment.c.chain_id == table.c.chain_id
+    return sa.and_(*is_same, payment.c.position == table.c.payment_position)
+
+
 @cache
 def _statement(*, with_messages: bool) -> Prepared:
     """Return the statement that reads payments and messages about a buyer. It is made once."""
     paid, is_counted = payment.c, payment.c.kinship.is_(None)
     payments = (
-        select(
-            literal("payment").label("kind"),
+        sa.select(
+            sa.literal("payment").label("kind"),
             paid.identity_registry,
             paid.agent_id,
-            func.sum(case((is_counted, 1), else_=0)),
-            func.coalesce(func.sum(case((is_counted, paid.micros), else_=0)), 0).label("total"),
-            func.min(case((is_counted, paid.block_time))),
-            func.max(case((is_counted, paid.block_time))),
-            func.sum(case((is_counted, 0), else_=1)),
+            sa.func.sum(sa.case((is_counted, 1), else_=0)),
+            sa.func.coalesce(sa.func.sum(sa.case((is_counted, paid.micros), else_=0)), 0).label("total"),
+            sa.func.min(sa.case((is_counted, paid.block_time))),
+            sa.func.max(sa.case((is_counted, paid.block_time))),
+            sa.func.sum(sa.case((is_counted, 0), else_=1)),
         )
-        .where(
-            paid.chain_id == bindparam("chain_id"),
-            paid.payer == bindparam("buyer"),
-            paid.block_number <= bindparam("until"),
-        )
+        .where(paid.chain_id == sa.bindparam("chain_id"), paid.payer == sa.bindparam("buyer"))
+        .where(paid.block_number <= sa.bindparam("until"))
         .group_by(paid.identity_registry, paid.agent_id)
     )
 
     if not with_messages:
         return Prepared(payments)
 
-    def about(kind: Any, table: Table, total: Any) -> Any:
+    def about(kind: Any, table: sa.Table, total: Any) -> Any:
         """Messages count as long as their payment is in the chain, and for the agent that the payment counts for.
 
         A message may name another agent with the same wallet: `find_payment` lets it speak for the same seller.
         """
         paid_agent = payment.c.identity_registry, payment.c.agent_id
-        columns = kind, *paid_agent, literal(1), total, null(), null(), literal(0)
+        columns = kind, *paid_agent, sa.literal(1), total, sa.null(), sa.null(), sa.literal(0)
         return (
-            select(*columns)
-            .join(
-                payment,
-                (payment.c.transaction_hash == table.c.transaction_hash)
-                & (payment.c.chain_id == table.c.chain_id)
-                & (payment.c.position == table.c.payment_position)
-                & (payment.c.payer == table.c.buyer),
-            )
-            .where(
-                table.c.chain_id == bindparam("chain_id"),
-                table.c.buyer == bindparam("buyer"),
-                payment.c.kinship.is_(None),
-            )
+            sa.select(*columns)
+            .join(payment, of_payment(table) & (payment.c.payer == table.c.buyer))
+            .where(table.c.chain_id == sa.bindparam("chain_id"), table.c.buyer == sa.bindparam("buyer"))
+            .where(payment.c.kinship.is_(None))
         )
 
     counted = (messages.buyer_dispute.c.state == "filed") | (messages.buyer_dispute.c.state == "upheld")
     return Prepared(
-        union_all(
+        sa.union_all(
             payments,
-            about(literal("review"), messages.agent_review, messages.agent_review.c.score),
-            about(literal("vote"), messages.buyer_feedback, messages.buyer_feedback.c.score).where(
+            about(sa.literal("review"), messages.agent_review, messages.agent_review.c.score),
+            about(sa.literal("vote"), messages.buyer_feedback, messages.buyer_feedback.c.score).where(
                 messages.buyer_feedback.c.is_counted
             ),
-            about(messages.buyer_dispute.c.state, messages.buyer_dispute, literal(0)).where(counted),
+            about(messages.buyer_dispute.c.state, messages.buyer_dispute, sa.literal(0)).where(counted),
         )
     )
 
 
 _REVIEWS: Final = Prepared(
-    text(
+    sa.text(
         f"""
     SELECT registry.identity_registry, given.agent_id, given.value, given.value_decimals
     FROM feedback given
@@ -183,9 +159,9 @@ _REVIEWS: Final = Prepared(
     ORDER BY given.block_number DESC, given.log_index DESC LIMIT {MOST_REVIEWS}
     """  # noqa: S608  # a number of ours
     )
-    .bindparams(bindparam("chain_id", type_=BigInteger), bindparam("until", type_=BigInteger))
-    .bindparams(bindparam("buyer", type_=String))
-    .columns(*(column(name) for name in ("identity_registry", "agent_id", "value", "value_decimals")))
+    .bindparams(sa.bindparam("chain_id", type_=sa.BigInteger), sa.bindparam("until", type_=sa.BigInteger))
+    .bindparams(sa.bindparam("buyer", type_=sa.String))
+    .columns(*map(sa.column, ("identity_registry", "agent_id", "value", "value_decimals")))
 )
 
 
@@ -197,26 +173,24 @@ def _add_reviews_on_chain(
 ) -> None:
     """Add the buyer's unrevoked feedback with a scale of 0 to 100, the newest first, one a payment."""
     rows = _REVIEWS.all(connection, parameters)
-    reviewed = {(registry, _integer(agent_id)) for registry, agent_id, _, _ in rows}
+    reviewed = {(registry, python_integer(agent_id)) for registry, agent_id, _, _ in rows}
     paid = _paid_agents(
         connection, paying, reviewed - {seller for seller, dealing in dealings.items() if dealing.payments}
     )
     for registry, agent_id, value, decimals in rows:
-        seller = registry, _integer(agent_id)
+        seller = registry, python_integer(agent_id)
         dealing = dealings.get(paid.get(seller, seller))
         if dealing is None or len(dealing.reviews) >= dealing.payments:
             continue
-        number, unit = _integer(value), 10 ** int(decimals)
+        number, unit = python_integer(value), 10 ** int(decimals)
         if 0 <= number <= _HIGHEST * unit:
             dealing.reviews.append(half_up(number, unit))
 
 
 def _paid_agents(connection: Connection, parameters: Mapping[str, Any], agents: set[Seller]) -> dict[Seller, Seller]:
-    """Return the agents that payments to the wallets of other agents count for.
-
-    Several agents may have one wallet. Its payments count for the one with the lowest id, and so do reviews of all. If
-    that changed between payments, the first one counts.
-    """
+    """Return the agents that payments to the wallets of other agents count for."""
+    # Several agents may have one wallet. Its payments count for the one with the lowest id, and so do reviews of all.
+    # If that changed between payments, the first one counts.
     if not agents:
         return {}
     require_patience(connection)
@@ -227,12 +201,12 @@ def _paid_agents(connection: Connection, parameters: Mapping[str, Any], agents: 
         & (table.block_number <= parameters["until"])
         & table.kinship.is_(None)
     )
-    payees = set(connection.execute(select(table.payee).where(is_paid).distinct()).scalars())
+    payees = set(connection.execute(sa.select(table.payee).where(is_paid).distinct()).scalars())
     shared = sorted(payees & _wallets_of(connection, parameters["chain_id"], sorted(agents)))
     wallets = Wallets(connection, parameters["chain_id"], shared)
     columns = table.payee, table.block_number, table.log_index, table.identity_registry, table.agent_id
     for part in in_parts(shared):
-        query = select(*columns).where(is_paid, table.payee.in_(part))
+        query = sa.select(*columns).where(is_paid, table.payee.in_(part))
         for row in connection.execute(query.order_by(table.block_number, table.log_index)):
             for registry, agent_id, _ in wallets.agents_at(row.payee, (row.block_number, row.log_index)):
                 if (registry, agent_id) in agents:
@@ -241,21 +215,15 @@ def _paid_agents(connection: Connection, parameters: Mapping[str, Any], agents: 
 
 
 def _wallets_of(connection: Connection, chain_id: int, agents: Sequence[Seller]) -> set[str]:
-    """Return all accounts that ever were the wallet of one of some agents."""
     table, wallets = tables.agent_account.c, set[str]()
     for part in in_parts(agents):
-        is_wanted = tuple_(table.identity_registry, table.agent_id).in_(part)
-        query = select(table.wallet).where(table.chain_id == chain_id, is_wanted, table.wallet.is_not(None))
+        is_agent = sa.tuple_(table.identity_registry, table.agent_id).in_(part)
+        query = sa.select(table.wallet).where(table.chain_id == chain_id, is_agent, table.wallet.is_not(None))
         wallets.update(connection.execute(query.distinct()).scalars())
     return wallets
 
 
-def _integer(value: Any) -> int:
-    """Return a wide integer, which SQLite may hold as text."""
-    return int(value, 16) if isinstance(value, str) else int(value)
-
-
-_FUNDERS: Final = text(
+_FUNDERS: Final = sa.text(
     """
     SELECT account, source, (
       SELECT count(*) FROM (
@@ -284,21 +252,19 @@ def add_ties(  # noqa: PLR0913, PLR0917  # two limits
     block = _LAST_BLOCK if until is None else until
     paid = block if paid_until is None else paid_until
     table = payment.c
-    query = select(table.identity_registry, table.agent_id, table.payee, table.owner).distinct()
+    query = sa.select(table.identity_registry, table.agent_id, table.payee, table.owner).distinct()
     accounts: dict[Seller, set[str]] = defaultdict(set)
     for registry, agent_id, payee, owner in connection.execute(
         query.where(table.chain_id == chain_id, table.payer == buyer, table.block_number <= paid)
     ):
         accounts[registry, int(agent_id)].update((payee, owner))
     back = tables.payment_return.c
-    returned: dict[str, int] = {
-        row.payee: int(row.total)
-        for row in connection.execute(
-            select(back.payee, func.sum(back.micros).label("total"))
-            .where(back.chain_id == chain_id, back.receiver == buyer, back.block_number <= paid)
-            .group_by(back.payee)
-        )
-    }
+    returned = (
+        sa.select(back.payee, sa.func.sum(back.micros))
+        .where(back.chain_id == chain_id, back.receiver == buyer, back.block_number <= paid)
+        .group_by(back.payee)
+    )
+    totals = {payee: int(total) for payee, total in connection.execute(returned)}
     values = {"chain_id": chain_id, "buyer": buyer, "until": block, "most": MOST_FUNDED + 1}
     rows = [row for row in connection.execute(_FUNDERS, values) if row.source]
     funders = {row.account: row.source for row in rows}
@@ -306,26 +272,24 @@ def add_ties(  # noqa: PLR0913, PLR0917  # two limits
     for seller, own in accounts.items():
         if seller in dealings:
             dealings[seller].shares_funder = _are_tied(buyer, own, funders, public)
-    for account, total in returned.items():
+    for account, total in totals.items():
         _share(total, [dealings[seller] for seller, own in accounts.items() if account in own and seller in dealings])
 
 
 def _share(total: int, dealings: Sequence[Dealings]) -> None:
-    """Take money that came back from the sellers of one account, in proportion to what each still has.
-
-    An owner may have several agents, and its money came back once. Rounding favours the buyer.
-    """
-    left = [max(0, dealing.micros - dealing.returned) for dealing in dealings]
-    whole = sum(left)
-    for dealing, part in zip(dealings, left, strict=True):
+    """Take money that came back from the sellers of one account, in proportion to what each still has."""
+    # An owner may have several agents, and its money came back once. Rounding favours the buyer.
+    remaining = [max(0, dealing.micros - dealing.returned) for dealing in dealings]
+    whole = sum(remaining)
+    for dealing, part in zip(dealings, remaining, strict=True):
         dealing.returned += min(part, total * part // whole) if whole else 0
 
 
-def _are_tied(buyer: str, others: set[str], funders: Mapping[str, str], public: set[str]) -> bool:
+def _are_tied(buyer: str, accounts: set[str], funders: Mapping[str, str], public: set[str]) -> bool:
     """Return True if one funded the other, or the same account funded both and not many more, as an exchange does."""
     source = funders.get(buyer)
     shared = None if source in public else source
     return any(
-        funders.get(other) == buyer or source == other or (shared is not None and funders.get(other) == shared)
-        for other in others
+        funders.get(account) == buyer or source == account or (shared is not None and funders.get(account) == shared)
+        for account in accounts
     )

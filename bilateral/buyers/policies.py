@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 DAY: Final = 86_400  # seconds; Unix time has no leap seconds
 
-LEAST_KEPT: Final = Fraction(1, 10)
+LEAST_SHARE: Final = Fraction(1, 10)
 """The share of its revenue from a buyer that a seller must keep to count at all.
 
 A wash trader thus loses a tenth of its payments. A seller that wants to harm a buyer must give nine tenths back.
@@ -158,7 +158,7 @@ def _part(policy: ScoringPolicy, dealings: Dealings, reasons: set[Reason]) -> tu
     count, micros = dealings.payments, dealings.micros
     if policy.nets_returns and dealings.returned:
         reasons.add(Reason.RETURNED_PAYMENTS)
-        if micros - dealings.returned < micros * LEAST_KEPT:
+        if micros - dealings.returned < micros * LEAST_SHARE:
             return None
         micros -= dealings.returned  # the count stays: otherwise a seller erases payments by returning dust
     if policy.most_payments is not None and count > policy.most_payments:
@@ -207,7 +207,6 @@ class BuyerSettings:
     key_variable: str = ""
 
     def __post_init__(self) -> None:
-        """Refuse settings that cannot work."""
         for name in (self.policy, *self.credential_policies):
             policy_of(name)
         if unknown := [node for node in self.nodes if not node.isdecimal()]:

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Collection, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from http import HTTPStatus
 from typing import Any, Final
@@ -82,14 +81,9 @@ def find_payment(
     """
     table = payment.c
     indexed = _read_indexed(connection, claim.chain_id)  # before the payments: what they lack until there is no payment
-    rows = connection.execute(
-        select(payment).where(
-            table.chain_id == claim.chain_id,
-            table.transaction_hash == claim.transaction,
-            table.payer == claim.payer,
-            table.payee == claim.payee,
-        )
-    ).all()
+    of_transaction = table.chain_id == claim.chain_id, table.transaction_hash == claim.transaction
+    query = select(payment).where(*of_transaction, table.payer == claim.payer, table.payee == claim.payee)
+    rows = connection.execute(query).all()
     if claim.log_index is not None:
         rows = [row for row in rows if row.log_index == claim.log_index]
     if not rows:
@@ -141,7 +135,6 @@ def _missing(indexed: _Indexed | None, claim: PaymentClaim, nodes: Mapping[str, 
 
 
 def _read_indexed(connection: Connection, chain_id: int) -> _Indexed | None:
-    """Return what the index reads of a chain's payments; None if it reads none."""
     table = payment_cursor.c
     query = select(table.block_number, table.terms).where(table.chain_id == chain_id)
     row = connection.execute(query).one_or_none()
@@ -153,8 +146,7 @@ def _look_up(  # noqa: PLR0911  # one a reason
 ) -> tuple[str, str]:
     """Look a transaction up on demand, and judge it as the index will."""
     try:
-        with _asking(url) as endpoint:
-            receipt: Any = endpoint.request("eth_getTransactionReceipt", ("0x" + claim.transaction.hex(),), dict | None)  # type: ignore[arg-type]
+        receipt: Any = _ask(url, "eth_getTransactionReceipt", ("0x" + claim.transaction.hex(),), dict | None)
     except BuyerRefusalError:
         raise
     except BilateralError:
@@ -184,15 +176,14 @@ def _look_up(  # noqa: PLR0911  # one a reason
     return "payment_pending", "the payment is on chain, and has too few confirmations or is not indexed yet: try again"
 
 
-@contextmanager
-def _asking(url: str) -> Iterator[Endpoint]:
+def _ask(url: str, method: str, arguments: tuple[Any, ...], kind: Any) -> Any:
     """Ask a node, if not too many questions are under way."""
     if not _QUESTIONS.acquire(blocking=False):
         detail = "too many questions to nodes are under way: try again later"
         raise BuyerRefusalError(HTTPStatus.SERVICE_UNAVAILABLE, "nodes_busy", detail, retry_seconds=int(_NODE_SECONDS))
     endpoint = Endpoint(url, timeout=_NODE_SECONDS)
     try:
-        yield endpoint
+        return endpoint.request(method, arguments, kind)
     finally:
         endpoint.close()
         _QUESTIONS.release()
@@ -227,18 +218,15 @@ def find_signer(
     if signer is not None and checksummed(signer) in accepted:
         return checksummed(signer)
     url = nodes.get(str(chain_id))
-    for account in sorted(accepted) if url is not None else ():
-        if _accepts(url or "", account, digest, signature):
-            return account
-    return None
+    if url is None:
+        return None
+    return next((account for account in sorted(accepted) if _accepts(url, account, digest, signature)), None)
 
 
 def _accepts(url: str, account: str, digest: bytes, signature: bytes) -> bool:
-    """Ask a contract if it accepts a signature (ERC-1271)."""
     data = "0x" + (_MAGIC + encode(["bytes32", "bytes"], [digest, signature])).hex()
     try:
-        with _asking(url) as endpoint:
-            answer: str = endpoint.request("eth_call", ({"to": account, "data": data}, "latest"), str)
+        answer: str = _ask(url, "eth_call", ({"to": account, "data": data}, "latest"), str)
     except BuyerRefusalError:
         raise
     except BilateralError:
@@ -254,13 +242,8 @@ def operators_of(
     query = (
         select(table.operator, table.is_approved)
         .join(agent_tables.agent, (agent.chain_id == table.chain_id) & (agent.identity_registry == table.registry))
-        .where(
-            agent.chain_id == chain_id,
-            agent.identity_registry == identity_registry,
-            agent.agent_id == agent_id,
-            table.owner == agent.owner,
-            table.operator.in_(accounts),
-        )
+        .where(agent.chain_id == chain_id, agent.identity_registry == identity_registry, agent.agent_id == agent_id)
+        .where(table.owner == agent.owner, table.operator.in_(accounts))
         .order_by(table.block_number, table.log_index)
     )
     last = {row.operator: bool(row.is_approved) for row in connection.execute(query)}
@@ -281,13 +264,7 @@ def paid_accounts(connection: Connection, seller: AgentKey, paid: ProvenPayment)
 
 def _owner_and_wallet(connection: Connection, seller: AgentKey) -> tuple[str | None, str | None]:
     table = agent_tables.agent.c
-    row = connection.execute(
-        select(table.owner, table.wallet).where(
-            table.chain_id == seller.chain_id,
-            table.identity_registry == seller.identity_registry,
-            table.agent_id == seller.agent_id,
-        )
-    ).one_or_none()
+    row = connection.execute(select(table.owner, table.wallet).where(*seller.of(table))).one_or_none()
     if row is None:
         raise BuyerRefusalError(HTTPStatus.NOT_FOUND, "agent_not_found", f"the index has no agent {seller.id}")
     return row.owner, row.wallet

@@ -5,11 +5,12 @@ Feedback of sellers is in `bilateral.buyers.remote`. Each function is safe to re
 
 from __future__ import annotations
 
+import re
 import time
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from decimal import Decimal
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
 import httpx
 from eth_account.messages import encode_defunct
@@ -34,19 +35,16 @@ from bilateral.buyers.remote import (
     domain_of_agent,
     signature_of,
 )
+from bilateral.client.inputs import TransactionSigner
 from bilateral.core.contracts.buyer_terms import BuyerTier, TierCredential, policy_hash
 from bilateral.core.errors import InvalidArgumentError
 from bilateral.core.identifiers import GlobalAgentId, checksummed
 from bilateral.core.signatures import Domain, signer_errors
 from bilateral.core.text import quoted
 
-if TYPE_CHECKING:
-    from bilateral.client.inputs import TransactionSigner
-
-
-_ID_DIGITS: Final = 64  # hexadecimal digits of 32 bytes
-_CONSENT_SECONDS: Final = 300
-"""The seconds for which a buyer's wish to see its messages holds. The service takes up to 600."""
+_MESSAGE_ID: Final = re.compile(r"[0-9a-fA-F]{64}")
+_SECONDS: Final = 300
+"""The seconds for which a buyer's request is valid. The service takes up to 600, and clocks may differ."""
 
 
 @dataclass(frozen=True)
@@ -65,25 +63,10 @@ class PaidReview(ScoredPayment):
 
     def signed(self, signer: TransactionSigner) -> dict[str, Any]:
         """Return the body of the request, signed by the buyer."""
-        paid = self.payment
-        tags, note = content_hash([self.tag1, self.tag2]), text_hash(self.note)
-        message = AgentReview(
-            *paid.parties,
-            self.score,
-            tags,
-            note,
-            paid.transaction_hash,
-            paid.domain.chain_id,
-        )
-        return {
-            "agentId": paid.seller,
-            "score": self.score,
-            "tag1": self.tag1,
-            "tag2": self.tag2,
-            "feedbackNote": self.note,
-            "proofOfPayment": paid.body,
-            "signature": signature_of(message, paid.domain, signer),
-        }
+        tags = {"tag1": self.tag1, "tag2": self.tag2}
+        content = self.score, content_hash([self.tag1, self.tag2]), text_hash(self.note)
+        fields = {"agentId": self.payment.seller, "score": self.score, **tags, "feedbackNote": self.note}
+        return self.payment.signed(AgentReview, content, fields, signer)
 
 
 @dataclass(frozen=True)
@@ -100,21 +83,9 @@ class PaidDispute:
 
     def signed(self, signer: TransactionSigner) -> dict[str, Any]:
         """Return the body of the request, signed by the wallet that was paid or the owner of that time."""
-        paid, state = self.payment, "withdrawn" if self.is_withdrawn else "filed"
-        message = BuyerDispute(
-            *paid.parties,
-            state,
-            text_hash(self.reason),
-            paid.transaction_hash,
-            paid.domain.chain_id,
-        )
-        return {
-            "sellerGlobalId": paid.seller,
-            "state": state,
-            "reason": self.reason,
-            "proofOfPayment": paid.body,
-            "signature": signature_of(message, paid.domain, signer),
-        }
+        state = "withdrawn" if self.is_withdrawn else "filed"
+        fields = {"sellerGlobalId": self.payment.seller, "state": state, "reason": self.reason}
+        return self.payment.signed(BuyerDispute, (state, text_hash(self.reason)), fields, signer)
 
 
 @dataclass(frozen=True)
@@ -141,23 +112,14 @@ class ServiceOffer:
         """Return the body of the request, signed by the agent's owner, wallet or operator."""
         domain = domain_of_agent(self.seller)
         issued_at = int(time.time()) if self.issued_at is None else self.issued_at
-        body: dict[str, Any] = {
-            **self.details,
-            "globalId": self.seller,
-            "serviceName": self.name,
-            "issuedAt": issued_at,
-        }
+        names = {"globalId": self.seller, "serviceName": self.name}
+        body: dict[str, Any] = {**self.details, **names, "issuedAt": issued_at}
         if self.price is not None:
             body["pricePerCallUsdc"] = int(self.price) if self.price == int(self.price) else float(self.price)
         if self.incentives is not None:
             body["buyerIncentives"] = dict(self.incentives)
-        message = AgentEnrichment(
-            domain.verifying_contract,
-            int(GlobalAgentId.parse(self.seller).agent),
-            content_hash(body),
-            issued_at,
-            domain.chain_id,
-        )
+        agent_id = int(GlobalAgentId.parse(self.seller).agent)
+        message = AgentEnrichment(domain.verifying_contract, agent_id, content_hash(body), issued_at, domain.chain_id)
         return {**body, "signature": signature_of(message, domain, signer)}
 
 
@@ -178,14 +140,10 @@ class MessageReply:
     def signed(self, signer: TransactionSigner) -> dict[str, Any]:
         """Return the body of the request, signed by the buyer."""
         domain = domain_of_agent(self.seller)
-        try:
-            number = bytes.fromhex(self.message_id)
-        except ValueError:
-            number = b""
-        if len(self.message_id) != _ID_DIGITS or 2 * len(number) != _ID_DIGITS:
+        if not _MESSAGE_ID.fullmatch(self.message_id):
             raise InvalidArgumentError(f"{quoted(self.message_id)} is not the id of a message: 64 hexadecimal digits")
         buyer: Any = checksummed(signer.address)
-        message = BuyerReply(buyer, number, text_hash(self.text), domain.chain_id)
+        message = BuyerReply(buyer, bytes.fromhex(self.message_id), text_hash(self.text), domain.chain_id)
         signature = signature_of(message, domain, signer)
         return {"messageId": self.message_id.lower(), "text": self.text, "signature": signature}
 
@@ -223,18 +181,15 @@ def ask_messages(
     service: str, chain_id: int, signer: TransactionSigner, *, http: httpx.Client | None = None
 ) -> tuple[Mapping[str, Any], ...]:
     """Ask for the messages about the signer, as only the buyer itself may."""
-    buyer, until = checksummed(signer.address), int(time.time()) + _CONSENT_SECONDS
+    buyer, until = checksummed(signer.address), int(time.time()) + _SECONDS
     text = f"Show the payments of eip155:{chain_id}:{buyer} until {until}"
     with signer_errors():
         signature = bytes(signer.sign_message(encode_defunct(text=text)).signature)
     headers = {"X-Buyer-Until": str(until), "X-Buyer-Signature": encode_hex(signature)}
-    questions = {"expand": "messages", "chainId": str(chain_id)}
-    answer = answer_of("GET", f"{base_of(service)}{PROVIDER}/{buyer}", http, params=questions, headers=headers)
+    query = {"expand": "messages", "chainId": str(chain_id)}
+    answer = answer_of("GET", f"{base_of(service)}{PROVIDER}/{buyer}", http, params=query, headers=headers)
     return tuple(answer.get("messages") or ())
 
-
-_SECONDS: Final = 300
-"""The seconds for which the wish holds. The service takes up to 600, and clocks may differ."""
 
 _WORD: Final = 32  # bytes of a word of the contract ABI
 _NOBODY: Final = "0x" + "00" * 20
@@ -265,18 +220,17 @@ def request_credential(  # noqa: PLR0913  # the fields of the wish
     """Ask for a credential of the signer's tier for another address, as the buyer."""
     if len(scope) != _WORD:
         raise InvalidArgumentError(f"a scope has {_WORD} bytes, not {len(scope)}")
-    buyer: Any = checksummed(signer.address)
-    recipient: Any = checksummed(holder)
-    nobody: Any = _NOBODY
+    accounts: tuple[Any, Any] = checksummed(signer.address), checksummed(holder)
+    buyer, recipient = accounts
     expires_at = int(time.time()) + _SECONDS
-    message = CredentialRequest(buyer, recipient, policy, scope, chain_id, expires_at)
+    message = CredentialRequest(*accounts, policy, scope, chain_id, expires_at)
     body = {
         "holder": recipient,
         "chainId": chain_id,
         "policy": policy,
         "scope": "0x" + scope.hex(),
         "expiresAt": expires_at,
-        "signature": signature_of(message, Domain(chain_id, nobody), signer),
+        "signature": signature_of(message, Domain(chain_id, _NOBODY), signer),  # type: ignore[arg-type]  # checksummed
     }
     answer = answer_of("POST", f"{base_of(service)}{PROVIDER}/{buyer}/credential", http, json=body)
     signed = _read_credential(answer)
@@ -287,19 +241,13 @@ def request_credential(  # noqa: PLR0913  # the fields of the wish
 
 
 def _read_credential(answer: Mapping[str, Any]) -> SignedCredential:
-    """Read the answer of a service."""
     try:
         values = dict(answer["message"])
         words = {name: bytes.fromhex(values[name].removeprefix("0x")) for name in ("policy", "scope", "pseudonym")}
-        credential = TierCredential(
-            values["holder"],
-            int(values["issuedAt"]),
-            int(values["validUntil"]),
-            words["policy"],
-            BuyerTier.of_level(values["tier"]),
-            words["scope"],
-            words["pseudonym"],
-        )
+        times = int(values["issuedAt"]), int(values["validUntil"])
+        policy, scope, pseudonym = words.values()
+        tier = BuyerTier.of_level(values["tier"])
+        credential = TierCredential(values["holder"], *times, policy, tier, scope, pseudonym)
         return SignedCredential(credential, bytes.fromhex(answer["signature"].removeprefix("0x")))
     except (KeyError, TypeError, ValueError, AttributeError) as problem:
         raise BuyerServiceFailedError(f"the service answers with no credential: {problem}") from None

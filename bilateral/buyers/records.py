@@ -8,24 +8,21 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from decimal import ROUND_HALF_UP, Decimal
 from fractions import Fraction
-from typing import TYPE_CHECKING, Annotated, Final
+from typing import Annotated, Final
 
 import msgspec
 from pydantic import WithJsonSchema
 from sqlalchemy import Connection, bindparam, select
 
-from bilateral.buyers.metrics import add_ties, read_dealings
+from bilateral.buyers.metrics import Dealings, Seller, add_ties, of_payment, read_dealings
 from bilateral.buyers.policies import BRP, DAY, Reason, ScoringPolicy, Weighed, weigh
 from bilateral.buyers.score import DOLLAR, BuyerMetrics, break_down, plain, tier_of
 from bilateral.buyers.tables import agent_review
+from bilateral.client import BuyerRecords
 from bilateral.core.errors import MalformedIdentifierError
 from bilateral.core.identifiers import AccountId, checksummed, global_agent_id
 from bilateral.index.payments.tables import payment, payment_cursor
 from bilateral.index.reading.prepared import Prepared
-
-if TYPE_CHECKING:
-    from bilateral.client import BuyerRecords
-
 
 Number = Annotated[Decimal, WithJsonSchema({"type": "number"})]
 """An exact number that is written as a number in JSON."""
@@ -186,14 +183,11 @@ def standing_of(records: BuyerRecords, chain_id: int, now: int) -> Standing:
         for name in ("first_payment_at", "last_payment_at")
     )
     metrics = BuyerMetrics(
-        payments=settled.payments + attested.payments,
-        volume=settled.volume + attested.volume,
-        age_days=max(0, now - min(first)) // DAY if first else 0,
-        reviews=attested.reviews,
-        review_sum=attested.review_sum,
-        feedback_sellers=attested.feedback_sellers,
-        feedback_sum=attested.feedback_sum,
-        disputes=attested.disputes,
+        settled.payments + attested.payments,
+        settled.volume + attested.volume,
+        max(0, now - min(first)) // DAY if first else 0,
+        *(attested.reviews, attested.review_sum),
+        *(attested.feedback_sellers, attested.feedback_sum, attested.disputes),
     )
     reasons = (Reason.NO_PAYMENTS,) if not metrics.payments else () if metrics.reviews else (Reason.NO_REVIEWS,)
     weighed = Weighed(metrics, min(first, default=None), max(last, default=None), settled.minimum_sellers, reasons)
@@ -204,9 +198,7 @@ def read_standing(  # noqa: PLR0913, PLR0917  # one a part of the question
     connection: Connection, chain_id: int, buyer: str, policy: ScoringPolicy, now: int, block: int | None = None
 ) -> Standing:
     """Read a buyer as a policy sees it."""
-    dealings = read_dealings(connection, chain_id, buyer)
-    if policy.needs_ties and dealings:
-        add_ties(connection, chain_id, buyer, dealings)
+    dealings = _dealings(connection, chain_id, buyer, policy)
     return Standing(chain_id, buyer, weigh(policy, dealings, now), policy, block)
 
 
@@ -214,11 +206,16 @@ def read_everywhere(connection: Connection, buyer: str, policy: ScoringPolicy, n
     """Read a buyer on all chains together, as a policy sees it. Sellers of different chains are different ones."""
     dealings = {}
     for chain_id in read_cursors(connection):
-        of_chain = read_dealings(connection, chain_id, buyer)
-        if policy.needs_ties and of_chain:
-            add_ties(connection, chain_id, buyer, of_chain)
-        dealings.update({(f"{chain_id}:{registry}", agent): dealing for (registry, agent), dealing in of_chain.items()})
+        for (registry, agent_id), dealing in _dealings(connection, chain_id, buyer, policy).items():
+            dealings[f"{chain_id}:{registry}", agent_id] = dealing
     return Standing(ALL_CHAINS, buyer, weigh(policy, dealings, now), policy, None)
+
+
+def _dealings(connection: Connection, chain_id: int, buyer: str, policy: ScoringPolicy) -> dict[Seller, Dealings]:
+    dealings = read_dealings(connection, chain_id, buyer)
+    if policy.needs_ties and dealings:
+        add_ties(connection, chain_id, buyer, dealings)
+    return dealings
 
 
 def read_cursors(connection: Connection, chain_id: int | None = None) -> dict[int, int]:
@@ -277,12 +274,7 @@ def recent_transactions(connection: Connection, chain_id: int, buyer: str) -> tu
     """Return the last payments of a buyer. They join it with its sellers: see docs/buyers.md on privacy."""
     query = (
         select(payment, agent_review.c.score)
-        .outerjoin(
-            agent_review,
-            (agent_review.c.chain_id == payment.c.chain_id)
-            & (agent_review.c.transaction_hash == payment.c.transaction_hash)
-            & (agent_review.c.payment_position == payment.c.position),
-        )
+        .outerjoin(agent_review, of_payment(agent_review))
         .where(payment.c.chain_id == chain_id, payment.c.payer == buyer)
         .order_by(payment.c.block_number.desc(), payment.c.log_index.desc())
         .limit(MOST_TRANSACTIONS)

@@ -12,7 +12,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
-from sqlalchemy import Connection, Table, bindparam, select
+from sqlalchemy import Connection, Table, and_, bindparam, select
 
 from bilateral.buyers.records import Number, dollars, iso, rounded
 from bilateral.buyers.tables import buyer_anchor
@@ -91,7 +91,6 @@ class RegistryRecords:
 
 
 def _newest(table: Table, key: Iterable[Any], *columns: Any, most: int = MOST_EVENTS) -> Prepared:
-    """Return the statement that reads events of a registry, the newest first."""
     return Prepared(
         select(*columns)
         .where(table.c.chain_id == bindparam("chain_id"), table.c.registry == bindparam("registry"), *key)
@@ -100,59 +99,48 @@ def _newest(table: Table, key: Iterable[Any], *columns: Any, most: int = MOST_EV
     )
 
 
-_PAID, _SAID, _VOTED, _REVIEWED = (
+_PAID, _STATED, _VOTED, _REVIEWED = (
     schema.EVENT_TABLES[event]
     for event in (events.PaymentSettled, events.PaymentAttested, events.FeedbackAttested, events.ReviewsAttested)
 )
 _IS_BUYER: Final[Any] = bindparam("buyer")
 _SETTLED: Final = _newest(_PAID, (_PAID.c.buyer == _IS_BUYER,), _PAID.c.seller_id, _PAID.c.amount, _PAID.c.block_time)
-_ATTESTED: Final = _newest(
-    _SAID,
-    (
-        _SAID.c.payment >= bindparam("low", type_=_SAID.c.payment.type),
-        _SAID.c.payment <= bindparam("high", type_=_SAID.c.payment.type),
-    ),
-    _SAID.c.payment,
-)
+_LOW, _HIGH = (bindparam(name, type_=_STATED.c.payment.type) for name in ("low", "high"))
+_ATTESTED: Final = _newest(_STATED, (_STATED.c.payment >= _LOW, _STATED.c.payment <= _HIGH), _STATED.c.payment)
 _VOTES: Final = _newest(_VOTED, (_VOTED.c.buyer == _IS_BUYER,), _VOTED.c.seller, _VOTED.c.score)
-_REVIEWS: Final = _newest(
-    _REVIEWED,
-    (_REVIEWED.c.buyer == _IS_BUYER,),
-    *(_REVIEWED.c.reviews, _REVIEWED.c.review_sum, _REVIEWED.c.disputes),
-    most=1,
-)
-_ROLE: Final = schema.EVENT_TABLES[events.RoleTaken].c
-_ATTESTORS: Final = _newest(
-    schema.EVENT_TABLES[events.RoleTaken], (_ROLE.role == int(BuyerRole.ATTESTOR),), _ROLE.holder, most=1
-)
+_COUNTS: Final = _REVIEWED.c.reviews, _REVIEWED.c.review_sum, _REVIEWED.c.disputes
+_REVIEWS: Final = _newest(_REVIEWED, (_REVIEWED.c.buyer == _IS_BUYER,), *_COUNTS, most=1)
+_ROLE: Final = schema.EVENT_TABLES[events.RoleTaken]
+_ATTESTORS: Final = _newest(_ROLE, (_ROLE.c.role == int(BuyerRole.ATTESTOR),), _ROLE.c.holder, most=1)
 
 
 def read_registry_records(
     connection: Connection, buyer: str, registries: Sequence[tuple[int, str]]
 ) -> tuple[RegistryRecords, ...]:
     """Read what the registries of buyers say about a buyer."""
-    return tuple(
-        RegistryRecords(
-            f"eip155:{chain_id}:{registry}",
-            _settled(connection, {"chain_id": chain_id, "registry": registry, "buyer": buyer}),
-            _attested(connection, {"chain_id": chain_id, "registry": registry, "buyer": buyer}),
-        )
-        for chain_id, registry in registries
-    )
+    records = []
+    for chain_id, registry in registries:
+        key = {"chain_id": chain_id, "registry": registry, "buyer": buyer}
+        name = f"eip155:{chain_id}:{registry}"
+        records.append(RegistryRecords(name, _settled(connection, key), _attested(connection, key)))
+    return tuple(records)
 
 
 def _settled(connection: Connection, key: dict[str, Any]) -> SettledRecord:
-    """Read the payments that a registry made."""
     rows = _SETTLED.all(connection, key)
-    volume = sum(amount for _, amount, _ in rows)
-    return SettledRecord(
-        len(rows),
-        dollars(volume),
-        str(volume),
-        len({seller for seller, _, _ in rows}),
-        iso(rows[-1][2]) if rows else None,
-        iso(rows[0][2]) if rows else None,
-    )
+    sellers = {seller for seller, _, _ in rows}
+    totals = _totals([amount for _, amount, _ in rows], [time for _, _, time in rows])
+    return SettledRecord(distinctSellers=len(sellers), **totals)
+
+
+def _totals(amounts: Sequence[int], times: Sequence[int]) -> dict[str, Any]:
+    return {
+        "paymentCount": len(amounts),
+        "totalVolumeUsdc": dollars(sum(amounts)),
+        "totalVolumeAtomic": str(sum(amounts)),
+        "firstPaymentAt": iso(min(times)) if times else None,
+        "lastPaymentAt": iso(max(times)) if times else None,
+    }
 
 
 def _attested(connection: Connection, key: dict[str, Any]) -> AttestedRecord:
@@ -160,23 +148,15 @@ def _attested(connection: Connection, key: dict[str, Any]) -> AttestedRecord:
     low = int(key["buyer"], 16) << 96
     words = _ATTESTED.all(connection, {**key, "low": low, "high": low + (1 << 96) - 1})
     payments = [AttestedPayment.from_word(word) for (word,) in words]
-    times = [payment.paid_at for payment in payments]
-    volume = sum(payment.amount for payment in payments)
-    votes: dict[str, int] = {}
-    for seller, score in _VOTES.all(connection, key):
-        votes.setdefault(seller, score)
+    votes = dict(reversed(_VOTES.all(connection, key)))
     count, review_sum, disputes = _REVIEWS.first(connection, key) or (0, 0, 0)
     return AttestedRecord(
-        len(payments),
-        dollars(volume),
-        str(volume),
-        iso(min(times)) if times else None,
-        iso(max(times)) if times else None,
-        count,
-        rounded(review_sum, count) if count else None,
-        len(votes),
-        rounded(sum(votes.values()), len(votes)) if votes else None,
-        disputes,
+        **_totals([payment.amount for payment in payments], [payment.paid_at for payment in payments]),
+        reviewsGiven=count,
+        avgReviewScore=rounded(review_sum, count) if count else None,
+        sellerFeedbackCount=len(votes),
+        avgSellerFeedback=rounded(sum(votes.values()), len(votes)) if votes else None,
+        disputeCount=disputes,
     )
 
 
@@ -209,13 +189,7 @@ def read_last_anchor(connection: Connection, chain_id: int, registry: str) -> Po
     columns = posted.c.epoch, posted.c.root, stored.c.made_at, posted.c.block_number, posted.c.transaction_hash
     query = (
         select(*columns)
-        .join(
-            stored,
-            (stored.c.chain_id == posted.c.chain_id)
-            & (stored.c.registry == posted.c.registry)
-            & (stored.c.epoch == posted.c.epoch)
-            & (stored.c.root == posted.c.root),
-        )
+        .join(stored, and_(*(stored.c[name] == posted.c[name] for name in ("chain_id", "registry", "epoch", "root"))))
         .where(posted.c.chain_id == chain_id, posted.c.registry == registry)
         .order_by(posted.c.epoch.desc())
         .limit(1)

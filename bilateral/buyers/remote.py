@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
+from contextlib import nullcontext
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 from urllib.parse import urlsplit
 
 import httpx
@@ -12,16 +13,13 @@ from eth_utils.hexadecimal import encode_hex
 
 from bilateral.buyers.errors import BuyerServiceFailedError, BuyerServiceRefusedError
 from bilateral.buyers.messages import BuyerFeedback, content_hash, text_hash
+from bilateral.client.inputs import TransactionSigner
 from bilateral.core.errors import InvalidArgumentError, MalformedDocumentError
 from bilateral.core.identifiers import GlobalAgentId, checksummed
 from bilateral.core.signatures import Domain, TypedMessage, signer_errors
 from bilateral.core.text import quoted
 from bilateral.core.text.encoding import decode_object
 from bilateral.core.values.arguments import is_whole
-
-if TYPE_CHECKING:
-    from bilateral.client.inputs import TransactionSigner
-
 
 _SECONDS: Final = 30.0
 """The longest wait for a service of buyers: a payment waits meanwhile."""
@@ -40,7 +38,6 @@ class ScoredPayment:
     score: int
 
     def __post_init__(self) -> None:
-        """Check the score."""
         if not is_whole(self.score) or not 0 <= self.score <= _MAX_SCORE:
             raise InvalidArgumentError(f"score {self.score!r} is out of range 0..{_MAX_SCORE}")
 
@@ -59,24 +56,10 @@ class PaidFeedback(ScoredPayment):
 
     def signed(self, signer: TransactionSigner) -> dict[str, Any]:
         """Return the body of the request, signed by the wallet that was paid or the owner of that time."""
-        paid = self.payment
-        message = BuyerFeedback(
-            *paid.parties,
-            self.score,
-            content_hash(list(self.tags)),
-            text_hash(self.note),
-            paid.transaction_hash,
-            paid.domain.chain_id,
-        )
-        return {
-            "buyerAddress": paid.buyer,
-            "sellerGlobalId": paid.seller,
-            "score": self.score,
-            "tags": list(self.tags),
-            "note": self.note,
-            "proofOfPayment": paid.body,
-            "signature": signature_of(message, paid.domain, signer),
-        }
+        content = self.score, content_hash(list(self.tags)), text_hash(self.note)
+        sides = {"buyerAddress": self.payment.buyer, "sellerGlobalId": self.payment.seller}
+        fields = {**sides, "score": self.score, "tags": list(self.tags), "note": self.note}
+        return self.payment.signed(BuyerFeedback, content, fields, signer)
 
 
 def ask_buyer(
@@ -88,18 +71,21 @@ def ask_buyer(
     http: httpx.Client | None = None,
 ) -> Mapping[str, Any]:
     """Ask a service for the profile of a buyer."""
-    questions = {} if chain_id is None else {"chainId": str(chain_id)}
-    questions |= {} if policy is None else {"policy": policy}
-    return answer_of("GET", f"{base_of(service)}{PROVIDER}/{checksummed(buyer)}", http, params=questions)
+    query = {"chainId": chain_id, "policy": policy}
+    return _ask(f"{base_of(service)}{PROVIDER}/{checksummed(buyer)}", query, http)
 
 
 def ask_discount(
     service: str, buyer: str, seller: str, *, policy: str | None = None, http: httpx.Client | None = None
 ) -> Mapping[str, Any]:
     """Ask a service for the discount that a seller gives a buyer."""
-    questions = {"sellerGlobalId": seller} | ({} if policy is None else {"policy": policy})
-    url = f"{base_of(service)}{PROVIDER}/{checksummed(buyer)}/discount"
-    return answer_of("GET", url, http, params=questions)
+    query = {"sellerGlobalId": seller, "policy": policy}
+    return _ask(f"{base_of(service)}{PROVIDER}/{checksummed(buyer)}/discount", query, http)
+
+
+def _ask(url: str, query: Mapping[str, object], http: httpx.Client | None) -> Mapping[str, Any]:
+    params = {name: str(value) for name, value in query.items() if value is not None}
+    return answer_of("GET", url, http, params=params)
 
 
 def send_feedback(
@@ -121,16 +107,13 @@ def base_of(service: str) -> str:
 def answer_of(method: str, url: str, http: httpx.Client | None, **options: Any) -> Mapping[str, Any]:
     """Send a request to a service, and return its answer."""
     try:
-        if http is not None:
-            return _read(http, method, url, options)
-        with httpx.Client(timeout=_SECONDS) as plain:
-            return _read(plain, method, url, options)
+        with nullcontext(http) if http is not None else httpx.Client(timeout=_SECONDS) as client:
+            return _read(client, method, url, options)
     except (httpx.HTTPError, httpx.InvalidURL) as error:
         raise BuyerServiceFailedError(f"the service {quoted(url)} does not answer: {type(error).__name__}") from error
 
 
 def _read(http: httpx.Client, method: str, url: str, options: Mapping[str, Any]) -> Mapping[str, Any]:
-    """Read an answer, up to a limit."""
     content = bytearray()
     with http.stream(method, url, **options) as response:
         for chunk in response.iter_bytes():
@@ -170,7 +153,6 @@ class PaymentProof:
     log_index: int | None = None
 
     def __post_init__(self) -> None:
-        """Check the values, and bring the addresses into checksum form."""
         object.__setattr__(self, "buyer", checksummed(self.buyer))
         object.__setattr__(self, "payee", checksummed(self.payee))
         if len(self.transaction_hash) != _HASH_BYTES:
@@ -183,26 +165,24 @@ class PaymentProof:
         return domain_of_agent(self.seller)
 
     @property
-    def agent_id(self) -> int:
-        """The number of the paid agent."""
-        return int(GlobalAgentId.parse(self.seller).agent)
-
-    @property
-    def parties(self) -> tuple[Any, Any, int]:
-        """The buyer, and the identity registry and the number of the seller, as messages begin."""
-        return self.buyer, self.domain.verifying_contract, self.agent_id
-
-    @property
     def body(self) -> dict[str, Any]:
         """The field `proofOfPayment` of a message."""
         position = {} if self.log_index is None else {"logIndex": self.log_index}
-        return {
-            "txHash": encode_hex(self.transaction_hash),
-            "fromAddress": self.buyer,
-            "toAddress": self.payee,
-            "chainId": self.domain.chain_id,
-            **position,
-        }
+        accounts = {"fromAddress": self.buyer, "toAddress": self.payee, "chainId": self.domain.chain_id}
+        return {"txHash": encode_hex(self.transaction_hash), **accounts, **position}
+
+    def signed(
+        self,
+        kind: Callable[..., TypedMessage],
+        content: tuple[object, ...],
+        fields: Mapping[str, Any],
+        signer: TransactionSigner,
+    ) -> dict[str, Any]:
+        """Return the body of a message about the payment, with its signature."""
+        domain, agent_id = self.domain, int(GlobalAgentId.parse(self.seller).agent)
+        sides = self.buyer, domain.verifying_contract, agent_id
+        message = kind(*sides, *content, self.transaction_hash, domain.chain_id)
+        return {**fields, "proofOfPayment": self.body, "signature": signature_of(message, domain, signer)}
 
 
 def domain_of_agent(seller: str) -> Domain:

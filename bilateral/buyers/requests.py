@@ -5,7 +5,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping
 from decimal import Decimal
 from http import HTTPStatus
 from typing import Annotated, Any, Final, Literal, TypeVar
@@ -21,7 +21,7 @@ from bilateral.core.errors import MalformedIdentifierError
 from bilateral.index.reading.registries import AgentKey
 
 M = TypeVar("M", bound=BaseModel)
-S = TypeVar("S", bound=messages.ScoredPayment)
+S = TypeVar("S")
 
 _HASH: Final = r"^0x[0-9a-fA-F]{64}$"
 _MARKUP: Final = re.compile(r"<[a-zA-Z/!?]")
@@ -73,7 +73,8 @@ class FeedbackBody(BaseModel):
 
     def message(self, seller: AgentKey) -> messages.BuyerFeedback:
         """Return what the seller signs."""
-        return _scored(messages.BuyerFeedback, self, seller, self.tags, self.note)
+        content = self.score, messages.content_hash(self.tags), messages.text_hash(self.note)
+        return _about(messages.BuyerFeedback, self.proofOfPayment, seller, *content)
 
 
 class ReviewBody(BaseModel):
@@ -89,22 +90,14 @@ class ReviewBody(BaseModel):
 
     def message(self, seller: AgentKey) -> messages.AgentReview:
         """Return what the buyer signs."""
-        return _scored(messages.AgentReview, self, seller, [self.tag1, self.tag2], self.feedbackNote)
+        content = self.score, messages.content_hash([self.tag1, self.tag2]), messages.text_hash(self.feedbackNote)
+        return _about(messages.AgentReview, self.proofOfPayment, seller, *content)
 
 
-def _scored(kind: type[S], body: FeedbackBody | ReviewBody, seller: AgentKey, tags: Sequence[str], note: str) -> S:
-    """Return what the author of a score about one payment signs."""
-    claim = body.proofOfPayment.claim
-    return kind(
-        claim.payer,  # type: ignore[arg-type]  # it is checksummed
-        seller.identity_registry,  # type: ignore[arg-type]
-        seller.agent_id,
-        body.score,
-        messages.content_hash(tags),
-        messages.text_hash(note),
-        claim.transaction,
-        claim.chain_id,
-    )
+def _about(kind: Callable[..., S], proof: ProofOfPayment, seller: AgentKey, *content: object) -> S:
+    claim = proof.claim
+    sides = claim.payer, seller.identity_registry, seller.agent_id
+    return kind(*sides, *content, claim.transaction, claim.chain_id)
 
 
 class DisputeBody(BaseModel):
@@ -118,16 +111,8 @@ class DisputeBody(BaseModel):
 
     def message(self, seller: AgentKey) -> messages.BuyerDispute:
         """Return what the seller signs."""
-        claim = self.proofOfPayment.claim
-        return messages.BuyerDispute(
-            claim.payer,  # type: ignore[arg-type]  # it is checksummed
-            seller.identity_registry,  # type: ignore[arg-type]
-            seller.agent_id,
-            self.state,
-            messages.text_hash(self.reason),
-            claim.transaction,
-            claim.chain_id,
-        )
+        content = self.state, messages.text_hash(self.reason)
+        return _about(messages.BuyerDispute, self.proofOfPayment, seller, *content)
 
 
 class ReplyBody(BaseModel):
@@ -155,11 +140,9 @@ class CredentialBody(BaseModel):
 
     def message(self, buyer: str, holder: str, policy: str) -> messages.CredentialRequest:
         """Return what the buyer signs."""
-        account: Any = buyer
-        other: Any = holder
-        return messages.CredentialRequest(
-            account, other, policy, bytes.fromhex(self.scope[2:]), self.chainId, self.expiresAt
-        )
+        accounts: tuple[Any, Any] = buyer, holder
+        scope = bytes.fromhex(self.scope[2:])
+        return messages.CredentialRequest(*accounts, policy, scope, self.chainId, self.expiresAt)
 
 
 class EnrichmentBody(BaseModel):
@@ -187,13 +170,8 @@ class EnrichmentBody(BaseModel):
 
     def message(self, seller: AgentKey, content: bytes) -> messages.AgentEnrichment:
         """Return what the seller signs."""
-        return messages.AgentEnrichment(
-            seller.identity_registry,  # type: ignore[arg-type]  # it is checksummed
-            seller.agent_id,
-            content,
-            self.issuedAt,
-            seller.chain_id,
-        )
+        registry: Any = seller.identity_registry
+        return messages.AgentEnrichment(registry, seller.agent_id, content, self.issuedAt, seller.chain_id)
 
 
 def parse_body(kind: type[M], value: Mapping[str, Any]) -> M:
@@ -201,29 +179,21 @@ def parse_body(kind: type[M], value: Mapping[str, Any]) -> M:
     try:
         message = kind.model_validate(value)
     except ValidationError as problem:
-        first = problem.errors()[0]
-        place = ".".join(map(str, first["loc"]))
         errors = [{"in": ".".join(map(str, error["loc"])), "problem": error["msg"]} for error in problem.errors()[:20]]
-        detail = f"{place}: {first['msg']}"
-        raise BuyerRefusalError(HTTPStatus.UNPROCESSABLE_ENTITY, "invalid_body", detail, errors=errors) from None
-    for name, text in _texts(message):
-        if _MARKUP.search(text):
-            detail = f"{name}: markup is not allowed: write plain text"
-            raise BuyerRefusalError(HTTPStatus.UNPROCESSABLE_ENTITY, "markup", detail)
-        if "\0" in text or not _is_text(text):
-            detail = f"{name}: the text has NUL or half of a pair of characters"
-            raise BuyerRefusalError(HTTPStatus.UNPROCESSABLE_ENTITY, "invalid_body", detail)
+        raise invalid("{in}: {problem}".format_map(errors[0]), errors=errors) from None
+    for name, content in message:
+        for text in content if isinstance(content, list) else [content]:
+            if isinstance(text, str) and _MARKUP.search(text):
+                detail = f"{name}: markup is not allowed: write plain text"
+                raise BuyerRefusalError(HTTPStatus.UNPROCESSABLE_ENTITY, "markup", detail)
+            if isinstance(text, str) and ("\0" in text or not _is_text(text)):
+                raise invalid(f"{name}: the text has NUL or half of a pair of characters")
     return message
 
 
-def _texts(message: BaseModel) -> list[tuple[str, str]]:
-    """Return the texts of a body with their names."""
-    texts = []
-    for name in type(message).model_fields:
-        value = getattr(message, name)
-        values = value if isinstance(value, list) else [value]
-        texts += [(name, value) for value in values if isinstance(value, str)]
-    return texts
+def invalid(detail: str, **members: Any) -> BuyerRefusalError:
+    """Return the refusal of an invalid body."""
+    return BuyerRefusalError(HTTPStatus.UNPROCESSABLE_ENTITY, "invalid_body", detail, **members)
 
 
 def _is_text(text: str) -> bool:
@@ -239,4 +209,4 @@ def address_of(text: str, name: str) -> str:
     try:
         return parse_buyer(text)[1]
     except MalformedIdentifierError as problem:
-        raise BuyerRefusalError(HTTPStatus.UNPROCESSABLE_ENTITY, "invalid_body", f"{name}: {problem}") from None
+        raise invalid(f"{name}: {problem}") from None

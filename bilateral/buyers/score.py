@@ -48,7 +48,6 @@ class BuyerMetrics:
     disputes: int = 0
 
     def __post_init__(self) -> None:
-        """Check the values."""
         for name, value in vars(self).items():
             is_fraction = name == "feedback_sum" and isinstance(value, Fraction)
             if not (is_fraction or is_whole(value)) or value < 0:

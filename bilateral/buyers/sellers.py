@@ -7,10 +7,10 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from decimal import Decimal
 from operator import attrgetter
-from typing import Any
+from typing import Any, Final
 
 from pydantic import ValidationError
-from sqlalchemy import Connection, and_, select, tuple_
+from sqlalchemy import ColumnElement, Connection, and_, select, tuple_
 
 from bilateral.buyers.discounts import NOT_OFFERED, BuyerIncentives, Discount, Verdict, discount_for
 from bilateral.buyers.proofs import operators_of
@@ -20,6 +20,8 @@ from bilateral.core.values.standing import Side, Status
 from bilateral.index.agents import tables as agent_tables
 from bilateral.index.reading.registries import AgentKey
 from bilateral.index.standing import tables as standings
+
+_AGENT_KEY: Final = ("chain_id", "identity_registry", "agent_id")
 
 
 @dataclass(frozen=True)
@@ -52,10 +54,10 @@ class Offer:
         services = tuple(service for service in self.services if service.name == name)
         return Offer(services) if services else None
 
-    def discounts_for(self, standing: Standing, *, is_held_back: bool = False) -> dict[str, Discount]:
+    def discounts_for(self, standing: Standing, *, is_withheld: bool = False) -> dict[str, Discount]:
         """Work out the discount of a buyer for each service, by the policy of that service."""
         return {
-            service.name: discount_for(service.incentives, standing, is_held_back=is_held_back)
+            service.name: discount_for(service.incentives, standing, is_withheld=is_withheld)
             for service in self.services
         }
 
@@ -67,24 +69,26 @@ def best_discount(discounts: Mapping[str, Discount]) -> tuple[Discount, tuple[st
 
 
 def _worth(discount: Discount) -> tuple[Decimal, bool]:
-    """Return the sort key of a discount."""
     return discount.percentage, discount.verdict is not Verdict.NOT_OFFERED
 
 
-def is_held_back(connection: Connection, chain_id: int, buyer: str) -> bool:
+def is_withheld(connection: Connection, chain_id: int, buyer: str) -> bool:
     """Tell whether a trust analysis holds back, as a client, an agent of which a buyer is the wallet.
 
     The owner does not count: anybody may give such an agent away. A wallet has agreed to be one.
     """
     agent, columns = agent_tables.agent.c, standings.standing.c
-    is_same = and_(*(agent[name] == columns[name] for name in ("chain_id", "identity_registry", "agent_id")))
     query = (
         select(agent.agent_id)
-        .join(standings.standing, is_same)
+        .join(standings.standing, _is_agent(columns))
         .where(agent.chain_id == chain_id, agent.wallet == buyer)
         .where(columns.side == Side.CLIENT, columns.status == Status.HELD_BACK)
     )
     return connection.execute(query.limit(1)).first() is not None
+
+
+def _is_agent(columns: Any) -> ColumnElement[bool]:
+    return and_(*(agent_tables.agent.c[name] == columns[name] for name in _AGENT_KEY))
 
 
 def read_offers(connection: Connection, sellers: Iterable[AgentKey]) -> dict[tuple[int, str, int], Offer]:
@@ -93,28 +97,22 @@ def read_offers(connection: Connection, sellers: Iterable[AgentKey]) -> dict[tup
     keys = [(seller.chain_id, seller.identity_registry, seller.agent_id) for seller in sellers]
     if not keys:
         return {}
-    is_same = and_(*(agent[name] == table[name] for name in ("chain_id", "identity_registry", "agent_id")))
     query = (
         select(agent_enrichment, agent.owner, agent.wallet)
-        .join(agent_tables.agent, is_same)
+        .join(agent_tables.agent, _is_agent(table))
         .where(tuple_(table.chain_id, table.identity_registry, table.agent_id).in_(keys))
     )
-    services_of: dict[tuple[int, str, int], list[dict[str, Any]]] = {}
+    services_of: dict[tuple[int, str, int], list[SellerService]] = {}
     for row in connection.execute(query).all():
         key = row.chain_id, row.identity_registry, int(row.agent_id)
         if row.signer in (row.owner, row.wallet) or operators_of(connection, *key, [row.signer]):
-            services_of.setdefault(key, []).append(json.loads(row.content, parse_float=Decimal))
-    return {key: _offer(services) for key, services in services_of.items()}
-
-
-def _offer(services: list[dict[str, Any]]) -> Offer:
-    """Return an offer from the stored services of a seller. Those that only older versions took are left out."""
-    parsed = [service for service_row in services if (service := _service(service_row)) is not None]
-    return Offer(tuple(sorted(parsed, key=attrgetter("name"))))
+            service = _service(json.loads(row.content, parse_float=Decimal))
+            services_of.setdefault(key, []).extend([service] if service is not None else [])
+    return {key: Offer(tuple(sorted(services, key=attrgetter("name")))) for key, services in services_of.items()}
 
 
 def _service(values: Mapping[str, Any]) -> SellerService | None:
-    """Return a stored service; None if its price or its policy is invalid."""
+    """Return a stored service; None for one that only older versions took."""
     price, policy = values.get("pricePerCallUsdc"), values.get("buyerIncentives")
     if isinstance(price, str):
         return None

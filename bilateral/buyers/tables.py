@@ -14,86 +14,66 @@ from bilateral.index.log.columns import ADDRESS, HASH, WideInteger, agent_column
 metadata: Final = sa.MetaData()
 
 
-def _about_payment() -> list[sa.Column[object]]:
-    """Return the columns of a message about one payment.
+_PAYMENT: Final = ("chain_id", "transaction_hash", "payment_position")
+"""The columns that name a payment. A reorganisation may move its log in the block, but not within the transaction."""
 
-    A payment is named by its transaction and its position among the payments of that transaction. Both stay if a
-    reorganisation moves the transaction. The index of its log in the block does not.
-    """
+
+def _signed() -> list[sa.Column[object]]:
     return [
-        sa.Column("id", sa.String(64), primary_key=True),
-        sa.Column("chain_id", sa.BigInteger, nullable=False),
-        sa.Column("transaction_hash", HASH, nullable=False),
-        sa.Column("payment_position", sa.Integer, nullable=False),
-        *required(ADDRESS, "buyer", "identity_registry"),
-        sa.Column("agent_id", WideInteger, nullable=False),
-    ]
-
-
-def _message() -> list[sa.Column[object]]:
-    """Return the columns of a message itself."""
-    return [
-        sa.Column("content_hash", HASH, nullable=False),
+        *required(HASH, "content_hash"),
         sa.Column("signer", ADDRESS),
         sa.Column("signature", sa.LargeBinary),
-        sa.Column("received_at", sa.BigInteger, nullable=False),
+        *required(sa.BigInteger, "received_at"),
     ]
 
 
-_PAYMENT: Final = ("chain_id", "transaction_hash", "payment_position")
+def _messages(name: str, *columns: sa.Column[object], unique: tuple[str, ...] = _PAYMENT) -> sa.Table:
+    """Declare a table of messages that are about one payment each."""
+    table = sa.Table(
+        name,
+        metadata,
+        sa.Column("id", sa.String(64), primary_key=True),
+        *required(sa.BigInteger, "chain_id"),
+        *required(HASH, "transaction_hash"),
+        *required(sa.Integer, "payment_position"),
+        *required(ADDRESS, "buyer", "identity_registry"),
+        *required(WideInteger, "agent_id"),
+        *columns,
+        *_signed(),
+    )
+    sa.Index(f"{name}_by_payment", *(table.c[column] for column in unique), unique=True)
+    sa.Index(f"{name}_by_buyer", table.c.chain_id, table.c.buyer)
+    return table
 
-buyer_feedback: Final = sa.Table(
+
+buyer_feedback: Final = _messages(
     "buyer_feedback",
-    metadata,
-    *_about_payment(),
-    sa.Column("score", sa.Integer, nullable=False),
+    *required(sa.Integer, "score"),
     *required(sa.Text, "tags", "note"),
-    sa.Column("is_counted", sa.Boolean, nullable=False),
-    *_message(),
+    *required(sa.Boolean, "is_counted"),
+    unique=(*_PAYMENT, "is_counted"),
 )
-sa.Index("buyer_feedback_by_payment", *(buyer_feedback.c[name] for name in (*_PAYMENT, "is_counted")), unique=True)
-sa.Index("buyer_feedback_by_buyer", *(buyer_feedback.c[name] for name in ("chain_id", "buyer")))
-
-agent_review: Final = sa.Table(
-    "agent_review",
-    metadata,
-    *_about_payment(),
-    sa.Column("score", sa.Integer, nullable=False),
-    *required(sa.Text, "tag1", "tag2", "note"),
-    *_message(),
+agent_review: Final = _messages(
+    "agent_review", *required(sa.Integer, "score"), *required(sa.Text, "tag1", "tag2", "note")
 )
-sa.Index("agent_review_by_payment", *(agent_review.c[name] for name in _PAYMENT), unique=True)
-sa.Index("agent_review_by_buyer", *(agent_review.c[name] for name in ("chain_id", "buyer")))
-
-buyer_dispute: Final = sa.Table(
-    "buyer_dispute",
-    metadata,
-    *_about_payment(),
-    sa.Column("state", sa.String(9), nullable=False),
-    sa.Column("reason", sa.Text, nullable=False),
-    *_message(),
-)
-sa.Index("buyer_dispute_by_payment", *(buyer_dispute.c[name] for name in _PAYMENT), unique=True)
-sa.Index("buyer_dispute_by_buyer", *(buyer_dispute.c[name] for name in ("chain_id", "buyer")))
-
+buyer_dispute: Final = _messages("buyer_dispute", *required(sa.String(9), "state"), *required(sa.Text, "reason"))
 buyer_reply: Final = sa.Table(
     "buyer_reply",
     metadata,
     sa.Column("message_id", sa.String(64), primary_key=True),
-    sa.Column("chain_id", sa.BigInteger, nullable=False),
-    sa.Column("buyer", ADDRESS, nullable=False),
-    sa.Column("reply", sa.Text, nullable=False),
-    *_message(),
+    *required(sa.BigInteger, "chain_id"),
+    *required(ADDRESS, "buyer"),
+    *required(sa.Text, "reply"),
+    *_signed(),
 )
-
 agent_enrichment: Final = sa.Table(
     "agent_enrichment",
     metadata,
     *agent_columns("identity_registry"),
-    sa.Column("service_name", sa.String(200), nullable=False),
-    sa.Column("content", sa.Text, nullable=False),
-    sa.Column("issued_at", sa.BigInteger, nullable=False),
-    *_message(),
+    *required(sa.String(200), "service_name"),
+    *required(sa.Text, "content"),
+    *required(sa.BigInteger, "issued_at"),
+    *_signed(),
     sa.PrimaryKeyConstraint("chain_id", "identity_registry", "agent_id", "service_name"),
 )
 
@@ -101,28 +81,28 @@ credential_secret: Final = sa.Table(
     "credential_secret",
     metadata,
     sa.Column("day", sa.BigInteger, primary_key=True, autoincrement=False),
-    sa.Column("secret", HASH, nullable=False),
+    *required(HASH, "secret"),
 )
 
 credential_holder: Final = sa.Table(
     "credential_holder",
     metadata,
-    sa.Column("day", sa.BigInteger, nullable=False),
-    sa.Column("pseudonym", HASH, nullable=False),
-    sa.Column("place", sa.Integer, nullable=False),
-    sa.Column("mark", HASH, nullable=False),
+    *required(sa.BigInteger, "day"),
+    *required(HASH, "pseudonym"),
+    *required(sa.Integer, "place"),
+    *required(HASH, "mark"),
     sa.PrimaryKeyConstraint("day", "pseudonym", "place"),
 )
 
 tier_member: Final = sa.Table(
     "tier_member",
     metadata,
-    sa.Column("policy", sa.Text, nullable=False),
-    sa.Column("buyer", ADDRESS, nullable=False),
-    sa.Column("from_epoch", sa.BigInteger, nullable=False),
-    sa.Column("commitment", HASH, nullable=False),
-    sa.Column("payments_chain_id", sa.BigInteger, nullable=False),
-    sa.Column("signature", sa.LargeBinary, nullable=False),  # the buyer's, and then the identity's key and signature
+    *required(sa.Text, "policy"),
+    *required(ADDRESS, "buyer"),
+    *required(sa.BigInteger, "from_epoch"),
+    *required(HASH, "commitment"),
+    *required(sa.BigInteger, "payments_chain_id"),
+    *required(sa.LargeBinary, "signature"),  # the buyer's, and then the identity's key and signature
     sa.PrimaryKeyConstraint("policy", "buyer", "from_epoch"),
     sa.UniqueConstraint("policy", "commitment", name="tier_member_by_commitment"),
 )
@@ -131,11 +111,11 @@ tier_list: Final = sa.Table(
     "tier_list",
     metadata,
     *contract_columns("registry"),
-    sa.Column("policy", sa.Text, nullable=False),
+    *required(sa.Text, "policy"),
     *required(sa.BigInteger, "epoch", "made_at"),
-    sa.Column("roots", sa.LargeBinary, nullable=False),
-    sa.Column("sizes", sa.Text, nullable=False),
-    sa.Column("document", sa.LargeBinary, nullable=False),
+    *required(sa.LargeBinary, "roots"),
+    *required(sa.Text, "sizes"),
+    *required(sa.LargeBinary, "document"),
     sa.PrimaryKeyConstraint("chain_id", "registry", "policy", "epoch"),
 )
 
@@ -143,8 +123,8 @@ buyer_anchor: Final = sa.Table(
     "buyer_anchor",
     metadata,
     *contract_columns("registry"),
-    sa.Column("epoch", sa.BigInteger, nullable=False),
-    sa.Column("root", HASH, nullable=False),
+    *required(sa.BigInteger, "epoch"),
+    *required(HASH, "root"),
     *required(sa.BigInteger, "made_at", "states"),
     sa.PrimaryKeyConstraint("chain_id", "registry", "epoch"),
 )
@@ -153,24 +133,15 @@ buyer_state: Final = sa.Table(
     "buyer_state",
     metadata,
     *contract_columns("registry"),
-    sa.Column("epoch", sa.BigInteger, nullable=False),
-    sa.Column("buyer", ADDRESS, nullable=False),
-    sa.Column("payments_chain_id", sa.BigInteger, nullable=False),
-    sa.Column("policy", sa.String(64), nullable=False),
+    *required(sa.BigInteger, "epoch"),
+    *required(ADDRESS, "buyer"),
+    *required(sa.BigInteger, "payments_chain_id"),
+    *required(sa.String(64), "policy"),
     *required(sa.Integer, "score", "tier"),
-    sa.Column("payments", sa.BigInteger, nullable=False),
-    sa.Column("volume", WideInteger, nullable=False),
-    *required(
-        sa.BigInteger,
-        "first_payment_at",
-        "last_payment_at",
-        "reviews",
-        "review_sum",
-        "feedback_sellers",
-        "feedback_sum",
-        "disputes",
-        "block_number",
-    ),
+    *required(sa.BigInteger, "payments"),
+    *required(WideInteger, "volume"),
+    *required(sa.BigInteger, "first_payment_at", "last_payment_at", "reviews", "review_sum"),
+    *required(sa.BigInteger, "feedback_sellers", "feedback_sum", "disputes", "block_number"),
     sa.Column("node", sa.BigInteger),
     sa.PrimaryKeyConstraint("chain_id", "registry", "epoch", "buyer", "payments_chain_id", "policy"),
 )
@@ -180,6 +151,6 @@ buyer_tree: Final = sa.Table(
     metadata,
     *contract_columns("registry"),
     *required(sa.BigInteger, "epoch", "part"),
-    sa.Column("nodes", sa.LargeBinary, nullable=False),
+    *required(sa.LargeBinary, "nodes"),
     sa.PrimaryKeyConstraint("chain_id", "registry", "epoch", "part"),
 )

@@ -47,7 +47,7 @@ def decide(
 ) -> None:
     """Decide a dispute of a seller about a buyer, as the operator of the service."""
     require_extra()
-    from bilateral.buyers.moderation import decide_dispute  # noqa: PLC0415  # slow to import
+    from bilateral.buyers.acceptance import decide_dispute  # noqa: PLC0415  # slow to import
 
     with open_index(database) as engine:
         decide_dispute(engine, dispute, decision)
@@ -64,7 +64,7 @@ def remove(
 ) -> None:
     """Remove the texts of a message about a buyer or a seller, and the reply to it."""
     require_extra()
-    from bilateral.buyers.moderation import remove_message  # noqa: PLC0415  # slow to import
+    from bilateral.buyers.acceptance import remove_message  # noqa: PLC0415  # slow to import
 
     with open_index(database) as engine:
         table = remove_message(engine, message, whole=whole)

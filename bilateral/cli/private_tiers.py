@@ -105,7 +105,7 @@ def audit(invocation: Invocation, service: Service, policy: Policy = "brp-1.0", 
     from bilateral.buyers.private.lists import audit_list  # noqa: PLC0415  # slow to import
     from bilateral.buyers.private.prover import Prover  # noqa: PLC0415
     from bilateral.buyers.private.proving import fetch_list  # noqa: PLC0415
-    from bilateral.buyers.private.terms import epoch_of  # noqa: PLC0415
+    from bilateral.buyers.private.tiers import epoch_of  # noqa: PLC0415
     from bilateral.core.contracts.buyer_terms import policy_hash  # noqa: PLC0415  # slow to import
 
     document = fetch_list(service, policy, epoch_of() if epoch is None else epoch)
@@ -139,7 +139,7 @@ def prove(  # noqa: PLR0913, PLR0917  # one an option
     """Prove a tier privately for one contract, day and holder. Write the proof, and send nothing."""
     _require_private()
     from bilateral.buyers.private.proving import fetch_list, identity_secret, prove_tier  # noqa: PLC0415
-    from bilateral.buyers.private.terms import epoch_of, private_gate_scope  # noqa: PLC0415
+    from bilateral.buyers.private.tiers import epoch_of, private_gate_scope  # noqa: PLC0415
     from bilateral.cli.terms import bytes_of  # noqa: PLC0415
     from bilateral.core.contracts.buyer_terms import policy_hash  # noqa: PLC0415
 
@@ -170,7 +170,7 @@ def verify(
 ) -> None:
     """Check a private proof of a tier by the contract, as a call. It is not counted: the gate does that."""
     _require_private()
-    from bilateral.buyers.private.terms import TierProof, private_gate_scope, use_message  # noqa: PLC0415
+    from bilateral.buyers.private.tiers import TierProof, private_gate_scope, use_message  # noqa: PLC0415
     from bilateral.cli.terms import bytes_of, object_of  # noqa: PLC0415
 
     fields = object_of(invocation.read_file(proof), "policy", "tier", "epoch", "merkleTreeDepth", "nullifier", "points")

@@ -1,9 +1,7 @@
 """The client of the registries: `Client` blocks, `AsyncClient` does not; both have the same methods."""
 
-from bilateral.client.aio.batch import AsyncWriteBatch
-from bilateral.client.aio.chains import AsyncClients
-from bilateral.client.aio.client import AsyncClient
-from bilateral.client.aio.handle import AsyncHandle, AsyncSignalBatch
+from bilateral.client.aio.client import AsyncClient, AsyncClients, AsyncWriteBatch
+from bilateral.client.aio.runner import AsyncHandle, AsyncSignalBatch
 from bilateral.client.inputs import (
     AgentLike,
     FeedbackAuthorization,
@@ -13,45 +11,38 @@ from bilateral.client.inputs import (
     TransactionSigner,
     week_of,
 )
+from bilateral.client.operations.authorized import AuthorizedFeedbackEntry, AuthorizedSummary, VoidedSignatures
+from bilateral.client.operations.directory import AgentProven, DirectoryEntry, PrimaryAgentChosen, Rater
+from bilateral.client.operations.inspection import DeploymentReport, RegistryReport
+from bilateral.client.operations.ratings import Rating, RatingKind
+from bilateral.client.operations.validation import (
+    ValidationAnswered,
+    ValidationRequested,
+    ValidationStatus,
+    ValidationSummary,
+)
 from bilateral.client.results import (
     Agent,
-    AgentProven,
     AgentTransferred,
     AgentUriSet,
     AgentWalletChanged,
     Anchor,
     AttestedRecord,
-    AuthorizedFeedbackEntry,
-    AuthorizedSummary,
     BuyerRecords,
     BuyerStanding,
-    DeploymentReport,
-    DirectoryEntry,
     FeedbackEntry,
     FeedbackEvent,
     FeedbackResponse,
     FeedbackRevocation,
     MetadataChanged,
-    PrimaryAgentChosen,
-    Rater,
-    Rating,
-    RatingKind,
     Registered,
-    RegistryReport,
     ReputationSummary,
     RoleHolder,
     SettledPayment,
     SettledRecord,
-    ValidationAnswered,
-    ValidationRequested,
-    ValidationStatus,
-    ValidationSummary,
-    VoidedSignatures,
 )
-from bilateral.client.sync.batch import WriteBatch
-from bilateral.client.sync.chains import Clients
-from bilateral.client.sync.client import Client
-from bilateral.client.sync.handle import Handle, SignalBatch
+from bilateral.client.sync.client import Client, Clients, WriteBatch
+from bilateral.client.sync.runner import Handle, SignalBatch
 
 __all__ = [
     "Agent",

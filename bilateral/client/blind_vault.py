@@ -11,18 +11,19 @@ import sqlite3
 from contextlib import closing
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 from bilateral.core.errors import AlreadySealedError
 from bilateral.core.signatures import Domain
-from bilateral.core.signatures.blind_messages import FeedbackOpening, RatingOpening, SignedEnvelope, read_opening
+from bilateral.core.signatures.blind_messages import (
+    FeedbackOpening,
+    Opening,
+    RatingOpening,
+    SignedEnvelope,
+    read_opening,
+)
 from bilateral.core.signatures.blind_ratings import SealedFeedback, SealedRating
 from bilateral.core.values.arguments import checked_class
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    from bilateral.core.signatures.blind_messages import Opening
 
 _TIMEOUT: Final = 30.0
 """Seconds to wait for another program that writes into the vault: it writes for milliseconds."""
@@ -53,6 +54,10 @@ _PAID: Final = """
 """
 
 _KEY: Final = "chain_id, registry, kind, client_id, client, server_id, server, interaction"
+_MARKS: Final = "?, ?, ?, ?, ?, ?, ?, ?"
+_STORE: Final = f"INSERT OR IGNORE INTO sealed ({_KEY}, opening) VALUES ({_MARKS}, ?)"  # noqa: S608  # fixed text
+_SIGN: Final = f"UPDATE sealed SET envelope = ? WHERE ({_KEY}) = ({_MARKS})"  # noqa: S608  # fixed text
+_OPENING: Final = f"SELECT opening FROM sealed WHERE ({_KEY}) = ({_MARKS})"  # noqa: S608  # fixed text
 
 
 @dataclass(frozen=True)
@@ -97,24 +102,18 @@ class BlindVault:
         """
         opening.seal_for(envelope)  # refuses a rating that could never be opened, before it is stored
         key = _key(domain, envelope)
-        marks = ", ".join("?" * len(key))
         with closing(self._connect()) as database, database:
-            statement = f"INSERT OR IGNORE INTO sealed ({_KEY}, opening) VALUES ({marks}, ?)"  # noqa: S608  # fixed text
-            database.execute(statement, (*key, opening.to_json()))
-            statement = f"SELECT opening FROM sealed WHERE ({_KEY}) = ({marks})"  # noqa: S608  # fixed text
-            ((text,),) = database.execute(statement, key).fetchall()
-        kept = read_opening(text)
-        if _content(kept) != _content(opening):
+            database.execute(_STORE, (*key, opening.to_json()))
+            ((text,),) = database.execute(_OPENING, key).fetchall()
+        stored = read_opening(text)
+        if _content(stored) != _content(opening):
             raise AlreadySealedError(envelope.interaction)
-        return kept
+        return stored
 
     def note(self, domain: Domain, signed: SignedEnvelope) -> None:
         """Store an envelope that was signed, beside its opening."""
-        key = _key(domain, signed.envelope)
-        marks = ", ".join("?" * len(key))
         with closing(self._connect()) as database, database:
-            statement = f"UPDATE sealed SET envelope = ? WHERE ({_KEY}) = ({marks})"  # noqa: S608  # fixed text
-            database.execute(statement, (signed.to_json(), *key))
+            database.execute(_SIGN, (signed.to_json(), *_key(domain, signed.envelope)))
 
     def count_interaction(self, registry: object, client: str, interaction: bytes) -> int:
         """Count a paid interaction of a client. The same interaction counts once.
@@ -135,24 +134,21 @@ class BlindVault:
 
     def opening_of(self, domain: Domain, envelope: SealedFeedback | SealedRating) -> Opening | None:
         """Return the opening of an envelope; None if the vault has none."""
-        key = _key(domain, envelope)
-        marks = ", ".join("?" * len(key))
         with closing(self._connect()) as database:
-            statement = f"SELECT opening FROM sealed WHERE ({_KEY}) = ({marks})"  # noqa: S608  # fixed text
-            rows = database.execute(statement, key).fetchall()
+            rows = database.execute(_OPENING, _key(domain, envelope)).fetchall()
         return read_opening(rows[0][0]) if rows else None
 
     def all(self) -> list[Sealed]:
         """Return all ratings in the vault, in the order in which they were stored."""
-        return list(self._read())
-
-    def _read(self) -> Iterator[Sealed]:
         with closing(self._connect()) as database:
             query = "SELECT chain_id, registry, opening, envelope FROM sealed ORDER BY rowid"
             rows = database.execute(query).fetchall()
-        for chain_id, registry, opening, envelope in rows:
-            signed = None if envelope is None else SignedEnvelope.from_json(envelope)
-            yield Sealed(chain_id, registry, read_opening(opening), signed)
+        return [
+            Sealed(
+                chain_id, registry, read_opening(opening), None if signed is None else SignedEnvelope.from_json(signed)
+            )
+            for chain_id, registry, opening, signed in rows
+        ]
 
     def _connect(self) -> sqlite3.Connection:
         """Open the file. SQLite writes a transaction to the disk before it returns."""
@@ -173,5 +169,4 @@ def _key(domain: Domain, envelope: SealedFeedback | SealedRating) -> tuple[int |
 
 
 def _content(opening: FeedbackOpening | RatingOpening) -> object:
-    """Return what was rated, without the salt."""
     return opening.feedback if isinstance(opening, FeedbackOpening) else opening.rating

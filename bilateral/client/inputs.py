@@ -4,20 +4,20 @@ from __future__ import annotations
 
 import json
 import re
+from collections.abc import Sequence
 from dataclasses import asdict, dataclass, fields
 from datetime import datetime
-from typing import TYPE_CHECKING, Any, Protocol, Self, TypeAlias
+from typing import TYPE_CHECKING, Any, NoReturn, Protocol, Self, TypeAlias
 
 from bilateral.core.errors import InvalidArgumentError, MalformedDocumentError
-from bilateral.core.identifiers import AgentId, FeedbackId, GlobalAgentId
+from bilateral.core.identifiers import AgentId, FeedbackId, GlobalAgentId, checksummed
 from bilateral.core.signatures import Feedback, FeedbackAuth, encode_feedback_auth
+from bilateral.core.signatures.messages import Signable
 from bilateral.core.text.encoding import decode_object
 from bilateral.core.values import FeedbackValue, HumanValue
 from bilateral.core.values.arguments import checked, checked_class, is_whole
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
     from eth_account.messages import SignableMessage
 
 AgentLike: TypeAlias = AgentId | GlobalAgentId | int | str
@@ -98,7 +98,6 @@ class FeedbackAuthorization:
         return encode_feedback_auth(self.auth, self.signature)
 
     def __str__(self) -> str:
-        """`feedbackAuth` in hexadecimal digits."""
         return "0x" + self.encoded.hex()
 
 
@@ -135,9 +134,9 @@ class Signal:
 
 
 @checked
-def week_of(moment: datetime) -> str:
-    """Return the ISO week of a moment, such as `2026-W47`: a period for weekly signals."""
-    year, week, _ = moment.isocalendar()
+def week_of(time: datetime) -> str:
+    """Return the ISO week of a time, such as `2026-W47`: a period for weekly signals."""
+    year, week, _ = time.isocalendar()
     return f"{year}-W{week:02}"
 
 
@@ -175,3 +174,52 @@ def checked_uint(value: int, bits: int, name: str) -> int:
 def distinct(items: Sequence[str]) -> tuple[str, ...]:
     """Return the items without repetition, in order."""
     return tuple(dict.fromkeys(items))
+
+
+class SignatureNeededError(Exception):
+    """The account has to sign a message before the work can go on.
+
+    Attributes:
+        typed_data: The message, as `eth_signTypedData_v4` takes it; None for a message of bytes.
+        message: The bytes, as `personal_sign` takes them (EIP-191); None for a typed message.
+    """
+
+    def __init__(self, account: str, typed_data: dict[str, Any] | None, message: bytes | None = None) -> None:
+        super().__init__(f"{account} has to sign")
+        self.account = account
+        self.typed_data = typed_data
+        self.message = message
+
+
+@dataclass(frozen=True)
+class _Signed:
+    signature: bytes
+
+
+class RemoteSigner:
+    """Stands for an account whose key is not here. Writes of a client with it must be dry runs.
+
+    It passes on a signature that was made elsewhere. Without one it raises an error with the message to sign, which
+    arrives as the cause of a `SignerFailedError`.
+
+    Args:
+        address: The account.
+        signature: The account's signature of the one message that it will be asked for; None without one.
+    """
+
+    def __init__(self, address: str, signature: bytes | None = None) -> None:
+        self.address = checksummed(address)
+        self._signature = signature
+
+    def sign_message(self, message: SignableMessage, /) -> _Signed:
+        """Return the signature that was made elsewhere."""
+        if self._signature is None:
+            if isinstance(message, Signable):
+                raise SignatureNeededError(self.address, message.typed_data)
+            raise SignatureNeededError(self.address, None, bytes(message.body))
+        return _Signed(self._signature)
+
+    def sign_transaction(self, transaction: Any, /) -> NoReturn:
+        """Refuse: the wallet signs transactions, and sends them."""
+        del transaction
+        raise TypeError("a signer elsewhere signs no transaction here: use a client with dry_run=True")

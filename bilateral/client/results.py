@@ -7,25 +7,16 @@ else's entry never keeps a result from being made: a document that cannot be loa
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from enum import StrEnum
-from typing import TYPE_CHECKING
+from datetime import datetime
+from decimal import Decimal
 
-from bilateral.core.identifiers import AccountId, GlobalAgentId
+from bilateral.core.contracts.buyer_terms import BuyerRole, BuyerTier, NotCounted
+from bilateral.core.errors import DocumentError
+from bilateral.core.identifiers import AccountId, AgentId, FeedbackId, GlobalAgentId
+from bilateral.core.text import ChainText
+from bilateral.core.values import FeedbackValue
 from bilateral.core.values.summaries import Summary
-
-if TYPE_CHECKING:
-    from datetime import datetime
-    from decimal import Decimal
-
-    from bilateral.core.contracts import Deployment
-    from bilateral.core.contracts.buyer_terms import BuyerRole, BuyerTier, NotCounted
-    from bilateral.core.contracts.origin import Origin
-    from bilateral.core.errors import DocumentError
-    from bilateral.core.identifiers import AgentId, FeedbackId
-    from bilateral.core.signatures.blind_ratings import RatingState
-    from bilateral.core.text import ChainText
-    from bilateral.core.values import FeedbackValue
-    from bilateral.documents import FeedbackFile, RegistrationFile
+from bilateral.documents import FeedbackFile, RegistrationFile
 
 
 @dataclass(frozen=True)
@@ -151,62 +142,6 @@ class AgentTransferred:
 
 
 @dataclass(frozen=True)
-class DirectoryEntry:
-    """An agent as the directory (August 2025) describes it.
-
-    Attributes:
-        domain: Its domain as it was given; empty if it has none.
-        address: Its wallet, or its owner if it has no wallet.
-    """
-
-    agent: AgentId
-    domain: ChainText
-    address: str
-
-
-@dataclass(frozen=True)
-class AgentProven:
-    """The companion knows that an agent exists, so that batches of ratings may name it.
-
-    Attributes:
-        is_highest: True if no agent with a higher id had been proven before.
-    """
-
-    agent: AgentId
-    is_highest: bool
-
-
-@dataclass(frozen=True)
-class PrimaryAgentChosen:
-    """An account chose the agent that it speaks as."""
-
-    account: str
-    agent: AgentId
-
-
-@dataclass(frozen=True)
-class Rater:
-    """Who an address that gave feedback is (best practices, "Agent-as-Rater").
-
-    Attributes:
-        agent: The agent that it speaks as; None if it speaks as none.
-    """
-
-    address: str
-    agent: Agent | None
-
-    @property
-    def name(self) -> str | None:
-        """The agent's name; a stranger's text."""
-        return self.agent.name if self.agent else None
-
-    @property
-    def image(self) -> str | None:
-        """The URI of the agent's picture; a stranger's text."""
-        return self.agent.image if self.agent else None
-
-
-@dataclass(frozen=True)
 class FeedbackEvent:
     """The part of a feedback that only its event holds.
 
@@ -292,18 +227,6 @@ class FeedbackRevocation:
 
 
 @dataclass(frozen=True)
-class VoidedSignatures:
-    """A client voided its signed feedback.
-
-    Attributes:
-        deadline: The latest voided deadline. New signatures need a later one.
-    """
-
-    client: str
-    deadline: datetime
-
-
-@dataclass(frozen=True)
 class ReputationSummary:
     """The average of the feedback that chosen clients gave.
 
@@ -343,204 +266,6 @@ class ReputationSummary:
     def average(self) -> Decimal | None:
         """The average, with all of its decimals; None if nothing counts."""
         return Summary(self.count, self.value, self.decimals).average
-
-
-@dataclass(frozen=True)
-class AuthorizedFeedbackEntry:
-    """One feedback that the agent's owner had authorised.
-
-    Attributes:
-        client: Who gave it.
-        score: 0 to 100.
-        tag1: The first tag; empty if there is none.
-        tag2: The second tag, likewise.
-        position: Its position among all of the agent's, from 0; None right after it was given.
-        given_at: The time of its block; None right after it was given.
-        uri: The URI of its file; None where it was read from the registry, which does not store it.
-        hash: The hash of that file, likewise.
-    """
-
-    agent: AgentId
-    client: str
-    score: int
-    tag1: ChainText
-    tag2: ChainText
-    position: int | None = None
-    given_at: datetime | None = None
-    uri: ChainText | None = None
-    hash: bytes | None = None
-
-
-@dataclass(frozen=True)
-class AuthorizedSummary:
-    """The average of all authorised feedback of an agent.
-
-    Attributes:
-        count: The number of entries.
-        average: The average score, cut to a whole number by the registry; None if there is none.
-    """
-
-    agent: AgentId
-    count: int
-    average: Decimal | None
-
-
-class RatingKind(StrEnum):
-    """As what an agent was rated by a server."""
-
-    CLIENT = "client"
-    VALIDATOR = "validator"
-
-
-@dataclass(frozen=True)
-class Rating:
-    """A rating by a server (EIP-8004a), which is final.
-
-    Attributes:
-        kind: As what the subject was rated.
-        subject: The client or validator.
-        rating: 0 to 100; None if the server has not rated the subject.
-    """
-
-    kind: RatingKind
-    subject: AgentId
-    server: AgentId
-    rating: int | None
-
-    @property
-    def has_rating(self) -> bool:
-        """True if the server gave one."""
-        return self.rating is not None
-
-
-@dataclass(frozen=True)
-class BlindStatus:
-    """The state of a server's rating of a client.
-
-    Attributes:
-        state: None, open, sealed or blind.
-        pair_hash: The hash of the stored pair; 0 without one.
-        is_feedback_open: True if the feedback of the stored pair is open.
-    """
-
-    client: AgentId
-    server: AgentId
-    state: RatingState
-    pair_hash: int
-    is_feedback_open: bool
-
-
-@dataclass(frozen=True)
-class SealedRatings:
-    """A pair that was sealed.
-
-    Attributes:
-        interaction: The id of the interaction, 32 bytes.
-    """
-
-    client: AgentId
-    server: AgentId
-    interaction: bytes
-
-
-@dataclass(frozen=True)
-class OpenedRatings:
-    """Blind ratings that were opened.
-
-    Attributes:
-        interaction: The id of the interaction, 32 bytes.
-        rating: The server's rating; None if only the feedback was opened.
-        feedback: The client's feedback; None if only the rating was opened.
-    """
-
-    client: AgentId
-    server: AgentId
-    interaction: bytes
-    rating: int | None
-    feedback: FeedbackId | None
-
-
-@dataclass(frozen=True)
-class ValidationRequested:
-    """A validation was requested.
-
-    Attributes:
-        request_hash: The request's name from now on.
-        agent: The agent whose work is to be validated.
-        validator: Who is asked.
-        uri: The URI of the validator's material.
-    """
-
-    request_hash: bytes
-    agent: AgentId
-    validator: str
-    uri: ChainText
-
-
-@dataclass(frozen=True)
-class ValidationAnswered:
-    """A validator answered.
-
-    Attributes:
-        agent: The agent whose work was validated.
-        validator: Who answered.
-        response: 0 to 100.
-        uri: The URI of the evidence; may be empty.
-        hash: The hash of the evidence; zeros if there is none.
-        tag: The validator's category; may be empty.
-    """
-
-    request_hash: bytes
-    agent: AgentId
-    validator: str
-    response: int
-    uri: ChainText
-    hash: bytes
-    tag: ChainText
-
-
-@dataclass(frozen=True)
-class ValidationStatus:
-    """A request and its last answer, as the registry stores them.
-
-    Attributes:
-        validator: Who was asked.
-        response: The last answer, 0 to 100; 0 while there is none.
-        response_hash: The hash that came with it; zeros if none did.
-        tag: The tag that came with it; may be empty.
-        last_update: When it came; when the request came while there is none.
-    """
-
-    request_hash: bytes
-    agent: AgentId
-    validator: str
-    response: int
-    response_hash: bytes
-    tag: ChainText
-    last_update: datetime
-
-    @property
-    def is_surely_answered(self) -> bool:
-        """True if the registry's record shows an answer. An answer of 0 with neither hash nor tag leaves no trace."""
-        return self.response != 0 or bool(self.tag) or any(self.response_hash)
-
-
-@dataclass(frozen=True)
-class ValidationSummary:
-    """The average of an agent's last answers.
-
-    Attributes:
-        count: The number of answered requests that count.
-        average: The average, cut to a whole number by the registry; None if none counts.
-        tag: The tag that counts; empty: any.
-        validators: The validators that count; empty: all.
-    """
-
-    agent: AgentId
-    count: int
-    average: Decimal | None
-    tag: str
-    validators: tuple[str, ...]
 
 
 @dataclass(frozen=True)
@@ -664,52 +389,3 @@ class RoleHolder:
     role: BuyerRole
     holder: str
     nominee: str | None
-
-
-@dataclass(frozen=True)
-class RegistryReport:
-    """A registry as it is on the chain.
-
-    Attributes:
-        registry: Its attribute of `Deployment`, such as `identity`.
-        origin: The authors of its code, by the deployment record; None if the caller named the address.
-        has_code: True if there is a contract.
-        version: Its answer to `getVersion`; None without that function.
-        identity_registry: The identity registry that it belongs to; None for an identity registry.
-        implementation: The contract whose code a proxy runs (EIP-1967); None for a contract that is not such a proxy.
-        owner: The account that can change the code of a proxy; None for a contract that is not a proxy, and for one
-            that does not name its owner.
-        problem: The first problem that was found; None without one.
-    """
-
-    registry: str
-    address: str
-    origin: Origin | None
-    has_code: bool
-    version: ChainText | None = None
-    identity_registry: str | None = None
-    implementation: str | None = None
-    owner: str | None = None
-    problem: str | None = None
-
-    @property
-    def is_upgradable(self) -> bool:
-        """True if it is a proxy: its code can change."""
-        return self.implementation is not None
-
-
-@dataclass(frozen=True)
-class DeploymentReport:
-    """The registries of a deployment as they are on the chain.
-
-    Attributes:
-        registries: A report for each registry that it includes.
-    """
-
-    deployment: Deployment
-    registries: tuple[RegistryReport, ...]
-
-    @property
-    def problems(self) -> tuple[str, ...]:
-        """The problems of all registries."""
-        return tuple(registry.problem for registry in self.registries if registry.problem is not None)

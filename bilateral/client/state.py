@@ -1,18 +1,21 @@
-"""The state that the operations of one client share."""
+"""The state that the operations of one client share, and the transaction of a write."""
 
 from __future__ import annotations
 
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
+from types import MappingProxyType
+from typing import Any, Final, Generic, TypeVar
 
-from bilateral.documents import DataUriStore, Loader
+from bilateral.client.inputs import TransactionSigner
+from bilateral.core.contracts import Deployment, Registry
+from bilateral.core.contracts.origin import Origin
+from bilateral.core.errors import NotSentError
+from bilateral.core.events import Event
+from bilateral.documents import DataUriStore, Loader, Store
 from bilateral.node.logs import RangeLimit
 
-if TYPE_CHECKING:
-    from bilateral.client.inputs import TransactionSigner
-    from bilateral.core.contracts import Deployment
-    from bilateral.core.contracts.origin import Origin
-    from bilateral.documents import Store
+T = TypeVar("T")
 
 
 @dataclass
@@ -21,11 +24,11 @@ class NonceMemory:
 
     Attributes:
         next: The next nonce as far as is known here.
-        known_at: When that was learnt, by the monotonic clock.
+        updated_at: When that was learnt, by the monotonic clock.
     """
 
     next: int = 0
-    known_at: float = float("-inf")
+    updated_at: float = float("-inf")
 
 
 @dataclass
@@ -33,8 +36,7 @@ class ClientState:
     """The state that the operations of one client share.
 
     Attributes:
-        wanted: The deployment that the client was given, or the name of a packaged one; None to find it by the node's
-            chain id.
+        requested: The deployment, or the name of a packaged one; None to find it by the node's chain id.
         pinned_chain: The chain that the caller named; None to believe the node.
         signer: Signs transactions and messages; None for a client that only reads.
         store: The store of documents.
@@ -52,7 +54,7 @@ class ClientState:
         first_block: The block in which the identity registry appeared; None before somebody asked.
     """
 
-    wanted: Deployment | Origin | None = None
+    requested: Deployment | Origin | None = None
     pinned_chain: int | None = None
     signer: TransactionSigner | None = None
     store: Store = field(default_factory=DataUriStore)
@@ -68,3 +70,71 @@ class ClientState:
     checked: set[str] = field(default_factory=set)
     is_chain_announced: bool = False
     first_block: int | None = None
+
+
+@dataclass(frozen=True)
+class Sent(Generic[T]):
+    """A transaction, sent or, in a dry run, only prepared.
+
+    Attributes:
+        registry: The registry that it calls.
+        transaction: The transaction, as web3.py writes one.
+        gas: The node's estimate of the gas.
+        decode: Makes the result of the registry's events.
+        hash: Its hash; None if it was not sent.
+        raw: The signed transaction; None if it was not signed.
+        earlier: The hashes of the transactions that it replaces. They do the same.
+        nonce: The signer's next nonce when it was prepared, as the node said.
+    """
+
+    registry: Registry
+    transaction: dict[str, Any]
+    gas: int
+    decode: Callable[[Sequence[Event]], T]
+    hash: str | None = None
+    raw: bytes | None = None
+    earlier: tuple[str, ...] = ()
+    nonce: int = 0
+
+
+TIMEOUT: Final = 120.0
+"""Seconds to wait for a transaction by default: ten blocks of Ethereum."""
+
+
+class SentTransaction(Generic[T]):
+    """The transaction of a write."""
+
+    def __init__(self, sent: Sent[T] | None) -> None:
+        self._sent = sent
+
+    def mark_sent(self, sent: Sent[T]) -> None:
+        """Take the transaction that a batch sent."""
+        self._sent = sent
+
+    @property
+    def hash(self) -> str | None:
+        """The transaction's hash, 0x and 64 digits; None after a dry run, which sends nothing."""
+        return None if self._sent is None else self._sent.hash
+
+    @property
+    def transaction(self) -> Mapping[str, Any]:
+        """The transaction as web3.py writes one: `to`, `data`, `nonce`, `gas`, fees in wei, `chainId`."""
+        return MappingProxyType(self._require_sent().transaction)
+
+    @property
+    def gas(self) -> int:
+        """The node's estimate of the gas. The transaction's limit is somewhat higher."""
+        return self._require_sent().gas
+
+    @property
+    def raw_transaction(self) -> bytes | None:
+        """The signed transaction, which may be sent again to any node; None if nothing was signed."""
+        return None if self._sent is None else self._sent.raw
+
+    def _require_sent(self) -> Sent[T]:
+        if self._sent is None:
+            raise NotSentError("the batch was not sent yet")
+        return self._sent
+
+    def __repr__(self) -> str:
+        return f"<{type(self).__name__} {self.hash or 'not sent'}>"

@@ -30,6 +30,9 @@ from bilateral.index.standing.queries import Doubt, doubts_of
 FIELDS: Final = ("side", "tag", "client", "reviewer", "payment", "blind", "registry", "cursor")
 """The parameters of the path, in their order."""
 
+GATE_FILTERS: Final = ("payment", "blind")
+"""The parameters that a gate of a search has, too."""
+
 SIDES: Final = ("server", "authorized", "client", "validator", "given")
 """The kinds of ratings: feedback, authorised feedback, ratings as a client or validator, and those that it gave."""
 
@@ -254,6 +257,6 @@ def _rows(
     side = None if shown.side == "given" else RatedSide(shown.side)
     servers = None if shown.reviewers is None else tuple(map(int, shown.reviewers))
     rated = ratings_of(
-        connection, shown.key, direction, side, servers=servers, blind=shown.blind, limit=limit, cursor=shown.cursor
+        connection, shown.key, direction, side, servers=servers, sealed=shown.blind, limit=limit, cursor=shown.cursor
     )
     return (), (), rated.items, rated.next

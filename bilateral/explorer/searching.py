@@ -15,6 +15,7 @@ from bilateral.core.errors import InvalidArgumentError
 from bilateral.core.errors.invalid_fields import refusal
 from bilateral.core.text import quoted
 from bilateral.explorer.direct import ADDRESS_LENGTH, Direct, directly
+from bilateral.explorer.listing import GATE_FILTERS
 from bilateral.explorer.networks import chain_of, ratings_path, slug_of
 from bilateral.index.operating.chains import ChainProgress, chains
 from bilateral.index.reading.registries import Registries
@@ -141,7 +142,7 @@ def made_of(page: SearchPage, agent: FoundAgent) -> str | None:
     if rating is None or not gates:
         return None
     raters = (reviewer.replace("agent ", f"{agent.chain_id}:") for reviewer in gates[0].reviewers)
-    filters = {"reviewer": ",".join(raters) or None, "payment": gates[0].payment, "blind": gates[0].blind}
+    filters = {"reviewer": ",".join(raters) or None, **{name: getattr(gates[0], name) for name in GATE_FILTERS}}
     filters["registry"] = rating.registry
     return ratings_path(agent.id, gates[0].side, rating.tag, **filters)
 

@@ -125,7 +125,7 @@ class FeedbackData:
             raise InvalidArgumentError(f"the content has {len(self.content)} bytes, and {problem}")
 
     def interaction_hash(self, schema: str) -> bytes:
-        """Return the 32 bytes that the agent's holder signs with ed25519, blind to the outcome.
+        """Return the 32 bytes that the agent's holder signs with ed25519 before it knows the outcome.
 
         Args:
             schema: The address of the schema.

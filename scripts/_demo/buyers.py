@@ -11,13 +11,12 @@ from typing import TYPE_CHECKING, Any
 
 import requests
 
+from bilateral.buyers.errors import NotAMemberError, TierProofRefusedError, TooFewMembersError
 from bilateral.buyers.policies import BRP, INDEPENDENT
-from bilateral.buyers.private.errors import NotAMemberError, TierProofRefusedError, TooFewMembersError
 from bilateral.buyers.private.members import post_tiers
 from bilateral.buyers.private.prover import Prover
 from bilateral.buyers.private.proving import LEAST_MEMBERS, fetch_list, identity_secret, join_tiers, prove_tier
-from bilateral.buyers.private.terms import private_agent_scope
-from bilateral.buyers.private.verifying import TierVerifier, on_chain
+from bilateral.buyers.private.tiers import TierVerifier, on_chain, private_agent_scope
 from bilateral.client import Client
 from bilateral.core.contracts.buyer_terms import BuyerTier, policy_hash
 from bilateral.dev.servers import serving
@@ -30,7 +29,7 @@ from scripts._payments import sign_payment
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from bilateral.buyers.private.terms import TierProof
+    from bilateral.buyers.private.tiers import TierProof
     from scripts._demo.bazaar import Bazaar
     from scripts._demo.stage import Stage
 

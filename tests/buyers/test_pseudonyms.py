@@ -9,8 +9,8 @@ from eth_account import Account
 from sqlalchemy import select
 
 from bilateral.buyers.errors import BuyerRefusalError
+from bilateral.buyers.issuing import MAX_HOLDERS, Pseudonyms, pseudonym_of
 from bilateral.buyers.policies import BuyerSettings
-from bilateral.buyers.pseudonyms import MAX_HOLDERS, Pseudonyms, pseudonym_of
 from bilateral.buyers.tables import credential_holder, credential_secret
 from bilateral.core.errors import InvalidArgumentError
 from bilateral.index.log.database import open_database

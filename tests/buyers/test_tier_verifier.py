@@ -11,17 +11,19 @@ from dataclasses import replace
 
 import pytest
 
-from bilateral.buyers.private.errors import TierProofRefusedError
+from bilateral.buyers.errors import TierProofRefusedError
 from bilateral.buyers.private.offline import offline, verify_points
-from bilateral.buyers.private.terms import (
+from bilateral.buyers.private.tiers import (
     BASE_ORDER,
+    DATABASE_VARIABLE,
     TierProof,
+    TierVerifier,
     private_agent_scope,
     private_gate_scope,
+    shared_nullifiers,
     signal_of,
     use_message,
 )
-from bilateral.buyers.private.verifying import DATABASE_VARIABLE, TierVerifier, shared_nullifiers
 from bilateral.core.contracts.buyer_terms import BuyerTier
 from bilateral.x402.server.tier_proofs import HEADER, MOST_CHARACTERS, proof_headers, read_proof_header
 from tests.buyers.tier_vectors import EPOCH, GATE, POLICY, PROOFS, REQUEST, ROOTS, SCALAR_ORDER, tier_proof, word
@@ -152,7 +154,7 @@ def test_proof_that_was_served_passes_in_no_other_words(changes, request_hash):
 
 def test_claims_that_are_remembered_are_bounded(monkeypatch):
     calls = []
-    monkeypatch.setattr("bilateral.buyers.private.verifying._MOST_CLAIMS", 2)
+    monkeypatch.setattr("bilateral.buyers.private.tiers._MOST_CLAIMS", 2)
     seller = verifier(lambda *arguments: calls.append(arguments))
     for number in (1, 2, 3, 3, 1):
         seller.check(proof_named("trusted"), HOLDER, request=bytes(31) + bytes([number]), at=NOON)

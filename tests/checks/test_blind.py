@@ -76,7 +76,7 @@ def test_feedback_and_ratings_say_that_they_are_blind(story):
         ratings_given = ratings_of(connection, key, Direction.GIVEN).items
         received = ratings_of(connection, key).items
         blind = feedback_of(connection, key, FeedbackFilter(blind=Blind.ONLY)).items
-        rated = ratings_of(connection, key, Direction.GIVEN, blind=Blind.ONLY).items
+        rated = ratings_of(connection, key, Direction.GIVEN, sealed=Blind.ONLY).items
         second = rating_at(connection, CHAIN_ID, story.second, 0)
     assert {(entry.client, entry.feedback_index): entry.is_blind for entry in feedback_rows} == {
         (ALICE, 1): False,

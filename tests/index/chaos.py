@@ -18,7 +18,7 @@ from pathlib import Path
 
 from sqlalchemy import func, select
 
-from bilateral.core.values.blind import BLIND_SIDES
+from bilateral.core.values.summaries import SEALED_SIDES
 from bilateral.index.chain import pool
 from bilateral.index.chain.endpoint import Endpoint
 from bilateral.index.chain.follow import Follower, Outcome
@@ -249,7 +249,7 @@ class Round:
             blind = (
                 select(func.count())
                 .select_from(rating_tables.summary)
-                .where(rating_tables.summary.c.side.in_(BLIND_SIDES.values()))
+                .where(rating_tables.summary.c.side.in_(SEALED_SIDES.values()))
             )
             self.happened["compared summaries of blind ratings"] += connection.execute(blind).scalar_one()
         self.happened["compared rows"] += rows

@@ -11,7 +11,7 @@ from pydantic import BaseModel, BeforeValidator, ConfigDict, Field
 from bilateral.api.actions.base import Action, Address, AgentText, Line, Prose, Signature, Uri
 from bilateral.api.file_store import KeptFile
 from bilateral.client import Client, Handle
-from bilateral.client.elsewhere import SignatureNeededError, SignerElsewhere
+from bilateral.client.inputs import RemoteSigner, SignatureNeededError
 from bilateral.client.operations.agents import RegistrationChanges, changed_file, seconds, wallet_deadline
 from bilateral.core.errors import InvalidArgumentError
 from bilateral.core.signatures import Domain
@@ -207,7 +207,7 @@ class SetAgentWallet(_OfAgent):
         if self.signature is None:
             deadline, _ = client.runner.run(wallet_deadline())
             self.deadline = seconds(deadline)
-            signer = SignerElsewhere(self.wallet)
+            signer = RemoteSigner(self.wallet)
             return client.set_agent_wallet(self.agent, self.wallet, new_wallet_signer=signer, deadline=deadline)
         if self.deadline is None:
             raise InvalidArgumentError("deadline is missing: a signature comes with the deadline that it names")

@@ -18,7 +18,7 @@ from bilateral.api.file_store import OperatorStore
 from bilateral.api.problems import ProblemError
 from bilateral.api.service import Service
 from bilateral.client import Client, Handle
-from bilateral.client.elsewhere import SignatureNeededError, SignerElsewhere
+from bilateral.client.inputs import RemoteSigner, SignatureNeededError
 from bilateral.client.operations.fees import most
 from bilateral.core.contracts import Deployment
 from bilateral.core.contracts.deployments import REGISTRY_ATTRIBUTES
@@ -70,7 +70,7 @@ def _simulated(service: Service, action: Action, prepared: Prepared) -> Prepared
     signature = getattr(action, "signature", None)
     keeps = getattr(action, "keep", False)
     store = _Recorder(OperatorStore.of(service, account)) if keeps else _InlineRecorder(DataUriStore())
-    signer = SignerElsewhere(account, None if signature is None else bytes.fromhex(signature[2:]))
+    signer = RemoteSigner(account, None if signature is None else bytes.fromhex(signature[2:]))
     try:
         with Client(
             node,

@@ -12,7 +12,7 @@ from bilateral.api.actions.base import Action, AgentText, Hash, Line, Points, Pr
 from bilateral.api.aggregator import FEEDBACK_PATH
 from bilateral.buyers.requests import ReviewBody
 from bilateral.client import Client
-from bilateral.client.elsewhere import SignatureNeededError, SignerElsewhere
+from bilateral.client.inputs import RemoteSigner, SignatureNeededError
 from bilateral.client.operations.registries import agent_of, chain_of
 from bilateral.core.errors import InvalidArgumentError
 from bilateral.core.identifiers import GlobalAgentId, checksummed
@@ -115,7 +115,7 @@ class SponsoredFeedback(Action):
         make = specified_file if interaction.data_hash is None else draft_file
         self._agent = agent
         self._file = feedback_file(
-            make(agent, interaction, stored, tags, SignerElsewhere(account, signed)),
+            make(agent, interaction, stored, tags, RemoteSigner(account, signed)),
             self.text or None,
             {
                 "fromAddress": account,

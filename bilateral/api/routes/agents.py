@@ -66,14 +66,14 @@ class ReceivedFeedbackQuery(ListQuery):
     tag2: parameters.Tag = None
     client: parameters.Client = None
     revoked: parameters.Revoked = False
-    blind: parameters.BlindOnly = None
+    sealed: parameters.SealedOnly = None
 
 
 @router.get("/feedback", responses=list_of(Feedback, 404))
 def read_feedback(request: Request, agent_id: AgentPath, query: Annotated[ReceivedFeedbackQuery, Query()]) -> Response:
     """Return the feedback on an agent, the newest first."""
     address, tag1, tag2 = _address(query.client), require_storable(query.tag1), require_storable(query.tag2)
-    chosen = FeedbackFilter(tag1, tag2, address, query.revoked, query.blind)
+    chosen = FeedbackFilter(tag1, tag2, address, query.revoked, query.sealed)
     return query.answer(request, Feedback, feedback_of, service_of(request).agent_key(agent_id), chosen)
 
 
@@ -100,14 +100,14 @@ def read_responses(request: Request, agent_id: AgentPath, query: Annotated[Clien
 class RatingsQuery(ListQuery, parameters.RatingFilters):
     """Filters of the ratings by servers, and the page and form of the list."""
 
-    blind: parameters.BlindOnly = None
+    sealed: parameters.SealedOnly = None
 
 
 @router.get("/ratings", responses=list_of(Rating, 404))
 def read_ratings(request: Request, agent_id: AgentPath, query: Annotated[RatingsQuery, Query()]) -> Response:
     """Return the ratings by servers that an agent received or gave, the newest first."""
     key = service_of(request).agent_key(agent_id)
-    return query.answer(request, Rating, ratings_of, key, query.direction, query.side, blind=query.blind)
+    return query.answer(request, Rating, ratings_of, key, query.direction, query.side, sealed=query.sealed)
 
 
 class SealedPairsQuery(ListQuery):

@@ -17,12 +17,11 @@ from bilateral.api.answers import JSON
 from bilateral.api.buyers import BuyerPath, described_body, json_body, problem_of_refusal
 from bilateral.api.problems import ProblemError
 from bilateral.api.service import service_of
-from bilateral.buyers.acceptance import BuyerMessages, Taken
+from bilateral.buyers.acceptance import Accepted, BuyerMessages
 from bilateral.buyers.errors import BuyerRefusalError
-from bilateral.buyers.pseudonyms import Pseudonyms
+from bilateral.buyers.issuing import Pseudonyms, ResultSigner
 from bilateral.buyers.records import buyer_id, encode, parse_buyer
 from bilateral.buyers.requests import DisputeBody, EnrichmentBody, FeedbackBody, ReplyBody, ReviewBody
-from bilateral.buyers.results import ResultSigner
 from bilateral.core.errors import InvalidArgumentError
 from bilateral.index.log.database import open_database
 
@@ -132,7 +131,7 @@ async def submit_reply(request: Request) -> Response:
     return _taken(accepted, f"rp_{accepted.id[:8]}", "Reply recorded.", "")
 
 
-async def _take(request: Request, kind: str, take: Callable[[Mapping[str, Any]], Taken]) -> Taken:
+async def _take(request: Request, kind: str, take: Callable[[Mapping[str, Any]], Accepted]) -> Accepted:
     """Read a message and take it."""
     counter: Counter = request.app.state.buyer_counter
     try:
@@ -157,7 +156,7 @@ def _messages(request: Request) -> BuyerMessages:
     return buyer_messages
 
 
-def _taken(taken: Taken, short_id: str, text: str, uncounted: str) -> Response:
+def _taken(taken: Accepted, short_id: str, text: str, uncounted: str) -> Response:
     """Answer a message that was taken."""
     sentence = text if taken.is_counted else uncounted
     return _answer(

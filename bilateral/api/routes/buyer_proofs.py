@@ -32,16 +32,15 @@ from bilateral.buyers.anchoring import read_proof
 from bilateral.buyers.anchors import leaf_of
 from bilateral.buyers.credentials import issue_credential
 from bilateral.buyers.errors import BuyerRefusalError
+from bilateral.buyers.issuing import Pseudonyms, domain_of
 from bilateral.buyers.messages import TierMember
 from bilateral.buyers.policies import policy_of
 from bilateral.buyers.private.members import read_last_sizes, read_published, take_member
-from bilateral.buyers.private.terms import IDENTITY_BYTES, SCALAR_ORDER, TIERS, member_domain
+from bilateral.buyers.private.tiers import IDENTITY_BYTES, SCALAR_ORDER, TIERS, member_domain
 from bilateral.buyers.proofs import require_signer
-from bilateral.buyers.pseudonyms import Pseudonyms
 from bilateral.buyers.records import ALL_CHAINS, iso
 from bilateral.buyers.registry import PostedAnchor, read_attestor, read_last_anchor
 from bilateral.buyers.requests import CredentialBody, address_of, parse_body
-from bilateral.buyers.results import domain_of
 from bilateral.buyers.score import tier_of
 from bilateral.core.contracts.buyer_terms import BuyerState, TierCredential, policy_hash
 from bilateral.core.signatures import Domain, recover_signer

@@ -17,7 +17,7 @@ from bilateral.api.service import service_of
 from bilateral.buyers.discounts import Verdict, discounted
 from bilateral.buyers.records import Number, Standing, encode
 from bilateral.buyers.score import score_of, tier_of
-from bilateral.buyers.sellers import Offer, best_discount, is_held_back, read_offers
+from bilateral.buyers.sellers import Offer, best_discount, is_withheld, read_offers
 from bilateral.core.contracts.buyer_terms import BuyerTier
 from bilateral.index.reading.registries import AgentKey
 from bilateral.index.search.filters import AgentSearch, Gate
@@ -126,13 +126,11 @@ def search_with_prices(request: Request, query: Annotated[PricedSearch, Query()]
             standing = read_buyer(
                 connection, query.buyerAddress, query.chain, query.policy or service.settings.buyers.policy
             )
-            held_back = is_held_back(connection, standing.chain_id, standing.buyer)
+            held_back = is_withheld(connection, standing.chain_id, standing.buyer)
         keys = [AgentKey(agent.chain_id, agent.identity_registry, int(agent.agent_id), ()) for agent in page.items]
         offers = read_offers(connection, keys)
     results = tuple(
-        _result(
-            agent, offers.get((key.chain_id, key.identity_registry, key.agent_id)), standing, is_held_back=held_back
-        )
+        _result(agent, offers.get((key.chain_id, key.identity_registry, key.agent_id)), standing, is_withheld=held_back)
         for agent, key in zip(page.items, keys, strict=True)
     )
     context = None if standing is None else _context(standing, results)
@@ -140,7 +138,7 @@ def search_with_prices(request: Request, query: Annotated[PricedSearch, Query()]
 
 
 def _result(
-    found_agent: FoundAgent, offer: Offer | None, standing: Standing | None, *, is_held_back: bool
+    found_agent: FoundAgent, offer: Offer | None, standing: Standing | None, *, is_withheld: bool
 ) -> SearchResult:
     """Return a result, with the buyer's price: of the cheapest service, by the policy of that service."""
     prices = {} if offer is None else offer.prices
@@ -149,7 +147,7 @@ def _result(
     if standing is not None:
         discounts = {}
         if offer is not None and standing.chain_id == found_agent.chain_id:
-            discounts = offer.discounts_for(standing, is_held_back=is_held_back)
+            discounts = offer.discounts_for(standing, is_withheld=is_withheld)
         best = best_discount(discounts)[0] if cheapest not in discounts else discounts[cheapest]
         percentage = best.percentage
         reason = best.reason

@@ -24,15 +24,15 @@ from bilateral.api.buyers import buyer_registries, provider_of, read_buyer
 from bilateral.api.layers import Shortcut
 from bilateral.api.problems import ProblemError
 from bilateral.api.service import Service, service_of
+from bilateral.buyers.acceptance import messages_about
 from bilateral.buyers.discounts import BuyerIncentives, discounted
 from bilateral.buyers.errors import BuyerRefusalError
-from bilateral.buyers.moderation import messages_about
+from bilateral.buyers.issuing import ResultSigner, result_of
 from bilateral.buyers.proofs import find_signer
 from bilateral.buyers.records import Standing, buyer_id, encode, profile_of, recent_transactions
 from bilateral.buyers.registry import read_registry_records
-from bilateral.buyers.results import ResultSigner, result_of
 from bilateral.buyers.score import score_of, tier_of
-from bilateral.buyers.sellers import Offer, best_discount, is_held_back, read_offers
+from bilateral.buyers.sellers import Offer, best_discount, is_withheld, read_offers
 from bilateral.index.reading.registries import AgentKey, Registries
 
 router = APIRouter(tags=["buyers"], default_response_class=Response)
@@ -183,7 +183,7 @@ def read_discount(request: Request, address: buyers.BuyerPath, query: Annotated[
             now=now,
         )
         offers = read_offers(connection, [seller])
-        held_back = is_held_back(connection, standing.chain_id, standing.buyer)
+        held_back = is_withheld(connection, standing.chain_id, standing.buyer)
     offer: Offer | None = offers.get((seller.chain_id, seller.identity_registry, seller.agent_id), Offer())
     if query.serviceName is not None:
         offer = offer and offer.of_service(query.serviceName)
@@ -191,7 +191,7 @@ def read_discount(request: Request, address: buyers.BuyerPath, query: Annotated[
         detail = f"the seller {seller.global_id} has published no service with the name {query.serviceName!r}"
         raise ProblemError(HTTPStatus.NOT_FOUND, "service_not_found", detail)
     end = buyers.end_of_day(now)
-    discounts = offer.discounts_for(standing, is_held_back=held_back)
+    discounts = offer.discounts_for(standing, is_withheld=held_back)
     discount, applies_to = best_discount(discounts)
     answer = buyers.DiscountAnswer(
         buyerId=f"eip155:{standing.chain_id}:{standing.buyer}",

@@ -10,7 +10,7 @@ from fastapi import APIRouter, Query, Request, Response
 from pydantic import BaseModel, Field
 
 from bilateral.api.answers import answer, list_of, one_of
-from bilateral.api.parameters import BlindOnly, ChainId, ListQuery, Tag
+from bilateral.api.parameters import ChainId, ListQuery, SealedOnly, Tag
 from bilateral.api.service import service_of
 from bilateral.index.ratings.feedback import Feedback
 from bilateral.index.reading.pages import MAX_LIMIT
@@ -60,7 +60,7 @@ class FeedbackSearchQuery(ListQuery):
     answered: bool | None = None
     paid: bool | None = None
     revoked: bool = False
-    blind: BlindOnly = None
+    blind: SealedOnly = None
 
     def search(self, agents: Iterable[AgentKey]) -> FeedbackSearch:
         """Return the search."""

@@ -9,22 +9,19 @@ import json
 import secrets
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
 from bilateral.buyers.anchors import verify_state
+from bilateral.buyers.errors import MemberListError
 from bilateral.buyers.messages import TierMember
-from bilateral.buyers.private.errors import MemberListError
 from bilateral.buyers.private.prover import Prover
-from bilateral.buyers.private.terms import IDENTITY_BYTES, MOST_MEMBERS, SCALAR_ORDER, TIERS, member_domain
+from bilateral.buyers.private.tiers import IDENTITY_BYTES, MOST_MEMBERS, SCALAR_ORDER, TIERS, member_domain
+from bilateral.client import Client
 from bilateral.core.contracts import Registry
 from bilateral.core.contracts.buyer_terms import BuyerState, BuyerTier, policy_hash
 from bilateral.core.errors import BilateralError
 from bilateral.core.identifiers import checksummed
 from bilateral.core.signatures import recover_signer
-
-if TYPE_CHECKING:
-    from bilateral.client import Client
-
 
 VERSION: Final = 2
 """The format. In lists of version 1, trees are only as deep as their members need, and no identity signed."""
@@ -151,9 +148,9 @@ def _require_order(listed: MemberList) -> None:
 
 def _written(member: Member) -> dict[str, Any]:
     """Return a member as JSON. Numbers are texts: 256 bits do not fit the numbers of other languages."""
-    arguments: Sequence[Any] = member.state.arguments
+    state: Sequence[Any] = member.state.arguments
     return {
-        "state": [_text(value) for value in arguments],
+        "state": ["0x" + value.hex() if isinstance(value, bytes) else str(value) for value in state],
         "proof": ["0x" + node.hex() for node in member.proof],
         "commitment": str(member.commitment),
         "fromEpoch": member.from_epoch,
@@ -162,21 +159,18 @@ def _written(member: Member) -> dict[str, Any]:
     }
 
 
-def _text(value: str | int | bytes) -> str:
-    return "0x" + value.hex() if isinstance(value, bytes) else str(value)
+def _bytes(text: str) -> bytes:
+    return bytes.fromhex(text.removeprefix("0x"))
 
 
 def _read(fields: Mapping[str, Any], policy: str, place: int) -> Member:
-    """Read one member."""
     try:
         buyer, chain_id, score, tier, *counts, hashed, block = fields["state"]
-        numbers = [int(count) for count in counts]
-        words = bytes.fromhex(hashed.removeprefix("0x"))
         level = BuyerTier.of_level(int(tier))
-        values: list[Any] = [buyer, int(chain_id), int(score), level, *numbers, words, int(block)]
+        values: list[Any] = [buyer, int(chain_id), int(score), level, *map(int, counts), _bytes(hashed), int(block)]
         state = BuyerState(*values)
-        proof = tuple(bytes.fromhex(node.removeprefix("0x")) for node in fields["proof"])
-        signature, identity = (bytes.fromhex(fields[name].removeprefix("0x")) for name in ("signature", "identity"))
+        proof = tuple(map(_bytes, fields["proof"]))
+        signature, identity = _bytes(fields["signature"]), _bytes(fields["identity"])
         member = Member(state, proof, int(fields["commitment"]), int(fields["fromEpoch"]), signature, identity)
     except (KeyError, TypeError, ValueError, AttributeError, BilateralError) as problem:
         raise MemberListError(f"members[{place}]", str(problem)[:200]) from None
@@ -226,17 +220,13 @@ def audit_list(document: bytes, client: Client, prover: Prover, *, sample: int |
     built = tuple(prover.roots(listed.commitments()))
     if built != posted:
         raise MemberListError("members", f"their trees have the roots {built}, and the chain has {posted}")
-    checked = _drawn(listed.members, sample)
+    checked: Sequence[Member] = listed.members
+    if sample is not None and sample < len(checked):
+        checked = secrets.SystemRandom().sample(checked, sample)
     _check_members(checked, client, listed.anchor_epoch)
     if sample is None:
         _check_identities(checked, prover)
     return AuditedList(listed, posted, len(checked))
-
-
-def _drawn(members: Sequence[Member], sample: int | None) -> list[Member]:
-    if sample is None or sample >= len(members):
-        return list(members)
-    return secrets.SystemRandom().sample(list(members), sample)
 
 
 def _check_members(members: Sequence[Member], client: Client, anchor_epoch: int) -> None:
@@ -254,7 +244,7 @@ def _check_members(members: Sequence[Member], client: Client, anchor_epoch: int)
 
 def _check_identities(members: Sequence[Member], prover: Prover) -> None:
     """Check that each commitment is of one identity: a leaf of any other kind hides nobody."""
+    problem = "its commitment is not of an identity that signed: it may be the root of a tree of identities"
     for member, is_proven in zip(members, prover.are_proven([member.claim for member in members]), strict=True):
         if not is_proven:
-            problem = "its commitment is not of an identity that signed: it may be the root of a tree of identities"
             raise MemberListError(member.state.buyer, problem)

@@ -12,30 +12,27 @@ import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from http import HTTPStatus
-from typing import TYPE_CHECKING, Final
+from typing import Any, Final
 
-from sqlalchemy import Connection, Engine, delete, func, insert, select
+from sqlalchemy import Connection, Engine, Row, Select, delete, func, insert, select
 from sqlalchemy.exc import IntegrityError
 
 from bilateral.buyers.anchoring import read_proof
-from bilateral.buyers.errors import BuyerRefusalError
+from bilateral.buyers.errors import BuyerRefusalError, MemberListError
 from bilateral.buyers.messages import TierMember
-from bilateral.buyers.private.errors import MemberListError
 from bilateral.buyers.private.lists import Member, MemberList, read_list
 from bilateral.buyers.private.prover import Prover
-from bilateral.buyers.private.terms import MOST_MEMBERS, TIERS, epoch_of
+from bilateral.buyers.private.tiers import MOST_MEMBERS, TIERS, epoch_of
 from bilateral.buyers.tables import tier_list, tier_member
+from bilateral.client import Client
 from bilateral.core.contracts import Registry
 from bilateral.core.contracts.buyer_terms import policy_hash
 from bilateral.core.contracts.reverts import ContractRevertError
 from bilateral.core.errors import InvalidArgumentError
 
-if TYPE_CHECKING:
-    from bilateral.client import Client
-
 _LOG: Final = logging.getLogger(__name__)
 
-_KEPT_DAYS: Final = 30
+_RETAINED_DAYS: Final = 30
 """The days for which lists are kept: roots count for two, and audits come later."""
 
 _WORD: Final = 32  # bytes of a word of the contract ABI
@@ -68,16 +65,14 @@ def take_member(engine: Engine, message: TierMember, policy: str, signatures: by
             connection.execute(delete(tier_member).where(*of_buyer, *is_unsigned))
             connection.execute(insert(tier_member).values(values))
     except IntegrityError:
-        query = select(table.commitment, table.payments_chain_id).where(
-            *of_buyer, table.from_epoch == message.from_epoch
-        )
-        with engine.connect() as connection:
-            stored = connection.execute(query).one_or_none()
+        query = select(table.commitment, table.payments_chain_id)
+        stored = _read(engine, query.where(*of_buyer, table.from_epoch == message.from_epoch))
         if stored is None:
-            raise _taken("commitment_taken", "this commitment was used before: make another identity") from None
+            detail = "this commitment was used before: make another identity"
+            raise BuyerRefusalError(HTTPStatus.CONFLICT, "commitment_taken", detail) from None
         if (bytes(stored.commitment), stored.payments_chain_id) != (values["commitment"], message.chain_id):
             detail = "the buyer has another commitment, or one for another chain, from this day on: name a later day"
-            raise _taken("member_exists", detail) from None
+            raise BuyerRefusalError(HTTPStatus.CONFLICT, "member_exists", detail) from None
 
 
 @dataclass(frozen=True)
@@ -103,9 +98,9 @@ def post_tiers(engine: Engine, client: Client, policy: str, prover: Prover, *, n
     Anchor the states of buyers first, on the same day: members have the tiers of the last anchor.
     """
     deployment = client.get_deployment()
-    made_at = int(time.time()) if now is None else now
-    place = deployment.chain_id, deployment.address_of(Registry.TIER_PROOFS), policy, epoch_of(made_at)
-    stored = read_list_row(engine, *place) or _prepare(engine, client, place, prover, made_at)
+    created_at = int(time.time()) if now is None else now
+    place = deployment.chain_id, deployment.address_of(Registry.TIER_PROOFS), policy, epoch_of(created_at)
+    stored = read_list_row(engine, *place) or _prepare(engine, client, place, prover, created_at)
     roots = tuple(int.from_bytes(stored.roots[at : at + _WORD]) for at in range(0, len(TIERS) * _WORD, _WORD))
     name = policy_hash(policy)
     if client.get_tier_roots(name, place[3]) != roots:
@@ -137,27 +132,27 @@ def read_list_row(engine: Engine, chain_id: int, registry: str, policy: str, epo
     """Return the list of a day; None if there is none."""
     table = tier_list.c
     key = table.chain_id == chain_id, table.registry == registry, table.policy == policy, table.epoch == epoch
-    with engine.connect() as connection:
-        row = connection.execute(select(table.document, table.roots, table.sizes).where(*key)).one_or_none()
+    row = _read(engine, select(table.document, table.roots, table.sizes).where(*key))
     return None if row is None else StoredList(bytes(row.document), bytes(row.roots), json.loads(row.sizes))
 
 
 def read_published(engine: Engine, policy: str, epoch: int) -> bytes | None:
     """Return the published list of a day; None if there is none. A service has one contract of proofs."""
     table = tier_list.c
-    query = select(table.document).where(table.policy == policy, table.epoch == epoch).limit(1)
-    with engine.connect() as connection:
-        document = connection.execute(query).scalar_one_or_none()
-    return None if document is None else bytes(document)
+    row = _read(engine, select(table.document).where(table.policy == policy, table.epoch == epoch))
+    return None if row is None else bytes(row.document)
 
 
 def read_last_sizes(engine: Engine, policy: str) -> tuple[int, dict[str, int]] | None:
     """Return the last day with a list, and the number of members of each group; None without a list."""
     table = tier_list.c
-    query = select(table.epoch, table.sizes).where(table.policy == policy).order_by(table.epoch.desc()).limit(1)
-    with engine.connect() as connection:
-        row = connection.execute(query).one_or_none()
+    row = _read(engine, select(table.epoch, table.sizes).where(table.policy == policy).order_by(table.epoch.desc()))
     return None if row is None else (row.epoch, json.loads(row.sizes))
+
+
+def _read(engine: Engine, query: Select[Any]) -> Row[Any] | None:
+    with engine.connect() as connection:
+        return connection.execute(query.limit(1)).one_or_none()
 
 
 def read_last_groups(connection: Connection) -> list[tuple[str, int, dict[str, int]]]:
@@ -172,7 +167,6 @@ def read_last_groups(connection: Connection) -> list[tuple[str, int, dict[str, i
 
 
 def _prepare(engine: Engine, client: Client, place: tuple[int, str, str, int], prover: Prover, now: int) -> StoredList:
-    """Build and store the list of a day."""
     chain_id, registry, policy, epoch = place
     anchor_epoch = client.get_next_epoch() - 1
     if anchor_epoch < 1:
@@ -187,11 +181,11 @@ def _prepare(engine: Engine, client: Client, place: tuple[int, str, str, int], p
     roots = b"".join(root.to_bytes(_WORD) for root in prover.roots(built.commitments()))
     sizes = {tier.value: len(built.group(tier)) for tier in TIERS}
     document = built.document()
-    key = {"chain_id": chain_id, "registry": registry, "policy": policy, "epoch": epoch}
+    key = dict(zip(("chain_id", "registry", "policy", "epoch"), place, strict=True))
     content = {"made_at": now, "roots": roots, "sizes": json.dumps(sizes), "document": document}
     try:
         with engine.begin() as connection:
-            connection.execute(delete(tier_list).where(tier_list.c.epoch < epoch - _KEPT_DAYS))
+            connection.execute(delete(tier_list).where(tier_list.c.epoch < epoch - _RETAINED_DAYS))
             connection.execute(insert(tier_list).values(**key, **content))
     except IntegrityError:
         stored = read_list_row(engine, *place)  # another process was faster: its list counts
@@ -239,17 +233,10 @@ def _last_list(engine: Engine, place: tuple[int, str, str, int]) -> set[bytes]:
     """Return the digests and identities of the newest list before today's."""
     chain_id, registry, policy, epoch = place
     table = tier_list.c
-    query = select(table.document).where(
-        table.chain_id == chain_id, table.registry == registry, table.policy == policy, table.epoch < epoch
-    )
-    with engine.connect() as connection:
-        document = connection.execute(query.order_by(table.epoch.desc()).limit(1)).scalar_one_or_none()
+    key = table.chain_id == chain_id, table.registry == registry, table.policy == policy, table.epoch < epoch
+    row = _read(engine, select(table.document).where(*key).order_by(table.epoch.desc()))
     try:
-        members = () if document is None else read_list(bytes(document)).members
+        members = () if row is None else read_list(bytes(row.document)).members
     except MemberListError:  # of an earlier version
         return set()
     return {member.digest + member.identity for member in members}
-
-
-def _taken(code: str, detail: str) -> BuyerRefusalError:
-    return BuyerRefusalError(HTTPStatus.CONFLICT, code, detail)

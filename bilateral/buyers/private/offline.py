@@ -15,9 +15,8 @@ from typing import Any, Final
 
 from py_ecc import optimized_bn128 as curve
 
-from bilateral.buyers.private.errors import TierProofRefusedError
-from bilateral.buyers.private.terms import BASE_ORDER, SCALAR_ORDER, TIERS, TierProof, signal_of
-from bilateral.buyers.private.verifying import Verification
+from bilateral.buyers.errors import TierProofRefusedError
+from bilateral.buyers.private.tiers import BASE_ORDER, SCALAR_ORDER, TIERS, TierProof, Verification, signal_of
 
 Roots = tuple[int, int, int]
 
@@ -60,7 +59,6 @@ def verify_points(points: Sequence[int], signals: Sequence[int]) -> bool:
 
 @cache
 def _key() -> dict[str, Any]:
-    """Return Semaphore's verification key."""
     text = (files("bilateral.buyers") / "private" / "verification_key.json").read_text(encoding="utf-8")
     written = json.loads(text)
 

@@ -19,8 +19,8 @@ from importlib.resources import files
 from pathlib import Path
 from typing import Any, Final
 
-from bilateral.buyers.private.errors import ArtifactMismatchError, ProverFailedError, ProverMissingError
-from bilateral.buyers.private.terms import DEPTH, EMPTY_ROOT, signal_of
+from bilateral.buyers.errors import ArtifactMismatchError, ProverFailedError, ProverMissingError
+from bilateral.buyers.private.tiers import DEPTH, EMPTY_ROOT, signal_of
 
 FOLDER_VARIABLE: Final = "BILATERAL_PROVER"
 """The environment variable with the folder of the prover."""
@@ -37,6 +37,7 @@ ARTIFACTS: Final = {
 _CLAIMS_AT_ONCE: Final = 1_000
 """The identities that one process checks. A check takes some 0.05 seconds of processor time."""
 
+_ADVICE: Final = "run `bilateral buyer install-prover`"
 _SECONDS: Final = 300
 """The longest run. A proof takes some 3 seconds of processor time, and a tree of a million members minutes."""
 
@@ -69,8 +70,7 @@ class Prover:
         if not self._node:
             raise ProverMissingError("node is not on the PATH: install Node 20 or newer")
         if not (self._folder / "node_modules" / "snarkjs").is_dir():
-            advice = "run `bilateral buyer install-prover`"
-            raise ProverMissingError(f"the prover's packages are not in {self._folder}: {advice}")
+            raise ProverMissingError(f"the prover's packages are not in {self._folder}: {_ADVICE}")
         for name in SOURCES:
             self._require(name, hashlib.sha256(packaged(name)).hexdigest())
         for name, digest in ARTIFACTS.items():
@@ -120,20 +120,16 @@ class Prover:
         return int(answer["root"]), int(answer["nullifier"]), tuple(map(int, answer["points"]))
 
     def _require(self, name: str, digest: str) -> None:
-        """Compare a file with its pinned hash."""
         try:
             with (self._folder / name).open("rb") as file:
                 actual = hashlib.file_digest(file, "sha256").hexdigest()
         except FileNotFoundError:
-            raise ProverMissingError(f"{name} is not in {self._folder}: run `bilateral buyer install-prover`") from None
+            raise ProverMissingError(f"{name} is not in {self._folder}: {_ADVICE}") from None
         if actual != digest:
-            advice = "run `bilateral buyer install-prover` again"
-            raise ArtifactMismatchError(
-                f"{self._folder / name} has the hash {actual}, not the pinned {digest}: {advice}"
-            )
+            place = self._folder / name
+            raise ArtifactMismatchError(f"{place} has the hash {actual}, not the pinned {digest}: {_ADVICE} again")
 
     def _run(self, request: Mapping[str, Any]) -> dict[str, Any]:
-        """Ask a new process."""
         try:
             ran = subprocess.run(  # noqa: S603  # the pinned script
                 [self._node, "prover.mjs"],
@@ -169,16 +165,16 @@ def install_prover(folder: Path | None = None, *, progress: Callable[[str], None
         return Prover(place)
     except (ProverMissingError, ArtifactMismatchError):
         pass
-    tell = progress or (lambda _: None)
+    report = progress or (lambda _: None)
     npm = shutil.which("npm")
     if npm is None:
         raise ProverMissingError("npm is not on the PATH: install Node 20 or newer")
     place.mkdir(parents=True, exist_ok=True)
     for name in SOURCES:
         (place / name).write_bytes(packaged(name))
-    tell("installing Semaphore's packages by npm (90 MB)")
+    report("installing Semaphore's packages by npm (90 MB)")
     _run_npm([npm, "ci", "--ignore-scripts", "--no-audit", "--no-fund", "--loglevel=error"], place)
-    tell("fetching the circuit and the proving key by npm (109 MB, 6 MB are kept)")
+    report("fetching the circuit and the proving key by npm (109 MB, 6 MB are kept)")
     with tempfile.TemporaryDirectory(dir=place) as scratch:
         _run_npm([npm, "pack", PACKAGE, "--silent", "--pack-destination", scratch], place)
         (archive,) = Path(scratch).glob("*.tgz")
@@ -191,7 +187,6 @@ def install_prover(folder: Path | None = None, *, progress: Callable[[str], None
 
 
 def _extract(archive: Path, place: Path) -> None:
-    """Write the artifacts of one depth."""
     with tarfile.open(archive) as package:
         for name in ARTIFACTS:
             member = package.extractfile(f"package/{name}")

@@ -4,27 +4,24 @@ from __future__ import annotations
 
 import secrets
 from collections.abc import Callable, Mapping
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
 import httpx
 from eth_account.messages import encode_defunct
 from eth_utils.crypto import keccak
 
-from bilateral.buyers.errors import BuyerServiceFailedError
+from bilateral.buyers.errors import BuyerServiceFailedError, NotAMemberError, TooFewMembersError
 from bilateral.buyers.messages import TierMember
-from bilateral.buyers.private.errors import NotAMemberError, TooFewMembersError
 from bilateral.buyers.private.lists import MOST_BYTES, SAMPLE, audit_list
 from bilateral.buyers.private.prover import Prover
-from bilateral.buyers.private.terms import TierProof, epoch_of, member_domain, signal_of, use_message
+from bilateral.buyers.private.tiers import TierProof, epoch_of, member_domain, signal_of, use_message
 from bilateral.buyers.remote import PROVIDER, answer_of, base_of, signature_of
+from bilateral.client import Client
+from bilateral.client.inputs import TransactionSigner
 from bilateral.core.contracts.buyer_terms import BuyerTier, policy_hash
 from bilateral.core.errors import InvalidArgumentError
 from bilateral.core.identifiers import checksummed
 from bilateral.core.signatures import signer_errors
-
-if TYPE_CHECKING:
-    from bilateral.client import Client
-    from bilateral.client.inputs import TransactionSigner
 
 IDENTITY_TEXT: Final = (
     "Bilateral: the secret of my private tier, version 1. Whoever has this signature can use my tier."
@@ -127,10 +124,10 @@ def prove_tier(  # noqa: PLR0913  # what a proof is of
     The whole list is checked against the chain first: the roots, and states and signatures of a sample that is drawn
     here. So a service cannot give one buyer a tree of its own, which would show it.
     """
-    tell = progress or (lambda _: None)
+    report = progress or (lambda _: None)
     _require_secret(secret)
     worker = prover or Prover()
-    tell("checking the list of members against the chain")
+    report("checking the list of members against the chain")
     audited = audit_list(document, client, worker, sample=SAMPLE)
     group = [member.commitment for member in audited.members.group(minimum)]
     if len(group) < least_members:
@@ -140,7 +137,7 @@ def prove_tier(  # noqa: PLR0913  # what a proof is of
             f"no member of the group for {minimum.value} has this secret on day {audited.members.epoch}: join first, "
             "or prove a lower tier"
         )
-    tell("making the proof, some seconds")
+    report("making the proof, some seconds")
     epoch = audited.members.epoch
     place, use = signal_of(scope(epoch)), signal_of(use_message(holder, request))
     _, nullifier, points = worker.prove(secret, group, place, use)

@@ -19,9 +19,9 @@ from bilateral.checks.from_index.subjects import Asker, Subject, agents_at, agen
 from bilateral.checks.policy import Policy, parse_agent
 from bilateral.checks.verdicts import DAY, EventEvidence
 from bilateral.core.events import ClientRated
-from bilateral.core.values.blind import BLIND_SIDES
 from bilateral.core.values.bounds import lower_bound, scale_of_tag, share_of_scale
 from bilateral.core.values.standing import Side
+from bilateral.core.values.summaries import SEALED_SIDES
 from bilateral.index.agents import tables as agent_tables
 from bilateral.index.log import tables as schema
 from bilateral.index.log.dialects import dialect_of
@@ -84,7 +84,7 @@ class Question:
     @property
     def summary(self) -> tuple[str, str]:
         """The side and the tag of the summary that counts."""
-        return self.side if self.policy.blind is None else BLIND_SIDES[self.side], self.tag
+        return self.side if self.policy.blind is None else SEALED_SIDES[self.side], self.tag
 
 
 def counted_ratings(question: Question) -> RatingFacts:

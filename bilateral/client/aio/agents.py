@@ -4,27 +4,22 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from datetime import datetime
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-from bilateral.client.aio.runner import AsyncRunner
+from bilateral.client.aio.runner import AsyncHandle, AsyncRunner
 from bilateral.client.inputs import AgentLike, TransactionSigner
-from bilateral.client.operations import agents
+from bilateral.client.operations import agents, directory
+from bilateral.client.operations.directory import AgentProven, DirectoryEntry, PrimaryAgentChosen
+from bilateral.client.results import (
+    Agent,
+    AgentTransferred,
+    AgentUriSet,
+    AgentWalletChanged,
+    MetadataChanged,
+    Registered,
+)
 from bilateral.core.values.arguments import checked_class
 from bilateral.documents import RegistrationFile
-
-if TYPE_CHECKING:
-    from bilateral.client.aio.handle import AsyncHandle
-    from bilateral.client.results import (
-        Agent,
-        AgentProven,
-        AgentTransferred,
-        AgentUriSet,
-        AgentWalletChanged,
-        DirectoryEntry,
-        MetadataChanged,
-        PrimaryAgentChosen,
-        Registered,
-    )
 
 
 @checked_class
@@ -117,8 +112,8 @@ class AsyncAgentMethods(AsyncRunner):
                 requires.
             ContractRevertError: The registry refuses: `not_authorized`, `erc721_nonexistent_token`.
         """
-        named = {"name": name, "description": description, "image": image}
-        values = {key: value for key, value in named.items() if value is not None} | dict(fields or {})
+        texts = {"name": name, "description": description, "image": image}
+        values = {key: value for key, value in texts.items() if value is not None} | dict(fields or {})
         changes = agents.RegistrationChanges(values, add_services, remove_services)
         return await self._write(agents.edit(self.state, agent_id, changes))
 
@@ -216,7 +211,7 @@ class AsyncAgentMethods(AsyncRunner):
             ContractRevertError: The registry refuses: `invalid_domain`, `domain_already_registered`,
                 `address_already_registered`.
         """
-        return await self._write(agents.new_agent(self.state, domain))
+        return await self._write(directory.new_agent(self.state, domain))
 
     async def update_agent(
         self, agent_id: AgentLike, *, domain: str = "", address: str | None = None
@@ -234,7 +229,7 @@ class AsyncAgentMethods(AsyncRunner):
             ContractRevertError: The registry refuses: `agent_not_found`, `unauthorized_update`,
                 `domain_already_registered`, `address_already_registered`.
         """
-        return await self._write(agents.update_agent(self.state, agent_id, domain, address))
+        return await self._write(directory.update_agent(self.state, agent_id, domain, address))
 
     async def release_agent_domain(self, agent_id: AgentLike) -> AsyncHandle[DirectoryEntry]:
         """Give up an agent's domain, which is free at once (`releaseAgentDomain`).
@@ -248,7 +243,7 @@ class AsyncAgentMethods(AsyncRunner):
         Raises:
             ContractRevertError: The registry refuses: `agent_not_found`, `unauthorized_update`.
         """
-        return await self._write(agents.release_agent_domain(self.state, agent_id))
+        return await self._write(directory.release_agent_domain(self.state, agent_id))
 
     async def resolve_by_domain(self, domain: str) -> DirectoryEntry:
         """Find the agent that holds a domain (August 2025, `resolveByDomain`).
@@ -259,7 +254,7 @@ class AsyncAgentMethods(AsyncRunner):
         Raises:
             ContractRevertError: There is none: `agent_not_found`.
         """
-        return await self._run(agents.resolve_by_domain(self.state, domain))
+        return await self._run(directory.resolve_by_domain(self.state, domain))
 
     async def resolve_by_address(self, address: str) -> DirectoryEntry:
         """Find the agent that an account speaks as (August 2025, `resolveByAddress`).
@@ -270,7 +265,7 @@ class AsyncAgentMethods(AsyncRunner):
         Raises:
             ContractRevertError: There is none: `agent_not_found`.
         """
-        return await self._run(agents.resolve_by_address(self.state, address))
+        return await self._run(directory.resolve_by_address(self.state, address))
 
     async def set_primary_agent(self, agent_id: AgentLike) -> AsyncHandle[PrimaryAgentChosen]:
         """Choose the agent that the signer speaks as (`setPrimaryAgent`).
@@ -281,7 +276,7 @@ class AsyncAgentMethods(AsyncRunner):
         Raises:
             ContractRevertError: The registry refuses: `not_owner_or_wallet`, `erc721_nonexistent_token`.
         """
-        return await self._write(agents.set_primary_agent(self.state, agent_id))
+        return await self._write(directory.set_primary_agent(self.state, agent_id))
 
     async def prove_agent(self, agent_id: AgentLike) -> AsyncHandle[AgentProven]:
         """Prove to the companion of a foreign identity registry that an agent exists (`proveAgent`). Anybody may.
@@ -293,4 +288,4 @@ class AsyncAgentMethods(AsyncRunner):
             MissingRegistryError: The deployment has no companion.
             ContractRevertError: There is no such agent: `erc721_nonexistent_token`.
         """
-        return await self._write(agents.prove_agent(self.state, agent_id))
+        return await self._write(directory.prove_agent(self.state, agent_id))

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
 
-from bilateral.client.aio.runner import AsyncRunner
+from bilateral.client.aio.runner import AsyncHandle, AsyncRunner
 from bilateral.client.operations import buyers
+from bilateral.client.results import Anchor, BuyerRecords, BuyerStanding, RoleHolder, SettledPayment
 from bilateral.core.contracts.buyer_terms import (
     WHOLE_TRANSACTION,
+    AttestedPayment,
     BuyerFeedback,
     BuyerReviews,
     BuyerRole,
@@ -18,13 +19,8 @@ from bilateral.core.contracts.buyer_terms import (
     SignedPayment,
     TierCredential,
 )
+from bilateral.core.events import TierRootsPosted
 from bilateral.core.values.arguments import checked_class
-
-if TYPE_CHECKING:
-    from bilateral.client.aio.handle import AsyncHandle
-    from bilateral.client.results import Anchor, BuyerRecords, BuyerStanding, RoleHolder, SettledPayment
-    from bilateral.core.contracts.buyer_terms import AttestedPayment, BuyerTier
-    from bilateral.core.events import TierRootsPosted
 
 
 @checked_class

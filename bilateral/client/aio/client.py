@@ -1,35 +1,98 @@
-"""The client, whole."""
+"""The client, whole; its writes in batches; and the clients of several chains."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
+from types import TracebackType
+from typing import Any, Self, TypeVar
 
 from bilateral.client.aio.agents import AsyncAgentMethods
-from bilateral.client.aio.batch import AsyncWriteBatch
 from bilateral.client.aio.blind import AsyncBlindMethods
 from bilateral.client.aio.buyers import AsyncBuyerMethods
 from bilateral.client.aio.feedback import AsyncFeedbackMethods
-from bilateral.client.aio.ratings import AsyncRatingMethods
+from bilateral.client.aio.ratings import AsyncRatingMethods, AsyncValidationMethods
+from bilateral.client.aio.runner import AsyncHandle, AsyncRunner, AsyncSignalBatch
 from bilateral.client.aio.signed import AsyncSignedMethods
-from bilateral.client.aio.validation import AsyncValidationMethods
-from bilateral.client.aio.watching import AsyncWatchingMethods
-from bilateral.client.operations import replacements
+from bilateral.client.inputs import AgentLike, Signal
+from bilateral.client.operations import directory, replacements, signals, transactions
+from bilateral.client.operations.directory import Rater
+from bilateral.client.operations.registries import chain_of
+from bilateral.client.state import Sent
+from bilateral.core.contracts import Deployment
+from bilateral.core.errors import UnknownChainError
 from bilateral.core.values.arguments import checked
+from bilateral.node.closing import AsyncClosing
+from bilateral.node.steps import Operation
+from bilateral.node.transport import AsyncProvider
 
-if TYPE_CHECKING:
-    from bilateral.client.aio.handle import AsyncHandle
+T = TypeVar("T")
 
 
-class AsyncClient(
+class AsyncMethods(
     AsyncAgentMethods,
     AsyncFeedbackMethods,
     AsyncSignedMethods,
     AsyncRatingMethods,
-    AsyncBlindMethods,
     AsyncValidationMethods,
     AsyncBuyerMethods,
-    AsyncWatchingMethods,
 ):
+    """The methods that a client and its batches have."""
+
+
+class AsyncWriteBatch(AsyncMethods):
+    """Writes that are prepared together and sent at once, see `AsyncClient.batch`. It reads like its client."""
+
+    def __init__(self, client: AsyncRunner) -> None:
+        self._client = client
+        self.state = replace(client.state, is_collecting=True)
+        self.runner = client.runner
+        self._writes: list[Operation[Sent[Any]]] = []
+        self._handles: list[AsyncHandle[Any]] = []
+
+    async def __aenter__(self) -> Self:
+        return self
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
+    ) -> None:
+        if kind is None:
+            await self.send()
+
+    async def close(self) -> None:
+        """Forget the writes that were not sent. The client stays open."""
+        self._writes, self._handles = [], []
+
+    async def send(self) -> tuple[AsyncHandle[Any], ...]:
+        """Simulate the writes against the chain as it is now, sign them, and send them in order.
+
+        Returns:
+            The handles of the writes, in order.
+
+        Raises:
+            ContractRevertError: A registry would revert one of them. Nothing was sent.
+            InsufficientFundsError: The signer cannot pay for all. Nothing was sent.
+            FeeLimitError: One exceeds the client's limits. Nothing was sent.
+            BatchInterruptedError: Sending stopped in the middle. Handles with a hash were sent.
+        """
+        writes, handles = self._writes, self._handles
+        self._writes, self._handles = [], []
+
+        def note(position: int, sent: Sent[Any]) -> None:
+            handles[position].mark_sent(sent)
+
+        await self._client.runner.run(transactions.send_all(self._client.state, writes, note))
+        return tuple(handles)
+
+    async def _write(self, operation: Operation[Sent[T]]) -> AsyncHandle[T]:
+        """Keep a write, and return a handle without a transaction."""
+        handle: AsyncHandle[T] = AsyncHandle(self._client.runner.run, self._client.state, None)
+        self._writes.append(operation)
+        self._handles.append(handle)
+        return handle
+
+
+class AsyncClient(AsyncMethods, AsyncBlindMethods):
     """Bilateral's registries on one chain, through one node.
 
     A read returns what is on chain now. A write is checked and simulated first, and returns at once with a handle:
@@ -89,3 +152,99 @@ class AsyncClient(
             TransactionDroppedError: The node does not know the transaction.
         """
         return await self._write(replacements.find(self.state, transaction_hash))
+
+    @checked
+    async def resolve_rater(self, address: str, *, load_file: bool = True) -> Rater:
+        """Find out which agent stands behind an address that gave feedback (best practices, "Agent-as-Rater").
+
+        Args:
+            load_file: True to load the agent's registration file, for its name and image.
+
+        Returns:
+            The address with the agent that it speaks as (`agentOf`), if any. A registry without that function, as the
+            first ones are, is searched for agents whose wallet the address is now, by its logs.
+        """
+        return await self._run(directory.resolve(self.state, address, load_file=load_file))
+
+    @checked
+    async def publish_signals(self, signals_of_period: Sequence[Signal], period: str) -> AsyncSignalBatch:
+        """Publish a watchtower's measurements of one period (best practices, "Watchtower Monitoring").
+
+        Each becomes a feedback of the signer's with `tag1` as the signal's tag and `tag2` as the period. A
+        signal of an agent, tag and period that the chain already holds from the signer is not published again, so a
+        run that was cut off is completed by running it again. A revoked signal counts as not published. All signals
+        are checked before the first is sent. The signer's pending transactions are waited for.
+
+        Args:
+            signals_of_period: The measurements, at most one for each agent and tag.
+            period: The name of the period, such as `2026-W47` (see `week_of`); not empty.
+
+        Returns:
+            The sent signals, and those that the chain held already.
+
+        Raises:
+            UnrepresentableValueError: A value means nothing under its tag.
+            InvalidArgumentError: The period is empty, a tag is not a watchtower's, or a signal comes twice.
+            ContractRevertError: The registry would refuse one of them; none was sent.
+            BatchInterruptedError: Sending stopped in the middle. It has the hashes of those that were sent.
+        """
+        return await self._write_signals(signals.publish(self.state, signals_of_period, period))
+
+
+class AsyncClients(AsyncClosing):
+    """One client a chain, all with the same settings.
+
+        clients = AsyncClients({8453: "https://base.example", 84532: "https://sepolia.example"}, signer=signer)
+        agent = await clients.of("84532:42").load_agent("84532:42")
+
+    Args:
+        rpcs: The node of each chain, by chain id: a URL, or a provider, as `AsyncClient` takes it.
+        deployments: The addresses of the registries on chains for which the packaged ones are not meant.
+        **settings: Further settings of `AsyncClient`, such as `signer`; `deployment` names the packaged deployment on
+            the other chains.
+    """
+
+    def __init__(
+        self, rpcs: Mapping[int, str | AsyncProvider], *, deployments: Iterable[Deployment] = (), **settings: Any
+    ) -> None:
+        by_chain = {deployment.chain_id: deployment for deployment in deployments}
+        default = settings.pop("deployment", None)
+        self._clients = {
+            chain_id: AsyncClient(rpc, deployment=by_chain.get(chain_id, default), chain_id=chain_id, **settings)
+            for chain_id, rpc in rpcs.items()
+        }
+
+    async def close(self) -> None:
+        """Close the connections to all nodes."""
+        for client in self._clients.values():
+            await client.close()
+
+    @property
+    def chain_ids(self) -> tuple[int, ...]:
+        """The chains, in the order in which they were given."""
+        return tuple(self._clients)
+
+    def on(self, chain_id: int) -> AsyncClient:
+        """Return the client of a chain.
+
+        Args:
+            chain_id: The chain's EIP-155 id.
+
+        Raises:
+            UnknownChainError: No node of the chain was given.
+        """
+        if chain_id not in self._clients:
+            raise UnknownChainError(chain_id, self.chain_ids)
+        return self._clients[chain_id]
+
+    def of(self, agent_id: AgentLike) -> AsyncClient:
+        """Return the client of an agent's chain.
+
+        Args:
+            agent_id: The agent, with its chain: `"84532:42"` or `"eip155:84532:0x…#42"`.
+
+        Raises:
+            MalformedIdentifierError: The id is malformed, or does not name its chain.
+            UnknownChainError: No node of the chain was given.
+        """
+        return self.on(chain_of(agent_id))

@@ -3,19 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING
 
-from bilateral.client.aio.runner import AsyncRunner
+from bilateral.client.aio.runner import AsyncHandle, AsyncRunner
 from bilateral.client.inputs import AgentLike, ResponseLink
 from bilateral.client.operations import feedback, reading
+from bilateral.client.results import FeedbackEntry, FeedbackResponse, FeedbackRevocation, ReputationSummary
 from bilateral.core.identifiers import FeedbackId
 from bilateral.core.values import FeedbackValue, HumanValue
 from bilateral.core.values.arguments import checked_class
 from bilateral.documents import FeedbackFile
-
-if TYPE_CHECKING:
-    from bilateral.client.aio.handle import AsyncHandle
-    from bilateral.client.results import FeedbackEntry, FeedbackResponse, FeedbackRevocation, ReputationSummary
 
 
 @checked_class
@@ -151,7 +147,7 @@ class AsyncFeedbackMethods(AsyncRunner):
         Raises:
             InvalidArgumentError: Neither an agent nor a reviewer is named, or a capability is unknown.
         """
-        named = [*([agent_id] if agent_id is not None else []), *agent_ids]
+        agents = [*([agent_id] if agent_id is not None else []), *agent_ids]
         query = reading.Query(
             tags=tuple(tags),
             capabilities=frozenset(capabilities),
@@ -164,7 +160,7 @@ class AsyncFeedbackMethods(AsyncRunner):
             load_files=load_files,
             load_seconds=load_seconds,
         )
-        return await self._run(reading.search(self.state, named, reviewers, query))
+        return await self._run(reading.search(self.state, agents, reviewers, query))
 
     async def get_reputation_summary(
         self,

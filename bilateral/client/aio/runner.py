@@ -1,29 +1,110 @@
-"""The runner of a client's operations."""
+"""The runner of a client's operations, and the results of its writes."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, TypeVar
+from dataclasses import dataclass
+from typing import TypeVar
 
-from bilateral.client.aio.handle import AsyncHandle, AsyncSignalBatch
-from bilateral.client.inputs import TransactionSigner
-from bilateral.client.operations import inspection, registries
-from bilateral.client.state import ClientState
+from bilateral.client.inputs import Signal, TransactionSigner
+from bilateral.client.operations import confirmations as confirming
+from bilateral.client.operations import inspection, registries, replacements
+from bilateral.client.operations.inspection import DeploymentReport
+from bilateral.client.operations.signals import Published
+from bilateral.client.results import FeedbackEntry
+from bilateral.client.state import TIMEOUT, ClientState, Sent, SentTransaction
 from bilateral.core.contracts import Deployment
 from bilateral.core.contracts.origin import Origin
 from bilateral.core.errors import InvalidArgumentError
-from bilateral.core.values.arguments import checked_class
+from bilateral.core.values.arguments import checked, checked_class
 from bilateral.documents import DataUriStore, Loader, Store
 from bilateral.node.closing import AsyncClosing
-from bilateral.node.running import AsyncStepRunner
+from bilateral.node.running import AsyncRun, AsyncStepRunner
+from bilateral.node.steps import Operation
 from bilateral.node.transport import AsyncProvider, AsyncTransport, require_duration
 
-if TYPE_CHECKING:
-    from bilateral.client.operations.signals import Published
-    from bilateral.client.operations.transactions import Sent
-    from bilateral.client.results import DeploymentReport
-    from bilateral.node.steps import Operation
-
 T = TypeVar("T")
+
+
+class AsyncHandle(SentTransaction[T]):
+    """A write of `AsyncClient`."""
+
+    def __init__(self, run: AsyncRun, state: ClientState, sent: Sent[T] | None) -> None:
+        super().__init__(sent)
+        self._run = run
+        self._state = state
+
+    @checked
+    async def wait(self, timeout: float = TIMEOUT, *, confirmations: int = 1) -> T:
+        """Wait for the transaction, and return its result, decoded from its events.
+
+        You may call it again, also after an error: the transaction may still get into a block.
+
+        Args:
+            timeout: The longest wait, in seconds.
+            confirmations: The number of blocks that must confirm it, its own included.
+
+        Raises:
+            TransactionPendingError: It does not have the confirmations yet, or the node did not say.
+            TransactionDroppedError: It is in no block, and the node no longer knows it.
+            TransactionReplacedError: A block has another transaction with its nonce.
+            ContractRevertError: The registry reverted in the block, because something changed after the simulation.
+            TransactionFailedError: It failed, and the node gives no reason.
+            UnexpectedAnswerError: It succeeded, but the receipt or its events do not fit what was sent.
+            NotSentError: Nothing was sent: the client only tries its writes (dry run).
+        """
+        result: T = await self._run(confirming.wait(self._state, self._require_sent(), timeout, confirmations))
+        return result
+
+    async def speed_up(self) -> AsyncHandle[T]:
+        """Send the transaction again with higher fees: an eighth more, or what the node quotes now if that is more.
+
+        Returns:
+            A handle of the faster transaction, whose `wait` also accepts the slower one. This one if it is in a block.
+
+        Raises:
+            FeeLimitError: The fees exceed the client's limits.
+            TransactionReplacedError: Another transaction with its nonce is in a block.
+            NotSentError: Nothing was sent.
+        """
+        faster: Sent[T] = await self._run(replacements.speed_up(self._state, self._require_sent()))
+        return AsyncHandle(self._run, self._state, faster)
+
+    async def cancel(self) -> AsyncHandle[bool]:
+        """Replace the transaction by an empty one with higher fees.
+
+        Returns:
+            A handle of the empty transaction. Its `wait` returns True once a block has it, and raises
+            `TransactionReplacedError` if the cancelled transaction was faster.
+
+        Raises:
+            FeeLimitError: The fees exceed the client's limits.
+            TransactionReplacedError: The transaction is in a block already.
+            NotSentError: Nothing was sent.
+        """
+        empty: Sent[bool] = await self._run(replacements.cancel(self._state, self._require_sent()))
+        return AsyncHandle(self._run, self._state, empty)
+
+
+@dataclass(frozen=True)
+class AsyncSignalBatch:
+    """The signals of one period.
+
+    Attributes:
+        handles: Those that were sent now, in the order of the missing signals.
+        already_published: Those that the chain had already.
+    """
+
+    handles: tuple[AsyncHandle[FeedbackEntry], ...]
+    already_published: tuple[Signal, ...]
+
+    @checked
+    async def wait(self, timeout: float = TIMEOUT) -> list[FeedbackEntry]:
+        """Wait for all that were sent.
+
+        Args:
+            timeout: The longest wait for each, in seconds.
+        """
+        return [await handle.wait(timeout) for handle in self.handles]
 
 
 @checked_class
@@ -57,7 +138,7 @@ class AsyncRunner(AsyncClosing):
         if chain_id is not None and isinstance(deployment, Deployment) and deployment.chain_id != chain_id:
             raise InvalidArgumentError(f"chain_id is {chain_id}, but the deployment is on chain {deployment.chain_id}")
         self.state = ClientState(
-            wanted=_named(deployment) if isinstance(deployment, str) else deployment,
+            requested=_packaged(deployment) if isinstance(deployment, str) else deployment,
             pinned_chain=chain_id,
             signer=signer,
             store=store or DataUriStore(),
@@ -106,20 +187,17 @@ class AsyncRunner(AsyncClosing):
         return await self.runner.run(operation)
 
     async def _write(self, operation: Operation[Sent[T]]) -> AsyncHandle[T]:
-        """Run an operation that sends a transaction."""
         return AsyncHandle(self._run, self.state, await self._run(operation))
 
     async def _write_signals(self, operation: Operation[Published]) -> AsyncSignalBatch:
-        """Run the operation that publishes signals."""
         published = await self._run(operation)
         handles = tuple(AsyncHandle(self._run, self.state, sent) for sent in published.sent)
         return AsyncSignalBatch(handles, published.already)
 
 
-def _named(name: str) -> Origin:
-    """Return the packaged deployment that a caller names."""
+def _packaged(name: str) -> Origin:
     try:
         return Origin(name)
     except ValueError:
-        known = " or ".join(f'"{origin}"' for origin in Origin)
-        raise InvalidArgumentError(f"deployment: expected a Deployment, {known}, not another text") from None
+        names = " or ".join(f'"{origin}"' for origin in Origin)
+        raise InvalidArgumentError(f"deployment: expected a Deployment, {names}, not another text") from None

@@ -3,18 +3,15 @@
 from __future__ import annotations
 
 from datetime import datetime
-from typing import TYPE_CHECKING
 
-from bilateral.client.aio.runner import AsyncRunner
+from bilateral.client.aio.runner import AsyncHandle, AsyncRunner
 from bilateral.client.inputs import AgentLike, FeedbackAuthorization, SignedFeedback
 from bilateral.client.operations import authorized, feedback, registries
+from bilateral.client.operations.authorized import AuthorizedFeedbackEntry, AuthorizedSummary, VoidedSignatures
+from bilateral.client.results import FeedbackEntry
 from bilateral.core.values import FeedbackValue, HumanValue
 from bilateral.core.values.arguments import checked_class
 from bilateral.documents import FeedbackFile
-
-if TYPE_CHECKING:
-    from bilateral.client.aio.handle import AsyncHandle
-    from bilateral.client.results import AuthorizedFeedbackEntry, AuthorizedSummary, FeedbackEntry, VoidedSignatures
 
 
 @checked_class

@@ -2,63 +2,34 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
-from eth_utils.crypto import keccak
-
+from bilateral.client.inputs import AgentLike, TransactionSigner
 from bilateral.client.operations import documents, registries, transactions
 from bilateral.client.operations.documents import Unstored
 from bilateral.client.results import (
     Agent,
-    AgentProven,
     AgentTransferred,
     AgentUriSet,
     AgentWalletChanged,
-    DirectoryEntry,
     MetadataChanged,
-    PrimaryAgentChosen,
-    Rater,
     Registered,
 )
+from bilateral.client.state import ClientState, Sent
 from bilateral.core import events as registry_events
 from bilateral.core.contracts import Registry
 from bilateral.core.contracts.reverts import ContractRevertError
-from bilateral.core.errors import (
-    InvalidArgumentError,
-    MalformedDocumentError,
-    MissingFunctionError,
-    MissingSignerError,
-    UnexpectedAnswerError,
-)
-from bilateral.core.events import (
-    AgentCountRaised,
-    AgentRegistered,
-    AgentUpdated,
-    MetadataSet,
-    PrimaryAgentSet,
-    Transfer,
-    URIUpdated,
-)
+from bilateral.core.errors import InvalidArgumentError, MalformedDocumentError, MissingSignerError
+from bilateral.core.events import Event, MetadataSet, Transfer, URIUpdated
 from bilateral.core.events.agents import WALLET_KEY
 from bilateral.core.identifiers import AgentId, GlobalAgentId, checksummed
 from bilateral.core.signatures import AgentWalletSet, Domain
 from bilateral.core.text import ChainText
 from bilateral.documents import RegistrationFile
-from bilateral.node.steps import together
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
-
-    from eth_typing import ChecksumAddress
-
-    from bilateral.client.inputs import AgentLike, TransactionSigner
-    from bilateral.client.operations.transactions import Sent
-    from bilateral.client.results import AgentUriSet
-    from bilateral.client.state import ClientState
-    from bilateral.core.events import Event
-    from bilateral.node.steps import Operation
+from bilateral.node.steps import Operation, together
 
 ZERO: Final = "0x" + "00" * 20
 
@@ -79,15 +50,18 @@ def register(
 
     def decode(events: Sequence[Event]) -> Registered:
         event = transactions.require_event(events, registry_events.Registered, owner=owner)
-        kept = tuple(
+        metadata_entries = tuple(
             (other.metadata_key, other.metadata_value)
             for other in events
             if isinstance(other, MetadataSet) and other.metadata_key != WALLET_KEY
         )
-        return Registered(AgentId(event.agent_id, deployment.chain_id), event.owner, event.agent_uri, kept)
+        return Registered(AgentId(event.agent_id, deployment.chain_id), event.owner, event.agent_uri, metadata_entries)
 
-    signature, arguments = _registration(_uri_of(uri, file), entries)
-    return (yield from transactions.send(state, Registry.IDENTITY, signature, arguments, decode))
+    location = _uri_of(uri, file)
+    arguments: tuple[Any, ...] = (location, entries) if entries else (location,)
+    if not location and not entries:
+        arguments = ()
+    return (yield from transactions.send(state, Registry.IDENTITY, "register", arguments, decode))
 
 
 def load(state: ClientState, agent_id: AgentLike, *, load_file: bool) -> Operation[Agent]:
@@ -116,16 +90,18 @@ def load(state: ClientState, agent_id: AgentLike, *, load_file: bool) -> Operati
 
 def get_metadata(state: ClientState, agent_id: AgentLike, key: str) -> Operation[bytes]:
     """See `Client.get_metadata`."""
-    agent = registries.agent_of((yield from registries.connect(state)), agent_id)
-    answer = yield from registries.call(state, Registry.IDENTITY, "getMetadata", agent.token_id, key)
-    return bytes(answer[0])
+    return bytes((yield from _read(state, "getMetadata", agent_id, key)))
 
 
 def owner_of(state: ClientState, agent_id: AgentLike) -> Operation[str]:
     """See `Client.get_agent_owner`."""
+    return str((yield from _read(state, "ownerOf", agent_id)))
+
+
+def _read(state: ClientState, function: str, agent_id: AgentLike, *arguments: Any) -> Operation[Any]:
     agent = registries.agent_of((yield from registries.connect(state)), agent_id)
-    answer = yield from registries.call(state, Registry.IDENTITY, "ownerOf", agent.token_id)
-    return str(answer[0])
+    (value,) = yield from registries.call(state, Registry.IDENTITY, function, agent.token_id, *arguments)
+    return value
 
 
 def is_authorized_or_owner(state: ClientState, account: str, agent_id: AgentLike) -> Operation[bool]:
@@ -217,20 +193,13 @@ def transfer(state: ClientState, agent_id: AgentLike, new_owner: str) -> Operati
     return (yield from transactions.send(state, Registry.IDENTITY, function, arguments, decode))
 
 
-def seconds(moment: datetime) -> int:
-    """Return a moment in Unix time."""
-    if moment.tzinfo is None:
+def seconds(time: datetime) -> int:
+    """Return a time in Unix time."""
+    if time.tzinfo is None:
         raise InvalidArgumentError("a time needs a time zone, such as datetime.now(UTC) has")
-    if moment.timestamp() < 0:
+    if time.timestamp() < 0:
         raise InvalidArgumentError("the chain has no time before 1970")
-    return int(moment.timestamp())
-
-
-def _registration(uri: str | Unstored, entries: list[tuple[str, bytes]]) -> tuple[str, tuple[Any, ...]]:
-    """Return the cheapest of the functions that register an agent, and its arguments."""
-    if entries:
-        return "register", (uri, entries)
-    return ("register", (uri,)) if uri else ("register", ())
+    return int(time.timestamp())
 
 
 def _uri_of(uri: str, file: RegistrationFile | None) -> str | Unstored:
@@ -257,7 +226,7 @@ def _domain(state: ClientState, token_id: int) -> Operation[tuple[Any, ...]]:
     """Read an agent's domain; empty if it has none, or if the registry has no directory."""
     try:
         (entry,) = yield from registries.call(state, Registry.IDENTITY, "getAgent", token_id)
-    except (ContractRevertError, MissingFunctionError, UnexpectedAnswerError):
+    except registries.NO_FUNCTION:
         return (ChainText(b""),)
     return (entry["agentDomain"],)
 
@@ -284,19 +253,17 @@ def wallet_deadline() -> Operation[tuple[datetime, str]]:
 def _consent(
     state: ClientState, agent: AgentId, wallet: str, wallet_signer: TransactionSigner | None, deadline: int
 ) -> Operation[bytes]:
-    """Return the wallet's signature that it wants to be the agent's."""
     signer = wallet_signer or registries.require_signer(state)
     if checksummed(signer.address) != wallet:
         raise MissingSignerError(f"the wallet {wallet} must sign: give new_wallet_signer=…, or its signature=…")
     deployment = yield from registries.connect_to_sign(state)
     owner = yield from owner_of(state, agent)
-    message = AgentWalletSet(agent.token_id, _typed(wallet), _typed(owner), deadline)
-    signable = message.signable(Domain(deployment.chain_id, _typed(deployment.identity)))
-    return (yield from registries.sign_message(signer, signable))
+    message = AgentWalletSet(agent.token_id, wallet, owner, deadline)  # type: ignore[arg-type]  # checksummed
+    domain = Domain(deployment.chain_id, deployment.identity)  # type: ignore[arg-type]  # it is checksummed
+    return (yield from registries.sign_message(signer, message.signable(domain)))
 
 
 def _wallet_decoder(agent: AgentId) -> Any:
-    """Return the function that makes a change of the wallet of its event."""
 
     def decode(events: Sequence[Event]) -> AgentWalletChanged:
         wallet = {"agent_id": agent.token_id, "metadata_key": WALLET_KEY}
@@ -307,13 +274,7 @@ def _wallet_decoder(agent: AgentId) -> Any:
 
 
 def _bytes(value: bytes | str) -> bytes:
-    """Return a metadata value, of which text is stored as UTF-8."""
     return value.encode() if isinstance(value, str) else bytes(value)
-
-
-def _typed(address: str) -> ChecksumAddress:
-    """Return an address as eth-typing types it."""
-    return address  # type: ignore[return-value]
 
 
 @dataclass(frozen=True)
@@ -335,8 +296,8 @@ class RegistrationChanges:
         before = file.to_object()
         after = before | dict(self.fields)
         if self.add_services or self.remove_services:
-            if taken := {"services", "endpoints"} & set(self.fields):
-                raise InvalidArgumentError(f"give {taken.pop()} whole, or services to add and remove: not both")
+            if replaced := {"services", "endpoints"} & set(self.fields):
+                raise InvalidArgumentError(f"give {replaced.pop()} whole, or services to add and remove: not both")
             key = "services" if "services" in before or "endpoints" not in before else "endpoints"
             services = before.get(key) or []
             if not isinstance(services, list) or not all(isinstance(service, dict) for service in services):
@@ -377,123 +338,3 @@ def edit(state: ClientState, agent_id: AgentLike, changes: RegistrationChanges) 
     """See `Client.edit_registration`."""
     file = yield from changed_file(state, agent_id, changes)
     return (yield from set_uri(state, agent_id, None, file))
-
-
-def new_agent(state: ClientState, domain: str) -> Operation[Sent[Registered]]:
-    """See `Client.new_agent`."""
-    deployment = yield from registries.connect(state)
-    owner = registries.require_address(state)
-
-    def decode(events: Sequence[Event]) -> Registered:
-        event = transactions.require_event(events, AgentRegistered, agent_address=owner)
-        registered = transactions.require_event(events, registry_events.Registered, agent_id=event.agent_id)
-        agent = AgentId(event.agent_id, deployment.chain_id)
-        return Registered(agent, event.agent_address, registered.agent_uri, domain=event.agent_domain)
-
-    function = "newAgent"
-    return (yield from transactions.send(state, Registry.IDENTITY, function, (domain, owner), decode))
-
-
-def update_agent(
-    state: ClientState, agent_id: AgentLike, domain: str, address: str | None
-) -> Operation[Sent[DirectoryEntry]]:
-    """See `Client.update_agent`."""
-    if not domain and address is None:
-        raise InvalidArgumentError("name a new domain, a new address, or both")
-    agent = registries.agent_of((yield from registries.connect(state)), agent_id)
-    arguments = (agent.token_id, domain, checksummed(address) if address is not None else ZERO)
-    return (yield from transactions.send(state, Registry.IDENTITY, "updateAgent", arguments, _update_decoder(agent)))
-
-
-def release_agent_domain(state: ClientState, agent_id: AgentLike) -> Operation[Sent[DirectoryEntry]]:
-    """See `Client.release_agent_domain`."""
-    agent = registries.agent_of((yield from registries.connect(state)), agent_id)
-    arguments = (agent.token_id,)
-    decoder = _update_decoder(agent)
-    return (yield from transactions.send(state, Registry.IDENTITY, "releaseAgentDomain", arguments, decoder))
-
-
-def resolve_by_domain(state: ClientState, domain: str) -> Operation[DirectoryEntry]:
-    """See `Client.resolve_by_domain`."""
-    return (yield from _resolve(state, Registry.IDENTITY, "resolveByDomain", domain))
-
-
-def resolve_by_address(state: ClientState, address: str) -> Operation[DirectoryEntry]:
-    """See `Client.resolve_by_address`."""
-    registry = (yield from registries.connect(state)).directory_registry
-    return (yield from _resolve(state, registry, "resolveByAddress", checksummed(address)))
-
-
-def set_primary_agent(state: ClientState, agent_id: AgentLike) -> Operation[Sent[PrimaryAgentChosen]]:
-    """See `Client.set_primary_agent`."""
-    deployment = yield from registries.connect(state)
-    agent = registries.agent_of(deployment, agent_id)
-
-    def decode(events: Sequence[Event]) -> PrimaryAgentChosen:
-        return PrimaryAgentChosen(
-            transactions.require_event(events, PrimaryAgentSet, agent_id=agent.token_id).account, agent
-        )
-
-    function, registry = "setPrimaryAgent", deployment.directory_registry
-    return (yield from transactions.send(state, registry, function, (agent.token_id,), decode))
-
-
-def prove_agent(state: ClientState, agent_id: AgentLike) -> Operation[Sent[AgentProven]]:
-    """See `Client.prove_agent`."""
-    agent = registries.agent_of((yield from registries.connect(state)), agent_id)
-
-    def decode(events: Sequence[Event]) -> AgentProven:
-        return AgentProven(agent, is_highest=any(isinstance(event, AgentCountRaised) for event in events))
-
-    function, arguments = "proveAgent", (agent.token_id,)
-    return (yield from transactions.send(state, Registry.COMPANION, function, arguments, decode))
-
-
-def _update_decoder(agent: AgentId) -> Callable[[Sequence[Event]], DirectoryEntry]:
-    """Return a decoder that makes an entry from the agent's `AgentUpdated`.
-
-    An agent that loses its domain to this one has an `AgentUpdated` of its own, before this agent's.
-    """
-
-    def decode(events: Sequence[Event]) -> DirectoryEntry:
-        event = transactions.require_event(events, AgentUpdated, agent_id=agent.token_id)
-        return DirectoryEntry(agent, event.agent_domain, event.agent_address)
-
-    return decode
-
-
-def _resolve(state: ClientState, registry: Registry, function: str, argument: Any) -> Operation[DirectoryEntry]:
-    """Ask the directory for an agent."""
-    (value,) = yield from registries.call(state, registry, function, argument)
-    deployment = yield from registries.connect(state)
-    return DirectoryEntry(AgentId(value["agentId"], deployment.chain_id), value["agentDomain"], value["agentAddress"])
-
-
-_WALLET_TOPIC: Final = "0x" + keccak(text=WALLET_KEY).hex()
-
-
-def resolve(state: ClientState, address: str, *, load_file: bool) -> Operation[Rater]:
-    """See `Client.resolve_rater`."""
-    rater = checksummed(address)
-    deployment = yield from registries.connect(state)
-    try:
-        (primary,) = yield from registries.call(state, deployment.directory_registry, "agentOf", rater)
-        agent_id = primary or None
-        if agent_id is None and deployment.directory is not None:  # few accounts have chosen one there
-            agent_id = yield from _first_by_wallet(state, rater)
-    except (ContractRevertError, MissingFunctionError, UnexpectedAnswerError):  # a registry without a directory
-        agent_id = yield from _first_by_wallet(state, rater)
-    if agent_id is None:
-        return Rater(rater, None)
-    return Rater(rater, (yield from load(state, agent_id, load_file=load_file)))
-
-
-def _first_by_wallet(state: ClientState, address: str) -> Operation[int | None]:
-    """Return the first agent whose wallet an address is now, found by the logs."""
-    events = yield from registries.events(state, Registry.IDENTITY, MetadataSet, [None, _WALLET_TOPIC])
-    wallet = bytes.fromhex(address[2:])
-    for agent_id in dict.fromkeys(event.agent_id for event in events if event.metadata_value == wallet):
-        (now,) = yield from registries.call(state, Registry.IDENTITY, "getAgentWallet", agent_id)
-        if now == address:
-            return agent_id
-    return None

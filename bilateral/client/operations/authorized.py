@@ -2,51 +2,83 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
 from decimal import Decimal
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
-from bilateral.client.inputs import FeedbackAuthorization, SignedFeedback, checked_uint
+from bilateral.client.inputs import AgentLike, FeedbackAuthorization, SignedFeedback, checked_uint
 from bilateral.client.operations import agents, documents, feedback, registries, transactions
-from bilateral.client.results import AuthorizedFeedbackEntry, AuthorizedSummary, VoidedSignatures
+from bilateral.client.operations.feedback import Draft
+from bilateral.client.results import FeedbackEntry
+from bilateral.client.state import ClientState, Sent
+from bilateral.core import errors
 from bilateral.core.contracts import Registry
-from bilateral.core.contracts.reverts import ContractRevertError
-from bilateral.core.errors import (
-    IndexMismatchError,
-    InvalidArgumentError,
-    MalformedNodeAnswerError,
-    MissingFunctionError,
-    NodeError,
-    NodeTimeoutError,
-    NotAgentOwnerError,
-    UnexpectedAnswerError,
-)
-from bilateral.core.events import NewAuthorizedFeedback, SignaturesVoided
+from bilateral.core.events import Event, NewAuthorizedFeedback, SignaturesVoided
 from bilateral.core.identifiers import AgentId, checksummed
 from bilateral.core.signatures import Domain, Feedback, FeedbackAuth
 from bilateral.core.text import ChainText
 from bilateral.core.values import FeedbackValue
 from bilateral.core.values.times import moment
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-    from datetime import datetime
-    from typing import Any
-
-    from bilateral.client.inputs import AgentLike
-    from bilateral.client.operations.feedback import Draft
-    from bilateral.client.operations.transactions import Sent
-    from bilateral.client.results import FeedbackEntry
-    from bilateral.client.state import ClientState
-    from bilateral.core.events import Event
-    from bilateral.core.identifiers import AgentId
-    from bilateral.node.steps import Operation
+from bilateral.node.steps import Operation
 
 LIFETIME: Final = timedelta(days=1)  # a client answers within a day; a longer permission can be misused for longer
 
 _PAGE: Final = 1000
 """Entries to ask for at once: some six million gas, which every node allows a call."""
+
+
+@dataclass(frozen=True)
+class AuthorizedFeedbackEntry:
+    """One feedback that the agent's owner had authorised.
+
+    Attributes:
+        client: Who gave it.
+        score: 0 to 100.
+        tag1: The first tag; empty if there is none.
+        tag2: The second tag, likewise.
+        position: Its position among all of the agent's, from 0; None right after it was given.
+        given_at: The time of its block; None right after it was given.
+        uri: The URI of its file; None where it was read from the registry, which does not store it.
+        hash: The hash of that file, likewise.
+    """
+
+    agent: AgentId
+    client: str
+    score: int
+    tag1: ChainText
+    tag2: ChainText
+    position: int | None = None
+    given_at: datetime | None = None
+    uri: ChainText | None = None
+    hash: bytes | None = None
+
+
+@dataclass(frozen=True)
+class AuthorizedSummary:
+    """The average of all authorised feedback of an agent.
+
+    Attributes:
+        count: The number of entries.
+        average: The average score, cut to a whole number by the registry; None if there is none.
+    """
+
+    agent: AgentId
+    count: int
+    average: Decimal | None
+
+
+@dataclass(frozen=True)
+class VoidedSignatures:
+    """A client voided its signed feedback.
+
+    Attributes:
+        deadline: The latest voided deadline. New signatures need a later one.
+    """
+
+    client: str
+    deadline: datetime
 
 
 def authorize(  # noqa: PLR0913, PLR0917  # the method's own parameters
@@ -64,16 +96,16 @@ def authorize(  # noqa: PLR0913, PLR0917  # the method's own parameters
     signer = registries.require_signer(state)
     owner = yield from agents.owner_of(state, agent)
     if checksummed(signer.address) != owner:
-        raise NotAgentOwnerError(checksummed(signer.address), owner)
+        raise errors.NotAgentOwnerError(checksummed(signer.address), owner)
     if (yield from agents.is_authorized_or_owner(state, client, agent)):
-        raise InvalidArgumentError(f"{client} may act for the agent, and so may not rate it")
+        raise errors.InvalidArgumentError(f"{client} may act for the agent, and so may not rate it")
     if index_limit is None:
         if count < 1:
-            raise InvalidArgumentError("count is 1 at least: how much feedback the client may give")
+            raise errors.InvalidArgumentError("count is 1 at least: how much feedback the client may give")
         function = "getLastIndex"
         (last,) = yield from registries.call(state, Registry.AUTHORIZED, function, agent.token_id, client)
         if last != last_index:  # a lying node would have the owner sign any number of feedbacks
-            raise IndexMismatchError(client, last, last_index)
+            raise errors.IndexMismatchError(client, last, last_index)
         index_limit = last + count
     expires = yield from later(expiry, "an expiry")
     auth = FeedbackAuth(
@@ -106,15 +138,9 @@ def give(
         event = transactions.require_event(
             events, NewAuthorizedFeedback, agent_id=agent.token_id, client_address=client, score=score
         )
-        return AuthorizedFeedbackEntry(
-            agent=agent,
-            client=event.client_address,
-            score=event.score,
-            tag1=tag_text(event.tag1),
-            tag2=tag_text(event.tag2),
-            uri=event.file_uri,
-            hash=event.file_hash,
-        )
+        tags = tag_text(event.tag1), tag_text(event.tag2)
+        entry = AuthorizedFeedbackEntry(agent, event.client_address, event.score, *tags)
+        return replace(entry, uri=event.file_uri, hash=event.file_hash)
 
     function = "giveFeedback"
     arguments = (agent.token_id, score, *words, uri, digest, _encoded(feedback_auth))
@@ -139,37 +165,41 @@ def read(
     entries: list[AuthorizedFeedbackEntry] = []
     size = _PAGE
     while limit is None or len(entries) < limit:
-        wanted = size if limit is None else min(size, limit - len(entries))
+        count = size if limit is None else min(size, limit - len(entries))
         try:
-            page = yield from _page(state, agent, client, offset + len(entries), wanted)
-        except (NodeError, NodeTimeoutError, MalformedNodeAnswerError):
-            if wanted == 1:
+            page = yield from _page(state, agent, client, offset + len(entries), count)
+        except (errors.NodeError, errors.NodeTimeoutError, errors.MalformedNodeAnswerError):
+            if count == 1:
                 raise
-            size = wanted // 2
+            size = count // 2
             continue
         entries += page
-        if len(page) < wanted:
+        if len(page) < count:
             break
     return entries
 
 
-def later(moment: datetime | None, name: str) -> Operation[int]:
+def later(time: datetime | None, name: str) -> Operation[int]:
     """Return a moment in Unix time that has not passed by the chain's time; a day from that when left out."""
     now = yield from registries.block_time()
-    if moment is None:
+    if time is None:
         if now > datetime.now(UTC) + LIFETIME:  # a lying node would have the caller sign something that lasts for ever
-            raise InvalidArgumentError(f"the node's time is {now.isoformat()}, more than a day ahead: give {name}")
+            raise errors.InvalidArgumentError(
+                f"the node's time is {now.isoformat()}, more than a day ahead: give {name}"
+            )
         return agents.seconds(now + LIFETIME)
-    if moment.tzinfo is not None and moment < now:
-        raise InvalidArgumentError(f"{name} of {moment.isoformat()} has passed: the chain's time is {now.isoformat()}")
-    return agents.seconds(moment)
+    if time.tzinfo is not None and time < now:
+        raise errors.InvalidArgumentError(
+            f"{name} of {time.isoformat()} has passed: the chain's time is {now.isoformat()}"
+        )
+    return agents.seconds(time)
 
 
 def tag_word(tag: str) -> bytes:
     """Return a tag as the registry for authorised feedback keeps it: UTF-8, filled up with zeros."""
     word = tag.encode()
     if len(word) > 32 or word.endswith(b"\0"):  # noqa: PLR2004  # a word
-        raise InvalidArgumentError("a tag has at most 32 bytes in UTF-8 here, and does not end in NUL")
+        raise errors.InvalidArgumentError("a tag has at most 32 bytes in UTF-8 here, and does not end in NUL")
     return word.ljust(32, b"\0")
 
 
@@ -181,40 +211,28 @@ def tag_text(word: bytes) -> ChainText:
 def _page(
     state: ClientState, agent: AgentId, client: str | None, offset: int, limit: int
 ) -> Operation[list[AuthorizedFeedbackEntry]]:
-    if client is None:
-        function, arguments = "getFeedbackPage", (agent.token_id, offset, limit)
-        (page,) = yield from registries.call(state, Registry.AUTHORIZED, function, *arguments)
-    else:
-        function = "getClientFeedbackPage"
-        (page,) = yield from registries.call(
-            state, Registry.AUTHORIZED, function, agent.token_id, client, offset, limit
+    function, clients = ("getFeedbackPage", ()) if client is None else ("getClientFeedbackPage", (client,))
+    arguments = agent.token_id, *clients, offset, limit
+    (page,) = yield from registries.call(state, Registry.AUTHORIZED, function, *arguments)
+    return [
+        AuthorizedFeedbackEntry(
+            *(agent, item["clientAddress"], item["score"], tag_text(item["tag1"]), tag_text(item["tag2"])),
+            position=item["position"],
+            given_at=moment(item["timestamp"]),
         )
-    return [_entry(agent, item) for item in page]
-
-
-def _entry(agent: AgentId, item: dict[str, Any]) -> AuthorizedFeedbackEntry:
-    """Return an entry as the registry stores it."""
-    return AuthorizedFeedbackEntry(
-        agent=agent,
-        client=item["clientAddress"],
-        score=item["score"],
-        tag1=tag_text(item["tag1"]),
-        tag2=tag_text(item["tag2"]),
-        position=item["position"],
-        given_at=moment(item["timestamp"]),
-    )
+        for item in page
+    ]
 
 
 def _encoded(feedback_auth: FeedbackAuthorization | bytes | str) -> bytes:
-    """Return an authorisation as the registry takes it."""
     if isinstance(feedback_auth, FeedbackAuthorization):
         return feedback_auth.encoded
+    if not isinstance(feedback_auth, str):
+        return bytes(feedback_auth)
     try:
-        return (
-            bytes.fromhex(feedback_auth.removeprefix("0x")) if isinstance(feedback_auth, str) else bytes(feedback_auth)
-        )
+        return bytes.fromhex(feedback_auth.removeprefix("0x"))
     except ValueError:
-        raise InvalidArgumentError("the authorisation is not in hexadecimal digits") from None
+        raise errors.InvalidArgumentError("the authorisation is not in hexadecimal digits") from None
 
 
 def sign(state: ClientState, agent_id: AgentLike, draft: Draft, deadline: datetime | None) -> Operation[SignedFeedback]:
@@ -261,10 +279,10 @@ def _require_later_deadline(state: ClientState, client: str, deadline: int) -> O
     """Refuse a deadline that the client has voided. Registries that lack the function void nothing."""
     try:
         (voided,) = yield from registries.call(state, Registry.REPUTATION, "getVoidedDeadline", client)
-    except (ContractRevertError, MissingFunctionError, UnexpectedAnswerError):
+    except registries.NO_FUNCTION:
         return
     if voided and deadline <= voided:
-        raise InvalidArgumentError(
+        raise errors.InvalidArgumentError(
             f"{client} has voided its signatures through {moment(voided).isoformat()}: give a later deadline"
         )
 
@@ -274,18 +292,8 @@ def submit(state: ClientState, signed: SignedFeedback) -> Operation[Sent[Feedbac
     deployment = yield from registries.connect(state)
     content = signed.feedback
     agent = AgentId(content.agent_id, deployment.chain_id)
-    params = (
-        content.agent_id,
-        content.feedback_index,
-        content.value,
-        content.value_decimals,
-        content.tag1,
-        content.tag2,
-        content.endpoint,
-        content.feedback_uri,
-        content.feedback_hash,
-    )
+    token, client, *rest, deadline = vars(content).values()
+    arguments = (checksummed(client), (token, *rest), deadline, signed.signature)
+    decode = feedback.feedback_decoder(agent, checksummed(client))
     function = "giveFeedbackBySig"
-    arguments = (checksummed(content.client_address), params, content.deadline, signed.signature)
-    decode = feedback.given_decoder(agent, checksummed(content.client_address))
     return (yield from transactions.send(state, Registry.REPUTATION, function, arguments, decode))

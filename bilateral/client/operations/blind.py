@@ -4,43 +4,78 @@ from __future__ import annotations
 
 import secrets
 import time
+from collections.abc import Sequence
+from dataclasses import dataclass
 from functools import partial
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
+from bilateral.client.blind_vault import BlindVault
+from bilateral.client.inputs import AgentLike
 from bilateral.client.operations import documents, feedback, registries, transactions
-from bilateral.client.results import BlindStatus, OpenedRatings, SealedRatings
+from bilateral.client.operations.feedback import Draft
+from bilateral.client.state import ClientState, Sent
 from bilateral.core.contracts import Registry, has_private_mempool
 from bilateral.core.errors import InvalidArgumentError, SealUnsettledError
-from bilateral.core.events import ClientRated, RatingsOpened, RatingsSealed
+from bilateral.core.events import ClientRated, Event, RatingsOpened, RatingsSealed
 from bilateral.core.identifiers import AgentId, FeedbackId, checksummed
-from bilateral.core.signatures import Domain
-from bilateral.core.signatures.blind_messages import FeedbackOpening, RatingOpening, SignedEnvelope, require_fit
-from bilateral.core.signatures.blind_ratings import (
-    HASH_BYTES,
-    MAX_CLIENT_LIFETIME,
-    MAX_SERVER_LIFETIME,
-    PATIENCE,
-    BlindFeedback,
-    Pair,
-    RatingState,
-    SealedFeedback,
-    SealedRating,
+from bilateral.core.signatures import Domain, blind_ratings
+from bilateral.core.signatures.blind_messages import (
+    FeedbackOpening,
+    Opening,
+    RatingOpening,
+    SignedEnvelope,
+    require_fit,
 )
-from bilateral.node.steps import Blocking, Pause, together
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from bilateral.client.blind_vault import BlindVault
-    from bilateral.client.inputs import AgentLike
-    from bilateral.client.operations.feedback import Draft
-    from bilateral.client.operations.transactions import Sent
-    from bilateral.client.state import ClientState
-    from bilateral.core.events import Event
-    from bilateral.core.signatures.blind_messages import Opening
-    from bilateral.node.steps import Operation
+from bilateral.node.steps import Blocking, Operation, Pause, together
 
 _SIDES: Final = ("client", "server")
+
+
+@dataclass(frozen=True)
+class BlindStatus:
+    """The state of a server's rating of a client.
+
+    Attributes:
+        state: None, open, sealed or blind.
+        pair_hash: The hash of the stored pair; 0 without one.
+        is_feedback_open: True if the feedback of the stored pair is open.
+    """
+
+    client: AgentId
+    server: AgentId
+    state: blind_ratings.RatingState
+    pair_hash: int
+    is_feedback_open: bool
+
+
+@dataclass(frozen=True)
+class SealedRatings:
+    """A pair that was sealed.
+
+    Attributes:
+        interaction: The id of the interaction, 32 bytes.
+    """
+
+    client: AgentId
+    server: AgentId
+    interaction: bytes
+
+
+@dataclass(frozen=True)
+class OpenedRatings:
+    """Blind ratings that were opened.
+
+    Attributes:
+        interaction: The id of the interaction, 32 bytes.
+        rating: The server's rating; None if only the feedback was opened.
+        feedback: The client's feedback; None if only the rating was opened.
+    """
+
+    client: AgentId
+    server: AgentId
+    interaction: bytes
+    rating: int | None
+    feedback: FeedbackId | None
 
 
 def seal_rating(  # noqa: PLR0913, PLR0917  # the method's own parameters
@@ -52,10 +87,10 @@ def seal_rating(  # noqa: PLR0913, PLR0917  # the method's own parameters
     server = checksummed(registries.require_signer(state).address)
     server_id = yield from speaks_as(state, server)
     yield from _require_agent(state, "client", account, client_id)
-    opening = RatingOpening(rating, secrets.token_bytes(HASH_BYTES))
+    opening = RatingOpening(rating, secrets.token_bytes(blind_ratings.HASH_BYTES))
     sides = (client_id, account, server_id, server, interaction)
-    deadline = yield from _deadline(lifetime, MAX_SERVER_LIFETIME)
-    envelope = SealedRating(*sides, bytes(HASH_BYTES), deadline)
+    deadline = yield from _deadline(lifetime, blind_ratings.MAX_SERVER_LIFETIME)
+    envelope = blind_ratings.SealedRating(*sides, bytes(blind_ratings.HASH_BYTES), deadline)
     return (yield from _sign(state, vault, envelope, opening))
 
 
@@ -69,7 +104,7 @@ def seal_feedback(  # noqa: PLR0913, PLR0917  # the method's own parameters
 ) -> Operation[SignedEnvelope]:
     """See `Client.seal_feedback`."""
     theirs = offer.envelope
-    if not isinstance(theirs, SealedRating):
+    if not isinstance(theirs, blind_ratings.SealedRating):
         raise InvalidArgumentError("offer: expected the server's envelope, a SealedRating")
     client = checksummed(registries.require_signer(state).address)
     if theirs.client != client:
@@ -89,9 +124,9 @@ def seal_feedback(  # noqa: PLR0913, PLR0917  # the method's own parameters
     # The registry checks blind and open feedback alike, so simulate an open one.
     data = registries.calldata(Registry.REPUTATION, feedback.GIVE, settled)
     yield from registries.simulate({"from": client, "to": registry, "data": "0x" + data.hex()})
-    opening = FeedbackOpening(BlindFeedback(*settled[1:]), secrets.token_bytes(HASH_BYTES))
-    deadline = yield from _deadline(lifetime, MAX_CLIENT_LIFETIME)
-    envelope = SealedFeedback(*theirs.common, bytes(HASH_BYTES), deadline)
+    opening = FeedbackOpening(blind_ratings.BlindFeedback(*settled[1:]), secrets.token_bytes(blind_ratings.HASH_BYTES))
+    deadline = yield from _deadline(lifetime, blind_ratings.MAX_CLIENT_LIFETIME)
+    envelope = blind_ratings.SealedFeedback(*theirs.common, bytes(blind_ratings.HASH_BYTES), deadline)
     return (yield from _sign(state, vault, envelope, opening))
 
 
@@ -118,7 +153,7 @@ def status(state: ClientState, client_id: AgentLike, server_id: AgentLike) -> Op
     (number,), (pair_hash, is_open) = yield from together(
         [registries.call(state, Registry.BIDIRECTIONAL, name, *ids) for name in ("ratingStateOf", "getSealedPair")]
     )
-    return BlindStatus(client, server, RatingState(number), pair_hash, is_open)
+    return BlindStatus(client, server, blind_ratings.RatingState(number), pair_hash, is_open)
 
 
 def seal(state: ClientState, theirs: SignedEnvelope, ours: SignedEnvelope) -> Operation[Sent[SealedRatings]]:
@@ -158,7 +193,7 @@ def exchange(
 
 
 def open_(
-    state: ClientState, pair: Pair, openings: Sequence[Opening], confirmations: int, timeout: float
+    state: ClientState, pair: blind_ratings.Pair, openings: Sequence[Opening], confirmations: int, timeout: float
 ) -> Operation[Sent[OpenedRatings]]:
     """See `Client.open_ratings`."""
     client, server = _openings_of(pair, openings)
@@ -174,21 +209,27 @@ def open_(
     return (yield from transactions.send(state, Registry.BIDIRECTIONAL, function, arguments, decode))
 
 
-def pair_of(first: SignedEnvelope, second: SignedEnvelope) -> tuple[Pair, tuple[bytes, bytes]]:
+def pair_of(first: SignedEnvelope, second: SignedEnvelope) -> tuple[blind_ratings.Pair, tuple[bytes, bytes]]:
     """Put both envelopes together, in either order."""
-    client, server = (first, second) if isinstance(first.envelope, SealedFeedback) else (second, first)
-    if not (isinstance(client.envelope, SealedFeedback) and isinstance(server.envelope, SealedRating)):
+    client, server = (first, second) if isinstance(first.envelope, blind_ratings.SealedFeedback) else (second, first)
+    if not (
+        isinstance(client.envelope, blind_ratings.SealedFeedback)
+        and isinstance(server.envelope, blind_ratings.SealedRating)
+    ):
         raise InvalidArgumentError("envelopes: expected one of the client and one of the server")
-    return Pair.of(client.envelope, server.envelope), (client.signature, server.signature)
+    return blind_ratings.Pair.of(client.envelope, server.envelope), (client.signature, server.signature)
 
 
 def _sign(
-    state: ClientState, vault: BlindVault, draft: SealedFeedback | SealedRating, opening: Opening
+    state: ClientState,
+    vault: BlindVault,
+    draft: blind_ratings.SealedFeedback | blind_ratings.SealedRating,
+    opening: Opening,
 ) -> Operation[SignedEnvelope]:
     """Store an opening, and then sign its envelope. Repeating this after a crash signs the stored one again."""
     domain = yield from _domain(state)
-    kept: Opening = yield Blocking(partial(vault.keep, domain, draft, opening))
-    envelope = type(draft)(*draft.common, kept.seal_for(draft), draft.deadline)
+    stored: Opening = yield Blocking(partial(vault.keep, domain, draft, opening))
+    envelope = type(draft)(*draft.common, stored.seal_for(draft), draft.deadline)
     signer = registries.require_signer(state)
     signed = SignedEnvelope(envelope, (yield from registries.sign_message(signer, envelope.signable(domain))))
     yield Blocking(partial(vault.note, domain, signed))
@@ -203,7 +244,6 @@ def _domain(state: ClientState) -> Operation[Domain]:
 
 
 def _deadline(lifetime: int, longest: int) -> Operation[int]:
-    """Return the end of a lifetime that begins at the chain's time."""
     if not 0 < lifetime <= longest:
         raise InvalidArgumentError(f"lifetime {lifetime} is out of range 1..{longest} seconds")
     return int((yield from registries.block_time()).timestamp()) + lifetime
@@ -225,7 +265,9 @@ def _require_agent(state: ClientState, side: str, account: str, expected: int) -
         )
 
 
-def _openings_of(pair: Pair, openings: Sequence[Opening]) -> tuple[FeedbackOpening | None, RatingOpening | None]:
+def _openings_of(
+    pair: blind_ratings.Pair, openings: Sequence[Opening]
+) -> tuple[FeedbackOpening | None, RatingOpening | None]:
     """Return the client's opening and the server's, after a check that they fit their envelopes."""
     client, server = None, None
     for opening in openings:
@@ -240,7 +282,7 @@ def _openings_of(pair: Pair, openings: Sequence[Opening]) -> tuple[FeedbackOpeni
     return client, server
 
 
-def _await_seal(state: ClientState, pair: Pair, confirmations: int, timeout: float) -> Operation[None]:
+def _await_seal(state: ClientState, pair: blind_ratings.Pair, confirmations: int, timeout: float) -> Operation[None]:
     """Wait until the seal of a pair has so many blocks, its own included."""
     if confirmations < 1:
         raise InvalidArgumentError(f"confirmations is 1 or more, not {confirmations}")
@@ -257,20 +299,19 @@ def _await_seal(state: ClientState, pair: Pair, confirmations: int, timeout: flo
         yield Pause(min(state.poll_interval, max(end - time.monotonic(), 0)))
 
 
-def _require_turn(state: ClientState, pair: Pair) -> Operation[None]:
+def _require_turn(state: ClientState, pair: blind_ratings.Pair) -> Operation[None]:
     """Refuse to open a rating before the client's feedback: the client would see it first."""
     now = int((yield from registries.block_time()).timestamp())
     ids = pair.client_id, pair.server_id
     _, is_open = yield from registries.call(state, Registry.BIDIRECTIONAL, "getSealedPair", *ids)
-    patient_until = pair.client_deadline + PATIENCE
+    patient_until = pair.client_deadline + blind_ratings.PATIENCE
     if not is_open and now < patient_until:
         raise InvalidArgumentError(
             f"openings: the client's feedback is sealed: wait for its opening, or until {patient_until} in Unix time"
         )
 
 
-def _opened(pair: Pair, chain_id: int, events: Sequence[Event]) -> OpenedRatings:
-    """Read what was opened."""
+def _opened(pair: blind_ratings.Pair, chain_id: int, events: Sequence[Event]) -> OpenedRatings:
     ids = {"client_id": pair.client_id, "server_id": pair.server_id}
     event = transactions.require_event(events, RatingsOpened, **ids, interaction=pair.interaction)
     client, server = AgentId(pair.client_id, chain_id), AgentId(pair.server_id, chain_id)

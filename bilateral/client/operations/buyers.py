@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Final, TypeVar
+from collections.abc import Callable, Collection, Mapping, Sequence
+from dataclasses import fields
+from typing import Any, Final, TypeVar
 
 from eth_utils.hexadecimal import encode_hex
+from pydantic.alias_generators import to_camel
 
 from bilateral.client.inputs import checked_uint, hash_bytes
-from bilateral.client.operations import registries, transactions
+from bilateral.client.operations import confirmations, registries, transactions
 from bilateral.client.results import (
     Anchor,
     AttestedRecord,
@@ -17,6 +20,8 @@ from bilateral.client.results import (
     SettledPayment,
     SettledRecord,
 )
+from bilateral.client.state import ClientState, Sent
+from bilateral.core import errors
 from bilateral.core.contracts import Registry
 from bilateral.core.contracts.buyer_terms import (
     WHOLE_TRANSACTION,
@@ -24,19 +29,18 @@ from bilateral.core.contracts.buyer_terms import (
     BuyerFeedback,
     BuyerReviews,
     BuyerRole,
+    BuyerState,
     BuyerTier,
     NotCounted,
+    PaymentRecord,
+    SignedPayment,
+    TierCredential,
 )
 from bilateral.core.contracts.codec import decode_result
 from bilateral.core.contracts.logs import RawLog
-from bilateral.core.errors import (
-    InvalidArgumentError,
-    MissingReceiptError,
-    PaymentSettledHereError,
-    UnexpectedAnswerError,
-)
 from bilateral.core.events import (
     Anchored,
+    Event,
     FeedbackAttested,
     PaymentAttested,
     PaymentNotCounted,
@@ -49,17 +53,10 @@ from bilateral.core.events import (
 from bilateral.core.identifiers import AgentId, checksummed
 from bilateral.core.values.times import moment
 from bilateral.node import answers
+from bilateral.node.steps import Operation
 
-if TYPE_CHECKING:
-    from collections.abc import Callable, Collection, Mapping, Sequence
-    from datetime import datetime
-
-    from bilateral.client.operations.transactions import Sent
-    from bilateral.client.state import ClientState
-    from bilateral.core.contracts.buyer_terms import BuyerState, PaymentRecord, SignedPayment, TierCredential
-    from bilateral.core.events import Event
-    from bilateral.node.steps import Operation
-
+K = TypeVar("K")
+R = TypeVar("R", SettledRecord, AttestedRecord)
 T = TypeVar("T")
 
 _NOBODY = "0x" + "00" * 20
@@ -82,7 +79,7 @@ def settle(state: ClientState, payment: SignedPayment) -> Operation[Sent[Settled
         if refusals:
             refused = transactions.require_event(refusals, PaymentNotCounted, **fields)
             seller = AgentId(refused.seller_id, deployment.chain_id) if refused.seller_id else None
-            return SettledPayment(**fields, seller=seller, refusal=_reason(refused.reason))
+            return SettledPayment(**fields, seller=seller, refusal=_term(NotCounted, refused.reason, "logs"))
         counted = transactions.require_event(events, PaymentSettled, **fields)
         return SettledPayment(**fields, seller=AgentId(counted.seller_id, deployment.chain_id), refusal=None)
 
@@ -129,40 +126,26 @@ def score(state: ClientState, buyer: str) -> Operation[int]:
 def tier(state: ClientState, buyer: str) -> Operation[BuyerTier]:
     """See `Client.get_buyer_tier`."""
     (level,) = yield from _call(state, "buyerTierOf", checksummed(buyer))
-    return _tier(level)
+    return _term(BuyerTier.of_level, level)
 
 
 def settlement_score(state: ClientState, buyer: str) -> Operation[BuyerStanding]:
     """See `Client.get_settlement_score`."""
     points, level = yield from _call(state, "settlementScoreOf", checksummed(buyer))
-    return BuyerStanding(points, _tier(level))
+    return BuyerStanding(points, _term(BuyerTier.of_level, level))
 
 
 def records(state: ClientState, buyer: str) -> Operation[BuyerRecords]:
     """See `Client.get_buyer_records`."""
     account = checksummed(buyer)
     settled, attested = yield from _call(state, "recordsOf", account)
-    return BuyerRecords(
-        account,
-        SettledRecord(
-            settled["payments"],
-            settled["volume"],
-            _time(settled["firstPaymentAt"]),
-            _time(settled["lastPaymentAt"]),
-            settled["minimumSellers"],
-        ),
-        AttestedRecord(
-            attested["payments"],
-            attested["volume"],
-            _time(attested["firstPaymentAt"]),
-            _time(attested["lastPaymentAt"]),
-            attested["reviews"],
-            attested["reviewSum"],
-            attested["feedbackSellers"],
-            attested["feedbackSum"],
-            attested["disputes"],
-        ),
-    )
+    return BuyerRecords(account, _record(SettledRecord, settled), _record(AttestedRecord, attested))
+
+
+def _record(kind: type[R], answer: Mapping[str, int]) -> R:
+    values: dict[str, Any] = {field.name: answer[to_camel(field.name)] for field in fields(kind)}
+    times = {name: moment(at) if (at := values[name]) else None for name in ("first_payment_at", "last_payment_at")}
+    return kind(**values | times)
 
 
 def has_payment(
@@ -221,29 +204,15 @@ def tokens(state: ClientState) -> Operation[list[str]]:
 
 
 def _call(state: ClientState, function: str, *arguments: Any) -> Operation[tuple[Any, ...]]:
-    """Call a view of the registry."""
     return (yield from registries.call(state, Registry.BUYERS, function, *arguments))
 
 
-def _time(seconds: int) -> datetime | None:
-    """Return a time of the chain; None for 0."""
-    return moment(seconds) if seconds else None
-
-
-def _tier(level: int) -> BuyerTier:
-    """Return a tier that the registry names by its number."""
+def _term(read: Callable[[int], K], number: int, verb: str = "answers with") -> K:
+    """Return a term that the registry names by its number."""
     try:
-        return BuyerTier.of_level(level)
-    except InvalidArgumentError as error:
-        raise UnexpectedAnswerError(f"{Registry.BUYERS} answers with an invalid value: {error}") from None
-
-
-def _reason(number: int) -> NotCounted:
-    """Return the reason that the registry names by its number."""
-    try:
-        return NotCounted(number)
+        return read(number)
     except ValueError as error:
-        raise UnexpectedAnswerError(f"{Registry.BUYERS} logs an invalid value: {error}") from None
+        raise errors.UnexpectedAnswerError(f"{Registry.BUYERS} {verb} an invalid value: {error}") from None
 
 
 def record_payment(
@@ -269,22 +238,18 @@ def record_payments(
     state: ClientState, chain_id: int, records: Sequence[PaymentRecord]
 ) -> Operation[Sent[tuple[AttestedPayment, ...]]]:
     """See `Client.record_payments`."""
-    _require_some(records)
     payments = tuple(record.payment for record in records)
-
-    def decode(events: Sequence[Event]) -> tuple[AttestedPayment, ...]:
-        for payment in payments:
-            transactions.require_event(events, PaymentAttested, payment=payment.word)
-        return payments
-
+    decode = _attested(PaymentAttested, payments, lambda payment: {"payment": payment.word})
     packed = [(record.transaction_hash, record.payment.word) for record in records]
     chain = checked_uint(chain_id, 256, "a chain id")
-    named: dict[bytes, set[tuple[str, int]] | None] = {}
+    by_transaction: dict[bytes, set[tuple[str, int]] | None] = {}
     for record in records:
-        payment, others = record.payment, named.get(record.transaction_hash, set())
-        is_whole = others is None or payment.position == WHOLE_TRANSACTION
-        named[record.transaction_hash] = None if is_whole else {*(others or ()), (payment.buyer, payment.amount)}
-    yield from _require_not_settled(state, chain, named)
+        payment, previous = record.payment, by_transaction.get(record.transaction_hash, set())
+        if previous is None or payment.position == WHOLE_TRANSACTION:
+            by_transaction[record.transaction_hash] = None
+        else:
+            by_transaction[record.transaction_hash] = {*previous, (payment.buyer, payment.amount)}
+    yield from _require_not_settled(state, chain, by_transaction)
     return (yield from send(state, "recordManyPayments", (chain, packed), decode))
 
 
@@ -297,22 +262,22 @@ def _require_not_settled(
         return
     registry = (yield from registries.require_registry(state, Registry.BUYERS)).lower()
     for name, payments in transactions_.items():
-        receipt = yield from registries.receipt(encode_hex(name))
+        receipt = yield from confirmations.read_receipt(encode_hex(name))
         if receipt is None:  # pruned, behind or not mined: its payments may be settled ones
-            raise MissingReceiptError(name)
+            raise errors.MissingReceiptError(name)
         for entry in answers.records(receipt.get("logs")):
             raw = RawLog.from_json(entry)
             event = registries.decode(Registry.BUYERS, raw) if raw.position.address.lower() == registry else None
             if isinstance(event, PaymentSettled) and (payments is None or (event.buyer, event.amount) in payments):
-                raise PaymentSettledHereError(name, event.buyer, is_whole=payments is None)
+                raise errors.PaymentSettledHereError(name, event.buyer, is_whole=payments is None)
 
 
 def record_feedback(state: ClientState, feedback: BuyerFeedback) -> Operation[Sent[BuyerFeedback]]:
     """See `Client.record_buyer_feedback`."""
+    decode_all = _attested(FeedbackAttested, [feedback])
 
     def decode(events: Sequence[Event]) -> BuyerFeedback:
-        _require_feedback(events, feedback)
-        return feedback
+        return decode_all(events)[0]
 
     arguments = (feedback.buyer, feedback.seller, feedback.score)
     return (yield from send(state, "recordFeedback", arguments, decode))
@@ -322,39 +287,29 @@ def record_feedbacks(
     state: ClientState, feedbacks: Sequence[BuyerFeedback]
 ) -> Operation[Sent[tuple[BuyerFeedback, ...]]]:
     """See `Client.record_buyer_feedbacks`."""
-    _require_some(feedbacks)
-
-    def decode(events: Sequence[Event]) -> tuple[BuyerFeedback, ...]:
-        for feedback in feedbacks:
-            _require_feedback(events, feedback)
-        return tuple(feedbacks)
-
     packed = [(feedback.buyer, feedback.score, feedback.seller) for feedback in feedbacks]
-    return (yield from send(state, "recordFeedbacks", (packed,), decode))
+    return (yield from send(state, "recordFeedbacks", (packed,), _attested(FeedbackAttested, feedbacks)))
 
 
 def record_reviews(state: ClientState, reviews: Sequence[BuyerReviews]) -> Operation[Sent[tuple[BuyerReviews, ...]]]:
     """See `Client.record_buyer_reviews`."""
-    _require_some(reviews)
-
-    def decode(events: Sequence[Event]) -> tuple[BuyerReviews, ...]:
-        for review in reviews:
-            transactions.require_event(events, ReviewsAttested, **vars(review))
-        return tuple(reviews)
-
     packed = [(review.buyer, review.reviews, review.review_sum, review.disputes) for review in reviews]
-    return (yield from send(state, "recordReviews", (packed,), decode))
+    return (yield from send(state, "recordReviews", (packed,), _attested(ReviewsAttested, reviews)))
 
 
-def _require_feedback(events: Sequence[Event], feedback: BuyerFeedback) -> None:
-    """Check that a feedback was logged."""
-    transactions.require_event(events, FeedbackAttested, **vars(feedback))
-
-
-def _require_some(records: Sequence[object]) -> None:
-    """Check that a batch is not empty: its transaction would do nothing."""
+def _attested(
+    kind: type[Event], records: Sequence[T], fields_of: Callable[[T], Mapping[str, Any]] = vars
+) -> Callable[[Sequence[Event]], tuple[T, ...]]:
+    """Return a decoder that requires an event of each record. A transaction without records would do nothing."""
     if not records:
-        raise InvalidArgumentError("name at least one record")
+        raise errors.InvalidArgumentError("name at least one record")
+
+    def decode(events: Sequence[Event]) -> tuple[T, ...]:
+        for record in records:
+            transactions.require_event(events, kind, **fields_of(record))
+        return tuple(records)
+
+    return decode
 
 
 VERIFY_GAS: Final = 1_000_000
@@ -370,7 +325,7 @@ def post_tier_roots(
     """See `Client.post_tier_roots`."""
     name = hash_bytes(policy, "a policy")
     if len(roots) != ROOTS:
-        raise InvalidArgumentError(f"give the roots of {ROOTS} tiers, not {len(roots)}")
+        raise errors.InvalidArgumentError(f"give the roots of {ROOTS} tiers, not {len(roots)}")
 
     def decode(events: Sequence[Event]) -> TierRootsPosted:
         return transactions.require_event(events, TierRootsPosted, epoch=epoch, policy=name)

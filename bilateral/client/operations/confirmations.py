@@ -3,39 +3,103 @@
 from __future__ import annotations
 
 import time
-from typing import TYPE_CHECKING, Any, TypeVar
+from collections.abc import Mapping
+from typing import Any, Final, TypeVar
 
 from bilateral.client.operations import registries
-from bilateral.client.state import NonceMemory
+from bilateral.client.state import ClientState, NonceMemory, Sent
+from bilateral.core import errors
 from bilateral.core.contracts.logs import RawLog
 from bilateral.core.contracts.reverts import ContractRevertError
-from bilateral.core.errors import (
-    NODE_FAILURES,
-    NotSentError,
-    TransactionDroppedError,
-    TransactionFailedError,
-    TransactionPendingError,
-    TransactionReplacedError,
-    UnexpectedAnswerError,
-)
+from bilateral.core.events import Event
 from bilateral.node import answers
-from bilateral.node.steps import Pause
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
-
-    from bilateral.client.operations.transactions import Sent
-    from bilateral.client.state import ClientState
-    from bilateral.core.events import Event
-    from bilateral.node.steps import Operation
+from bilateral.node.steps import Operation, Pause, Rpc
 
 T = TypeVar("T")
+
+
+LAG_SECONDS: Final = 15.0
+"""For how long two nodes behind one name may differ: one of them does not know yet what the other has told."""
+
+
+def read_receipt(hash_: str) -> Operation[dict[str, Any] | None]:
+    """Return the receipt of a transaction; None if it is in no block."""
+    answer = yield Rpc("eth_getTransactionReceipt", (hash_,))
+    return None if answer is None else answers.record(answer)
+
+
+def knows(hash_: str) -> Operation[bool | None]:
+    """Check whether the node knows a transaction, or its receipt; None if it fails to say."""
+    try:
+        answer = yield Rpc("eth_getTransactionByHash", (hash_,))
+        return isinstance(answer, dict) or (yield from read_receipt(hash_)) is not None
+    except errors.NODE_FAILURES:
+        return None
+
+
+def transaction_count(state: ClientState, block: str = "latest") -> Operation[int]:
+    """Return the number of the signer's transactions by the end of a block; `pending` counts pending ones too."""
+    return answers.quantity((yield Rpc("eth_getTransactionCount", (registries.address_of(state), block))))
+
+
+def is_nonce_used(state: ClientState, nonce: int, block: str = "latest") -> Operation[bool]:
+    """Check whether a block, or one before it, holds a transaction of the signer with a nonce."""
+    return (yield from transaction_count(state, block)) > nonce
+
+
+def has_its_nonce(state: ClientState, nonce: int, hash_: str, *, is_priced_out: bool) -> Operation[bool | None]:
+    """Check whether a transaction took its own nonce, after a node said that the nonce is taken.
+
+    It may be: a proxy may have handed it over twice, and told how that ended the second time. The node that is asked
+    about it may not know it yet. So only a block in which there is another of that nonce proves that it is not.
+    """
+    end = time.monotonic() + LAG_SECONDS
+    while True:
+        has_it = yield from knows(hash_)
+        if has_it:
+            return True
+        try:
+            in_block = yield from _in_block(state, nonce)
+            if in_block is not None:
+                return in_block == hash_
+        except errors.NODE_FAILURES:
+            has_it = None
+        if time.monotonic() >= end:
+            return has_it if is_priced_out else None
+        yield Pause(state.poll_interval)
+
+
+def _in_block(state: ClientState, nonce: int) -> Operation[str | None]:
+    """Return the hash of the signer's transaction with a nonce if a block, most likely a late one, holds it."""
+    used = yield from registries.latest_block()
+    if not (yield from is_nonce_used(state, nonce, hex(used))):
+        return None
+    step = 1
+    while used >= step and (yield from is_nonce_used(state, nonce, hex(used - step))):
+        used, step = used - step, 2 * step
+    unused = max(used - step, -1)
+    while used - unused > 1:
+        middle = (unused + used) // 2
+        if (yield from is_nonce_used(state, nonce, hex(middle))):
+            used = middle
+        else:
+            unused = middle
+    block = answers.record((yield Rpc("eth_getBlockByNumber", (hex(used), True))))
+    sender = str(registries.address_of(state)).lower()
+    return next(
+        (
+            "0x" + answers.data(record.get("hash")).hex()
+            for record in answers.records(block.get("transactions"))
+            if str(record.get("from")).lower() == sender and answers.quantity(record.get("nonce")) == nonce
+        ),
+        None,
+    )
 
 
 def wait(state: ClientState, sent: Sent[T], timeout: float, confirmations: int) -> Operation[T]:
     """Wait for a transaction, see `Handle.wait`. Keep waiting through failures of the node."""
     if sent.hash is None:
-        raise NotSentError("nothing was sent: this is a dry run, or a batch that was not sent yet")
+        raise errors.NotSentError("nothing was sent: this is a dry run, or a batch that was not sent yet")
     end = time.monotonic() + timeout
     nonce_used_since: float | None = None
     while True:
@@ -43,40 +107,31 @@ def wait(state: ClientState, sent: Sent[T], timeout: float, confirmations: int) 
         try:
             hash_, receipt = yield from _receipt(sent)
             if receipt is not None:
-                depth = yield from _depth(receipt, confirmations)
-                if depth >= confirmations:
+                block = answers.quantity(receipt.get("blockNumber"))
+                if confirmations <= 1 or (yield from registries.latest_block()) - block + 1 >= confirmations:
                     return (yield from outcome_of(state, sent, hash_, receipt))
-            elif (yield from registries.is_nonce_used(state, int(sent.transaction["nonce"]))):
+            elif (yield from is_nonce_used(state, int(sent.transaction["nonce"]))):
                 nonce_used_since = nonce_used_since or time.monotonic()
-                is_settled = time.monotonic() - nonce_used_since >= registries.LAG_SECONDS
-                if is_settled and (yield from registries.knows(sent.hash)) is False:
-                    raise TransactionReplacedError("was replaced by another of its nonce", sent.hash, sent.raw)
+                is_settled = time.monotonic() - nonce_used_since >= LAG_SECONDS
+                if is_settled and (yield from knows(sent.hash)) is False:
+                    raise errors.TransactionReplacedError("was replaced by another of its nonce", sent.hash, sent.raw)
             else:
                 nonce_used_since = None
-        except NODE_FAILURES as error:
+        except errors.NODE_FAILURES as error:
             failure = error
-        left = end - time.monotonic()
-        if left <= 0:
+        remaining = end - time.monotonic()
+        if remaining <= 0:
             yield from _give_up(state, sent.hash, sent.raw, timeout, failure)
-        yield Pause(min(state.poll_interval, max(left, 0)))
+        yield Pause(min(state.poll_interval, max(remaining, 0)))
 
 
 def _receipt(sent: Sent[Any]) -> Operation[tuple[str, dict[str, Any] | None]]:
-    """Return the receipt of a transaction, or of one that it was to replace, with its hash; None without a receipt."""
+    """Return the receipt of a transaction, or of one that it was to replace, with its hash."""
     for hash_ in (str(sent.hash), *sent.earlier):
-        receipt = yield from registries.receipt(hash_)
+        receipt = yield from read_receipt(hash_)
         if receipt is not None:
             return hash_, receipt
     return str(sent.hash), None
-
-
-def _depth(receipt: Mapping[str, Any], confirmations: int) -> Operation[int]:
-    """Return the number of blocks that confirm a transaction. One is known without a request."""
-    block = answers.quantity(receipt.get("blockNumber"))
-    if confirmations <= 1:
-        return 1
-    last = yield from registries.latest_block()
-    return last - block + 1
 
 
 def outcome_of(state: ClientState, sent: Sent[T], hash_: str, receipt: Mapping[str, Any]) -> Operation[T]:
@@ -87,8 +142,8 @@ def outcome_of(state: ClientState, sent: Sent[T], hash_: str, receipt: Mapping[s
         try:
             with registries.blame_registry(sent.registry):
                 return sent.decode(_events(sent, receipt))
-        except UnexpectedAnswerError as error:
-            raise UnexpectedAnswerError(f"transaction {hash_}: {error}", hash_) from None
+        except errors.UnexpectedAnswerError as error:
+            raise errors.UnexpectedAnswerError(f"transaction {hash_}: {error}", hash_) from None
     block = answers.quantity(receipt.get("blockNumber"))
     call = {name: sent.transaction[name] for name in ("to", "data")} | {
         "from": receipt.get("from"),
@@ -101,9 +156,9 @@ def outcome_of(state: ClientState, sent: Sent[T], hash_: str, receipt: Mapping[s
             if revert.data:
                 revert.transaction = hash_
                 raise
-        except NODE_FAILURES:
+        except errors.NODE_FAILURES:
             continue
-    raise TransactionFailedError("is in a block and failed, and the node gives no reason", hash_, sent.raw)
+    raise errors.TransactionFailedError("is in a block and failed, and the node gives no reason", hash_, sent.raw)
 
 
 def _require_ours(state: ClientState, sent: Sent[Any], hash_: str, receipt: Mapping[str, Any]) -> None:
@@ -111,13 +166,12 @@ def _require_ours(state: ClientState, sent: Sent[Any], hash_: str, receipt: Mapp
     ours = {"transactionHash": hash_, "from": registries.address_of(state), "to": sent.transaction["to"]}
     for name, expected in ours.items():
         if answers.data(receipt.get(name)) != bytes.fromhex(str(expected)[2:]):
-            raise UnexpectedAnswerError(
+            raise errors.UnexpectedAnswerError(
                 f"transaction {hash_}: the node returns a receipt with another {name}; ask another node", hash_
             )
 
 
 def _events(sent: Sent[Any], receipt: Mapping[str, Any]) -> list[Event]:
-    """Return the registry's events of a transaction."""
     raw = [RawLog.from_json(entry) for entry in answers.records(receipt.get("logs"))]
     registry = str(sent.transaction["to"]).lower()
     ours = [log for log in raw if log.position.address.lower() == registry]
@@ -127,9 +181,10 @@ def _events(sent: Sent[Any], receipt: Mapping[str, Any]) -> list[Event]:
 def _give_up(
     state: ClientState, hash_: str, raw: bytes | None, timeout: float, failure: Exception | None
 ) -> Operation[None]:
-    """Raise the error for a transaction without enough confirmations in time."""
-    if failure is None and (yield from registries.knows(hash_)) is False:
+    if failure is None and (yield from knows(hash_)) is False:
         state.nonces = NonceMemory()
-        raise TransactionDroppedError("is in no block, and the node no longer knows it", hash_, raw)
+        raise errors.TransactionDroppedError("is in no block, and the node no longer knows it", hash_, raw)
     why = f": {failure}" if failure else ""
-    raise TransactionPendingError(f"is not in enough blocks after {timeout:g} seconds{why}", hash_, raw) from failure
+    raise errors.TransactionPendingError(
+        f"is not in enough blocks after {timeout:g} seconds{why}", hash_, raw
+    ) from failure

@@ -4,24 +4,19 @@ from __future__ import annotations
 
 import math
 import time
+from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from functools import partial
-from typing import TYPE_CHECKING, Any, Final, TypeVar
+from typing import Any, Final, TypeVar
 
 from bilateral.client.inputs import hash_bytes
+from bilateral.client.state import ClientState
 from bilateral.core.errors import DocumentError, DocumentTimeoutError, HashMismatchError, InvalidArgumentError
-from bilateral.documents import DataUriStore
+from bilateral.documents import DataUriStore, StoredDocument
 from bilateral.documents.hashing import NO_HASH, document_hash
-from bilateral.node.steps import Blocking
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from bilateral.client.state import ClientState
-    from bilateral.documents import StoredDocument
-    from bilateral.documents.model import DocumentModel
-    from bilateral.node.steps import Operation
+from bilateral.documents.model import DocumentModel
+from bilateral.node.steps import Blocking, Operation
 
 M = TypeVar("M", bound="DocumentModel")
 

@@ -2,33 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
-from typing import TYPE_CHECKING, Any, Final, TypeAlias
+from typing import Any, Final, TypeAlias
 
-from bilateral.client.inputs import ResponseLink, feedback_id, hash_bytes
+from bilateral.client.inputs import AgentLike, ResponseLink, feedback_id, hash_bytes
 from bilateral.client.operations import documents, registries, transactions
 from bilateral.client.operations.documents import Unstored
 from bilateral.client.results import FeedbackEntry, FeedbackEvent, FeedbackResponse, FeedbackRevocation
-from bilateral.core.contracts import Registry
+from bilateral.client.state import ClientState, Sent
+from bilateral.core.contracts import Deployment, Registry
 from bilateral.core.errors import InvalidArgumentError
-from bilateral.core.events import FeedbackRevoked, NewFeedback, ResponseAppended
+from bilateral.core.events import Event, FeedbackRevoked, NewFeedback, ResponseAppended
 from bilateral.core.identifiers import AccountId, AgentId, ChainId, FeedbackId, GlobalAgentId
 from bilateral.core.text.encoding import encode_object
-from bilateral.core.values import FeedbackValue, value_for_tag
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
-
-    from bilateral.client.inputs import AgentLike
-    from bilateral.client.operations.transactions import Sent
-    from bilateral.client.state import ClientState
-    from bilateral.core.contracts import Deployment
-    from bilateral.core.events import Event
-    from bilateral.core.values import HumanValue
-    from bilateral.documents import FeedbackFile
-    from bilateral.node.steps import Operation
+from bilateral.core.values import FeedbackValue, HumanValue, value_for_tag
+from bilateral.documents import FeedbackFile
+from bilateral.node.steps import Operation
 
 GIVE: Final = "giveFeedback"
 
@@ -63,7 +54,7 @@ def give(state: ClientState, agent_id: AgentLike, draft: Draft) -> Operation[Sen
     agent = registries.agent_of((yield from registries.connect(state)), agent_id)
     arguments = yield from arguments_of(state, agent, draft)
     client = registries.require_address(state)
-    return (yield from transactions.send(state, Registry.REPUTATION, GIVE, arguments, given_decoder(agent, client)))
+    return (yield from transactions.send(state, Registry.REPUTATION, GIVE, arguments, feedback_decoder(agent, client)))
 
 
 def arguments_of(state: ClientState, agent: AgentId, draft: Draft) -> Operation[tuple[Any, ...]]:
@@ -82,7 +73,7 @@ def respond(
 ) -> Operation[Sent[FeedbackResponse]]:
     """See `Client.append_response`."""
     deployment = yield from registries.connect(state)
-    feedback = named(deployment, agent_id, client_address, feedback_index)
+    feedback = reference(deployment, agent_id, client_address, feedback_index)
     uri, digest = _response_link(response)
 
     def decode(events: Sequence[Event]) -> FeedbackResponse:
@@ -101,11 +92,7 @@ def revoke(
     """See `Client.revoke_feedback`."""
     deployment = yield from registries.connect(state)
     signer = registries.require_address(state)
-    feedback = (
-        named(deployment, agent_id, None, feedback_index)
-        if isinstance(agent_id, FeedbackId)
-        else named(deployment, agent_id, signer, feedback_index)
-    )
+    feedback = reference(deployment, agent_id, None if isinstance(agent_id, FeedbackId) else signer, feedback_index)
     if feedback.client != signer:
         raise InvalidArgumentError(f"{feedback} is {feedback.client}'s feedback, and only that client can revoke it")
 
@@ -118,7 +105,7 @@ def revoke(
     return (yield from transactions.send(state, Registry.REPUTATION, function, arguments, decode))
 
 
-def named(
+def reference(
     deployment: Deployment, agent_id: AgentLike | FeedbackId, client_address: str | None, feedback_index: int | None
 ) -> FeedbackId:
     """Return the feedback that a caller means."""
@@ -146,17 +133,17 @@ def file_link(state: ClientState, agent: AgentId, draft: Draft) -> Operation[tup
     return unstored, unstored.hash
 
 
-def given_decoder(agent: AgentId, client: str) -> Callable[[Sequence[Event]], FeedbackEntry]:
+def feedback_decoder(agent: AgentId, client: str) -> Callable[[Sequence[Event]], FeedbackEntry]:
     """Return a decoder that makes an entry from the event of a client's feedback."""
 
     def decode(events: Sequence[Event]) -> FeedbackEntry:
         event = transactions.require_event(events, NewFeedback, agent_id=agent.token_id, client_address=client)
-        return read_given(agent.chain_id, event)
+        return read_feedback(agent.chain_id, event)
 
     return decode
 
 
-def read_given(chain_id: int | None, event: NewFeedback) -> FeedbackEntry:
+def read_feedback(chain_id: int | None, event: NewFeedback) -> FeedbackEntry:
     """Return the entry that an event tells of, as it was when it was given."""
     agent = AgentId(event.agent_id, chain_id)
     with registries.blame_registry(Registry.REPUTATION):

@@ -2,20 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from statistics import median_low
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
 from bilateral.client.operations import registries
+from bilateral.client.state import ClientState
 from bilateral.core.contracts import max_fees_of
 from bilateral.core.errors import FeeLimitError, MalformedNodeAnswerError, NodeError
 from bilateral.node import answers
-from bilateral.node.steps import Rpc
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
-
-    from bilateral.client.state import ClientState
-    from bilateral.node.steps import Operation
+from bilateral.node.steps import Operation, Rpc
 
 _BLOCKS: Final = 10
 """Blocks whose tips are compared: fewer follow one block's accident, more lag behind a rush."""
@@ -47,10 +43,10 @@ def quote(state: ClientState, history: Any) -> Operation[dict[str, int]]:
     return {"maxFeePerGas": min(2 * base + tip, max_fee), "maxPriorityFeePerGas": tip}
 
 
-def replacing(state: ClientState, chain_id: int, former: Mapping[str, Any], now: Mapping[str, int]) -> dict[str, int]:
+def replacing(state: ClientState, chain_id: int, previous: Mapping[str, Any], now: Mapping[str, int]) -> dict[str, int]:
     """Return fees that replace a pending transaction: an eighth more than its own at least, which nodes demand."""
-    names = [name for name in ("gasPrice", "maxFeePerGas", "maxPriorityFeePerGas") if name in former]
-    fees = {name: max(former[name] + former[name] // 8 + 1, now.get(name, 0)) for name in names}
+    names = [name for name in ("gasPrice", "maxFeePerGas", "maxPriorityFeePerGas") if name in previous]
+    fees = {name: max(previous[name] + previous[name] // 8 + 1, now.get(name, 0)) for name in names}
     if "maxFeePerGas" in fees:
         fees["maxFeePerGas"] = max(fees["maxFeePerGas"], fees["maxPriorityFeePerGas"])
     max_fee, max_tip = _limits(state, chain_id)
@@ -72,15 +68,12 @@ def require_cost(state: ClientState, transaction: Mapping[str, Any]) -> None:
 
 
 def _require_below(name: str, wei: int, limit: int) -> None:
-    """Check one fee."""
     if wei > limit:
         raise FeeLimitError(name, wei, limit, "max_fee_per_gas")
 
 
 def _limits(state: ClientState, chain_id: int) -> tuple[int, int]:
-    """Return the largest fee and the largest tip that the client signs.
-
-    A node gains by a tip, so no number of its own sets the limit.
-    """
+    """Return the largest fee and the largest tip that the client signs."""
+    # A node gains by a tip, so no number of its own sets the limit.
     explicit = state.max_fee_per_gas
     return max_fees_of(chain_id) if explicit is None else (explicit, explicit)

@@ -2,25 +2,22 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Final
+from dataclasses import dataclass
+from typing import Any, Final
 
 from eth_abi.abi import decode
 from eth_abi.exceptions import DecodingError
 from eth_utils.crypto import keccak
 
 from bilateral.client.operations import registries
-from bilateral.client.results import DeploymentReport, RegistryReport
-from bilateral.core.contracts import REGISTRY_ATTRIBUTES
+from bilateral.client.state import ClientState
+from bilateral.core.contracts import REGISTRY_ATTRIBUTES, Deployment
+from bilateral.core.contracts.origin import Origin
 from bilateral.core.errors import BilateralError, NodeError
 from bilateral.core.identifiers import checksummed
 from bilateral.core.text import ChainText
 from bilateral.node import answers
-from bilateral.node.steps import Batch, Rpc, together
-
-if TYPE_CHECKING:
-    from bilateral.client.state import ClientState
-    from bilateral.core.contracts import Deployment
-    from bilateral.node.steps import Operation
+from bilateral.node.steps import Batch, Operation, Rpc, together
 
 _IMPLEMENTATION: Final = "0x360894a13ba1a3210667c828492db98dca3e2076cc3735a920a3ca505d382bbc"
 """The storage slot of a proxy's implementation (EIP-1967)."""
@@ -38,6 +35,55 @@ _QUESTIONS: Final = tuple(
     )
 )
 """Calls of the views that tell registries apart."""
+
+
+@dataclass(frozen=True)
+class RegistryReport:
+    """A registry as it is on the chain.
+
+    Attributes:
+        registry: Its attribute of `Deployment`, such as `identity`.
+        origin: The authors of its code, by the deployment record; None if the caller named the address.
+        has_code: True if there is a contract.
+        version: Its answer to `getVersion`; None without that function.
+        identity_registry: The identity registry that it belongs to; None for an identity registry.
+        implementation: The contract whose code a proxy runs (EIP-1967); None for a contract that is not such a proxy.
+        owner: The account that can change the code of a proxy; None for a contract that is not a proxy, and for one
+            that does not name its owner.
+        problem: The first problem that was found; None without one.
+    """
+
+    registry: str
+    address: str
+    origin: Origin | None
+    has_code: bool
+    version: ChainText | None = None
+    identity_registry: str | None = None
+    implementation: str | None = None
+    owner: str | None = None
+    problem: str | None = None
+
+    @property
+    def is_upgradable(self) -> bool:
+        """True if it is a proxy: its code can change."""
+        return self.implementation is not None
+
+
+@dataclass(frozen=True)
+class DeploymentReport:
+    """The registries of a deployment as they are on the chain.
+
+    Attributes:
+        registries: A report for each registry that it includes.
+    """
+
+    deployment: Deployment
+    registries: tuple[RegistryReport, ...]
+
+    @property
+    def problems(self) -> tuple[str, ...]:
+        """The problems of all registries."""
+        return tuple(registry.problem for registry in self.registries if registry.problem is not None)
 
 
 def inspect(state: ClientState) -> Operation[DeploymentReport]:
@@ -81,7 +127,6 @@ def _report(deployment: Deployment, name: str) -> Operation[RegistryReport]:
 
 
 def _problem(deployment: Deployment, name: str, bound: str | None, *, is_identity: bool) -> str | None:
-    """Return the problem of a registry that has code; None without one."""
     address = getattr(deployment, name)
     if name == "identity":
         return None if is_identity else f"another contract is at {address}: it has no getAgentWallet"
@@ -110,7 +155,6 @@ def _address(word: bytes) -> str | None:
 
 
 def _text(returned: bytes) -> ChainText | None:
-    """Return the text that a view returned; None for other bytes."""
     try:
         return ChainText(decode(["bytes"], returned)[0]) if returned else None
     except (DecodingError, OverflowError):

@@ -3,29 +3,50 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Final, TypeVar
+from enum import StrEnum
+from typing import Any, Final, TypeVar
 
-from bilateral.client.inputs import checked_uint
+from bilateral.client.inputs import AgentLike, checked_uint
 from bilateral.client.operations import registries, transactions
-from bilateral.client.results import Rating, RatingKind
+from bilateral.client.state import ClientState, Sent
 from bilateral.core.contracts import Registry
 from bilateral.core.contracts.reverts import ContractRevertError
-from bilateral.core.errors import AgentUnsettledError, InvalidArgumentError, MissingFunctionError, UnexpectedAnswerError
-from bilateral.core.events import ClientRated, ValidatorRated
+from bilateral.core.errors import AgentUnsettledError, InvalidArgumentError, UnexpectedAnswerError
+from bilateral.core.events import ClientRated, Event, ValidatorRated
 from bilateral.core.identifiers import AgentId, checksummed
-from bilateral.node.steps import Pause, together
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
-
-    from bilateral.client.inputs import AgentLike
-    from bilateral.client.operations.transactions import Sent
-    from bilateral.client.state import ClientState
-    from bilateral.core.events import Event
-    from bilateral.node.steps import Operation
+from bilateral.node.steps import Operation, Pause, together
 
 T = TypeVar("T")
+
+
+class RatingKind(StrEnum):
+    """As what an agent was rated by a server."""
+
+    CLIENT = "client"
+    VALIDATOR = "validator"
+
+
+@dataclass(frozen=True)
+class Rating:
+    """A rating by a server (EIP-8004a), which is final.
+
+    Attributes:
+        kind: As what the subject was rated.
+        subject: The client or validator.
+        rating: 0 to 100; None if the server has not rated the subject.
+    """
+
+    kind: RatingKind
+    subject: AgentId
+    server: AgentId
+    rating: int | None
+
+    @property
+    def has_rating(self) -> bool:
+        """True if the server gave one."""
+        return self.rating is not None
 
 
 @dataclass(frozen=True)
@@ -45,7 +66,7 @@ class Expectation:
     timeout: float = 120.0
 
     @property
-    def is_named(self) -> bool:
+    def is_explicit(self) -> bool:
         """True if the caller named the rater or the owner, so that the registry must check it."""
         return self.server_id is not None or self.owner is not None
 
@@ -59,7 +80,7 @@ def rate(
 
     def decode(events: Sequence[Event]) -> Rating:
         arguments = {f"{kind}_id": subject.token_id, "rating": rating}
-        return _read(deployment.chain_id, transactions.require_event(events, _EVENTS[kind], **arguments))
+        return _read(deployment.chain_id, kind, transactions.require_event(events, _EVENTS[kind], **arguments))
 
     function = f"rate{kind.capitalize()}"
     arguments = (subject.token_id, checked_uint(rating, 8, "a rating"))
@@ -81,13 +102,11 @@ def rate_many(
     values = [checked_uint(rating, 8, "a rating") for rating in ratings.values()]
 
     def decode(events: Sequence[Event]) -> tuple[Rating, ...]:
-        return tuple(
-            _read(
-                deployment.chain_id,
-                transactions.require_event(events, _EVENTS[kind], **{f"{kind}_id": subject, "rating": value}),
-            )
+        matching = [
+            transactions.require_event(events, _EVENTS[kind], **{f"{kind}_id": subject, "rating": value})
             for subject, value in zip(subjects, values, strict=True)
-        )
+        ]
+        return tuple(_read(deployment.chain_id, kind, event) for event in matching)
 
     function = f"rate{kind.capitalize()}s"
     server = yield from _server(state, expected)
@@ -128,7 +147,7 @@ def _server(state: ClientState, expected: Expectation) -> Operation[int | None]:
     registry = (yield from registries.connect(state)).directory_registry
     try:
         (server,) = yield from registries.call(state, registry, "agentOf", signer)
-    except (ContractRevertError, MissingFunctionError, UnexpectedAnswerError):
+    except registries.NO_FUNCTION:
         return None
     return int(server)
 
@@ -182,12 +201,12 @@ def _send(  # noqa: PLR0913, PLR0917  # a call, the facts that it checks, and it
     """Send ratings by the function that names rater and owners, or by the specification's if the registry lacks it."""
     if facts[0] is not None:
         try:
-            named = f"{function}As", (*arguments, *facts)
-            return (yield from transactions.send(state, Registry.BIDIRECTIONAL, *named, decode))
+            call = f"{function}As", (*arguments, *facts)
+            return (yield from transactions.send(state, Registry.BIDIRECTIONAL, *call, decode))
         except ContractRevertError as refusal:
             if refusal.data:
                 raise
-    if expected.is_named:
+    if expected.is_explicit:
         raise InvalidArgumentError(f"the reputation registry lacks {function}As: leave server_id and owner out")
     return (yield from transactions.send(state, Registry.BIDIRECTIONAL, function, arguments, decode))
 
@@ -199,10 +218,6 @@ _EVENTS: Final[Mapping[RatingKind, type[ClientRated | ValidatorRated]]] = {
 """The event of each kind of rating."""
 
 
-def _read(chain_id: int, event: ClientRated | ValidatorRated) -> Rating:
-    kind, subject = (
-        (RatingKind.CLIENT, event.client_id)
-        if isinstance(event, ClientRated)
-        else (RatingKind.VALIDATOR, event.validator_id)
-    )
-    return Rating(kind, AgentId(subject, chain_id), AgentId(event.server_id, chain_id), event.rating)
+def _read(chain_id: int, kind: RatingKind, event: ClientRated | ValidatorRated) -> Rating:
+    subject = AgentId(getattr(event, f"{kind}_id"), chain_id)
+    return Rating(kind, subject, AgentId(event.server_id, chain_id), event.rating)

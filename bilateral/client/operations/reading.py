@@ -4,35 +4,25 @@ from __future__ import annotations
 
 import math
 from collections import Counter
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Final, get_args
+from typing import Final, get_args
 
-from bilateral.client.inputs import distinct
+from bilateral.client.inputs import AgentLike, distinct
 from bilateral.client.operations import documents, feedback, registries
-from bilateral.client.results import FeedbackEntry, ReputationSummary
+from bilateral.client.results import FeedbackEntry, FeedbackResponse, ReputationSummary
+from bilateral.client.state import ClientState
 from bilateral.core.contracts import Registry
 from bilateral.core.errors import InvalidArgumentError, UnexpectedAnswerError
 from bilateral.core.events import NewFeedback, ResponseAppended
 from bilateral.core.identifiers import AgentId, FeedbackId, checksummed
-from bilateral.core.text import quoted
-from bilateral.core.values import FeedbackValue
+from bilateral.core.text import ChainText, quoted
+from bilateral.core.values import FeedbackValue, HumanValue
 from bilateral.core.values.summaries import Summary
 from bilateral.core.values.summaries import summarize as summarize_values
 from bilateral.documents import FeedbackFile
 from bilateral.documents.feedback import Capability
-from bilateral.node.steps import together
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from bilateral.client.inputs import AgentLike
-    from bilateral.client.results import FeedbackEntry, FeedbackResponse
-    from bilateral.client.state import ClientState
-    from bilateral.core.identifiers import AgentId
-    from bilateral.core.text import ChainText
-    from bilateral.core.values import HumanValue
-    from bilateral.documents import FeedbackFile
-    from bilateral.node.steps import Operation
+from bilateral.node.steps import Operation, together
 
 READ: Final = "readFeedback"
 _PAGE: Final = 1000
@@ -51,18 +41,18 @@ def get(
 ) -> Operation[FeedbackEntry]:
     """See `Client.get_feedback`."""
     deployment = yield from registries.connect(state)
-    wanted = feedback.named(deployment, agent_id, client_address, feedback_index)
-    entry = yield from _read_one(state, wanted)
-    topics = [registries.topic(wanted.agent.token_id), registries.topic(wanted.client)]
+    reference = feedback.reference(deployment, agent_id, client_address, feedback_index)
+    entry = yield from _read_one(state, reference)
+    topics = [registries.topic(reference.agent.token_id), registries.topic(reference.client)]
     # The index is the first word of the event's data. Indexes count from 1, so 0 comes from a strange registry.
-    indexes = (wanted.on_chain_index.to_bytes(32), bytes(32))
+    indexes = (reference.on_chain_index.to_bytes(32), bytes(32))
     events = yield from registries.events(
         state, Registry.REPUTATION, NewFeedback, topics, lambda raw: raw.data[:32] in indexes
     )
     entry = with_event(entry, events)
     if entry.event is not None:
-        moment = yield from registries.block_time(entry.event.block)
-        entry = replace(entry, event=replace(entry.event, given_at=moment))
+        time = yield from registries.block_time(entry.event.block)
+        entry = replace(entry, event=replace(entry.event, given_at=time))
     if not load_file:
         return entry
     (complete,) = yield from with_files(state, [entry])
@@ -84,7 +74,7 @@ class Selection:
     def has(self, entry: FeedbackEntry) -> bool:
         """Check whether the selection includes a feedback."""
         tags = ((self.tag1, entry.tag1), (self.tag2, entry.tag2))
-        is_tagged = all(not wanted or wanted.encode() == tag.raw for wanted, tag in tags)
+        is_tagged = all(not required or required.encode() == tag.raw for required, tag in tags)
         return is_tagged and (self.include_revoked or not entry.is_revoked)
 
 
@@ -161,16 +151,16 @@ def responses(
 ) -> Operation[list[FeedbackResponse]]:
     """See `Client.get_responses`."""
     deployment = yield from registries.connect(state)
-    wanted = feedback.named(deployment, agent_id, client_address, feedback_index)
-    topics = [registries.topic(wanted.agent.token_id), registries.topic(wanted.client)]
+    reference = feedback.reference(deployment, agent_id, client_address, feedback_index)
+    topics = [registries.topic(reference.agent.token_id), registries.topic(reference.client)]
     appended = yield from registries.events(state, Registry.REPUTATION, ResponseAppended, topics)
-    responses = [feedback.read_response(wanted.agent, event) for event in appended]
-    return [response for response in responses if response.feedback == wanted]
+    responses = [feedback.read_response(reference.agent, event) for event in appended]
+    return [response for response in responses if response.feedback == reference]
 
 
 def with_event(entry: FeedbackEntry, events: Sequence[NewFeedback]) -> FeedbackEntry:
     """Add the fields that only the event has, if it is among those given."""
-    entries = (feedback.read_given(entry.id.agent.chain_id, event) for event in events)
+    entries = (feedback.read_feedback(entry.id.agent.chain_id, event) for event in events)
     return next((replace(entry, event=new.event) for new in entries if new.id == entry.id), entry)
 
 
@@ -180,28 +170,25 @@ def with_files(
     """Entries with their files, or with what is the matter with those. None is begun with after so many seconds."""
     links = {entry.id: (entry.event.uri, entry.event.hash) for entry in entries if entry.event and entry.event.uri}
     loaded = yield from documents.load_all(state, FeedbackFile, list(links.values()), seconds)
-    pairs = dict(zip(links, loaded, strict=True))
-    nothing = (None, None)
-    return [
-        replace(entry, file=file, file_problem=problem)
-        for entry in entries
-        for file, problem in [pairs.get(entry.id, nothing)]
-    ]
+    results = dict(zip(links, loaded, strict=True))
+    complete = []
+    for entry in entries:
+        file, problem = results.get(entry.id, (None, None))
+        complete.append(replace(entry, file=file, file_problem=problem))
+    return complete
 
 
-def _read_one(state: ClientState, wanted: FeedbackId, block: str = "latest") -> Operation[FeedbackEntry]:
-    """Read one feedback from the registry's state."""
-    arguments = (wanted.agent.token_id, wanted.client, wanted.on_chain_index)
+def _read_one(state: ClientState, reference: FeedbackId, block: str = "latest") -> Operation[FeedbackEntry]:
+    arguments = (reference.agent.token_id, reference.client, reference.on_chain_index)
     answer = yield from registries.call(state, Registry.REPUTATION, READ, *arguments, block=block)
     value, decimals, tag1, tag2, is_revoked = answer
     with registries.blame_registry(Registry.REPUTATION):
-        return FeedbackEntry(wanted, FeedbackValue(value, decimals), tag1, tag2, is_revoked)
+        return FeedbackEntry(reference, FeedbackValue(value, decimals), tag1, tag2, is_revoked)
 
 
 def _read_at_once(
     state: ClientState, agent: AgentId, clients: Sequence[str], selection: Selection
 ) -> Operation[list[FeedbackEntry]]:
-    """Read the feedback of clients, or of all if none is named, by one call."""
     arguments = (agent.token_id, list(clients), selection.tag1, selection.tag2, selection.include_revoked)
     columns = yield from registries.call(state, Registry.REPUTATION, READ_ALL, *arguments, block=selection.block)
     if len({len(column) for column in columns}) != 1:
@@ -306,30 +293,27 @@ def search(
         raise InvalidArgumentError("name an agent or a reviewer: a search for everything needs an index")
     if unknown := query.capabilities - set(get_args(Capability)):
         raise InvalidArgumentError(f"capabilities are {', '.join(get_args(Capability))}, not {quoted(min(unknown))}")
-    named = tuple(dict.fromkeys(registries.agent_of(deployment, agent) for agent in agents))
+    about = dict.fromkeys(registries.agent_of(deployment, agent) for agent in agents)
     clients = None if reviewers is None else distinct([checksummed(reviewer) for reviewer in reviewers])
     needs_files = query.load_files or query.asks_files
-    given_events: list[NewFeedback] = []
-    if needs_files or not named:
-        given_events = yield from _given(state, named, clients)
-    if not named:
-        named = tuple(dict.fromkeys(AgentId(event.agent_id, deployment.chain_id) for event in given_events))
-    matches: list[FeedbackEntry] = []
+    feedback_events: list[NewFeedback] = []
+    if needs_files or not about:
+        feedback_events = yield from _feedback_events(state, list(about), clients)
+    if not about:
+        about = dict.fromkeys(AgentId(event.agent_id, deployment.chain_id) for event in feedback_events)
     selection = Selection(include_revoked=query.include_revoked)
-    entries = yield from together([read_all(state, agent, clients, selection) for agent in named])
-    for of_agent in entries:
-        matches += [entry for entry in of_agent if query.matches_state(entry)]
+    entries = yield from together([read_all(state, agent, clients, selection) for agent in about])
+    matches = [entry for of_agent in entries for entry in of_agent if query.matches_state(entry)]
     if not needs_files:
         return matches
-    events = {
-        entry.id: entry.event for entry in (feedback.read_given(deployment.chain_id, event) for event in given_events)
-    }
+    from_events = [feedback.read_feedback(deployment.chain_id, event) for event in feedback_events]
+    events = {entry.id: entry.event for entry in from_events}
     with_events = [replace(entry, event=events.get(entry.id)) for entry in matches]
     complete = yield from with_files(state, with_events, query.load_seconds)
     return [entry for entry in complete if query.matches_file(entry.file)]
 
 
-def _given(
+def _feedback_events(
     state: ClientState, agents: Sequence[AgentId], clients: Sequence[str] | None
 ) -> Operation[list[NewFeedback]]:
     """Return the events of all feedback about agents, or about all if none is named, of clients, or of all if None."""

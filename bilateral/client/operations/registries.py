@@ -3,33 +3,22 @@
 from __future__ import annotations
 
 import logging
-import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from datetime import MAXYEAR
+from datetime import MAXYEAR, datetime
 from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 from eth_abi.abi import encode
 from eth_abi.exceptions import EncodingError
 
+from bilateral.client.inputs import AgentLike, TransactionSigner
+from bilateral.client.state import ClientState
+from bilateral.core import errors
 from bilateral.core.contracts import Deployment, Registry, attribute_of, network_of, packaged_deployment, selectors
 from bilateral.core.contracts.codec import decode_result, encode_call
+from bilateral.core.contracts.logs import RawLog
 from bilateral.core.contracts.origin import Origin
 from bilateral.core.contracts.reverts import ContractRevertError
-from bilateral.core.errors import (
-    NODE_FAILURES,
-    InvalidArgumentError,
-    MalformedIdentifierError,
-    MalformedNodeAnswerError,
-    MissingFunctionError,
-    MissingSignerError,
-    NodeError,
-    NodeTimeoutError,
-    UnexpectedAnswerError,
-    UnknownDeploymentError,
-    UnrepresentableValueError,
-    WrongChainError,
-    WrongIdentityRegistryError,
-)
 from bilateral.core.events import Event, Undecodable, UndecodedLog
 from bilateral.core.events.decoder import decode_log, topic_of
 from bilateral.core.identifiers import AgentId, GlobalAgentId, checksummed
@@ -37,27 +26,20 @@ from bilateral.core.signatures import recover_signer, signer_errors
 from bilateral.core.text import printable
 from bilateral.core.values.times import moment
 from bilateral.node import answers
-from bilateral.node.logs import LogFilter, read_logs
-from bilateral.node.steps import Batch, Blocking, Pause, Rpc
+from bilateral.node.logs import LogFilter, Topic, read_logs
+from bilateral.node.steps import Batch, Blocking, Operation, Rpc
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping, Sequence
-    from datetime import datetime
-
     from eth_account.messages import SignableMessage
-
-    from bilateral.client.inputs import AgentLike, TransactionSigner
-    from bilateral.client.state import ClientState
-    from bilateral.core.contracts import Deployment
-    from bilateral.core.contracts.logs import RawLog
-    from bilateral.node.logs import Topic
-    from bilateral.node.steps import Operation
 
 E = TypeVar("E", bound=Event)
 
 _LOGGER: Final = logging.getLogger("bilateral.client")
 
-TOO_LARGE: Final = (NodeError, NodeTimeoutError, MalformedNodeAnswerError, ContractRevertError)
+NO_FUNCTION: Final = (ContractRevertError, errors.MissingFunctionError, errors.UnexpectedAnswerError)
+"""Errors of a registry that lacks a function, as the canonical ones lack some."""
+
+TOO_LARGE: Final = (errors.NodeError, errors.NodeTimeoutError, errors.MalformedNodeAnswerError, ContractRevertError)
 """Errors by which nodes refuse a call that is too large."""
 
 
@@ -87,7 +69,9 @@ def address_of(state: ClientState) -> str | None:
 def require_signer(state: ClientState) -> TransactionSigner:
     """Return the signer."""
     if state.signer is None:
-        raise MissingSignerError("this needs a signer: give the client signer=…, such as an eth-account LocalAccount")
+        raise errors.MissingSignerError(
+            "this needs a signer: give the client signer=…, such as an eth-account LocalAccount"
+        )
     return state.signer
 
 
@@ -101,13 +85,13 @@ def connect(state: ClientState) -> Operation[Deployment]:
     if state.deployment is None:
         chain_id = yield from chain_id_of_node()
         if state.pinned_chain not in {None, chain_id}:
-            raise WrongChainError(int(state.pinned_chain or 0), chain_id, is_pinned=True)
-        wanted = state.wanted
-        deployment = wanted if isinstance(wanted, Deployment) else packaged_deployment(chain_id, wanted)
+            raise errors.WrongChainError(int(state.pinned_chain or 0), chain_id, is_pinned=True)
+        requested = state.requested
+        deployment = requested if isinstance(requested, Deployment) else packaged_deployment(chain_id, requested)
         if deployment is None:
-            raise UnknownDeploymentError(chain_id, wanted if isinstance(wanted, Origin) else None)
+            raise errors.UnknownDeploymentError(chain_id, requested if isinstance(requested, Origin) else None)
         if deployment.chain_id != chain_id:
-            raise WrongChainError(deployment.chain_id, chain_id)
+            raise errors.WrongChainError(deployment.chain_id, chain_id)
         if deployment.directory is not None:
             yield from require_one_identity_registry(deployment)
         state.deployment = deployment
@@ -122,8 +106,8 @@ def chain_id_of_node() -> Operation[int]:
 def connect_to_sign(state: ClientState) -> Operation[Deployment]:
     """Return the deployment. If the node alone named its chain, log once for which chain the client signs."""
     deployment = yield from connect(state)
-    is_node_believed = state.pinned_chain is None and not isinstance(state.wanted, Deployment)
-    if is_node_believed and not state.is_chain_announced:
+    is_node_trusted = state.pinned_chain is None and not isinstance(state.requested, Deployment)
+    if is_node_trusted and not state.is_chain_announced:
         state.is_chain_announced = True
         _LOGGER.warning(
             "Signing for chain %d (%s), by the node's word: pin the chain by chain_id=%d or --chain %d.",
@@ -134,26 +118,30 @@ def connect_to_sign(state: ClientState) -> Operation[Deployment]:
 
 def chain_of(agent: AgentLike) -> int:
     """Return the chain that an agent's id names."""
-    if isinstance(agent, str) and "#" in agent:
-        agent = GlobalAgentId.parse(agent)
-    if isinstance(agent, GlobalAgentId):
-        agent = agent.agent_id
-    parsed = agent if isinstance(agent, AgentId) else AgentId.parse(agent)
-    if parsed.chain_id is None:
-        raise MalformedIdentifierError("an agent with its chain, such as 84532:42", str(agent), "the chain is missing")
-    return parsed.chain_id
+    parsed = _parse(agent)
+    agent_id = parsed.agent_id if isinstance(parsed, GlobalAgentId) else parsed
+    if agent_id.chain_id is None:
+        raise errors.MalformedIdentifierError(
+            "an agent with its chain, such as 84532:42", str(agent), "the chain is missing"
+        )
+    return agent_id.chain_id
 
 
 def agent_of(deployment: Deployment, agent: AgentLike) -> AgentId:
     """Return the agent that a caller means, with its chain."""
-    if isinstance(agent, str) and "#" in agent:
-        agent = GlobalAgentId.parse(agent)
-    if isinstance(agent, GlobalAgentId):
-        if agent.registry != deployment.agent_registry:
-            problem = f"its registry is {agent.registry}"
-            raise MalformedIdentifierError(f"an agent of {deployment.agent_registry}", str(agent), problem)
-        agent = agent.agent_id
-    return (agent if isinstance(agent, AgentId) else AgentId.parse(agent)).on(deployment.chain_id)
+    parsed = _parse(agent)
+    if isinstance(parsed, AgentId):
+        return parsed.on(deployment.chain_id)
+    if parsed.registry != deployment.agent_registry:
+        problem = f"its registry is {parsed.registry}"
+        raise errors.MalformedIdentifierError(f"an agent of {deployment.agent_registry}", str(parsed), problem)
+    return parsed.agent_id.on(deployment.chain_id)
+
+
+def _parse(agent: AgentLike) -> AgentId | GlobalAgentId:
+    if isinstance(agent, (AgentId, GlobalAgentId)):
+        return agent
+    return GlobalAgentId.parse(agent) if isinstance(agent, str) and "#" in agent else AgentId.parse(agent)
 
 
 def calldata(registry: Registry, function: str, arguments: Sequence[Any]) -> bytes:
@@ -161,7 +149,7 @@ def calldata(registry: Registry, function: str, arguments: Sequence[Any]) -> byt
     try:
         return encode_call(registry, function, arguments)
     except (EncodingError, UnicodeEncodeError) as error:
-        raise InvalidArgumentError(f"invalid arguments of {function}: {printable(str(error)[:300])}") from None
+        raise errors.InvalidArgumentError(f"invalid arguments of {function}: {printable(str(error)[:300])}") from None
 
 
 def call(
@@ -175,15 +163,15 @@ def call(
     try:
         with explained(deployment, registry, function):
             returned = yield from simulate({"to": to, "data": "0x" + data.hex()}, block)
-    except (ContractRevertError, MissingFunctionError) as error:
-        if isinstance(error, MissingFunctionError) or not (error.data or function in _MAY_BE_TOO_LARGE):
+    except (ContractRevertError, errors.MissingFunctionError) as error:
+        if isinstance(error, errors.MissingFunctionError) or not (error.data or function in _MAY_BE_TOO_LARGE):
             yield from require_registry(state, registry)
         raise
     try:
         return decode_result(registry, function, returned)
-    except UnexpectedAnswerError as error:
+    except errors.UnexpectedAnswerError as error:
         yield from require_registry(state, registry)
-        raise UnexpectedAnswerError(f"{error}: another contract than {registry} is at {to}") from None
+        raise errors.UnexpectedAnswerError(f"{error}: another contract than {registry} is at {to}") from None
 
 
 @contextmanager
@@ -194,7 +182,7 @@ def explained(deployment: Deployment, registry: Registry, function: str) -> Iter
     except ContractRevertError as error:
         if error.data or function not in _OURS_ALONE:
             raise
-        raise MissingFunctionError(attribute_of(registry), function, deployment.chain_id) from error
+        raise errors.MissingFunctionError(attribute_of(registry), function, deployment.chain_id) from error
 
 
 def raise_if_explained(error: Exception) -> None:
@@ -208,15 +196,15 @@ def blame_registry(registry: Registry) -> Iterator[None]:
     """Blame the registry, not the caller, for values that cannot be parsed."""
     try:
         yield
-    except (MalformedIdentifierError, UnrepresentableValueError) as error:
-        raise UnexpectedAnswerError(f"{registry} answers with an invalid value: {error}") from error
+    except (errors.MalformedIdentifierError, errors.UnrepresentableValueError) as error:
+        raise errors.UnexpectedAnswerError(f"{registry} answers with an invalid value: {error}") from error
 
 
 def simulate(transaction: Mapping[str, Any], block: str = "latest") -> Operation[bytes]:
     """Simulate a call and return its result."""
     try:
         return answers.data((yield Rpc("eth_call", (dict(transaction), block))))
-    except NodeError as error:
+    except errors.NodeError as error:
         revert = answers.revert_of(error)
         if revert is None:
             raise
@@ -234,7 +222,7 @@ def require_registry(state: ClientState, registry: Registry) -> Operation[str]:
     if isinstance(code, Exception):
         raise code
     if not answers.data(code):
-        raise UnexpectedAnswerError(f"there is no contract at {address}, where {registry} should be")
+        raise errors.UnexpectedAnswerError(f"there is no contract at {address}, where {registry} should be")
     require_answer(deployment, registry, answer)
     state.checked.add(address)
     return address
@@ -265,32 +253,30 @@ def events(
     registry: Registry,
     kind: type[E],
     topics: Sequence[Topic] = (),
-    is_wanted: Callable[[RawLog], bool] | None = None,
+    matches: Callable[[RawLog], bool] | None = None,
 ) -> Operation[list[E]]:
     """Read the events of one kind that a registry logged, oldest first. The node selects them by topic."""
     deployment = yield from connect(state)
     first = "0x" + topic_of(registry, kind).hex()
-    wanted = LogFilter((deployment.address_of(registry),), [first, *topics])
+    log_filter = LogFilter((deployment.address_of(registry),), [first, *topics])
 
     last = yield from latest_block()
     logs = yield from read_logs(
-        wanted,
+        log_filter,
         (yield from _first_block(state, last)),
         last,
         limit=state.log_range,
-        is_last=is_wanted or (lambda _: False),
+        is_last=matches or (lambda _: False),
     )
-    if is_wanted is not None:
-        logs = [raw for raw in logs if is_wanted(raw)]
+    if matches is not None:
+        logs = [raw for raw in logs if matches(raw)]
     return [event for raw in logs if isinstance(event := decode(registry, raw), kind)]
 
 
 def _first_block(state: ClientState, last: int) -> Operation[int]:
-    """Return the block from which to read logs.
-
-    The address book does not say when the canonical registries appeared. Their code says it, if the node knows old
-    states.
-    """
+    """Return the block from which to read logs."""
+    # The address book does not say when the canonical registries appeared. Their code says it, if the node knows old
+    # states.
     deployment = yield from connect(state)
     if deployment.first_block or deployment.origin is not Origin.CANONICAL:
         return deployment.first_block
@@ -301,7 +287,7 @@ def _first_block(state: ClientState, last: int) -> Operation[int]:
                 middle = (without + with_code) // 2
                 code = answers.data((yield Rpc("eth_getCode", (deployment.identity, hex(middle)))))
                 without, with_code = (without, middle) if code else (middle, with_code)
-        except (NodeError, MalformedNodeAnswerError):
+        except (errors.NodeError, errors.MalformedNodeAnswerError):
             with_code = 0
         state.first_block = with_code
     return state.first_block
@@ -314,7 +300,7 @@ def decode(registry: Registry, raw: RawLog) -> Event | None:
         return decoded
     if decoded.reason is Undecodable.MALFORMED:
         name = selectors(registry, "event")[raw.topics[0]]["name"]
-        raise UnexpectedAnswerError(f"{registry} logs {name} in an unexpected form: {decoded.problem}")
+        raise errors.UnexpectedAnswerError(f"{registry} logs {name} in an unexpected form: {decoded.problem}")
     return None
 
 
@@ -343,95 +329,17 @@ def require_answer(deployment: Deployment, registry: Registry, answer: Any) -> N
     view = _WALLET if registry is Registry.IDENTITY else _BOUND
     refused = f"another contract is at {address}, where {registry} should be: it has no {view}"
     if isinstance(answer, Exception):
-        if not isinstance(answer, NodeError) or answers.revert_of(answer) is None:
+        if not isinstance(answer, errors.NodeError) or answers.revert_of(answer) is None:
             raise answer
-        raise UnexpectedAnswerError(refused)
+        raise errors.UnexpectedAnswerError(refused)
     try:
         (identity,) = decode_result(registry, view, answers.data(answer))
-    except UnexpectedAnswerError:
-        raise UnexpectedAnswerError(refused) from None
+    except errors.UnexpectedAnswerError:
+        raise errors.UnexpectedAnswerError(refused) from None
     is_below = registry in (Registry.IDENTITY, Registry.COMPANION)
     expected = (deployment.identity,) if is_below else (deployment.identity, deployment.directory)
     if registry is not Registry.IDENTITY and identity not in expected:
-        raise WrongIdentityRegistryError(attribute_of(registry), address, deployment.identity, identity)
-
-
-LAG_SECONDS: Final = 15.0
-"""For how long two nodes behind one name may differ: one of them does not know yet what the other has told."""
-
-
-def receipt(hash_: str) -> Operation[dict[str, Any] | None]:
-    """Return the receipt of a transaction; None if it is in no block."""
-    answer = yield Rpc("eth_getTransactionReceipt", (hash_,))
-    return None if answer is None else answers.record(answer)
-
-
-def knows(hash_: str) -> Operation[bool | None]:
-    """Check whether the node knows a transaction, or its receipt; None if it fails to say."""
-    try:
-        answer = yield Rpc("eth_getTransactionByHash", (hash_,))
-        return isinstance(answer, dict) or (yield from receipt(hash_)) is not None
-    except NODE_FAILURES:
-        return None
-
-
-def transaction_count(state: ClientState, block: str = "latest") -> Operation[int]:
-    """Return the number of the signer's transactions by the end of a block; `pending` counts pending ones too."""
-    return answers.quantity((yield Rpc("eth_getTransactionCount", (address_of(state), block))))
-
-
-def is_nonce_used(state: ClientState, nonce: int, block: str = "latest") -> Operation[bool]:
-    """Check whether a block, or one before it, holds a transaction of the signer with a nonce."""
-    return (yield from transaction_count(state, block)) > nonce
-
-
-def has_its_nonce(state: ClientState, nonce: int, hash_: str, *, is_priced_out: bool) -> Operation[bool | None]:
-    """Check whether a transaction took its own nonce, after a node said that the nonce is taken.
-
-    It may be: a proxy may have handed it over twice, and told how that ended the second time. The node that is asked
-    about it may not know it yet. So only a block in which there is another of that nonce proves that it is not.
-    """
-    end = time.monotonic() + LAG_SECONDS
-    while True:
-        is_known = yield from knows(hash_)
-        if is_known:
-            return True
-        try:
-            in_block = yield from _in_block(state, nonce)
-            if in_block is not None:
-                return in_block == hash_
-        except NODE_FAILURES:
-            is_known = None
-        if time.monotonic() >= end:
-            return is_known if is_priced_out else None
-        yield Pause(state.poll_interval)
-
-
-def _in_block(state: ClientState, nonce: int) -> Operation[str | None]:
-    """Return the hash of the signer's transaction with a nonce if a block, most likely a late one, holds it."""
-    used = yield from latest_block()
-    if not (yield from is_nonce_used(state, nonce, hex(used))):
-        return None
-    step = 1
-    while used >= step and (yield from is_nonce_used(state, nonce, hex(used - step))):
-        used, step = used - step, 2 * step
-    unused = max(used - step, -1)
-    while used - unused > 1:
-        middle = (unused + used) // 2
-        if (yield from is_nonce_used(state, nonce, hex(middle))):
-            used = middle
-        else:
-            unused = middle
-    block = answers.record((yield Rpc("eth_getBlockByNumber", (hex(used), True))))
-    sender = str(address_of(state)).lower()
-    return next(
-        (
-            "0x" + answers.data(record.get("hash")).hex()
-            for record in answers.records(block.get("transactions"))
-            if str(record.get("from")).lower() == sender and answers.quantity(record.get("nonce")) == nonce
-        ),
-        None,
-    )
+        raise errors.WrongIdentityRegistryError(attribute_of(registry), address, deployment.identity, identity)
 
 
 _IS_VALID_SIGNATURE: Final = bytes.fromhex("1626ba7e")
@@ -451,23 +359,12 @@ def sign_message(signer: TransactionSigner, signable: SignableMessage) -> Operat
     return signature
 
 
-def sign_transaction(signer: TransactionSigner, unsigned: dict[str, Any]) -> Operation[bytes]:
-    """Sign a transaction, and return its raw form."""
-
-    def sign() -> bytes:
-        with signer_errors():
-            return bytes(signer.sign_transaction(unsigned).raw_transaction)
-
-    raw: bytes = yield Blocking(sign)
-    return raw
-
-
 def is_valid_signature(
     state: ClientState, account: str, digest: bytes, signature: bytes, verifier: str | None
 ) -> Operation[bool]:
     """See `Client.is_valid_signature`."""
     if len(digest) != _DIGEST_BYTES:
-        raise InvalidArgumentError(f"a digest has 32 bytes, not {len(digest)}")
+        raise errors.InvalidArgumentError(f"a digest has 32 bytes, not {len(digest)}")
     signer = checksummed(account)
     if recover_signer(digest, signature) == signer:
         return True

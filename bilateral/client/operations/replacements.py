@@ -3,27 +3,22 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any, Final, TypeVar
+from typing import Any, Final, TypeVar
 
 import rlp
 from eth_utils.address import to_checksum_address
 from eth_utils.crypto import keccak
 
-from bilateral.client.operations import fees, registries, transactions
+from bilateral.client.operations import confirmations, fees, registries, transactions
+from bilateral.client.state import ClientState, Sent
 from bilateral.core.contracts import Registry
 from bilateral.core.errors import InvalidArgumentError, NotSentError, TransactionDroppedError, TransactionReplacedError
 from bilateral.core.signatures import recover_signer
 from bilateral.core.text import quoted
 from bilateral.node import answers
-from bilateral.node.steps import Batch, Exclusive, Rpc
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
-
-    from bilateral.client.operations.transactions import Sent
-    from bilateral.client.state import ClientState
-    from bilateral.node.steps import Operation
+from bilateral.node.steps import Batch, Exclusive, Operation, Rpc
 
 T = TypeVar("T")
 
@@ -41,7 +36,7 @@ def find(state: ClientState, transaction_hash: str) -> Operation[Sent[bool]]:
     if answer is None:
         raise TransactionDroppedError("is unknown to the node", hash_)
     transaction = require_transaction(answer, hash_, sender, deployment.chain_id)
-    return transactions.Sent(
+    return Sent(
         Registry.IDENTITY, transaction, transaction["gas"], lambda _: True, hash=hash_, nonce=transaction["nonce"]
     )
 
@@ -50,7 +45,7 @@ def speed_up(state: ClientState, sent: Sent[T]) -> Operation[Sent[T]]:
     """Send a transaction again with higher fees, see `Handle.speed_up`."""
     if sent.hash is None:
         raise NotSentError("nothing was sent, so nothing can be sped up")
-    if (yield from registries.receipt(sent.hash)) is not None:
+    if (yield from confirmations.read_receipt(sent.hash)) is not None:
         return sent
     price = yield from fees.quote(state, (yield Batch((fees.HISTORY,)))[0])
     chain_id = int(sent.transaction["chainId"])
@@ -59,7 +54,7 @@ def speed_up(state: ClientState, sent: Sent[T]) -> Operation[Sent[T]]:
     try:
         sent_again: Sent[T] = yield Exclusive(_send(state, faster, sent.hash))
     except TransactionReplacedError:
-        if (yield from registries.receipt(sent.hash)) is None:
+        if (yield from confirmations.read_receipt(sent.hash)) is None:
             raise
         return sent  # a block took it meanwhile
     return sent_again
@@ -70,7 +65,7 @@ def cancel(state: ClientState, sent: Sent[Any]) -> Operation[Sent[bool]]:
     if sent.hash is None:
         raise NotSentError("nothing was sent, so nothing can be cancelled")
     sender = registries.require_address(state)
-    if (yield from registries.receipt(sent.hash)) is not None:
+    if (yield from confirmations.read_receipt(sent.hash)) is not None:
         raise TransactionReplacedError("is in a block already, so it cannot be cancelled", sent.hash, sent.raw)
     call = {"from": sender, "to": sender, "data": "0x"}
     gas = answers.quantity((yield Rpc("eth_estimateGas", (call,))))
@@ -78,24 +73,24 @@ def cancel(state: ClientState, sent: Sent[Any]) -> Operation[Sent[bool]]:
     chain_id = int(sent.transaction["chainId"])
     empty = {"chainId": chain_id, "to": sender, "value": 0, "data": "0x", "gas": gas + gas // 5}
     empty |= {"nonce": sent.transaction["nonce"]} | fees.replacing(state, chain_id, sent.transaction, price)
-    nothing = transactions.Sent(sent.registry, empty, gas, lambda _: True)
+    nothing = Sent(sent.registry, empty, gas, lambda _: True)
     sent_again: Sent[bool] = yield Exclusive(_send(state, nothing, sent.hash))
     return sent_again
 
 
-def _send(state: ClientState, prepared: Sent[T], former: str) -> Operation[Sent[T]]:
+def _send(state: ClientState, prepared: Sent[T], previous: str) -> Operation[Sent[T]]:
     """Send a transaction with the nonce that it has. This client may know of later nonces; keep them."""
     fees.require_cost(state, prepared.transaction)
     yield from transactions.require_balance(state, fees.most(prepared.transaction))
     if state.dry_run:
         return prepared
-    known = state.nonces
+    nonces = state.nonces
     try:
         return (yield from transactions.send_with_nonce(state, prepared, int(prepared.transaction["nonce"])))
-    except transactions.NonceTakenError:
-        raise TransactionReplacedError("is in a block already, or another with its nonce is", former) from None
+    except transactions.NonceUsedError:
+        raise TransactionReplacedError("is in a block already, or another with its nonce is", previous) from None
     finally:
-        state.nonces = known
+        state.nonces = nonces
 
 
 _LEGACY: Final = 0  # transactions before EIP-2718
@@ -191,12 +186,10 @@ class _Signed:
 
 
 def _bytes(r: int, s: int, parity: int) -> bytes:
-    """Return a signature as the registries take it."""
     return r.to_bytes(32) + s.to_bytes(32) + bytes([27 + parity])
 
 
 def _access_list(record: Mapping[str, Any]) -> list[tuple[bytes, list[bytes]]]:
-    """Return an access list as it is signed: addresses with storage keys (EIP-2930)."""
     entries = []
     for entry in answers.records(record.get("accessList") or []):
         keys = entry.get("storageKeys")

@@ -7,24 +7,19 @@ which signals of a period there are already. A run that was cut off is completed
 from __future__ import annotations
 
 import time
+from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Final, TypeAlias
+from typing import Final, TypeAlias
 
-from bilateral.client.operations import feedback, reading, registries, transactions
+from bilateral.client.inputs import Signal
+from bilateral.client.operations import confirmations, feedback, reading, registries, transactions
+from bilateral.client.results import FeedbackEntry
+from bilateral.client.state import ClientState, Sent
 from bilateral.core.contracts import Registry
 from bilateral.core.errors import BatchInterruptedError, InvalidArgumentError, MalformedNodeAnswerError, NodeError
+from bilateral.core.identifiers import AgentId
 from bilateral.core.values import FeedbackValue, value_for_tag
-from bilateral.node.steps import Exclusive, Pause
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from bilateral.client.inputs import Signal
-    from bilateral.client.operations.transactions import Sent
-    from bilateral.client.results import FeedbackEntry
-    from bilateral.client.state import ClientState
-    from bilateral.core.identifiers import AgentId
-    from bilateral.node.steps import Operation
+from bilateral.node.steps import Exclusive, Operation, Pause
 
 SIGNAL_TAGS: Final = ("reachable", "uptime", "successRate", "responseTime")
 
@@ -55,12 +50,12 @@ class _Batch:
     """The progress of publishing the signals of a period.
 
     Attributes:
-        wanted: The signals.
+        requested: The signals.
         present: Those that the chain has, as far as it was asked.
         sent: Those that were sent now, whatever became of them.
     """
 
-    wanted: dict[_Key, Signal]
+    requested: dict[_Key, Signal]
     present: set[_Key] = field(default_factory=set)
     sent: dict[_Key, Sent[FeedbackEntry]] = field(default_factory=dict)
 
@@ -71,7 +66,7 @@ class _Batch:
 
     def interrupted(self, why: str) -> BatchInterruptedError:
         """Return the error that says how far the publishing came."""
-        missing = self.wanted.keys() - self.present - self.sent.keys()
+        missing = self.requested.keys() - self.present - self.sent.keys()
         return BatchInterruptedError(self.hashes, len(missing), why)
 
 
@@ -81,17 +76,17 @@ def publish(state: ClientState, signals: Sequence[Signal], period: str) -> Opera
     registries.require_signer(state)
     if not period:
         raise InvalidArgumentError("name the period, such as 2026-W47: signals are published once a period")
-    wanted: dict[_Key, Signal] = {}
+    requested: dict[_Key, Signal] = {}
     for signal in signals:
         if signal.tag not in SIGNAL_TAGS:
             raise InvalidArgumentError(f"a signal measures {', '.join(SIGNAL_TAGS)}, not {signal.tag!r}")
         value = signal.value.human if isinstance(signal.value, FeedbackValue) else signal.value
         value_for_tag(signal.tag, value, period)  # refuses what means nothing under its tag
         key = registries.agent_of(deployment, signal.agent_id), signal.tag
-        if key in wanted:
+        if key in requested:
             raise InvalidArgumentError(f"there are two signals {signal.tag} for agent {key[0]}")
-        wanted[key] = signal
-    batch = _Batch(wanted)
+        requested[key] = signal
+    batch = _Batch(requested)
     try:
         published: Published = yield Exclusive(_publish(state, batch, period))
     except BatchInterruptedError:
@@ -108,19 +103,17 @@ def publish(state: ClientState, signals: Sequence[Signal], period: str) -> Opera
 
 
 def _publish(state: ClientState, batch: _Batch, period: str) -> Operation[Published]:
-    """Publish the missing signals. If another run with the same key takes a nonce, look again which are missing.
-
-    The nonces are taken in order from one without a pending transaction, so of two runs at the same time only one can
-    send each. `batch` holds the progress, whatever happens.
-    """
+    """Publish the missing signals. If another run with the same key takes a nonce, look again which are missing."""
+    # The nonces are taken in order from one without a pending transaction, so of two runs at the same time only one can
+    # send each. `batch` holds the progress, whatever happens.
     for _ in range(_ROUNDS):
         nonce = yield from _settled(state, batch, period)
-        absent = {key: signal for key, signal in batch.wanted.items() if key not in batch.present}
+        absent = {key: signal for key, signal in batch.requested.items() if key not in batch.present}
         prepared = []
         for key, signal in absent.items():
             prepared.append((yield from _prepare(state, key, signal, period)))
         already = tuple(
-            signal for key, signal in batch.wanted.items() if key in batch.present and key not in batch.sent
+            signal for key, signal in batch.requested.items() if key in batch.present and key not in batch.sent
         )
         if state.dry_run:
             tried = [
@@ -131,7 +124,7 @@ def _publish(state: ClientState, batch: _Batch, period: str) -> Operation[Publis
         try:
             for number, (key, write) in enumerate(zip(absent, prepared, strict=True)):
                 batch.sent[key] = yield from transactions.send_with_nonce(state, write, nonce + number)
-        except transactions.NonceTakenError:
+        except transactions.NonceUsedError:
             continue
         except Exception as error:  # whatever a signer or a provider raises
             raise batch.interrupted(str(error)) from error
@@ -140,24 +133,22 @@ def _publish(state: ClientState, batch: _Batch, period: str) -> Operation[Publis
 
 
 def _settled(state: ClientState, batch: _Batch, period: str) -> Operation[int]:
-    """Return the signer's next nonce, once nothing of the signer's is on its way, and which signals there are by then.
-
-    Both are as of the end of one block. Of two nodes behind one name one may be a block behind the other: a nonce from
-    the one and signals from the other would have everything published again.
-    """
-    begun = time.monotonic()
+    """Return the signer's next nonce once nothing of it is pending, and note which signals the chain has by then."""
+    # Both are as of the end of one block. Of two nodes behind one name one may be a block behind the other: a nonce
+    # from the one and signals from the other would have everything published again.
+    started_at = time.monotonic()
     while True:
         block = hex((yield from registries.latest_block()))
-        waited = time.monotonic() - begun
+        waited = time.monotonic() - started_at
         try:
-            mined = yield from registries.transaction_count(state, block)
+            mined = yield from confirmations.transaction_count(state, block)
             if mined >= (yield from transactions.next_nonce(state)):
                 batch.present = yield from _present(state, batch, period, block)
                 # For a moment, a node may show the next block's state as this one's, as anvil does while it makes it.
-                if mined == (yield from registries.transaction_count(state, block)):
+                if mined == (yield from confirmations.transaction_count(state, block)):
                     return mined
         except (NodeError, MalformedNodeAnswerError):  # how a node says that it does not know the block yet
-            if waited >= registries.LAG_SECONDS:
+            if waited >= confirmations.LAG_SECONDS:
                 raise
         if waited >= _SETTLING_SECONDS:
             raise batch.interrupted("earlier transactions of the signer are still on their way")
@@ -165,19 +156,17 @@ def _settled(state: ClientState, batch: _Batch, period: str) -> Operation[int]:
 
 
 def _present(state: ClientState, batch: _Batch, period: str, block: str) -> Operation[set[_Key]]:
-    """Return the signals of the period that the chain has of the signer by the end of a block."""
     me = [registries.require_address(state)]
     present: set[_Key] = set()
-    for agent in dict.fromkeys(agent for agent, _ in batch.wanted):
+    for agent in dict.fromkeys(agent for agent, _ in batch.requested):
         entries = yield from reading.read_all(state, agent, me, reading.Selection(tag2=period, block=block))
         present |= {(agent, str(entry.tag1)) for entry in entries}
     return present
 
 
 def _prepare(state: ClientState, key: _Key, signal: Signal, period: str) -> Operation[Sent[FeedbackEntry]]:
-    """Make the transaction of a signal, and simulate it."""
     agent, _ = key
     draft = feedback.Draft(signal.value, signal.tag, period, signal.endpoint)
     arguments = yield from feedback.arguments_of(state, agent, draft)
-    decode = feedback.given_decoder(agent, registries.require_address(state))
+    decode = feedback.feedback_decoder(agent, registries.require_address(state))
     return (yield from transactions.prepare(state, Registry.REPUTATION, feedback.GIVE, arguments, decode))

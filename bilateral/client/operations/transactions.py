@@ -3,33 +3,22 @@
 from __future__ import annotations
 
 import time
-from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any, Final, Generic, TypeVar
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
+from typing import Any, Final, TypeVar
 
 from eth_utils.crypto import keccak
 
-from bilateral.client.operations import documents, fees, registries
-from bilateral.client.state import NonceMemory
-from bilateral.core.errors import (
-    NODE_FAILURES,
-    BatchInterruptedError,
-    BilateralError,
-    InsufficientFundsError,
-    NodeError,
-    SendUncertainError,
-    UnexpectedAnswerError,
-)
+from bilateral.client.inputs import TransactionSigner
+from bilateral.client.operations import confirmations, documents, fees, registries
+from bilateral.client.state import ClientState, NonceMemory, Sent
+from bilateral.core import errors
+from bilateral.core.contracts import Registry
+from bilateral.core.events import Event
+from bilateral.core.signatures import signer_errors
 from bilateral.node import answers
 from bilateral.node.refusals import Refusal
-from bilateral.node.steps import Batch, Exclusive, Rpc, together
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
-
-    from bilateral.client.state import ClientState
-    from bilateral.core.contracts import Registry
-    from bilateral.core.events import Event
-    from bilateral.node.steps import Operation
+from bilateral.node.steps import Batch, Blocking, Exclusive, Operation, Rpc, together
 
 T = TypeVar("T")
 E = TypeVar("E", bound="Event")
@@ -41,32 +30,7 @@ _NONCE_MEMORY_SECONDS: Final = 60.0
 """The time that our own count of nonces is believed: nodes behind a balancer agree by then."""
 
 
-@dataclass(frozen=True)
-class Sent(Generic[T]):
-    """A transaction, sent or, in a dry run, only prepared.
-
-    Attributes:
-        registry: The registry that it calls.
-        transaction: The transaction, as web3.py writes one.
-        gas: The node's estimate of the gas.
-        decode: Makes the result of the registry's events.
-        hash: Its hash; None if it was not sent.
-        raw: The signed transaction; None if it was not signed.
-        earlier: The hashes of the transactions that it replaces. They do the same.
-        nonce: The signer's next nonce when it was prepared, as the node said.
-    """
-
-    registry: Registry
-    transaction: dict[str, Any]
-    gas: int
-    decode: Callable[[Sequence[Event]], T]
-    hash: str | None = None
-    raw: bytes | None = None
-    earlier: tuple[str, ...] = ()
-    nonce: int = 0
-
-
-class NonceTakenError(Exception):
+class NonceUsedError(Exception):
     """Another transaction has the nonce. Nothing was sent."""
 
 
@@ -80,7 +44,7 @@ def send(
     """Send a transaction that calls a function of a registry."""
     prepared = yield from prepare(state, registry, function, arguments, decode)
     if state.dry_run or state.is_collecting:
-        return replace(prepared, transaction=prepared.transaction | {"nonce": _known_nonce(state, prepared.nonce)})
+        return replace(prepared, transaction=prepared.transaction | {"nonce": _later_nonce(state, prepared.nonce)})
     sent: Sent[T] = yield Exclusive(_send_with_next_nonce(state, prepared))
     return sent
 
@@ -127,7 +91,7 @@ def prepare(
 
 def next_nonce(state: ClientState) -> Operation[int]:
     """Return the nonce of the signer's next transaction: the node's, or a later one that this client knows of."""
-    return _known_nonce(state, (yield from registries.transaction_count(state, "pending")))
+    return _later_nonce(state, (yield from confirmations.transaction_count(state, "pending")))
 
 
 def send_with_nonce(state: ClientState, prepared: Sent[T], nonce: int) -> Operation[Sent[T]]:
@@ -137,9 +101,9 @@ def send_with_nonce(state: ClientState, prepared: Sent[T], nonce: int) -> Operat
     try:
         try:
             yield request
-        except NODE_FAILURES as failure:
+        except errors.NODE_FAILURES as failure:
             yield from settle(state, signed, failure)
-    except (BilateralError, NonceTakenError):
+    except (errors.BilateralError, NonceUsedError):
         raise
     except BaseException as interruption:  # an interrupt or a cancelled task: it passes, with the hash
         state.nonces = NonceMemory()
@@ -152,34 +116,34 @@ def send_with_nonce(state: ClientState, prepared: Sent[T], nonce: int) -> Operat
 def sign(state: ClientState, prepared: Sent[T], nonce: int) -> Operation[Sent[T]]:
     """Sign a transaction with a nonce."""
     transaction = prepared.transaction | {"nonce": nonce}
-    raw = yield from registries.sign_transaction(registries.require_signer(state), transaction)
+    raw = yield from sign_transaction(registries.require_signer(state), transaction)
     return replace(prepared, transaction=transaction, hash="0x" + keccak(raw).hex(), raw=raw)
 
 
 def settle(state: ClientState, signed: Sent[Any], failure: Exception) -> Operation[None]:
     """Find out whether a transaction was sent although the node returned an error. Return if it was."""
     hash_, nonce = str(signed.hash), int(signed.transaction["nonce"])
-    node_message = failure.node_message if isinstance(failure, NodeError) else ""
+    node_message = failure.node_message if isinstance(failure, errors.NodeError) else ""
     meaning = Refusal.of(failure)
     is_priced_out = meaning is Refusal.PRICE_TOO_LOW_TO_REPLACE
     is_of_nonce = is_priced_out or meaning is Refusal.NONCE_USED
     if meaning is Refusal.HAS_IT:
         return
     if is_of_nonce:
-        is_sent = yield from registries.has_its_nonce(state, nonce, hash_, is_priced_out=is_priced_out)
+        is_sent = yield from confirmations.has_its_nonce(state, nonce, hash_, is_priced_out=is_priced_out)
     else:
-        is_sent = yield from registries.knows(hash_)
+        is_sent = yield from confirmations.knows(hash_)
     if is_sent:
         return
     state.nonces = NonceMemory()
     if is_sent is None or meaning is Refusal.UNCLEAR:
         message = f"was sent to the node, which did not confirm that it accepted it: {failure}"
-        raise SendUncertainError(message, hash_, signed.raw) from failure
+        raise errors.SendUncertainError(message, hash_, signed.raw) from failure
     if is_of_nonce:
         remember_nonce(state, nonce)
-        raise NonceTakenError(node_message) from None
+        raise NonceUsedError(node_message) from None
     if meaning is Refusal.INSUFFICIENT_FUNDS:
-        raise InsufficientFundsError(str(registries.address_of(state)), node_message) from None
+        raise errors.InsufficientFundsError(str(registries.address_of(state)), node_message) from None
     raise failure
 
 
@@ -195,9 +159,9 @@ def require_event(events: Sequence[Event], kind: type[E], **expected: Any) -> E:
         if all(getattr(event, name) == value for name, value in expected.items()):
             return event
     if not matching:
-        raise UnexpectedAnswerError(f"it succeeded, but did not log {kind.abi_name}: that is another contract")
-    wanted = ", ".join(f"{name}={value}" for name, value in expected.items())
-    raise UnexpectedAnswerError(f"it logged {kind.abi_name}, but not of {wanted}: that is another transaction")
+        raise errors.UnexpectedAnswerError(f"it succeeded, but did not log {kind.abi_name}: that is another contract")
+    fields = ", ".join(f"{name}={value}" for name, value in expected.items())
+    raise errors.UnexpectedAnswerError(f"it logged {kind.abi_name}, but not of {fields}: that is another transaction")
 
 
 def require_balance(state: ClientState, wei: int) -> Operation[None]:
@@ -212,36 +176,34 @@ def _is_contract(account: str) -> Operation[bool]:
 
 
 def _require_balance(sender: str, balance: int, wei: int) -> None:
-    """Check that an account can pay. A simulation costs nothing, so nodes do not check."""
     if balance < wei:
-        raise InsufficientFundsError(sender, f"it has {balance} wei, and the transaction may cost {wei}")
+        raise errors.InsufficientFundsError(sender, f"it has {balance} wei, and the transaction may cost {wei}")
 
 
-def _known_nonce(state: ClientState, nonce: int) -> int:
+def _later_nonce(state: ClientState, nonce: int) -> int:
     """Return the larger of two nonces: the node's next one, and this client's."""
-    is_fresh = time.monotonic() - state.nonces.known_at < _NONCE_MEMORY_SECONDS
+    is_fresh = time.monotonic() - state.nonces.updated_at < _NONCE_MEMORY_SECONDS
     return max(nonce, state.nonces.next) if is_fresh else nonce
 
 
 def _send_with_next_nonce(state: ClientState, prepared: Sent[T]) -> Operation[Sent[T]]:
     """Send with the next nonce, and with a later one where another program with the same key was faster."""
     refusal = ""
-    nonce = _known_nonce(state, prepared.nonce)
+    nonce = _later_nonce(state, prepared.nonce)
     for _ in range(_NONCE_TRIES):
         try:
             return (yield from send_with_nonce(state, prepared, nonce))
-        except NonceTakenError as taken:
+        except NonceUsedError as taken:
             refusal = str(taken)
             nonce = yield from next_nonce(state)
-    raise NodeError("eth_sendRawTransaction", None, refusal)
+    raise errors.NodeError("eth_sendRawTransaction", None, refusal)
 
 
 def _estimated(call: Mapping[str, Any], estimate: Any) -> Operation[int]:
-    """Read the node's estimate of a transaction's gas."""
-    if not isinstance(estimate, NodeError):
+    if not isinstance(estimate, errors.NodeError):
         return _number(estimate)
     if Refusal.of(estimate) is Refusal.INSUFFICIENT_FUNDS:
-        raise InsufficientFundsError(str(call["from"]), estimate.node_message) from None
+        raise errors.InsufficientFundsError(str(call["from"]), estimate.node_message) from None
     revert = answers.revert_of(estimate)
     if revert is None:
         raise estimate
@@ -251,7 +213,6 @@ def _estimated(call: Mapping[str, Any], estimate: Any) -> Operation[int]:
 
 
 def _number(answer: Any) -> int:
-    """Read a number of a batch's answer, or raise the error that stands there."""
     if isinstance(answer, Exception):
         raise answer
     return answers.quantity(answer)
@@ -277,7 +238,6 @@ def send_all(
 
 
 def _send(state: ClientState, prepared: Sequence[Sent[Any]], note: Callable[[int, Sent[Any]], None]) -> Operation[None]:
-    """Sign and send transactions in order, with consecutive nonces."""
     sent: list[str] = []
     nonce = (yield from next_nonce(state)) if prepared else 0
     for start in range(0, len(prepared), _AT_A_TIME):
@@ -286,8 +246,8 @@ def _send(state: ClientState, prepared: Sequence[Sent[Any]], note: Callable[[int
             for number, write in enumerate(prepared[start : start + _AT_A_TIME], start):
                 part.append((yield from sign(state, write, nonce + number)))
             failures = yield from _send_part(state, part)
-        except BilateralError as error:
-            raise BatchInterruptedError(tuple(sent), len(prepared) - len(sent), str(error)) from error
+        except errors.BilateralError as error:
+            raise errors.BatchInterruptedError(tuple(sent), len(prepared) - len(sent), str(error)) from error
         except BaseException as interruption:  # an interrupt or a cancelled task: it passes, with the hashes
             maybe = ", ".join([*sent, *(str(signed.hash) for signed in part)])
             interruption.add_note(f"These transactions may have been sent: {maybe or 'none'}.")
@@ -298,7 +258,7 @@ def _send(state: ClientState, prepared: Sequence[Sent[Any]], note: Callable[[int
                 note(number, write)
         first = next((failure for failure in failures if failure is not None), None)
         if first is not None:
-            raise BatchInterruptedError(tuple(sent), len(prepared) - len(sent), str(first)) from first
+            raise errors.BatchInterruptedError(tuple(sent), len(prepared) - len(sent), str(first)) from first
         remember_nonce(state, nonce + start + len(part) - 1)
 
 
@@ -307,7 +267,7 @@ def _send_part(state: ClientState, part: Sequence[Sent[Any]]) -> Operation[list[
     requests = tuple(Rpc("eth_sendRawTransaction", ("0x" + bytes(signed.raw or b"").hex(),)) for signed in part)
     try:
         answers = yield Batch(requests)
-    except NODE_FAILURES as failure:
+    except errors.NODE_FAILURES as failure:
         answers = [failure] * len(part)
     failures: list[Exception | None] = []
     for write, answer in zip(part, answers, strict=True):
@@ -315,6 +275,17 @@ def _send_part(state: ClientState, part: Sequence[Sent[Any]]) -> Operation[list[
         if isinstance(answer, Exception):
             try:
                 yield from settle(state, write, answer)
-            except (BilateralError, NonceTakenError) as error:
+            except (errors.BilateralError, NonceUsedError) as error:
                 failures[-1] = error
     return failures
+
+
+def sign_transaction(signer: TransactionSigner, unsigned: dict[str, Any]) -> Operation[bytes]:
+    """Sign a transaction, and return its raw form."""
+
+    def sign() -> bytes:
+        with signer_errors():
+            return bytes(signer.sign_transaction(unsigned).raw_transaction)
+
+    raw: bytes = yield Blocking(sign)
+    return raw

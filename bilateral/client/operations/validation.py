@@ -2,28 +2,107 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import datetime
 from decimal import Decimal
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-from bilateral.client.inputs import checked_uint, distinct, hash_bytes
+from bilateral.client.inputs import AgentLike, checked_uint, distinct, hash_bytes
 from bilateral.client.operations import registries, transactions
 from bilateral.client.operations.documents import Unstored
-from bilateral.client.results import ValidationAnswered, ValidationRequested, ValidationStatus, ValidationSummary
+from bilateral.client.operations.feedback import Link
+from bilateral.client.state import ClientState, Sent
 from bilateral.core.contracts import Registry
 from bilateral.core.errors import InvalidArgumentError
-from bilateral.core.events import ValidationRequest, ValidationResponse
+from bilateral.core.events import Event, ValidationRequest, ValidationResponse
 from bilateral.core.identifiers import AgentId, checksummed
+from bilateral.core.text import ChainText
 from bilateral.core.values.times import moment
+from bilateral.node.steps import Operation
 
-if TYPE_CHECKING:
-    from collections.abc import Sequence
 
-    from bilateral.client.inputs import AgentLike
-    from bilateral.client.operations.feedback import Link
-    from bilateral.client.operations.transactions import Sent
-    from bilateral.client.state import ClientState
-    from bilateral.core.events import Event
-    from bilateral.node.steps import Operation
+@dataclass(frozen=True)
+class ValidationRequested:
+    """A validation was requested.
+
+    Attributes:
+        request_hash: The request's name from now on.
+        agent: The agent whose work is to be validated.
+        validator: Who is asked.
+        uri: The URI of the validator's material.
+    """
+
+    request_hash: bytes
+    agent: AgentId
+    validator: str
+    uri: ChainText
+
+
+@dataclass(frozen=True)
+class ValidationAnswered:
+    """A validator answered.
+
+    Attributes:
+        agent: The agent whose work was validated.
+        validator: Who answered.
+        response: 0 to 100.
+        uri: The URI of the evidence; may be empty.
+        hash: The hash of the evidence; zeros if there is none.
+        tag: The validator's category; may be empty.
+    """
+
+    request_hash: bytes
+    agent: AgentId
+    validator: str
+    response: int
+    uri: ChainText
+    hash: bytes
+    tag: ChainText
+
+
+@dataclass(frozen=True)
+class ValidationStatus:
+    """A request and its last answer, as the registry stores them.
+
+    Attributes:
+        validator: Who was asked.
+        response: The last answer, 0 to 100; 0 while there is none.
+        response_hash: The hash that came with it; zeros if none did.
+        tag: The tag that came with it; may be empty.
+        last_update: When it came; when the request came while there is none.
+    """
+
+    request_hash: bytes
+    agent: AgentId
+    validator: str
+    response: int
+    response_hash: bytes
+    tag: ChainText
+    last_update: datetime
+
+    @property
+    def is_surely_answered(self) -> bool:
+        """True if the registry's record shows an answer. An answer of 0 with neither hash nor tag leaves no trace."""
+        return self.response != 0 or bool(self.tag) or any(self.response_hash)
+
+
+@dataclass(frozen=True)
+class ValidationSummary:
+    """The average of an agent's last answers.
+
+    Attributes:
+        count: The number of answered requests that count.
+        average: The average, cut to a whole number by the registry; None if none counts.
+        tag: The tag that counts; empty: any.
+        validators: The validators that count; empty: all.
+    """
+
+    agent: AgentId
+    count: int
+    average: Decimal | None
+    tag: str
+    validators: tuple[str, ...]
 
 
 def request(
@@ -57,14 +136,9 @@ def respond(
 
     def decode(events: Sequence[Event]) -> ValidationAnswered:
         event = transactions.require_event(events, ValidationResponse, request_hash=name, response=response)
+        agent, evidence = AgentId(event.agent_id, deployment.chain_id), (event.response_uri, event.response_hash)
         return ValidationAnswered(
-            request_hash=event.request_hash,
-            agent=AgentId(event.agent_id, deployment.chain_id),
-            validator=event.validator_address,
-            response=event.response,
-            uri=event.response_uri,
-            hash=event.response_hash,
-            tag=event.tag,
+            event.request_hash, agent, event.validator_address, event.response, *evidence, event.tag
         )
 
     function = "validationResponse"

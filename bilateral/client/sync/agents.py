@@ -5,27 +5,22 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from datetime import datetime
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from bilateral.client.inputs import AgentLike, TransactionSigner
-from bilateral.client.operations import agents
-from bilateral.client.sync.runner import Runner
+from bilateral.client.operations import agents, directory
+from bilateral.client.operations.directory import AgentProven, DirectoryEntry, PrimaryAgentChosen
+from bilateral.client.results import (
+    Agent,
+    AgentTransferred,
+    AgentUriSet,
+    AgentWalletChanged,
+    MetadataChanged,
+    Registered,
+)
+from bilateral.client.sync.runner import Handle, Runner
 from bilateral.core.values.arguments import checked_class
 from bilateral.documents import RegistrationFile
-
-if TYPE_CHECKING:
-    from bilateral.client.results import (
-        Agent,
-        AgentProven,
-        AgentTransferred,
-        AgentUriSet,
-        AgentWalletChanged,
-        DirectoryEntry,
-        MetadataChanged,
-        PrimaryAgentChosen,
-        Registered,
-    )
-    from bilateral.client.sync.handle import Handle
 
 
 @checked_class
@@ -118,8 +113,8 @@ class AgentMethods(Runner):
                 requires.
             ContractRevertError: The registry refuses: `not_authorized`, `erc721_nonexistent_token`.
         """
-        named = {"name": name, "description": description, "image": image}
-        values = {key: value for key, value in named.items() if value is not None} | dict(fields or {})
+        texts = {"name": name, "description": description, "image": image}
+        values = {key: value for key, value in texts.items() if value is not None} | dict(fields or {})
         changes = agents.RegistrationChanges(values, add_services, remove_services)
         return self._write(agents.edit(self.state, agent_id, changes))
 
@@ -215,7 +210,7 @@ class AgentMethods(Runner):
             ContractRevertError: The registry refuses: `invalid_domain`, `domain_already_registered`,
                 `address_already_registered`.
         """
-        return self._write(agents.new_agent(self.state, domain))
+        return self._write(directory.new_agent(self.state, domain))
 
     def update_agent(
         self, agent_id: AgentLike, *, domain: str = "", address: str | None = None
@@ -233,7 +228,7 @@ class AgentMethods(Runner):
             ContractRevertError: The registry refuses: `agent_not_found`, `unauthorized_update`,
                 `domain_already_registered`, `address_already_registered`.
         """
-        return self._write(agents.update_agent(self.state, agent_id, domain, address))
+        return self._write(directory.update_agent(self.state, agent_id, domain, address))
 
     def release_agent_domain(self, agent_id: AgentLike) -> Handle[DirectoryEntry]:
         """Give up an agent's domain, which is free at once (`releaseAgentDomain`).
@@ -247,7 +242,7 @@ class AgentMethods(Runner):
         Raises:
             ContractRevertError: The registry refuses: `agent_not_found`, `unauthorized_update`.
         """
-        return self._write(agents.release_agent_domain(self.state, agent_id))
+        return self._write(directory.release_agent_domain(self.state, agent_id))
 
     def resolve_by_domain(self, domain: str) -> DirectoryEntry:
         """Find the agent that holds a domain (August 2025, `resolveByDomain`).
@@ -258,7 +253,7 @@ class AgentMethods(Runner):
         Raises:
             ContractRevertError: There is none: `agent_not_found`.
         """
-        return self._run(agents.resolve_by_domain(self.state, domain))
+        return self._run(directory.resolve_by_domain(self.state, domain))
 
     def resolve_by_address(self, address: str) -> DirectoryEntry:
         """Find the agent that an account speaks as (August 2025, `resolveByAddress`).
@@ -269,7 +264,7 @@ class AgentMethods(Runner):
         Raises:
             ContractRevertError: There is none: `agent_not_found`.
         """
-        return self._run(agents.resolve_by_address(self.state, address))
+        return self._run(directory.resolve_by_address(self.state, address))
 
     def set_primary_agent(self, agent_id: AgentLike) -> Handle[PrimaryAgentChosen]:
         """Choose the agent that the signer speaks as (`setPrimaryAgent`).
@@ -280,7 +275,7 @@ class AgentMethods(Runner):
         Raises:
             ContractRevertError: The registry refuses: `not_owner_or_wallet`, `erc721_nonexistent_token`.
         """
-        return self._write(agents.set_primary_agent(self.state, agent_id))
+        return self._write(directory.set_primary_agent(self.state, agent_id))
 
     def prove_agent(self, agent_id: AgentLike) -> Handle[AgentProven]:
         """Prove to the companion of a foreign identity registry that an agent exists (`proveAgent`). Anybody may.
@@ -292,4 +287,4 @@ class AgentMethods(Runner):
             MissingRegistryError: The deployment has no companion.
             ContractRevertError: There is no such agent: `erc721_nonexistent_token`.
         """
-        return self._write(agents.prove_agent(self.state, agent_id))
+        return self._write(directory.prove_agent(self.state, agent_id))

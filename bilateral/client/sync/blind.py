@@ -4,22 +4,18 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
 
 from bilateral.client.blind_vault import BlindVault
-from bilateral.client.handle import TIMEOUT
 from bilateral.client.inputs import AgentLike
 from bilateral.client.operations import blind, feedback
-from bilateral.client.sync.runner import Runner
+from bilateral.client.operations.blind import BlindStatus, OpenedRatings, SealedRatings
+from bilateral.client.state import TIMEOUT
+from bilateral.client.sync.runner import Handle, Runner
 from bilateral.core.signatures.blind_messages import FeedbackOpening, RatingOpening, SignedEnvelope
 from bilateral.core.signatures.blind_ratings import MAX_CLIENT_LIFETIME, MAX_SERVER_LIFETIME, Pair
 from bilateral.core.values import FeedbackValue, HumanValue
 from bilateral.core.values.arguments import checked_class
 from bilateral.documents import FeedbackFile
-
-if TYPE_CHECKING:
-    from bilateral.client.results import BlindStatus, OpenedRatings, SealedRatings
-    from bilateral.client.sync.handle import Handle
 
 
 @checked_class

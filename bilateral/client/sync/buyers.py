@@ -4,12 +4,13 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
 
 from bilateral.client.operations import buyers
-from bilateral.client.sync.runner import Runner
+from bilateral.client.results import Anchor, BuyerRecords, BuyerStanding, RoleHolder, SettledPayment
+from bilateral.client.sync.runner import Handle, Runner
 from bilateral.core.contracts.buyer_terms import (
     WHOLE_TRANSACTION,
+    AttestedPayment,
     BuyerFeedback,
     BuyerReviews,
     BuyerRole,
@@ -19,13 +20,8 @@ from bilateral.core.contracts.buyer_terms import (
     SignedPayment,
     TierCredential,
 )
+from bilateral.core.events import TierRootsPosted
 from bilateral.core.values.arguments import checked_class
-
-if TYPE_CHECKING:
-    from bilateral.client.results import Anchor, BuyerRecords, BuyerStanding, RoleHolder, SettledPayment
-    from bilateral.client.sync.handle import Handle
-    from bilateral.core.contracts.buyer_terms import AttestedPayment, BuyerTier
-    from bilateral.core.events import TierRootsPosted
 
 
 @checked_class

@@ -4,19 +4,15 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING
 
 from bilateral.client.inputs import AgentLike, ResponseLink
 from bilateral.client.operations import feedback, reading
-from bilateral.client.sync.runner import Runner
+from bilateral.client.results import FeedbackEntry, FeedbackResponse, FeedbackRevocation, ReputationSummary
+from bilateral.client.sync.runner import Handle, Runner
 from bilateral.core.identifiers import FeedbackId
 from bilateral.core.values import FeedbackValue, HumanValue
 from bilateral.core.values.arguments import checked_class
 from bilateral.documents import FeedbackFile
-
-if TYPE_CHECKING:
-    from bilateral.client.results import FeedbackEntry, FeedbackResponse, FeedbackRevocation, ReputationSummary
-    from bilateral.client.sync.handle import Handle
 
 
 @checked_class
@@ -152,7 +148,7 @@ class FeedbackMethods(Runner):
         Raises:
             InvalidArgumentError: Neither an agent nor a reviewer is named, or a capability is unknown.
         """
-        named = [*([agent_id] if agent_id is not None else []), *agent_ids]
+        agents = [*([agent_id] if agent_id is not None else []), *agent_ids]
         query = reading.Query(
             tags=tuple(tags),
             capabilities=frozenset(capabilities),
@@ -165,7 +161,7 @@ class FeedbackMethods(Runner):
             load_files=load_files,
             load_seconds=load_seconds,
         )
-        return self._run(reading.search(self.state, named, reviewers, query))
+        return self._run(reading.search(self.state, agents, reviewers, query))
 
     def get_reputation_summary(
         self,

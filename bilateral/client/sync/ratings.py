@@ -1,21 +1,16 @@
 # Generated from bilateral/client/aio by `make sync-client`. Change that, not this.
-"""Ratings that servers give their clients and validators (EIP-8004a)."""
+"""Ratings that servers give their clients and validators (EIP-8004a), and validation of work (ERC-8004)."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING
 
-from bilateral.client.handle import TIMEOUT
 from bilateral.client.inputs import AgentLike
-from bilateral.client.operations import ratings
-from bilateral.client.results import RatingKind
-from bilateral.client.sync.runner import Runner
+from bilateral.client.operations import ratings, validation
+from bilateral.client.operations.ratings import Rating, RatingKind
+from bilateral.client.state import TIMEOUT
+from bilateral.client.sync.runner import Handle, Runner
 from bilateral.core.values.arguments import checked_class
-
-if TYPE_CHECKING:
-    from bilateral.client.results import Rating
-    from bilateral.client.sync.handle import Handle
 
 
 @checked_class
@@ -151,3 +146,86 @@ class RatingMethods(Runner):
     def get_validator_rating(self, validator_id: AgentLike, server_id: AgentLike) -> Rating:
         """Return the rating that a server gave a validator (EIP-8004a, `getValidatorRating`)."""
         return self._run(ratings.get(self.state, RatingKind.VALIDATOR, validator_id, server_id))
+
+
+@checked_class
+class ValidationMethods(Runner):
+    """Validation of an agent's work (ERC-8004)."""
+
+    def request_validation(
+        self,
+        agent_id: AgentLike,
+        validator_address: str,
+        request_uri: str = "",
+        request_hash: bytes | str | None = None,
+        *,
+        document: bytes | None = None,
+    ) -> Handle[validation.ValidationRequested]:
+        """Ask a validator to validate an agent's work (ERC-8004, `validationRequest`).
+
+        Args:
+            agent_id: The agent; the signer owns it or may act for it.
+            validator_address: The validator, who alone may answer.
+            request_uri: The URI of the validator's material.
+            request_hash: The keccak-256 hash of that material. It names the request from now on.
+            document: The validator's material, to be put into the client's store; instead of URI and hash.
+
+        Raises:
+            InvalidArgumentError: Neither a document nor a hash is given, or both are.
+            ContractRevertError: The registry refuses: `bad_validator`, `request_exists`, `not_authorized`,
+                `erc721_nonexistent_token`.
+        """
+        return self._write(
+            validation.request(self.state, agent_id, validator_address, (request_uri, request_hash), document)
+        )
+
+    def respond_to_validation(
+        self,
+        request_hash: bytes | str,
+        response: int,
+        response_uri: str = "",
+        response_hash: bytes | str | None = None,
+        tag: str = "",
+    ) -> Handle[validation.ValidationAnswered]:
+        """Answer a request as the validator that it names (ERC-8004, `validationResponse`). The last answer counts.
+
+        Args:
+            response: 0 for failed, 100 for passed, or anything between.
+            response_uri: The URI of the evidence; may be empty.
+            response_hash: The hash of the evidence; None if there is none.
+            tag: A category of the validator's own; may be empty.
+
+        Raises:
+            InvalidArgumentError: The response does not fit a uint8, or a hash is malformed.
+            ContractRevertError: The registry refuses: `unknown_request`, `not_validator`, `response_too_high`.
+        """
+        return self._write(validation.respond(self.state, request_hash, response, (response_uri, response_hash), tag))
+
+    def get_validation_status(self, request_hash: bytes | str) -> validation.ValidationStatus:
+        """Read a request and its last answer (ERC-8004, `getValidationStatus`).
+
+        Raises:
+            ContractRevertError: There is none: `unknown_request`.
+        """
+        return self._run(validation.status(self.state, request_hash))
+
+    def get_validation_summary(
+        self, agent_id: AgentLike, *, validators: Sequence[str] = (), tag: str = ""
+    ) -> validation.ValidationSummary:
+        """Average an agent's last answers (ERC-8004, `getSummary`).
+
+        It is one call, which a node may refuse if those who may act for the agent have made very many requests.
+
+        Args:
+            validators: Whose answers count; everybody's when left out, the agent's own side included.
+            tag: The tag that counts; empty: any.
+        """
+        return self._run(validation.summarize(self.state, agent_id, validators, tag))
+
+    def get_agent_validations(self, agent_id: AgentLike) -> list[bytes]:
+        """Return the hashes of all requests for an agent, oldest first (ERC-8004, `getAgentValidations`)."""
+        return self._run(validation.of_agent(self.state, agent_id))
+
+    def get_validator_requests(self, validator_address: str) -> list[bytes]:
+        """Return the hashes of all requests that name a validator, oldest first (ERC-8004, `getValidatorRequests`)."""
+        return self._run(validation.of_validator(self.state, validator_address))

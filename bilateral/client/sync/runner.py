@@ -1,30 +1,111 @@
 # Generated from bilateral/client/aio by `make sync-client`. Change that, not this.
-"""The runner of a client's operations."""
+"""The runner of a client's operations, and the results of its writes."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, TypeVar
+from dataclasses import dataclass
+from typing import TypeVar
 
-from bilateral.client.inputs import TransactionSigner
-from bilateral.client.operations import inspection, registries
-from bilateral.client.state import ClientState
-from bilateral.client.sync.handle import Handle, SignalBatch
+from bilateral.client.inputs import Signal, TransactionSigner
+from bilateral.client.operations import confirmations as confirming
+from bilateral.client.operations import inspection, registries, replacements
+from bilateral.client.operations.inspection import DeploymentReport
+from bilateral.client.operations.signals import Published
+from bilateral.client.results import FeedbackEntry
+from bilateral.client.state import TIMEOUT, ClientState, Sent, SentTransaction
 from bilateral.core.contracts import Deployment
 from bilateral.core.contracts.origin import Origin
 from bilateral.core.errors import InvalidArgumentError
-from bilateral.core.values.arguments import checked_class
+from bilateral.core.values.arguments import checked, checked_class
 from bilateral.documents import DataUriStore, Loader, Store
 from bilateral.node.closing import Closing
-from bilateral.node.running import StepRunner
+from bilateral.node.running import Run, StepRunner
+from bilateral.node.steps import Operation
 from bilateral.node.transport import Provider, Transport, require_duration
 
-if TYPE_CHECKING:
-    from bilateral.client.operations.signals import Published
-    from bilateral.client.operations.transactions import Sent
-    from bilateral.client.results import DeploymentReport
-    from bilateral.node.steps import Operation
-
 T = TypeVar("T")
+
+
+class Handle(SentTransaction[T]):
+    """A write of `Client`."""
+
+    def __init__(self, run: Run, state: ClientState, sent: Sent[T] | None) -> None:
+        super().__init__(sent)
+        self._run = run
+        self._state = state
+
+    @checked
+    def wait(self, timeout: float = TIMEOUT, *, confirmations: int = 1) -> T:
+        """Wait for the transaction, and return its result, decoded from its events.
+
+        You may call it again, also after an error: the transaction may still get into a block.
+
+        Args:
+            timeout: The longest wait, in seconds.
+            confirmations: The number of blocks that must confirm it, its own included.
+
+        Raises:
+            TransactionPendingError: It does not have the confirmations yet, or the node did not say.
+            TransactionDroppedError: It is in no block, and the node no longer knows it.
+            TransactionReplacedError: A block has another transaction with its nonce.
+            ContractRevertError: The registry reverted in the block, because something changed after the simulation.
+            TransactionFailedError: It failed, and the node gives no reason.
+            UnexpectedAnswerError: It succeeded, but the receipt or its events do not fit what was sent.
+            NotSentError: Nothing was sent: the client only tries its writes (dry run).
+        """
+        result: T = self._run(confirming.wait(self._state, self._require_sent(), timeout, confirmations))
+        return result
+
+    def speed_up(self) -> Handle[T]:
+        """Send the transaction again with higher fees: an eighth more, or what the node quotes now if that is more.
+
+        Returns:
+            A handle of the faster transaction, whose `wait` also accepts the slower one. This one if it is in a block.
+
+        Raises:
+            FeeLimitError: The fees exceed the client's limits.
+            TransactionReplacedError: Another transaction with its nonce is in a block.
+            NotSentError: Nothing was sent.
+        """
+        faster: Sent[T] = self._run(replacements.speed_up(self._state, self._require_sent()))
+        return Handle(self._run, self._state, faster)
+
+    def cancel(self) -> Handle[bool]:
+        """Replace the transaction by an empty one with higher fees.
+
+        Returns:
+            A handle of the empty transaction. Its `wait` returns True once a block has it, and raises
+            `TransactionReplacedError` if the cancelled transaction was faster.
+
+        Raises:
+            FeeLimitError: The fees exceed the client's limits.
+            TransactionReplacedError: The transaction is in a block already.
+            NotSentError: Nothing was sent.
+        """
+        empty: Sent[bool] = self._run(replacements.cancel(self._state, self._require_sent()))
+        return Handle(self._run, self._state, empty)
+
+
+@dataclass(frozen=True)
+class SignalBatch:
+    """The signals of one period.
+
+    Attributes:
+        handles: Those that were sent now, in the order of the missing signals.
+        already_published: Those that the chain had already.
+    """
+
+    handles: tuple[Handle[FeedbackEntry], ...]
+    already_published: tuple[Signal, ...]
+
+    @checked
+    def wait(self, timeout: float = TIMEOUT) -> list[FeedbackEntry]:
+        """Wait for all that were sent.
+
+        Args:
+            timeout: The longest wait for each, in seconds.
+        """
+        return [handle.wait(timeout) for handle in self.handles]
 
 
 @checked_class
@@ -58,7 +139,7 @@ class Runner(Closing):
         if chain_id is not None and isinstance(deployment, Deployment) and deployment.chain_id != chain_id:
             raise InvalidArgumentError(f"chain_id is {chain_id}, but the deployment is on chain {deployment.chain_id}")
         self.state = ClientState(
-            wanted=_named(deployment) if isinstance(deployment, str) else deployment,
+            requested=_packaged(deployment) if isinstance(deployment, str) else deployment,
             pinned_chain=chain_id,
             signer=signer,
             store=store or DataUriStore(),
@@ -107,20 +188,17 @@ class Runner(Closing):
         return self.runner.run(operation)
 
     def _write(self, operation: Operation[Sent[T]]) -> Handle[T]:
-        """Run an operation that sends a transaction."""
         return Handle(self._run, self.state, self._run(operation))
 
     def _write_signals(self, operation: Operation[Published]) -> SignalBatch:
-        """Run the operation that publishes signals."""
         published = self._run(operation)
         handles = tuple(Handle(self._run, self.state, sent) for sent in published.sent)
         return SignalBatch(handles, published.already)
 
 
-def _named(name: str) -> Origin:
-    """Return the packaged deployment that a caller names."""
+def _packaged(name: str) -> Origin:
     try:
         return Origin(name)
     except ValueError:
-        known = " or ".join(f'"{origin}"' for origin in Origin)
-        raise InvalidArgumentError(f"deployment: expected a Deployment, {known}, not another text") from None
+        names = " or ".join(f'"{origin}"' for origin in Origin)
+        raise InvalidArgumentError(f"deployment: expected a Deployment, {names}, not another text") from None

@@ -4,18 +4,15 @@
 from __future__ import annotations
 
 from datetime import datetime
-from typing import TYPE_CHECKING
 
 from bilateral.client.inputs import AgentLike, FeedbackAuthorization, SignedFeedback
 from bilateral.client.operations import authorized, feedback, registries
-from bilateral.client.sync.runner import Runner
+from bilateral.client.operations.authorized import AuthorizedFeedbackEntry, AuthorizedSummary, VoidedSignatures
+from bilateral.client.results import FeedbackEntry
+from bilateral.client.sync.runner import Handle, Runner
 from bilateral.core.values import FeedbackValue, HumanValue
 from bilateral.core.values.arguments import checked_class
 from bilateral.documents import FeedbackFile
-
-if TYPE_CHECKING:
-    from bilateral.client.results import AuthorizedFeedbackEntry, AuthorizedSummary, FeedbackEntry, VoidedSignatures
-    from bilateral.client.sync.handle import Handle
 
 
 @checked_class

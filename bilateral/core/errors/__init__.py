@@ -77,7 +77,7 @@ class MalformedAuthorizationError(FormattedError, ValueError):
 
 
 class EnvelopeMismatchError(BilateralError, ValueError):
-    """Two envelopes of blind ratings do not belong together.
+    """Two envelopes of sealed ratings do not belong together.
 
     Attributes:
         field: The field in which they differ.
@@ -201,7 +201,7 @@ class AgentUnsettledError(FormattedError, TimeoutError):
 
 
 class SealUnsettledError(FormattedError, TimeoutError):
-    """A pair of blind ratings has not been sealed for the requested number of blocks. Nothing was opened."""
+    """A pair of ratings has not been sealed for the requested number of blocks. Nothing was opened."""
 
     reason = "seal_unsettled"
     template = (

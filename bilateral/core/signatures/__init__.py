@@ -1,4 +1,4 @@
-"""The messages that the registries verify, and the envelopes of blind ratings."""
+"""The messages that the registries verify, and the envelopes of sealed ratings."""
 
 from bilateral.core.signatures.messages import (
     AgentWalletSet,

@@ -1,12 +1,8 @@
-"""Blind ratings: the filter that selects them, and the sides under which they are summed."""
+"""The filter that selects blind ratings."""
 
 from __future__ import annotations
 
 from enum import StrEnum
-from typing import Final
-
-BLIND_SIDES: Final = {"server": "b-server", "client": "b-client"}
-"""The sides under which blind ratings have summaries of their own. They count in those of the plain sides too."""
 
 
 class Blind(StrEnum):

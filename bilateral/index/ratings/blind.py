@@ -1,13 +1,12 @@
-"""Blind ratings in the tables: the conditions of their summaries, of blind ratings and of answers."""
+"""Blind ratings in the tables: the conditions of blind ratings and of answers."""
 
 from __future__ import annotations
 
 from typing import Any, Final
 
-from sqlalchemy import ColumnElement, FromClause, and_, exists, literal_column, or_, tuple_
+from sqlalchemy import ColumnElement, FromClause, exists, literal_column, or_, tuple_
 
 from bilateral.core.events import NewFeedback, RatingsOpened
-from bilateral.core.values.blind import BLIND_SIDES
 from bilateral.index.agents import tables as agent_tables
 from bilateral.index.log import tables as schema
 from bilateral.index.log.unindexed import unindexed
@@ -17,11 +16,6 @@ ANSWER_SECONDS: Final = 86_400
 
 _OPENED: Final = schema.EVENT_TABLES[RatingsOpened]
 _GIVEN: Final = schema.EVENT_TABLES[NewFeedback]
-
-
-def is_plain(side: ColumnElement[Any]) -> ColumnElement[bool]:
-    """Return the condition that a summary is of all ratings of its side."""
-    return and_(*(side != literal_column(f"'{name}'") for name in sorted(BLIND_SIDES.values())))
 
 
 def is_blind_feedback(rows: FromClause, account: str = "client_address", chain: Any = None) -> ColumnElement[bool]:

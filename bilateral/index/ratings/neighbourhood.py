@@ -17,8 +17,8 @@ from bilateral.index.log.dialects import dialect_of
 from bilateral.index.log.text import key_text, padded_text
 from bilateral.index.log.unindexed import unindexed
 from bilateral.index.ratings import tables as rating_tables
-from bilateral.index.ratings.blind import is_plain
 from bilateral.index.ratings.queries import Direction, RatingSummary, ratings_of
+from bilateral.index.ratings.tables import is_plain
 from bilateral.index.reading.registries import AgentKey
 
 TENTHS: Final = 10

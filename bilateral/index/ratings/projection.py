@@ -24,8 +24,8 @@ from bilateral.core.events import (
     RatingsOpened,
     ValidatorRated,
 )
-from bilateral.core.values.blind import BLIND_SIDES
 from bilateral.core.values.bounds import lower_bound, scale_of_tag, share_of_scale
+from bilateral.core.values.summaries import SEALED_SIDES
 from bilateral.core.values.units import units_of
 from bilateral.index.log import tables as schema
 from bilateral.index.log.batches import EventRows
@@ -72,7 +72,7 @@ Subject: TypeAlias = tuple[str, int, str, str]
 """Registry, agent, side and tag: the key of a summary, without the chain."""
 
 _Openings: TypeAlias = "dict[Row, Row]"
-"""Openings of blind ratings, by block and log index."""
+"""Openings of sealed ratings, by block and log index."""
 
 
 @dataclass(slots=True)
@@ -133,22 +133,22 @@ class SummaryTables:
         opened = {row[_BLOCK : _BLOCK + 2]: _pick_opened(row) for row in events.get(_OPENED, ())}
         for row in events.get(_GIVEN, ()):
             if _pick_entry(row)[-1] <= DECIMALS:
-                self._add_feedback(row, sign, is_blind=_opens_feedback(opened, row))
+                self._add_feedback(row, sign, is_sealed=_opens_feedback(opened, row))
         for row in events.get(_AUTHORIZED, ()):
             registry, agent_id, raw_tag, client, score = _pick_authorized(row)
             self._add((registry, agent_id, "server", _text_of(raw_tag)), client, score, 0, sign)
         for table, pick, side in ((_CLIENT, _pick_client, "client"), (_VALIDATOR, _pick_validator, "validator")):
             for row in events.get(table, ()):
                 registry, agent_id, server_id, rating = pick(row)
-                is_blind = side in BLIND_SIDES and _opens_rating(opened, row)
-                for name in (side, BLIND_SIDES[side]) if is_blind else (side,):
+                is_sealed = side in SEALED_SIDES and _opens_rating(opened, row)
+                for name in (side, SEALED_SIDES[side]) if is_sealed else (side,):
                     self._add((registry, agent_id, name, ""), f"agent {server_id}", rating, 0, sign)
         self._revoke(self._revoked(events), opened, -sign)
         self._write()
 
-    def _add_feedback(self, row: Row, sign: int, *, is_blind: bool) -> None:
+    def _add_feedback(self, row: Row, sign: int, *, is_sealed: bool) -> None:
         registry, agent_id, tag, client, value, decimals = _pick_entry(row)
-        for side in ("server", BLIND_SIDES["server"]) if is_blind else ("server",):
+        for side in ("server", SEALED_SIDES["server"]) if is_sealed else ("server",):
             self._add((registry, agent_id, side, key_text(tag)), client, value, decimals, sign)
 
     def _revoke(self, revoked: list[Row], opened: _Openings, sign: int) -> None:
@@ -159,7 +159,7 @@ class SummaryTables:
         stored = self._rows.select(_OPENED, ("chain_id", "block_number", "log_index"), places)
         existing = {row[_BLOCK : _BLOCK + 2]: _pick_opened(row) for row in stored} | opened
         for row in revoked:
-            self._add_feedback(row, sign, is_blind=_opens_feedback(existing, row))
+            self._add_feedback(row, sign, is_sealed=_opens_feedback(existing, row))
 
     def _add(self, subject: Subject, account: str, value: int, decimals: int, sign: int) -> None:
         """Add an entry (sign 1), or remove it (-1)."""
@@ -250,7 +250,7 @@ class SummaryTables:
 
 
 def _opens_feedback(opened: _Openings, row: Row) -> bool:
-    """Return True if an opening follows a feedback at once and names it: the feedback is blind.
+    """Return True if an opening follows a feedback at once and names it: the feedback was sealed.
 
     A registry of somebody else may emit what it likes, and marks its own feedback alone.
     """

@@ -16,7 +16,8 @@ from bilateral.index.agents import tables as agent_tables
 from bilateral.index.log import tables as schema
 from bilateral.index.log.unindexed import newest_first
 from bilateral.index.ratings import tables as rating_tables
-from bilateral.index.ratings.blind import follows_feedback, is_blind_rating, is_plain
+from bilateral.index.ratings.blind import follows_feedback, is_blind_rating
+from bilateral.index.ratings.tables import is_plain
 from bilateral.index.reading.pages import Page, Small, after, decode_cursor, encode_cursor, page_of, require_limit
 from bilateral.index.reading.prepared import CHAIN, Prepared
 from bilateral.index.reading.registries import AgentKey
@@ -151,7 +152,7 @@ def ratings_of(  # noqa: PLR0913  # one a filter
     side: RatedSide | None = None,
     *,
     servers: Sequence[int] | None = None,
-    blind: Blind | None = None,
+    sealed: Blind | None = None,
     limit: int = 20,
     cursor: str | None = None,
 ) -> Page[Rating]:
@@ -164,7 +165,7 @@ def ratings_of(  # noqa: PLR0913  # one a filter
         values |= dict(zip(_LAST, last, strict=True))
     if servers is not None:
         values["servers"] = servers
-    options = {"has_cursor": last is not None, "has_servers": servers is not None, "only_blind": blind is not None}
+    options = {"has_cursor": last is not None, "has_servers": servers is not None, "only_sealed": sealed is not None}
     statement = _statement(direction, side, **options)
     rows = connection.execute(statement, values).all()
     return page_of(rows, limit, rating_of_row, lambda row: encode_cursor(kind, row.block_number, row.log_index))
@@ -208,7 +209,7 @@ def rating_selection(side: RatedSide, chain: Any) -> sa.Select[Any]:
 
 
 def _part(
-    side: RatedSide, direction: Direction, *, has_cursor: bool, has_servers: bool, only_blind: bool
+    side: RatedSide, direction: Direction, *, has_cursor: bool, has_servers: bool, only_sealed: bool
 ) -> sa.Select[Any]:
     """Return the statement for the ratings of one side."""
     table, subject = SIDES[side]
@@ -222,7 +223,7 @@ def _part(
     if has_servers:
         servers = sa.bindparam("servers", expanding=True, type_=columns.server_id.type)
         statement = statement.where(columns.server_id.in_(servers))
-    if only_blind:
+    if only_sealed:
         statement = statement.where(is_blind_rating(table) if side is RatedSide.CLIENT else sa.false())
     if has_cursor:
         place = (columns.block_number, columns.log_index)

@@ -84,7 +84,7 @@ def sealed_pairs_of(
 ) -> Page[SealedPair]:
     """Return the pairs that an agent sealed, as client or as server, the newest first.
 
-    An exchange seals and opens at once: its ratings are blind, and it makes no sealed pair.
+    An exchange seals and opens its ratings at once, and makes no sealed pair.
     """
     pair = _VIEW.c
     statement = select(

@@ -2,10 +2,22 @@
 
 from __future__ import annotations
 
-from typing import Final
+from typing import Any, Final
 
-from sqlalchemy import BigInteger, Column, Float, Index, MetaData, PrimaryKeyConstraint, Table
+from sqlalchemy import (
+    BigInteger,
+    Column,
+    ColumnElement,
+    Float,
+    Index,
+    MetaData,
+    PrimaryKeyConstraint,
+    Table,
+    and_,
+    literal_column,
+)
 
+from bilateral.core.values.summaries import SEALED_SIDES
 from bilateral.index.log.columns import BY_CHAIN, WideInteger, agent_columns, key_string, required
 
 metadata: Final = MetaData()
@@ -49,3 +61,8 @@ counterpart: Final = Table(
 )
 SUMMARY_TABLES: Final = (summary, counterpart)
 """Tables that are computed from feedback and ratings."""
+
+
+def is_plain(side: ColumnElement[Any]) -> ColumnElement[bool]:
+    """Return the condition that a summary is of all ratings of its side."""
+    return and_(*(side != literal_column(f"'{name}'") for name in sorted(SEALED_SIDES.values())))

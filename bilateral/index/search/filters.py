@@ -12,7 +12,8 @@ from typing import Final
 from bilateral.core.errors import InvalidArgumentError, MalformedIdentifierError
 from bilateral.core.identifiers import AgentId, checksummed
 from bilateral.core.text import quoted
-from bilateral.core.values.blind import BLIND_SIDES, Blind
+from bilateral.core.values.blind import Blind
+from bilateral.core.values.summaries import SEALED_SIDES
 from bilateral.index.log.text import key_text
 from bilateral.index.search.words import words_of
 
@@ -163,7 +164,7 @@ class Gate:
     @property
     def summed_side(self) -> str:
         """The side under which the tables of summaries hold the ratings that count."""
-        return self.side.value if self.blind is None else BLIND_SIDES[self.side.value]
+        return self.side.value if self.blind is None else SEALED_SIDES[self.side.value]
 
     @property
     def is_of_few(self) -> bool:

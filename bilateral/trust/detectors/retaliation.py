@@ -2,8 +2,8 @@
 
 A server that rates bad clients down is right to do so. So only clients count whom other servers rate well, or whom
 nobody else rates and who paid somebody or judge several subjects. Otherwise fresh accounts could slander a server and
-frame it by its answer. The server's rate is compared with that of all servers. A blind rating was sealed before the
-server could see the feedback, so it answers nothing and counts on neither side of the rate. A finding says how many of
+frame it by its answer. The server's rate is compared with that of all servers. A rating that was sealed before
+the server could see the feedback answers nothing, and counts on neither side of the rate. A finding says how many of
 the low ratings came within a day of the client's feedback.
 """
 
@@ -56,7 +56,7 @@ class Retaliation(Detector):
         paying = np.zeros(ledger.accounts, bool)
         paying[opinions.rater[context.paid]] = True
         fair = np.where(np.isnan(standing), established | paying[rated], standing >= _LOW)
-        critical = self._after_criticism(context.ledger, ratings, client) & ~opinions.blind[ratings]
+        critical = self._after_criticism(context.ledger, ratings, client) & ~opinions.is_sealed[ratings]
         low = opinions.percent[ratings] <= _PUNISHING
         base = float(np.clip((_any(low, pair) & fair).sum() / max(fair.sum(), 1), 0.005, 0.5))
         tried, punished = fair & _any(critical, pair), fair & _any(critical & low, pair)
@@ -139,7 +139,7 @@ def answers(ledger: Ledger, ratings: Ints) -> Flags:
     rated = _keys_by_time(places, opinions.ts[ratings])
     last = feedback_keys[np.maximum(np.searchsorted(feedback_keys, rated, side="right") - 1, 0)]
     is_soon = (last <= rated) & (last >= rated - ANSWER_SECONDS) & (last >> _TIME_BITS == places)
-    marked: Flags = (answered_pairs[places] == queries) & is_soon & ~opinions.blind[ratings]
+    marked: Flags = (answered_pairs[places] == queries) & is_soon & ~opinions.is_sealed[ratings]
     return marked
 
 

@@ -196,7 +196,7 @@ class _Coding:
             raw=np.clip(floats(ratings["rating"]), 0, 100),
             ts=floats(ratings["ts"]),
             row=integers(ratings["id"]),
-            **({"blind": flags(ratings["blind"])} if "blind" in ratings.column_names else {}),
+            **({"is_sealed": flags(ratings["blind"])} if "blind" in ratings.column_names else {}),
         )
         validated = self.agent(validations["agent_id"])
         response = np.clip(floats(validations["response"]), 0, 100)

@@ -46,7 +46,7 @@ class Opinions:
         ts: The time in Unix seconds.
         row: The id of the row in its table; the position in the table of validations.
         payment: The position of the payment that a feedback names; -1 if it names none, -2 if it does not exist.
-        blind: Marks ratings of clients that were sealed before the server could see the client's feedback.
+        is_sealed: Marks ratings of clients that were sealed before the server could see the client's feedback.
     """
 
     rater: Ints
@@ -58,7 +58,7 @@ class Opinions:
     ts: Floats
     row: Ints
     payment: Ints
-    blind: Flags
+    is_sealed: Flags
 
     def __len__(self) -> int:
         """Return the number of opinions."""
@@ -77,7 +77,7 @@ class Opinions:
             ts=np.zeros(size),
             row=np.zeros(size, np.int64),
             payment=np.full(size, -1, np.int32),
-            blind=np.zeros(size, np.bool_),
+            is_sealed=np.zeros(size, np.bool_),
         )
 
     def put(self, start: int, **columns: Ints | Floats | Flags) -> None:

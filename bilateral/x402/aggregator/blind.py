@@ -15,8 +15,7 @@ from sqlalchemy import Connection, Engine, Row, select, update
 
 from bilateral.client import Client
 from bilateral.client.operations import blind, registries
-from bilateral.client.operations.blind import pair_of
-from bilateral.client.results import BlindStatus
+from bilateral.client.operations.blind import BlindStatus, pair_of
 from bilateral.core.errors import BilateralError, InvalidArgumentError
 from bilateral.core.identifiers import AccountId, GlobalAgentId, TransactionRef
 from bilateral.core.signatures.blind_messages import FeedbackOpening, Opening, SignedEnvelope, read_opening

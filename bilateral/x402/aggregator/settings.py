@@ -28,7 +28,7 @@ class SponsoredChain:
         max_cost: The largest cost of one feedback, in wei; None for no limit.
         poll_seconds: The seconds between two looks at the chain while a feedback is not confirmed.
         replace_seconds: The seconds after which a transaction that no block takes is sent again with higher fees.
-        private_mempool: True to exchange blind ratings in one transaction: nobody sees it before it is included. False
+        private_mempool: True to exchange sealed ratings in one transaction: nobody sees it before it is included. False
             to seal them first, and open them after the confirmations. None: as the address book says of the chain.
     """
 
@@ -62,7 +62,7 @@ class SponsoredChain:
 
     @property
     def exchanges(self) -> bool:
-        """True if blind ratings go on chain in one transaction."""
+        """True if sealed ratings go on chain in one transaction."""
         return has_private_mempool(self.chain_id) if self.private_mempool is None else self.private_mempool
 
     @property

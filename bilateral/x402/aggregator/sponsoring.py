@@ -9,8 +9,7 @@ from typing import Any, Final
 from sqlalchemy import Row
 
 from bilateral.client.operations import confirmations, feedback, fees, registries, transactions
-from bilateral.client.operations.transactions import Sent
-from bilateral.client.state import ClientState
+from bilateral.client.state import ClientState, Sent
 from bilateral.core.contracts import Registry
 from bilateral.core.contracts.reverts import ContractRevertError
 from bilateral.core.errors import (
@@ -103,7 +102,7 @@ def prepare_again(state: ClientState, message: SignedMessage, previous: Mapping[
 def _decoder(state: ClientState, message: SignedMessage) -> Operation[Any]:
     """Return the decoder of the feedback's event."""
     deployment = yield from registries.connect(state)
-    return feedback.given_decoder(AgentId(message.agent_id, deployment.chain_id), message.client)
+    return feedback.feedback_decoder(AgentId(message.agent_id, deployment.chain_id), message.client)
 
 
 def prepare_empty(state: ClientState) -> Operation[Sent[Any]]:

@@ -17,7 +17,7 @@ from sqlalchemy import Engine, Row
 
 from bilateral.client import Client
 from bilateral.client.operations import fees, transactions
-from bilateral.client.operations.transactions import Sent
+from bilateral.client.state import Sent
 from bilateral.core.contracts.reverts import ContractRevertError
 from bilateral.core.errors import BilateralError
 from bilateral.index.errors import DatabaseUnavailableError

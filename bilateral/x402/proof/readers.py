@@ -262,8 +262,8 @@ def registration_among(info: ReputationInfo, identity: AccountId, reputation: Ac
 
 def deployment_of(state: ClientState) -> Deployment:
     """Return the deployment that a verifier was given for a chain."""
-    assert isinstance(state.wanted, Deployment)  # noqa: S101  # a verifier always gives one
-    return state.wanted
+    assert isinstance(state.requested, Deployment)  # noqa: S101  # a verifier always gives one
+    return state.requested
 
 
 def is_same_account(chain: ChainId, first: str, second: str) -> bool:

@@ -15,14 +15,14 @@ from typing import TYPE_CHECKING, Any, Final
 
 from x402.http.types import HTTPRequestContext
 
-from bilateral.buyers.private.errors import TierProofRefusedError
-from bilateral.buyers.private.terms import TierProof
+from bilateral.buyers.errors import TierProofRefusedError
+from bilateral.buyers.private.tiers import TierProof
 from bilateral.core.contracts.buyer_terms import BuyerTier
 from bilateral.core.errors import BilateralError
 from bilateral.x402.server.tier_credentials import TierDiscounts
 
 if TYPE_CHECKING:
-    from bilateral.buyers.private.verifying import TierVerifier
+    from bilateral.buyers.private.tiers import TierVerifier
 
 HEADER: Final = "Buyer-Tier-Proof"
 

@@ -101,8 +101,8 @@ def test_buyer_whose_agent_is_held_back_gets_no_discount(buyers, offered, seller
 def test_standing_takes_a_discount_that_the_policy_would_give():
     policy = BuyerIncentives.model_validate(OFFER)
     assert discount_for(policy, standing(TRUSTED)).percentage == 10
-    discount = discount_for(policy, standing(TRUSTED), is_held_back=True)
-    assert (discount.percentage, discount.verdict) == (0, Verdict.HELD_BACK)
+    discount = discount_for(policy, standing(TRUSTED), is_withheld=True)
+    assert (discount.percentage, discount.verdict) == (0, Verdict.WITHHELD)
 
 
 def test_prices_of_the_specification():

@@ -10,8 +10,8 @@ from eth_account.messages import encode_defunct
 from sqlalchemy import select
 
 from bilateral.api.routes.buyers import consent_text
+from bilateral.buyers.acceptance import decide_dispute, remove_message
 from bilateral.buyers.messages import BuyerReply, text_hash
-from bilateral.buyers.moderation import decide_dispute, remove_message
 from bilateral.buyers.requests import DisputeBody, FeedbackBody
 from bilateral.buyers.tables import buyer_feedback, buyer_reply
 from bilateral.core.errors import InvalidArgumentError

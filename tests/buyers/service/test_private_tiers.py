@@ -15,16 +15,29 @@ from eth_account import Account
 from sqlalchemy import delete, select
 
 from bilateral.buyers.anchoring import anchor_states
-from bilateral.buyers.errors import BuyerRefusalError, BuyerServiceFailedError, BuyerServiceRefusedError
+from bilateral.buyers.errors import (
+    BuyerRefusalError,
+    BuyerServiceFailedError,
+    BuyerServiceRefusedError,
+    MemberListError,
+    NotAMemberError,
+    TierProofRefusedError,
+    TooFewMembersError,
+)
 from bilateral.buyers.messages import TierMember
-from bilateral.buyers.private.errors import MemberListError, NotAMemberError, TierProofRefusedError, TooFewMembersError
 from bilateral.buyers.private.lists import audit_list
 from bilateral.buyers.private.members import post_tiers, read_list_row, take_member
 from bilateral.buyers.private.offline import offline
 from bilateral.buyers.private.prover import Prover
 from bilateral.buyers.private.proving import fetch_list, identity_secret, join_tiers, new_secret, prove_tier
-from bilateral.buyers.private.terms import EMPTY_ROOT, TierProof, member_domain, private_agent_scope
-from bilateral.buyers.private.verifying import TierVerifier, on_chain
+from bilateral.buyers.private.tiers import (
+    EMPTY_ROOT,
+    TierProof,
+    TierVerifier,
+    member_domain,
+    on_chain,
+    private_agent_scope,
+)
 from bilateral.buyers.tables import tier_list, tier_member
 from bilateral.core.contracts.buyer_terms import BuyerTier, policy_hash
 from bilateral.core.contracts.reverts import ContractRevertError

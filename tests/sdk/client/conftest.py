@@ -10,7 +10,7 @@ from eth_account import Account
 from web3 import HTTPProvider, Web3
 
 from bilateral.client import Client
-from bilateral.client.operations import registries
+from bilateral.client.operations import confirmations
 from bilateral.core.contracts import Deployment, Registry
 from bilateral.core.identifiers import AgentId
 from scripts._anvil import running_anvil
@@ -148,4 +148,4 @@ def held(web3, agent):
 @pytest.fixture
 def impatient(monkeypatch):
     """Clients that do not wait for long until two nodes behind one name agree."""
-    monkeypatch.setattr(registries, "LAG_SECONDS", 0.1)
+    monkeypatch.setattr(confirmations, "LAG_SECONDS", 0.1)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from eth_account import Account
 
-from bilateral.client.operations import registries
+from bilateral.client.operations import confirmations
 from bilateral.core.contracts import Registry
 from bilateral.core.contracts.reverts import ContractRevertError
 from bilateral.core.errors import (
@@ -140,7 +140,7 @@ def test_after_a_dropped_transaction_its_nonce_is_used(connect, newcomer, agent,
 
 
 def test_a_replaced_transaction_is_told(connect, newcomer, agent, held, web3, monkeypatch):
-    monkeypatch.setattr(registries, "LAG_SECONDS", 0.1)
+    monkeypatch.setattr(confirmations, "LAG_SECONDS", 0.1)
     handle = connect(newcomer).give_feedback(agent, 1)
     replacement = {
         "to": newcomer.address,
@@ -183,7 +183,7 @@ def test_a_node_that_goes_on_failing_is_told_with_the_hash(connect, node, newcom
 
 def test_a_transaction_that_the_node_still_knows_is_not_called_replaced(connect, node, newcomer, agent, monkeypatch):
     """One of two nodes behind one name counts the nonce already, and the other has no receipt yet."""
-    monkeypatch.setattr(registries, "LAG_SECONDS", 0)
+    monkeypatch.setattr(confirmations, "LAG_SECONDS", 0)
     handle = connect(newcomer, to=node.url).give_feedback(agent, 1)
     node.interference["eth_getTransactionReceipt"] = times(2, answers(None))
     assert handle.wait(60).value == 1

@@ -16,7 +16,7 @@ from bilateral.api.buyers import read_buyer
 from bilateral.api.mcp.lookups import READS, AgentText, key_of, tool_errors
 from bilateral.api.problems import ProblemError
 from bilateral.buyers.records import BuyerProfile, encode, profile_of
-from bilateral.buyers.sellers import Offer, best_discount, is_held_back, read_offers
+from bilateral.buyers.sellers import Offer, best_discount, is_withheld, read_offers
 from bilateral.index.reading.readers import Reader
 
 _Buyer = Annotated[str, Field(max_length=200, description="0x… or eip155:8453:0x….")]
@@ -50,8 +50,8 @@ def add_tools(server: MCPServer[Any], reader: Reader, default_policy: str) -> No
             standing = _read_buyer(connection, address, key.chain_id, policy or default_policy)
             offers = read_offers(connection, [key])
             offer = offers.get((key.chain_id, key.identity_registry, key.agent_id), Offer())
-            held_back = is_held_back(connection, key.chain_id, standing.buyer)
-            discount, applies_to = best_discount(offer.discounts_for(standing, is_held_back=held_back))
+            held_back = is_withheld(connection, key.chain_id, standing.buyer)
+            discount, applies_to = best_discount(offer.discounts_for(standing, is_withheld=held_back))
             answer = {"percentage": discount.percentage, "code": discount.verdict.value, "reason": discount.reason}
             return {**answer, "services": len(applies_to), "scoring_policy": standing.policy.name}
 
