@@ -255,7 +255,6 @@ def _number(value: Any, decimals: Any) -> Decimal:
 
 
 def _decimal(value: Any, decimals: Any) -> str | None:
-    """Return a fixed-point number as text without closing zeros."""
     if value is None or decimals is None:
         return None
     text = format(_number(value, decimals), "f")
