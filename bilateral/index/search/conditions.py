@@ -3,15 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from operator import ge, le
 from typing import Any, Final
 
 import sqlalchemy as sa
 from sqlalchemy.types import String
 
 from bilateral.core.contracts import Registry
-from bilateral.core.values import STANDARD_TAGS
-from bilateral.core.values.bounds import QUANTILE, SHARES, scale_of_tag
 from bilateral.index.agents.tables import agent, agent_activity, agent_metadata
 from bilateral.index.files import tables as files
 from bilateral.index.files.tables import IS_LOADED, IS_READ, State, agent_file
@@ -47,18 +45,18 @@ def claimed_agents(connection: sa.Connection) -> Sequence[tuple[int, str, int]] 
     ]
 
 
-def is_named_by_domain() -> sa.ColumnElement[bool]:
+def has_verified_domain() -> sa.ColumnElement[bool]:
     """Return the condition that a domain of an agent's services names the agent.
 
     The domain says so by the file at its well-known path, or because the registration file itself is from there.
     """
     current, own, served = agent_file.c, files.file.alias("own_file"), files.file.alias("domain_file")
-    named, claim = files.registration_domain.c, files.registration_claim.alias("domain_claim").c
+    domain, claim = files.registration_domain.c, files.registration_claim.alias("domain_claim").c
     registry = sa.literal("eip155:") + sa.cast(agent.c.chain_id, String) + ":" + agent.c.identity_registry
     says_so = sa.or_(
-        sa.and_(served.c.file_id == named.file_id, served.c.state == State.LOADED),
+        sa.and_(served.c.file_id == domain.file_id, served.c.state == State.LOADED),
         # ERC-8004: then the domain's own file is not needed
-        sa.and_(served.c.file_id == own.c.file_id, own.c.host == named.host, own.c.uri.startswith("https://")),
+        sa.and_(served.c.file_id == own.c.file_id, own.c.host == domain.host, own.c.uri.startswith("https://")),
     )
     return (
         sa.select(sa.literal(1))
@@ -66,7 +64,7 @@ def is_named_by_domain() -> sa.ColumnElement[bool]:
             *(current[name] == agent.c[name] for name in ("chain_id", "identity_registry", "agent_id")),
             own.c.file_id == current.file_id,
             own.c.state == State.LOADED,
-            named.content_hash == own.c.content_hash,
+            domain.content_hash == own.c.content_hash,
             says_so,
             claim.content_hash == served.c.content_hash,
             claim.agent_registry == registry,
@@ -77,33 +75,6 @@ def is_named_by_domain() -> sa.ColumnElement[bool]:
         .offset(0)
         .exists()
     )
-
-
-_REAL: Final = sa.Float(53)
-
-
-def lower_bound(share_sum: Any, clients: Any, tag: Any) -> sa.ColumnElement[Any]:
-    """Return `values.bounds.lower_bound` in SQL: the same operations in the same order, on the same numbers."""
-    squared = QUANTILE**2
-    share = share_sum / (clients * SHARES)
-    centre = share + sa.literal(squared, _REAL) / (2 * clients)
-    inner = (share * (1 - share) + sa.literal(squared, _REAL) / (4 * clients)) / clients
-    spread = sa.literal(QUANTILE, _REAL) * sa.func.sqrt(inner)
-    bound = (centre - spread) / (1 + sa.literal(squared, _REAL) / clients)
-    positive = sa.case((bound > 0, bound), else_=sa.literal(0.0, _REAL))
-    scales = {name: scale_of_tag(name) for name in STANDARD_TAGS}
-    ordinary = (0, 100)
-    values: list[Any] = [
-        (tag == name, None if scale is None else _scaled(positive, scale))
-        for name, scale in scales.items()
-        if scale != ordinary
-    ]
-    return sa.case(*values, else_=_scaled(positive, ordinary))
-
-
-def _scaled(bound: sa.ColumnElement[Any], scale: tuple[int, int]) -> sa.ColumnElement[Any]:
-    lowest, highest = scale
-    return sa.literal(float(lowest), _REAL) + bound * (highest - lowest)
 
 
 KEY: Final = ("chain_id", "identity_registry", "agent_id")
@@ -127,24 +98,11 @@ RATED_IN: Final = (Registry.REPUTATION, Registry.BIDIRECTIONAL, Registry.AUTHORI
 """The kinds of registries that have summaries. An agent is looked up in each of them."""
 
 _JOINED: Final = 4
-"""The conditions of one filter that PostgreSQL may turn into joins. With many it would take seconds to plan them."""
+"""The conditions of one filter that PostgreSQL may turn into joins."""
 
 
-@dataclass(frozen=True)
-class Conditions:
-    """The conditions of a search, but for words and gates.
-
-    Attributes:
-        tables: The tables of agents and, if the search reads them, of their files.
-        where: The conditions on the rows of these tables.
-    """
-
-    tables: sa.FromClause
-    where: tuple[sa.ColumnElement[bool], ...]
-
-
-def conditions_of(search: AgentSearch, *, has_words: bool, closest: sa.Subquery | None = None) -> Conditions:
-    """Return the conditions of a search on agents and files."""
+def tables_of(search: AgentSearch, *, has_words: bool, closest: sa.Subquery | None = None) -> sa.FromClause:
+    """Return the tables of agents and, if a search reads them, of their files."""
     tables: sa.FromClause = agent
     if search.ranking is Order.LAST_ACTIVE:
         tables = agent.join(agent_activity, _is_of_agent(agent_activity.c))
@@ -161,7 +119,12 @@ def conditions_of(search: AgentSearch, *, has_words: bool, closest: sa.Subquery 
         tables = tables.join(closest, closest.c.vector_id == vector.vector_id)
     if reads:
         tables = tables.join(files.registration_file, files.registration_file.c.content_hash == content)
-    return Conditions(tables, (*_on_agent(search), *_on_file(search)))
+    return tables
+
+
+def conditions_of(search: AgentSearch) -> list[sa.ColumnElement[bool]]:
+    """Return the conditions of a search on agents and files, but for words and gates."""
+    return [*_on_agent(search), *_on_file(search)]
 
 
 def _is_of_agent(columns: Any) -> sa.ColumnElement[bool]:
@@ -171,23 +134,18 @@ def _is_of_agent(columns: Any) -> sa.ColumnElement[bool]:
 def _on_agent(search: AgentSearch) -> Iterator[sa.ColumnElement[bool]]:
     """Yield the conditions on the agent's state on chain."""
     columns = agent.c
-    for limit, column, is_least in (
-        (search.registered_from, columns.registered_at, True),
-        (search.registered_to, columns.registered_at, False),
-        (search.updated_from, columns.updated_at, True),
-        (search.updated_to, columns.updated_at, False),
-    ):
-        if limit is not None:
-            yield column >= limit if is_least else column <= limit
-    if search.owner is not None:
-        yield columns.owner == search.owner
-    if search.wallet is not None:
-        yield columns.wallet == search.wallet
+    for name in ("registered", "updated"):
+        for compare, limit in ((ge, getattr(search, f"{name}_from")), (le, getattr(search, f"{name}_to"))):
+            if limit is not None:
+                yield compare(columns[f"{name}_at"], limit)
+    for name in ("owner", "wallet"):
+        if getattr(search, name) is not None:
+            yield columns[name] == getattr(search, name)
     yield from _all_of(sa.exists().where(*_has_entry(*pair)).correlate(agent) for pair in search.metadata)
     if search.rated is not None:
         yield _is_rated() if search.rated else ~_is_rated()
     if search.verified_domain is not None:
-        yield is_named_by_domain() if search.verified_domain else ~is_named_by_domain()
+        yield has_verified_domain() if search.verified_domain else ~has_verified_domain()
 
 
 def _on_file(search: AgentSearch) -> Iterator[sa.ColumnElement[bool]]:
@@ -198,28 +156,25 @@ def _on_file(search: AgentSearch) -> Iterator[sa.ColumnElement[bool]]:
             yield column.is_(requested)
     capability, service = files.registration_capability.c, files.registration_service.c
     offered = [sa.and_(capability.kind == kind.value, capability.value == value) for kind, value in search.capabilities]
-    yield from _all_of(
-        sa.exists().where(capability.content_hash == content, condition).correlate(files.file) for condition in offered
-    )
     kinds = [sa.func.lower(service.name) == name.lower() for name in search.services]
-    yield from _all_of(sa.exists().where(service.content_hash == content, kind).correlate(files.file) for kind in kinds)
+    for entry, conditions in ((capability, offered), (service, kinds)):
+        of_file = (sa.exists().where(entry.content_hash == content, condition) for condition in conditions)
+        yield from _all_of(is_listed.correlate(files.file) for is_listed in of_file)
 
 
 def _has_entry(key: str, value: bytes | None) -> list[sa.ColumnElement[bool]]:
-    """Return the conditions that an entry of metadata is an agent's, and has this key and value."""
     entry = agent_metadata.c
     conditions = [*(entry[name] == agent.c[name] for name in KEY), entry.metadata_key == key]
     return conditions if value is None else [*conditions, entry.metadata_value == value]
 
 
 def _all_of(conditions: Iterable[sa.ColumnElement[bool]]) -> Iterator[sa.ColumnElement[bool]]:
-    """Yield conditions on other tables, of which the server joins only the first ones."""
+    """Yield conditions of which PostgreSQL joins only the first ones: to plan many joins would take seconds."""
     for number, condition in enumerate(conditions):
         yield condition if number < _JOINED else condition.is_(True)
 
 
 def _is_rated() -> sa.ColumnElement[bool]:
-    """Return the condition that the agent of the query has feedback that counts."""
     return (
         sa.exists()
         .where(

@@ -15,7 +15,7 @@ from bilateral.index.files import tables as files
 from bilateral.index.files.tables import READ_FILES, agent_file
 from bilateral.index.log import tables as schema
 from bilateral.index.ratings import tables as rating_tables
-from bilateral.index.search.conditions import is_named_by_domain
+from bilateral.index.search.conditions import has_verified_domain
 
 LOOKED_AT: Final = 50
 """The agents of which facets are counted: counting all that 100,000 agents may be would take seconds."""
@@ -118,7 +118,7 @@ _REGISTRIES: Final = select(schema.registry.c.address).where(
     *_listed(schema.registry.c, "chain_id", "identity_registry")
 )
 _VERIFIED: Final = select(*(agent_tables.agent.c[name] for name in _KEY)).where(
-    *_listed(agent_tables.agent.c, *_KEY), is_named_by_domain()
+    *_listed(agent_tables.agent.c, *_KEY), has_verified_domain()
 )
 
 

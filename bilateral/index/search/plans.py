@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from math import sqrt
 from typing import Final
 
-from sqlalchemy import JSON, BigInteger, ColumnElement, Connection, Float, Subquery, Text, cast, func, literal, select
+import sqlalchemy as sa
 
 from bilateral.core.errors import InvalidArgumentError, MissingExtraError
 from bilateral.core.values.bounds import scale_of_tag
@@ -24,11 +24,11 @@ from bilateral.index.log.dialects import dialect_of
 from bilateral.index.log.tables import chain
 from bilateral.index.log.unindexed import unindexed
 from bilateral.index.reading.prepared import Prepared, plan_by_values
-from bilateral.index.search.conditions import KEY, TIMES, Conditions, claimed_agents, conditions_of
+from bilateral.index.search.conditions import KEY, TIMES, claimed_agents, conditions_of, tables_of
 from bilateral.index.search.filters import AgentSearch, Order
-from bilateral.index.search.gates import NO_BOUNDS, Bounds, Ranked, bounds_of, ranked
+from bilateral.index.search.gates import Bounds, Ranked, bounds_of, ranked
 from bilateral.index.search.matching import Matcher, Words, words_of_search
-from bilateral.index.search.meaning import embedder
+from bilateral.index.search.reader import embedder
 from bilateral.index.search.tables import registration_words
 from bilateral.index.standing.queries import chains_with_standings
 
@@ -54,7 +54,7 @@ AGENTS_OF_FILE: Final = 4
 FEW_RATED: Final = 2_000
 """Ratings that pass a gate up to which a search begins with them."""
 
-LOOKED_AT: Final = 25 * FEW_RATED
+MOST_SCANNED: Final = 25 * FEW_RATED
 """Ratings of a tag that PostgreSQL looks at to find those that pass a gate, if it can begin with the files instead.
 
 A gate that few pass takes the whole index of its tag to count, which takes longer than to look the files up.
@@ -63,9 +63,9 @@ A gate that few pass takes the whole index of its tag to count, which takes long
 _OF_AGENTS: Final = (Order.STANDING, Order.RELEVANCE, *TIMES)
 """The orders in which searches without a gate walk down an index."""
 
-_CHAINS: Final = Prepared(select(chain.c.chain_id))
+_CHAINS: Final = Prepared(sa.select(chain.c.chain_id))
 
-_LAST_FILE: Final = Prepared(select(func.max(registration_words.c.document_id).label("last")))
+_LAST_FILE: Final = Prepared(sa.select(sa.func.max(registration_words.c.document_id).label("last")))
 """Finds the number of the last file, which is about the number of files."""
 
 
@@ -77,13 +77,16 @@ class Sizes:
         few: The files up to which a search begins with them. See `FEW_FILES`.
         sure: The files up to which it surely does: half of them, if a walk can be told the agents.
         most: The files up to which a walk gets the agents. See `MOST_LISTED`.
-        most_agents: The agents of these files up to which it gets them. See `AGENTS_OF_FILE`.
     """
 
     few: int
     sure: int
     most: int
-    most_agents: int
+
+    @property
+    def most_agents(self) -> int:
+        """The agents of these files up to which a walk gets them."""
+        return self.most * AGENTS_OF_FILE
 
 
 @dataclass(frozen=True)
@@ -93,8 +96,8 @@ class Plan:
     Attributes:
         search: The search, in the order that it has here.
         words: Its words; none in the order of meaning.
-        sizes: The numbers of files for which the ways differ.
-        conditions: The tables and conditions of all statements.
+        tables: The tables of agents and, if the search reads them, of their files.
+        where: The conditions on their rows, but for words and gates.
         gates: The gates, as parts of statements.
         begin: The conditions of the one statement that finds all agents; None if the search walks down an index.
         bounds: The conditions of a walk down the lower bounds of the first gate; empty to walk down the agents.
@@ -102,16 +105,17 @@ class Plan:
         with_standings: The chains on which agents have standings, in the order of standings.
     """
 
-    connection: Connection
+    connection: sa.Connection
     search: AgentSearch
     words: Words
     chains: Sequence[int]
     sizes: Sizes
-    conditions: Conditions
+    tables: sa.FromClause
+    where: Sequence[sa.ColumnElement[bool]]
     gates: Sequence[Ranked]
-    begin: Sequence[ColumnElement[bool]] | None
+    begin: Sequence[sa.ColumnElement[bool]] | None
     bounds: Bounds
-    closest: Subquery | None
+    closest: sa.Subquery | None
     with_standings: Sequence[int]
 
     @property
@@ -130,17 +134,17 @@ class Plan:
         return self.walks_bounds and self.words.files <= self.sizes.most
 
 
-def plan_of(connection: Connection, search: AgentSearch) -> Plan | None:
+def plan_of(connection: sa.Connection, search: AgentSearch) -> Plan | None:
     """Return the plan of a search; None if it surely finds nothing."""
     dialect_of(connection).add_functions(connection)
     plan_by_values(connection)
     closest, stood, is_by_meaning = None, list[int](), search.ranking is Order.MEANING
-    sizes = Sizes(0, 0, 0, 0) if is_by_meaning else _sizes(connection)
+    sizes = Sizes(0, 0, 0) if is_by_meaning else _sizes(connection)
     is_of_account = search.owner is not None or search.wallet is not None
     begins_with_domains = search.verified_domain and not (is_of_account or is_by_meaning)
     claimed = claimed_agents(connection) if begins_with_domains else None
-    are_known = is_of_account or claimed is not None
-    words = words_of_search(connection, search, most=None if are_known else sizes.most)
+    begins_with_agents = is_of_account or claimed is not None
+    words = words_of_search(connection, search, most=None if begins_with_agents else sizes.most)
     chains = search.chains or tuple(row[0] for row in _CHAINS.all(connection, {}))
     if words is None or not chains or claimed == []:
         return None
@@ -150,14 +154,14 @@ def plan_of(connection: Connection, search: AgentSearch) -> Plan | None:
         closest = _closest(connection, words.matcher, search)
         if closest is None:
             return None
-    bounds = NO_BOUNDS
-    if _has_bounds(search) and not are_known and words.files > sizes.sure:
-        within = LOOKED_AT if words.files <= sizes.few else None
+    bounds = Bounds()
+    if _has_bounds(search) and not begins_with_agents and words.files > sizes.sure:
+        within = MOST_SCANNED if words.files <= sizes.few else None
         bounds = bounds_of(connection, search.gates[0], chains, most=FEW_RATED, within=within)
     # SQLite begins with the documents or with the ratings, and not with all agents of the chains.
-    is_of_chains: ColumnElement[bool] = unindexed(agent.c.chain_id).in_(chains)
+    is_of_chains: sa.ColumnElement[bool] = unindexed(agent.c.chain_id).in_(chains)
     begin, are_few = None, True
-    if are_known:
+    if begins_with_agents:
         begin = [agent.c.chain_id.in_(chains), *_among(claimed or ()), *words.has]
     elif is_by_meaning:
         begin = [is_of_chains]
@@ -166,48 +170,50 @@ def plan_of(connection: Connection, search: AgentSearch) -> Plan | None:
     elif not bounds.passing and (search.gates or search.ranking not in _OF_AGENTS):
         begin, are_few = [is_of_chains if search.gates else agent.c.chain_id.in_(chains), *words.has], False
     gates = ranked(search.gates, search.ranking, chains, are_few=are_few)
-    conditions = conditions_of(search, has_words=bool(words.terms), closest=closest)
-    return Plan(connection, search, words, chains, sizes, conditions, gates, begin, bounds, closest, stood)
+    tables = tables_of(search, has_words=bool(words.terms), closest=closest)
+    where = conditions_of(search)
+    return Plan(connection, search, words, chains, sizes, tables, where, gates, begin, bounds, closest, stood)
 
 
-def _among(keys: Sequence[tuple[int, str, int]]) -> list[ColumnElement[bool]]:
-    """Return conditions that let SQLite find the rows of some agents by their key, and perhaps of a few others."""
+def _among(keys: Sequence[tuple[int, str, int]]) -> list[sa.ColumnElement[bool]]:
+    """Let SQLite find the rows of some agents by their key, and perhaps of a few others."""
     return [agent.c[name].in_(sorted(set(values))) for name, values in zip(KEY, zip(*keys, strict=True), strict=False)]
 
 
 def _has_bounds(search: AgentSearch) -> bool:
-    """Check that the order is of lower bounds under one tag, which has an index."""
     if not search.gates or search.ranking not in (Order.STANDING, Order.RELEVANCE, Order.LOWER_BOUND):
         return False
     gate = search.gates[0]
     return gate.tag is not None and scale_of_tag(gate.tag) is not None and not gate.is_of_few
 
 
-def _sizes(connection: Connection) -> Sizes:
-    """Return the numbers of files by which the ways differ, for the files of this index."""
+def _sizes(connection: sa.Connection) -> Sizes:
     (last,) = _LAST_FILE.first(connection, {}) or (None,)
     growth = sqrt(max(1.0, (last or 0) / _USUAL_FILES))
     few = sure = most = int(FEW_FILES * growth)
     if dialect_of(connection).has_arrays:
         sure, most = few // 2, max(few, int(MOST_LISTED * growth))
-    return Sizes(few, sure, most, most * AGENTS_OF_FILE)
+    return Sizes(few, sure, most)
 
 
-def _closest(connection: Connection, matcher: Matcher, search: AgentSearch) -> Subquery | None:
-    """Return the table of the files that come closest to the text of a search, and their ranks; None if none does."""
+def _closest(connection: sa.Connection, matcher: Matcher, search: AgentSearch) -> sa.Subquery | None:
     try:
-        embedder()
+        question = embedder().question(search.text or "")
     except MissingExtraError as problem:
         raise InvalidArgumentError(f"the order meaning is not available here: {problem}") from None
     from bilateral.index.search.nearest import meanings_of  # noqa: PLC0415  # needs the extra
 
-    ranks = meanings_of(connection).ranks(connection, matcher, search.text or "", search.words)
+    ranks = meanings_of(connection).ranks(connection, matcher, question, search.words)
     if not ranks:
         return None
     # The ranks are one parameter: SQLAlchemy would word 800 in 20 ms.
-    listed = literal(json.dumps(ranks), Text)
+    listed = sa.literal(json.dumps(ranks), sa.Text)
     # Both functions return a row for each key of an object.
-    entries = func.json_each_text(cast(listed, JSON)) if dialect_of(connection).has_server else func.json_each(listed)
+    entries = (
+        sa.func.json_each_text(sa.cast(listed, sa.JSON))
+        if dialect_of(connection).has_server
+        else sa.func.json_each(listed)
+    )
     rows = entries.table_valued("key", "value")
-    columns = cast(rows.c.key, BigInteger).label("vector_id"), cast(rows.c.value, Float(53)).label("rank")
-    return select(*columns).subquery("closest")
+    columns = sa.cast(rows.c.key, sa.BigInteger).label("vector_id"), sa.cast(rows.c.value, sa.Float(53)).label("rank")
+    return sa.select(*columns).subquery("closest")

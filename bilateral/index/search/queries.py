@@ -26,11 +26,10 @@ from bilateral.index.reading.values import Wide as WideValue
 from bilateral.index.search.conditions import KEY, WITH_FILES
 from bilateral.index.search.facets import LOOKED_AT, Facets, count_facets
 from bilateral.index.search.filters import AgentSearch, Gate, Order
-from bilateral.index.search.gates import is_of_summaries, limited, rating_columns, ratings, source
-from bilateral.index.search.meaning import has_model
+from bilateral.index.search.gates import figures, is_of_summaries, limited, rating_columns, ratings, source
 from bilateral.index.search.plans import plan_of
-from bilateral.index.search.statements import rows_of
-from bilateral.index.search.ways import steps
+from bilateral.index.search.reader import has_model
+from bilateral.index.search.statements import rows_of, steps
 from bilateral.index.standing.queries import statuses
 
 
@@ -112,9 +111,7 @@ def _summaries(chains: int, registries: int, agents: int) -> Prepared:
     sizes = {"chain_id": chains, "registry": registries, "agent_id": agents}
     conditions = (columns[name] == bindparam(name, type_=columns[name].type) for name in ("side", "tag"))
     return Prepared(
-        select(
-            *rating_columns(summary), columns["count"], columns.counterparts, columns.mean, columns.lower_bound
-        ).where(
+        select(*rating_columns(summary), *figures(columns)).where(
             registry.c.chain_id == columns.chain_id,
             registry.c.address == columns.registry,
             *conditions,
@@ -123,12 +120,10 @@ def _summaries(chains: int, registries: int, agents: int) -> Prepared:
     )
 
 
-def _passes(gate: Gate, count: int, clients: int, mean: float, bound: float | None) -> bool:
+def _passes(gate: Gate, *figures_of: Any) -> bool:
     """Check that ratings fulfil a gate, as SQL checks it."""
-    return all(
-        figure is not None and (figure >= limit if is_least else figure <= limit)
-        for figure, limit, is_least in limited(gate, count, clients, mean, bound)
-    )
+    limits = limited(gate, *figures_of)
+    return all(figure is not None and compare(figure, limit) for compare, figure, limit in limits)
 
 
 _SHOWN: Final = 300

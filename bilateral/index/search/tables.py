@@ -44,6 +44,9 @@ sa.Index("registration_words_by_name", registration_words.c.name_words, postgres
     dialect="postgresql"
 )
 
+MODEL: Final = "wordllama l2_supercat 256, sections 1"
+"""The model and the choice of texts. Vectors of another one are not compared, and are computed again."""
+
 registration_vector: Final = sa.Table(
     "registration_vector",
     metadata,

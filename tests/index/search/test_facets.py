@@ -93,7 +93,7 @@ def test_search_for_verified_domains_begins_with_the_files_of_domains(changed):
 @pytest.mark.parametrize("world_engine", ["postgresql"], indirect=True)
 @pytest.mark.parametrize("is_verified", [True, False])
 def test_postgresql_looks_the_domains_of_each_agent_up(changed, is_verified):
-    condition = domains.is_named_by_domain()
+    condition = domains.has_verified_domain()
     query = select(agent_tables.agent.c.agent_id).where(condition if is_verified else ~condition).limit(50)
     statement = query.compile(dialect=changed.dialect, compile_kwargs={"literal_binds": True})
     plan = "\n".join(step for (step,) in changed.exec_driver_sql(f"EXPLAIN {statement}"))
