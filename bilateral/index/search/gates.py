@@ -204,7 +204,7 @@ def is_of_summaries(gate: Gate) -> bool:
     return source(gate) is summary and gate.tag is not None
 
 
-def limited(gate: Gate, count: Any, clients: Any, mean: Any, bound: Any) -> Iterator[Any]:
+def _limits(gate: Gate, count: Any, clients: Any, mean: Any, bound: Any) -> Iterator[Any]:
     """Yield the conditions of a gate on figures, in SQL or in Python, that it does not leave open."""
     limits = (
         (ge, mean, gate.minimum),
@@ -219,10 +219,16 @@ def limited(gate: Gate, count: Any, clients: Any, mean: Any, bound: Any) -> Iter
             yield compare, figure, limit if isinstance(limit, int) else float(limit)
 
 
+def passes(gate: Gate, *figures_of: Any) -> bool:
+    """Check that ratings fulfil a gate, as SQL checks it."""
+    limits = _limits(gate, *figures_of)
+    return all(figure is not None and compare(figure, limit) for compare, figure, limit in limits)
+
+
 def _limits_of(gate: Gate, *figures_of: Any) -> list[sa.ColumnElement[bool]]:
     return [
         compare(figure, limit if isinstance(limit, int) else sa.literal(limit, _REAL))
-        for compare, figure, limit in limited(gate, *figures_of)
+        for compare, figure, limit in _limits(gate, *figures_of)
     ]
 
 
