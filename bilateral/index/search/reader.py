@@ -19,7 +19,7 @@ from bilateral.core.errors import MissingExtraError
 from bilateral.index.files import tables as files
 from bilateral.index.files.readers import Reader, ReadRows
 from bilateral.index.log.dialects import insert_new
-from bilateral.index.search.tables import MODEL, known_word, registration_vector, registration_words, word_trigram
+from bilateral.index.search.tables import MODEL, registration_vector, registration_words, vocabulary, word_trigram
 from bilateral.index.search.words import LEARNT_LENGTHS, trigrams, words_of
 
 if TYPE_CHECKING:
@@ -98,11 +98,11 @@ def _store_words(connection: Connection, words: Iterable[str]) -> None:
     requested = sorted({word for word in words if len(word) in LEARNT_LENGTHS})
     if not requested:
         return
-    existing = set(connection.execute(select(known_word.c.word).where(known_word.c.word.in_(requested))).scalars())
+    existing = set(connection.execute(select(vocabulary.c.word).where(vocabulary.c.word.in_(requested))).scalars())
     parts = {word: trigrams(word) for word in requested if word not in existing}
     trigram_rows = [{"word": word, "trigram": trigram} for word, of_word in parts.items() for trigram in of_word]
     for table, rows in (
-        (known_word, [{"word": word, "trigrams": len(of_word)} for word, of_word in parts.items()]),
+        (vocabulary, [{"word": word, "trigrams": len(of_word)} for word, of_word in parts.items()]),
         # In one order, so that two transactions do not wait for each other in a circle.
         (word_trigram, sorted(trigram_rows, key=itemgetter("trigram", "word"))),
     ):

@@ -58,7 +58,7 @@ registration_vector: Final = sa.Table(
     sqlite_autoincrement=True,  # readers ask for the numbers above those that they know
 )
 
-known_word: Final = sa.Table(
+vocabulary: Final = sa.Table(
     "known_word",
     metadata,
     sa.Column("word", sa.String(MAX_WORD), primary_key=True),

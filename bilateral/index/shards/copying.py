@@ -21,7 +21,7 @@ _ROWS: Final = (*CHAIN_TABLES, registry)
 """The tables whose rows are copied as they are."""
 
 _OF_HOST: Final = (files.file_host,)
-_WHOLE: Final = (search.known_word, search.word_trigram)
+_WHOLE: Final = (search.vocabulary, search.word_trigram)
 _OF_FILE: Final = (files.file,)
 _LEFT_OUT: Final = (files.abandoned_file,)
 
