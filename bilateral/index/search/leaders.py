@@ -192,7 +192,8 @@ def _leaders(connection: Connection, rows: Sequence[Any]) -> tuple[Leader, ...]:
     leaders = []
     for key, (_, _, _, *ratings, status, lower, reasons, rating, _) in zip(keys, rows, strict=True):
         ids = f"{key[0]}:{key[2]}", global_agent_id(*key)
-        leaders.append(Leader(*ids, *key, *names[key], *ratings, status, lower, first_code(reasons), rating))
+        values: Any = *ids, *key, *names[key], *ratings, status, lower, first_code(reasons), rating
+        leaders.append(Leader(*values))
     return tuple(leaders)
 
 

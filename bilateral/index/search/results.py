@@ -149,9 +149,11 @@ def found_agents(connection: sa.Connection, search: AgentSearch, rows: Sequence[
     agents = []
     for key, row in zip(keys, rows, strict=True):
         owner, wallet, registered_at, updated_at, *texts = details[key]
-        ids: Any = f"{key[0]}:{key[2]}", global_agent_id(*key), *key, owner, wallet
-        ranks: Any = row.relevance, ratings_of.get(key), *standings.get(key, ())
-        agents.append(FoundAgent(*ids, *texts, registered_at, updated_at, *ranks))
+        values: Any = (
+            *(f"{key[0]}:{key[2]}", global_agent_id(*key), *key, owner, wallet, *texts),
+            *(registered_at, updated_at, row.relevance, ratings_of.get(key), *standings.get(key, ())),
+        )
+        agents.append(FoundAgent(*values))
     return tuple(agents)
 
 
