@@ -29,10 +29,9 @@ from bilateral.index.log.database import open_database
 from bilateral.index.reading.readers import Reader
 from bilateral.index.search.filters import AgentSearch, Gate, Order
 from bilateral.index.search.matching import matcher_of
-from bilateral.index.search.meaning import MAX_SECTION, vector_row
 from bilateral.index.search.nearest import meanings_of
 from bilateral.index.search.queries import search_agents
-from bilateral.index.search.reader import fill_vectors
+from bilateral.index.search.reader import MAX_SECTION, embedder, fill_vectors, vector_row
 from bilateral.index.search.tables import registration_vector
 
 _JUDGED: Final = 10
@@ -83,7 +82,7 @@ class Judge:
         """Return what the first agents name that each way to search finds."""
         search = AgentSearch(text=question.text, order=Order.MEANING)
         ways = meanings_of(connection), matcher_of(connection)
-        by_meaning, by_words, ids = ways[0].lists(connection, ways[1], question.text, search.words)
+        by_meaning, by_words, ids = ways[0].lists(connection, ways[1], embedder().question(question.text), search.words)
         rows = {"rare words alone": by_words, "vectors alone": by_meaning}
         return {
             "all words, the usual search": self._found(connection, AgentSearch, text=question.text),
@@ -115,8 +114,6 @@ def stuffed(connection: Connection, asked: Sequence[Question]) -> dict[str, int]
     """Return for how many questions a file that lists all themes would be among the ten that come closest."""
     import numpy as np  # noqa: PLC0415  # beside the figures alone
 
-    from bilateral.index.search.meaning import embedder  # noqa: PLC0415
-
     every = " ".join((*PARAPHRASES, *(task for tasks in PARAPHRASES.values() for task in tasks)))
     shapes = {
         "in its description": ("Helper", every, ()),
@@ -126,7 +123,7 @@ def stuffed(connection: Connection, asked: Sequence[Question]) -> dict[str, int]
     matcher, meanings, counts = matcher_of(connection), meanings_of(connection), dict.fromkeys(shapes, 0)
     for question in asked:
         wanted = embedder().question(question.text)
-        by_meaning, _, ids = meanings.lists(connection, matcher, question.text, [])
+        by_meaning, _, ids = meanings.lists(connection, matcher, wanted, [])
         tenth = int(ids[by_meaning[_JUDGED - 1]])
         column = registration_vector.c
         (stored,) = connection.execute(select(column.vector).where(column.vector_id == tenth)).scalars()

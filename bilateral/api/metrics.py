@@ -127,7 +127,7 @@ class _Servers(Collector):
         )
         for copy in self._copies.all:
             up.add_metric([copy.name], float(copy.is_up))
-            behind.add_metric([copy.name], copy.behind)
+            behind.add_metric([copy.name], copy.delay)
         yield from (up, behind)
 
 

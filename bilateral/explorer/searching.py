@@ -19,11 +19,10 @@ from bilateral.explorer.listing import GATE_FILTERS
 from bilateral.explorer.networks import chain_of, ratings_path, slug_of
 from bilateral.index.operating.chains import ChainProgress, chains
 from bilateral.index.reading.registries import Registries
-from bilateral.index.search.facets import LOOKED_AT, Facet, Facets
 from bilateral.index.search.filters import MAX_GATES, OF_GATE, AgentSearch, Capability, Gate, Order, Side
 from bilateral.index.search.gate_texts import AgentFilters, GateFilters
-from bilateral.index.search.queries import FoundAgent, by_meaning, search_with_facets
-from bilateral.index.search.row_details import RowDetails, row_details
+from bilateral.index.search.queries import FACET_SAMPLE, Facet, Facets, by_meaning, search_with_facets
+from bilateral.index.search.results import FoundAgent, RowDetails, row_details
 from bilateral.index.standing.queries import Doubt, doubts_of
 
 GATE: Final = tuple(field.alias or name for name, field in GateFilters.model_fields.items())
@@ -108,7 +107,7 @@ def search_page(connection: Connection, registries: Registries, fields: dict[str
     try:
         search = search_of(fields)
         registries.require_indexed(search.chains)
-        sample = 0 if "cursor" in fields else LOOKED_AT
+        sample = 0 if "cursor" in fields else FACET_SAMPLE
         page, facets = search_with_facets(connection, search, limit=_ROWS, cursor=fields.get("cursor"), sample=sample)
         closest = None if page.items or direct else by_meaning(search)
         is_closest = closest is not None

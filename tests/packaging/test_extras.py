@@ -38,11 +38,10 @@ ELSEWHERE = {
     "api": [
         "bilateral.api.aggregator",
         "bilateral.buyers.private.offline",
-        "bilateral.index.search.embedding",
         "bilateral.index.search.nearest",
     ],
     "cli": ["bilateral.cli.analysis", "bilateral.cli.index_verification"],
-    "index": ["bilateral.index.search.embedding", "bilateral.index.search.nearest"],
+    "index": ["bilateral.index.search.nearest"],
     "private": ["bilateral.buyers.private.members", "bilateral.buyers.private.stored_nullifiers"],
     "x402": [
         "bilateral.x402.aggregator",

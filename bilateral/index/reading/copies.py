@@ -1,4 +1,4 @@
-"""The copies of one index on several servers: which of them answer, and how far each is behind."""
+"""The copies of one index on several servers: which of them answer, and how late each is."""
 
 from __future__ import annotations
 
@@ -81,8 +81,8 @@ class Copy:
         name: Its host, port and database, for figures and logs.
         is_primary: True for the server that workers write.
         is_up: True while it answers, and its tables have this version.
-        states: The state of each chain when it was last looked at.
-        behind: The seconds by which it was behind the primary then.
+        states: The state of each chain at the last look.
+        delay: The seconds by which it was late then, compared with the primary.
     """
 
     url: str
@@ -90,19 +90,50 @@ class Copy:
     name: str = field(init=False)
     is_up: bool = False
     states: Mapping[int, ChainState] = field(default_factory=dict)
-    behind: float = 0.0
-    looks: threading.Event = field(default_factory=threading.Event)
+    delay: float = 0.0
+    _wakes: threading.Event = field(default_factory=threading.Event)
+    _reader: Reader | None = None
+    _problem: str | None = None
 
     def __post_init__(self) -> None:
-        """Name it, without its password."""
         parsed = make_url(self.url)
         port = "" if parsed.port is None else f":{parsed.port}"
         self.name = f"{parsed.host or parsed.query.get('host', '')}{port}/{parsed.database}"
 
-    def doubt(self) -> None:
-        """Leave it out until a look shows that it answers."""
+    def suspend(self) -> None:
+        """Leave it out of reads until a look shows that it answers."""
         self.is_up = False
-        self.looks.set()
+        self._wakes.set()
+
+    def watch(self, primary: Copy, is_over: threading.Event) -> None:
+        """Look each second, and at once after a read failed."""
+        while not is_over.is_set():
+            self.look(primary)
+            self._wakes.wait(_LOOK_SECONDS)
+            self._wakes.clear()
+        if self._reader is not None:
+            self._reader.close()
+
+    def look(self, primary: Copy) -> None:
+        """Read the progress of the chains, and log if the server fails or answers again."""
+        problem = None
+        try:
+            if self._reader is None:
+                self._reader = Reader(self.url, seconds=_LOOK_LIMIT, connections=1)
+            with without_missing_chains():
+                self.states = self._reader.visit(_states)
+        except BilateralError as error:
+            problem = str(error)
+        else:
+            common = primary.states.keys() & self.states.keys()
+            delays = [primary.states[chain].updated_at - self.states[chain].updated_at for chain in common]
+            self.delay = math.inf if primary.states.keys() - common else float(max([0, *delays]))
+        self.is_up = problem is None
+        if problem is not None and self._problem is None:
+            _LOGGER.warning("the database %s is left out of reads: %s", self.name, problem)
+        elif problem is None and self._problem is not None:
+            _LOGGER.warning("the database %s answers again", self.name)
+        self._problem = problem
 
 
 def guarded_url(url: str | None) -> str:
@@ -116,112 +147,62 @@ class Copies:
     """The primary server and its replicas, each of which a thread looks at.
 
     Args:
-        max_delay: The seconds that a replica may be behind before readers go elsewhere.
+        max_delay: The seconds that a replica may be late before readers turn to another server.
 
     Attributes:
         primary: The primary server.
+        all: The primary server and the replicas.
     """
 
     def __init__(self, primary: str | None, replicas: Sequence[str], max_delay: float) -> None:
         self.primary = Copy(guarded_url(primary), is_primary=True)
         self.replicas = [Copy(guarded_url(url), is_primary=False) for url in replicas]
+        self.all = [self.primary, *self.replicas]
         self._max_delay = max_delay
         self._is_over = threading.Event()
         self._threads: list[threading.Thread] = []
 
-    @property
-    def all(self) -> list[Copy]:
-        """The primary server and the replicas."""
-        return [self.primary, *self.replicas]
-
     def start(self) -> None:
         """Look at each server once, and then again and again in threads."""
-        first = [threading.Thread(target=_Looks(self, copy).once, daemon=True) for copy in self.all]
-        for thread in first:
-            thread.start()
-        for thread in first:
+        for thread in self._start(lambda copy: copy.look(self.primary)):
             thread.join()
-        for copy in self.all:
-            thread = threading.Thread(target=_Looks(self, copy).run, args=(self._is_over,), daemon=True)
-            self._threads.append(thread)
+        self._threads = self._start(lambda copy: copy.watch(self.primary, self._is_over))
+
+    def _start(self, work: Callable[[Copy], None]) -> list[threading.Thread]:
+        threads = [threading.Thread(target=work, args=(copy,), daemon=True) for copy in self.all]
+        for thread in threads:
             thread.start()
+        return threads
 
     def close(self) -> None:
         """End the threads."""
         self._is_over.set()
         for copy in self.all:
-            copy.looks.set()
+            copy.suspend()
         for thread in self._threads:
             thread.join(_LOOK_LIMIT)
 
     def in_order(self) -> list[Copy]:
         """Return the servers for a read, the one to try first in front.
 
-        Replicas that answer and are not late come first, then the primary, then all others: a late answer beats none.
+        Replicas that answer and are not late come first, then the primary, then the rest: a late answer beats none.
         """
         visit = VISIT.get()
-        ready = [copy for copy in self.replicas if copy.is_up and copy.behind <= self._max_delay]
+        ready = [copy for copy in self.replicas if copy.is_up and copy.delay <= self._max_delay]
         if ready and visit is not None:
             start = visit.key % len(ready)
             ready = ready[start:] + ready[:start]
         primary = [self.primary] if self.primary.is_up else []
-        others = [copy for copy in self.all if copy not in ready and copy not in primary]
-        others.sort(key=lambda copy: (not copy.is_up, copy.behind))
-        return [*ready, *primary, *others]
+        rest = [copy for copy in self.all if copy not in ready and copy not in primary]
+        return [*ready, *primary, *sorted(rest, key=lambda copy: (not copy.is_up, copy.delay))]
 
     def heads(self) -> dict[int, int]:
-        """Return the highest head of each chain that any server has told."""
+        """Return the highest head of each chain that any server reported."""
         heads: dict[int, int] = {}
         for copy in self.all:
             for chain_id, state in copy.states.items():
                 heads[chain_id] = max(heads.get(chain_id, 0), state.head)
         return heads
-
-
-class _Looks:
-    """Looks at one server."""
-
-    def __init__(self, copies: Copies, copy: Copy) -> None:
-        self._copies = copies
-        self._copy = copy
-        self._reader: Reader | None = None
-        self._problem: str | None = None
-
-    def run(self, is_over: threading.Event) -> None:
-        """Look each second, and at once after a read failed."""
-        while not is_over.is_set():
-            self.once()
-            self._copy.looks.wait(_LOOK_SECONDS)
-            self._copy.looks.clear()
-        if self._reader is not None:
-            self._reader.close()
-
-    def once(self) -> None:
-        """Read the progress of the chains. A server that fails is left out of reads until a look succeeds."""
-        try:
-            if self._reader is None:
-                self._reader = Reader(self._copy.url, seconds=_LOOK_LIMIT, connections=1)
-            with without_missing_chains():
-                self._copy.states = self._reader.visit(_states)
-        except BilateralError as problem:
-            self._copy.is_up = False
-            self._tell(str(problem))
-            return
-        primary = self._copies.primary.states
-        states = self._copy.states
-        delays = [primary[chain].updated_at - states[chain].updated_at for chain in primary.keys() & states.keys()]
-        self._copy.behind = math.inf if primary.keys() - states.keys() else float(max([0, *delays]))
-        self._copy.is_up = True
-        self._tell(None)
-
-    def _tell(self, problem: str | None) -> None:
-        """Log that a server failed, or answers again."""
-        if (problem is None) != (self._problem is None):
-            if problem is None:
-                _LOGGER.warning("the database %s answers again", self._copy.name)
-            else:
-                _LOGGER.warning("the database %s is left out of reads: %s", self._copy.name, problem)
-        self._problem = problem
 
 
 def _states(connection: Connection) -> dict[int, ChainState]:
@@ -242,7 +223,7 @@ class ReplicatedReader(Reader):
     A replica that does not answer is left out until it answers again. The next replica or the primary takes its reads.
 
     Args:
-        max_delay: The seconds that a replica may be behind the primary before visits go elsewhere.
+        max_delay: The seconds that a replica may be late before visits turn to another server.
 
     Attributes:
         copies: The servers.
@@ -277,20 +258,21 @@ class ReplicatedReader(Reader):
     @contextmanager
     def connect(self, spent: float = 0.0) -> Iterator[Connection]:
         """Lend a connection to the first server that gives one. See `Reader.connect`."""
-        last: BilateralError | None = None
-        for copy in self.copies.in_order():
-            with _doubting(copy), ExitStack() as stack:
+        *copies, last = self.copies.in_order()
+        for copy in (*copies, last):
+            with _suspending(copy), ExitStack() as stack:
                 try:
                     connection = stack.enter_context(self._reader_of(copy).connect(spent))
-                except _UNUSABLE as problem:
-                    copy.doubt()
-                    last = problem
+                except _UNUSABLE:
+                    copy.suspend()
+                    if copy is last:
+                        raise
                     continue
-                _note(copy)
+                request = VISIT.get()
+                if request is not None:
+                    request.copy = copy
                 yield connection
                 return
-        assert last is not None  # noqa: S101  # there is a primary
-        raise last
 
     def visit(self, work: Callable[[Connection], T], spent: float = 0.0) -> T:
         """Do the work of a visit, once more on another server if one fails meanwhile. See `Reader.visit`."""
@@ -309,28 +291,20 @@ class ReplicatedReader(Reader):
         super().close()
 
     def _reader_of(self, copy: Copy) -> Reader:
-        """Return the reader of a server, whose tables are checked when it is made."""
         reader = self._readers.get(copy)
         if reader is None:
-            made = Reader(copy.url, seconds=self.seconds, connections=self._connections)
-            reader = self._readers.setdefault(copy, made)
+            opened = Reader(copy.url, seconds=self.seconds, connections=self._connections)
+            reader = self._readers.setdefault(copy, opened)
         return reader
 
 
 @contextmanager
-def _doubting(copy: Copy) -> Iterator[None]:
+def _suspending(copy: Copy) -> Iterator[None]:
     """Leave a server out after a failure, until a look shows that it answers."""
     try:
         yield
     except (errors.ShardFailedError, errors.MissingChainError):
         raise  # another copy would not have the rows either
     except errors.DatabaseUnavailableError:
-        copy.doubt()
+        copy.suspend()
         raise
-
-
-def _note(copy: Copy) -> None:
-    """Note the server that the request under way reads."""
-    request = VISIT.get()
-    if request is not None:
-        request.copy = copy

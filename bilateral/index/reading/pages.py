@@ -13,7 +13,7 @@ from typing import Any, Final, Generic, TypeVar
 
 from sqlalchemy import ColumnElement, Connection, Select, tuple_
 
-from bilateral.core.errors import InvalidArgumentError
+from bilateral.core.errors import FormattedError, InvalidArgumentError
 
 T = TypeVar("T")
 R = TypeVar("R")
@@ -25,9 +25,6 @@ MAX_LIMIT: Final = 1_000
 _SURROGATE: Final = re.compile("[\ud800-\udfff]")
 _HEXADECIMAL: Final = re.compile("(?:[0-9a-f]{2})*")
 _MAX_CURSOR: Final = 1_200  # characters: two texts of `MAX_KEY_BYTES` in base64, and numbers
-_MAX_BITS: Final = 63  # of a positive BIGINT
-_MAX_SMALL_BITS: Final = 31  # of a positive INTEGER
-_MAX_WIDE_BITS: Final = 256  # of an agent's id
 
 
 class Wide(int):
@@ -38,13 +35,11 @@ class Small(int):
     """The type of a value of up to 31 bits in a cursor, such as the place of an event in its block."""
 
 
-class InvalidCursorError(InvalidArgumentError):
+class InvalidCursorError(FormattedError, InvalidArgumentError):
     """A cursor is not one that this list gave."""
 
     reason = "invalid_cursor"
-
-    def __init__(self) -> None:
-        super().__init__("the cursor is not of this list: pass `next` of the former page unchanged")
+    template = "the cursor is not of this list: pass `next` of the former page unchanged"
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,17 +65,14 @@ def encode_cursor(kind: str, *key: str | float | bytes) -> str:
 def decode_cursor(kind: str, cursor: str, *types: type) -> tuple[Any, ...]:
     """Read a cursor. It comes from a stranger."""
     try:
-        if len(cursor) > _MAX_CURSOR:
-            raise InvalidCursorError
-        decoded = json.loads(urlsafe_b64decode(cursor + "=" * (-len(cursor) % 4)))
+        decoded = json.loads(urlsafe_b64decode(cursor + "=" * (-len(cursor) % 4))) if len(cursor) <= _MAX_CURSOR else 0
     except (ValueError, Base64Error, RecursionError):
         raise InvalidCursorError from None
     if not isinstance(decoded, list) or len(decoded) != len(types) + 1 or decoded[0] != kind:
         raise InvalidCursorError
-    key = decoded[1:]
-    if not all(_is_of(value, expected) for value, expected in zip(key, types, strict=True)):
+    if not all(map(_is_of, decoded[1:], types)):
         raise InvalidCursorError
-    return tuple(_CONVERTED.get(expected, _same)(part) for part, expected in zip(key, types, strict=True))
+    return tuple(_CONVERSIONS[expected](part) for part, expected in zip(decoded[1:], types, strict=True))
 
 
 def after(
@@ -135,13 +127,11 @@ def _is_of(value: object, expected: type) -> bool:
             return math.isfinite(float(value))
         except OverflowError:
             return False
-    return isinstance(value, int) and value.bit_length() <= _BITS.get(expected, _MAX_BITS)
+    return isinstance(value, int) and value.bit_length() <= _BITS[expected]
 
 
-def _same(value: Any) -> Any:
-    return value
-
-
-_BITS: Final[dict[type, int]] = {Wide: _MAX_WIDE_BITS, Small: _MAX_SMALL_BITS}
-_CONVERTED: Final[dict[type, Callable[[Any], Any]]] = {bytes: bytes.fromhex, float: float}
+_BITS: Final[dict[type, int]] = {int: 63, Small: 31, Wide: 256}  # of a positive BIGINT, INTEGER, and an agent's id
+_CONVERSIONS: Final[dict[type, Callable[[Any], Any]]] = {
+    **dict.fromkeys((int, Wide, Small), int), float: float, str: str, bytes: bytes.fromhex,
+}  # fmt: skip
 """JSON has no bytes, and writes 1.0 as 1, which is an integer for a database."""

@@ -12,7 +12,7 @@ from sqlalchemy.sql.compiler import SQLCompiler
 
 from bilateral.index.log.dialects import dialect_named, dialect_of
 
-Convert: TypeAlias = Callable[[Any], Any]
+_Convert: TypeAlias = Callable[[Any], Any]
 
 CHAIN: Final = bindparam("chain", type_=BigInteger)
 """The parameter for the chain of a statement. Its subqueries name it, too: a coordinator then asks one shard."""
@@ -75,19 +75,16 @@ class Prepared:
     def __init__(self, statement: SelectBase, *, is_literal: bool = False) -> None:
         self._statement = statement
         self._is_literal = is_literal
-        self._compiled: dict[str, Compiled] = {}
+        self._compiled: dict[str, _Compiled] = {}
         self._make: Callable[[tuple[Any, ...]], Any] | None = None
 
     def all(self, connection: Connection, values: Mapping[str, Any]) -> Sequence[tuple[Any, ...]]:
         """Return all rows, with the values that the types of the columns make."""
-        return self.compiled(connection.dialect).rows(connection, values)
-
-    def compiled(self, dialect: Dialect) -> Compiled:
-        """Return the statement as the driver of one kind of database takes it."""
-        compiled = self._compiled.get(dialect.name)
+        compiled = self._compiled.get(connection.dialect.name)
         if compiled is None:
-            compiled = self._compiled[dialect.name] = Compiled(self._statement, dialect, is_literal=self._is_literal)
-        return compiled
+            compiled = _Compiled(self._statement, connection.dialect, is_literal=self._is_literal)
+            self._compiled[connection.dialect.name] = compiled
+        return compiled.rows(connection, values)
 
     def records(self, connection: Connection, values: Mapping[str, Any]) -> list[Any]:
         """Return all rows, whose values have the names of their columns. See `all`."""
@@ -103,34 +100,26 @@ class Prepared:
         return rows[0] if rows else None
 
 
-class Compiled:
+class _Compiled:
     """A statement as the driver of one kind of database takes it."""
 
-    def __init__(self, statement: SelectBase, dialect: Dialect, *, is_literal: bool = False) -> None:
+    def __init__(self, statement: SelectBase, dialect: Dialect, *, is_literal: bool) -> None:
         compiled: SQLCompiler = statement.compile(dialect=dialect, compile_kwargs={"literal_binds": is_literal})
-        self.text = compiled.string
+        self._text = compiled.string
         self._places = compiled.positiontup
         self._types = [column.type for column in statement.selected_columns]
         self._constants: dict[str, Any] = {}
-        self._asked: list[tuple[str, Convert | None]] = []
+        self._required: list[tuple[str, _Convert | None]] = []
         for parameter, name in compiled.bind_names.items():
             convert = parameter.type.dialect_impl(dialect).bind_processor(dialect)
             if parameter.required:
-                self._asked.append((name, convert))
+                self._required.append((name, convert))
             else:
                 self._constants[name] = parameter.value if convert is None else convert(parameter.value)
-        self._converts: list[tuple[int, Convert]] | None = None
+        self._converts: list[tuple[int, _Convert]] | None = None
         self._options = dialect_named(dialect.name).of_prepared
 
-    def parameters(self, asked: Mapping[str, Any]) -> Any:
-        """Return the parameters as the driver takes them."""
-        values = dict(self._constants)
-        for name, convert in self._asked:
-            values[name] = asked[name] if convert is None else convert(asked[name])
-        return values if self._places is None else [values[name] for name in self._places]
-
-    def rows(self, connection: Connection, asked: Mapping[str, Any]) -> Sequence[tuple[Any, ...]]:
-        """Run the statement. See `Prepared.all`."""
+    def rows(self, connection: Connection, values: Mapping[str, Any]) -> Sequence[tuple[Any, ...]]:
         if not connection.in_transaction():
             connection.begin()  # ends with the visit
         cursor = connection.connection.cursor()
@@ -138,19 +127,28 @@ class Compiled:
             shorten = connection.connection.info.get("shorten")  # of a `Reader` on PostgreSQL
             if shorten is not None:
                 shorten(connection, cursor)
-            cursor.execute(self.text, self.parameters(asked), **self._options)
-            return self.converted(cursor.fetchall(), connection.dialect, cursor.description)
+            cursor.execute(self._text, self._parameters(values), **self._options)
+            return self._converted(cursor.fetchall(), connection.dialect, cursor.description)
         except connection.dialect.loaded_dbapi.Error as problem:
-            raise DBAPIError(self.text, None, problem) from problem
+            raise DBAPIError(self._text, None, problem) from problem
         finally:
             cursor.close()
 
-    def converted(
-        self, rows: Sequence[tuple[Any, ...]], dialect: Dialect, description: Any
+    def _parameters(self, required: Mapping[str, Any]) -> Any:
+        values = dict(self._constants)
+        for name, convert in self._required:
+            values[name] = required[name] if convert is None else convert(required[name])
+        return values if self._places is None else [values[name] for name in self._places]
+
+    def _converted(
+        self, rows: Sequence[tuple[Any, ...]], dialect: Dialect, description: Sequence[Any]
     ) -> Sequence[tuple[Any, ...]]:
-        """Return rows with the values that the types of the columns make."""
-        if self._converts is None:
-            self._converts = self._processors(dialect, description)
+        if self._converts is None:  # only the server tells the types of the columns
+            processors = (
+                kind.dialect_impl(dialect).result_processor(dialect, column[1])
+                for kind, column in zip(self._types, description, strict=True)
+            )
+            self._converts = [(place, convert) for place, convert in enumerate(processors) if convert is not None]
         if not self._converts:
             return rows
         converted = []
@@ -160,12 +158,3 @@ class Compiled:
                 changed[place] = convert(changed[place])
             converted.append(tuple(changed))
         return converted
-
-    def _processors(self, dialect: Dialect, description: Sequence[Any]) -> list[tuple[int, Convert]]:
-        """Return what converts the values of columns, by their places. The driver tells the types of the server."""
-        conversions: list[tuple[int, Convert]] = []
-        for place, (kind, reported) in enumerate(zip(self._types, description, strict=True)):
-            convert = kind.dialect_impl(dialect).result_processor(dialect, reported[1])
-            if convert is not None:
-                conversions.append((place, convert))
-        return conversions

@@ -4,12 +4,16 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from operator import ge, le
 from typing import Any, Final
 
 import sqlalchemy as sa
 
+from bilateral.core.contracts import Registry
 from bilateral.core.events import ClientRated, NewAuthorizedFeedback, NewFeedback, ValidatorRated
+from bilateral.core.values import STANDARD_TAGS
+from bilateral.core.values.bounds import QUANTILE, SHARES, scale_of_tag
 from bilateral.core.values.units import UNITS
 from bilateral.index.agents.tables import agent
 from bilateral.index.files.tables import payment_claim
@@ -17,10 +21,13 @@ from bilateral.index.log.tables import EVENT_TABLES, registry
 from bilateral.index.log.unindexed import by_rater, unindexed
 from bilateral.index.ratings.blind import is_blind_feedback
 from bilateral.index.ratings.tables import counterpart, summary
-from bilateral.index.search.conditions import KEY, RATED_IN, lower_bound
 from bilateral.index.search.filters import OF_GATE, Gate, Order, Payment, Side
+from bilateral.index.search.tables import KEY
 
 _REAL: Final = sa.Float(53)
+RATED_IN: Final = (Registry.REPUTATION, Registry.BIDIRECTIONAL, Registry.AUTHORIZED)
+"""The kinds of registries that have summaries. An agent is looked up in each of them."""
+
 _NO_BOUND: Final = -1.0
 """The rank of ratings without a lower bound: after all others."""
 
@@ -28,7 +35,7 @@ _RATINGS: Final = ("chain_id", "identity_registry", "agent_id", "registry", "tag
 """The columns that name the ratings of an agent under a tag."""
 
 
-_GIVEN: Final = {
+_RATING_EVENTS: Final = {
     Side.SERVER: tuple((event, "agent_id", "client_address") for event in (NewFeedback, NewAuthorizedFeedback)),
     Side.CLIENT: ((ClientRated, "client_id", "server_id"),),
     Side.VALIDATOR: ((ValidatorRated, "validator_id", "server_id"),),
@@ -61,12 +68,8 @@ class Bounds:
         is_best: The condition that it is the agent's best.
     """
 
-    passing: Mapping[int, Sequence[sa.ColumnElement[bool]]]
-    is_best: Sequence[sa.ColumnElement[bool]]
-
-
-NO_BOUNDS: Final = Bounds({}, ())
-"""The bounds of a search that does not walk down them."""
+    passing: Mapping[int, Sequence[sa.ColumnElement[bool]]] = field(default_factory=dict)
+    is_best: Sequence[sa.ColumnElement[bool]] = ()
 
 
 def ranked(gates: Sequence[Gate], order: Order, chains: Sequence[int], *, are_few: bool) -> tuple[Ranked, ...]:
@@ -83,9 +86,9 @@ def ranked(gates: Sequence[Gate], order: Order, chains: Sequence[int], *, are_fe
 
 
 def bounds_of(connection: sa.Connection, gate: Gate, chains: Sequence[int], *, most: int, within: int | None) -> Bounds:
-    """Return the conditions of a walk down the lower bounds of a gate; `NO_BOUNDS` if few summaries pass."""
+    """Return the conditions of a walk down the lower bounds of a gate; none if few summaries pass."""
     passing = {chain_id: _passing(gate, chain_id, summary.c) for chain_id in chains}
-    left = most + 1
+    remaining = most + 1
     for chain_id, conditions in passing.items():
         columns: Any = summary.c
         counted = conditions
@@ -95,11 +98,13 @@ def bounds_of(connection: sa.Connection, gate: Gate, chains: Sequence[int], *, m
             columns = greatest.subquery().c
             counted = _passing(gate, chain_id, columns)
         # The index of lower bounds has all that this reads, and more pass at its top.
-        rows = sa.select(sa.literal(1).label("one")).where(*counted).limit(left).order_by(columns.lower_bound.desc())
-        left -= connection.execute(sa.select(sa.func.count()).select_from(rows.subquery())).scalar_one()
-        if left <= 0:
+        rows = (
+            sa.select(sa.literal(1).label("one")).where(*counted).limit(remaining).order_by(columns.lower_bound.desc())
+        )
+        remaining -= connection.execute(sa.select(sa.func.count()).select_from(rows.subquery())).scalar_one()
+        if remaining <= 0:
             return Bounds(passing, [~has_better(passing=gate)])
-    return NO_BOUNDS
+    return Bounds()
 
 
 def has_better(passing: Gate | None = None) -> sa.ColumnElement[bool]:
@@ -110,7 +115,7 @@ def has_better(passing: Gate | None = None) -> sa.ColumnElement[bool]:
     better = sa.or_(
         bound > summary.c.lower_bound, sa.and_(bound == summary.c.lower_bound, other.registry < summary.c.registry)
     )
-    limits = [] if passing is None else limits_of(passing, other["count"], other.counterparts, other.mean, bound)
+    limits = [] if passing is None else _limits_of(passing, *figures(other, bound))
     return (
         sa.exists()
         .where(
@@ -128,18 +133,14 @@ def has_better(passing: Gate | None = None) -> sa.ColumnElement[bool]:
 
 
 def _passing(gate: Gate, chain_id: int, columns: Any) -> list[sa.ColumnElement[bool]]:
-    """Return the conditions that a summary of a chain passes a gate."""
-    limits = limits_of(gate, columns["count"], columns.counterparts, columns.mean, columns.lower_bound)
-    return [columns.chain_id == chain_id, columns.side == gate.summed_side, columns.tag == gate.tag, *limits]
+    of_tag = columns.chain_id == chain_id, columns.side == gate.summed_side, columns.tag == gate.tag
+    return [*of_tag, *_limits_of(gate, *figures(columns))]
 
 
 def _best(gate: Gate, order: Order, chains: Sequence[int]) -> sa.Subquery:
-    """Return the agents that pass a gate, each once, with the rank of its best ratings."""
-    chain_id = source(gate).c.chain_id
+    conditions: list[sa.ColumnElement[bool]] = [source(gate).c.chain_id.in_(chains)]
     if source(gate) is counterpart:
-        conditions = [unindexed(chain_id).in_(chains), *_are_rated_by_reviewers(gate, chains)]
-    else:
-        conditions = [chain_id.in_(chains)]
+        conditions = [unindexed(counterpart.c.chain_id).in_(chains), *_are_rated_by_reviewers(gate, chains)]
     query = ratings(gate, *conditions)
     if is_of_summaries(gate) and gate.lower_bound is not None:
         query = query.where(summary.c.lower_bound >= sa.literal(float(gate.lower_bound), _REAL))
@@ -151,7 +152,6 @@ def _best(gate: Gate, order: Order, chains: Sequence[int]) -> sa.Subquery:
 def _best_of_agent(gate: Gate, order: Order) -> sa.ScalarSelect[Any]:
     """Return the rank of the best ratings of the agent of the query around; NULL if none passes the gate."""
     columns = summary.c
-    figures = (columns["count"], columns.counterparts, columns.mean, unindexed(columns.lower_bound))
     query = sa.select(sa.func.max(_rank(columns, order))).where(
         registry.c.chain_id == agent.c.chain_id,
         registry.c.identity_registry == agent.c.identity_registry,
@@ -162,7 +162,7 @@ def _best_of_agent(gate: Gate, order: Order) -> sa.ScalarSelect[Any]:
         columns.agent_id == agent.c.agent_id,
         columns.side == gate.summed_side,
         *([] if gate.tag is None else [columns.tag == gate.tag]),
-        *limits_of(gate, *figures),
+        *_limits_of(gate, *figures(columns, unindexed(columns.lower_bound))),
     )
     return query.correlate(agent).scalar_subquery()
 
@@ -181,7 +181,17 @@ def ratings(gate: Gate, *conditions: sa.ColumnElement[bool]) -> sa.Select[Any]:
         return _of_claims(gate, conditions)
     if gate.reviewers:
         return _of_counterparts(gate, conditions)
-    return _of_summaries(gate, conditions)
+    columns = summary.c
+    return (
+        sa.select(*rating_columns(summary), *figures(columns))  # of all, which are summed up already
+        .where(*_of_gate(summary, gate), columns.side == gate.summed_side, *conditions)
+        .where(*_limits_of(gate, *figures(columns, unindexed(columns.lower_bound))))
+    )
+
+
+def figures(columns: Any, bound: Any = None) -> tuple[Any, ...]:
+    """Return the figures of ratings that gates limit; with another expression for the lower bound, if there is one."""
+    return columns["count"], columns.counterparts, columns.mean, columns.lower_bound if bound is None else bound
 
 
 def source(gate: Gate) -> sa.Table:
@@ -196,71 +206,61 @@ def is_of_summaries(gate: Gate) -> bool:
     return source(gate) is summary and gate.tag is not None
 
 
-def limits_of(gate: Gate, count: Any, clients: Any, mean: Any, bound: Any) -> list[sa.ColumnElement[bool]]:
-    """Return the conditions of a gate that it does not leave open."""
-    bounds: list[sa.ColumnElement[bool]] = []
-    for figure, limit, is_least in limited(gate, count, clients, mean, bound):
-        value = limit if isinstance(limit, int) else sa.literal(limit, _REAL)
-        bounds.append(figure >= value if is_least else figure <= value)
-    return bounds
-
-
-def limited(gate: Gate, count: Any, clients: Any, mean: Any, bound: Any) -> Iterator[tuple[Any, int | float, bool]]:
-    """Yield the figures, see `limits_of`, that a gate limits, with the limit; True if that is the least value."""
+def _limits(gate: Gate, count: Any, clients: Any, mean: Any, bound: Any) -> Iterator[Any]:
+    """Yield the conditions of a gate on figures, in SQL or in Python, that it does not leave open."""
     limits = (
-        (gate.minimum, mean, True),
-        (gate.maximum, mean, False),
-        (gate.lower_bound, bound, True),
-        (gate.count if gate.count > 1 else None, count, True),
-        (gate.maximum_count, count, False),
-        (gate.clients if gate.clients > 1 else None, clients, True),
+        (ge, mean, gate.minimum),
+        (le, mean, gate.maximum),
+        (ge, bound, gate.lower_bound),
+        (ge, count, gate.count if gate.count > 1 else None),
+        (le, count, gate.maximum_count),
+        (ge, clients, gate.clients if gate.clients > 1 else None),
     )
-    for limit, figure, is_least in limits:
+    for compare, figure, limit in limits:
         if limit is not None:
-            yield figure, limit if isinstance(limit, int) else float(limit), is_least
+            yield compare, figure, limit if isinstance(limit, int) else float(limit)
 
 
-def _of_summaries(gate: Gate, conditions: Sequence[sa.ColumnElement[bool]]) -> sa.Select[Any]:
-    """Return the ratings by all, which are summed up already."""
-    columns = summary.c
-    return (
-        sa.select(*rating_columns(summary), columns["count"], columns.counterparts, columns.mean, columns.lower_bound)
-        .where(*_of_gate(summary, gate), columns.side == gate.summed_side, *conditions)
-        .where(*limits_of(gate, columns["count"], columns.counterparts, columns.mean, unindexed(columns.lower_bound)))
-    )
+def passes(gate: Gate, *figures_of: Any) -> bool:
+    """Check that ratings fulfil a gate, as SQL checks it."""
+    limits = _limits(gate, *figures_of)
+    return all(figure is not None and compare(figure, limit) for compare, figure, limit in limits)
+
+
+def _limits_of(gate: Gate, *figures_of: Any) -> list[sa.ColumnElement[bool]]:
+    return [
+        compare(figure, limit if isinstance(limit, int) else sa.literal(limit, _REAL))
+        for compare, figure, limit in _limits(gate, *figures_of)
+    ]
+
+
+def _summed(gate: Gate, key: Sequence[Any], count: Any, mean: Any, share: Any) -> sa.Select[Any]:
+    """Return the query for ratings whose rows are clients, summed up."""
+    clients = sa.func.count()
+    bound = _lower_bound(sa.cast(share, _REAL), sa.cast(clients, _REAL), key[-1])
+    labels = count.label("count"), clients.label("counterparts"), mean.label("mean"), bound.label("lower_bound")
+    limits = _limits_of(gate, count, clients, mean, bound)
+    return sa.select(*key, *labels).group_by(*key).having(sa.and_(True, *limits))  # a gate may have no limits
 
 
 def _of_counterparts(gate: Gate, conditions: Sequence[sa.ColumnElement[bool]]) -> sa.Select[Any]:
     """Return the ratings by some reviewers."""
     columns = counterpart.c
-    count, clients = sa.func.sum(columns["count"]), sa.func.count()
-    share = sa.cast(sa.func.sum(columns.share_sum // columns["count"]), _REAL)
+    count, share = sa.func.sum(columns["count"]), sa.func.sum(columns.share_sum // columns["count"])
     mean = sa.func.sum(sa.cast(columns.unit_sum, _REAL)) / UNITS / count
-    bound = lower_bound(share, sa.cast(clients, _REAL), columns.tag)
     return (
-        sa.select(
-            *rating_columns(counterpart),
-            count.label("count"),
-            clients.label("counterparts"),
-            mean.label("mean"),
-            bound.label("lower_bound"),
-        )
+        _summed(gate, rating_columns(counterpart), count, mean, share)
         .where(*_of_gate(counterpart, gate), columns.side == gate.summed_side, columns.account.in_(_accounts(gate)))
         .where(*conditions)
-        .group_by(*rating_columns(counterpart))
-        .having(sa.and_(True, *limits_of(gate, count, clients, mean, bound)))  # a gate may have no limits
     )
 
 
 def _are_rated_by_reviewers(gate: Gate, chains: Sequence[int]) -> list[sa.ColumnElement[bool]]:
-    """Return the conditions that counterparts are of agents that a reviewer of the gate ever rated.
-
-    The key of counterparts begins with the agent. The events have indexes by which the reviewers' agents are found.
-    """
+    """Begin with the agents that the events of the reviewers name: the key of counterparts begins with the agent."""
     reviewers = _accounts(gate)
     raters = reviewers if gate.side is Side.SERVER else [int(reviewer.removeprefix("agent ")) for reviewer in reviewers]
     queries = []
-    for event, subject, rater in _GIVEN[gate.side]:
+    for event, subject, rater in _RATING_EVENTS[gate.side]:
         columns = EVENT_TABLES[event].c
         names = ("chain_id", "registry", subject, rater)
         events = by_rater(EVENT_TABLES[event].name, *(sa.column(name, columns[name].type) for name in names)).c
@@ -275,22 +275,20 @@ def _are_rated_by_reviewers(gate: Gate, chains: Sequence[int]) -> list[sa.Column
 
 
 def _accounts(gate: Gate) -> list[str]:
-    """Return the reviewers of a gate that `counterpart` can name: other texts are of nobody."""
     return [reviewer for reviewer in gate.reviewers if gate.side is Side.SERVER or _AGENT.fullmatch(reviewer)]
 
 
 def _of_claims(gate: Gate, conditions: Sequence[sa.ColumnElement[bool]]) -> sa.Select[Any]:
     """Return the ratings with a claimed payment."""
     columns = payment_claim.c
-    view = sa.table("feedback", *(sa.column(name) for name in ("chain_id", "block_number", "log_index", "is_revoked")))
-    revoked = sa.exists().where(
-        *(view.c[name] == columns[name] for name in ("chain_id", "block_number", "log_index")), view.c.is_revoked
-    )
-    wanted = [*_of_gate(payment_claim, gate), *conditions, ~revoked.correlate(payment_claim)]
+    place = ("chain_id", "block_number", "log_index")
+    view = sa.table("feedback", *(sa.column(name) for name in (*place, "is_revoked"))).c
+    revoked = sa.exists().where(*(view[name] == columns[name] for name in place), view.is_revoked)
+    required = [*_of_gate(payment_claim, gate), *conditions, ~revoked.correlate(payment_claim)]
     if gate.blind is not None:
-        wanted.append(is_blind_feedback(payment_claim, "account"))
+        required.append(is_blind_feedback(payment_claim, "account"))
     if gate.reviewers:
-        wanted.append(columns.account.in_(gate.reviewers))
+        required.append(columns.account.in_(gate.reviewers))
     if gate.payment is Payment.MATCHING:
         payee = agent.alias("payee").c
         is_payee = sa.exists().where(
@@ -299,7 +297,7 @@ def _of_claims(gate: Gate, conditions: Sequence[sa.ColumnElement[bool]]) -> sa.S
             payee.agent_id == columns.agent_id,
             sa.or_(payee.owner == columns.payee, payee.wallet == columns.payee),
         )
-        wanted += [columns.is_bound, columns.payer == columns.account, is_payee.correlate(payment_claim, registry)]
+        required += [columns.is_bound, columns.payer == columns.account, is_payee.correlate(payment_claim, registry)]
     by_client = (
         sa.select(
             *rating_columns(payment_claim),
@@ -307,21 +305,13 @@ def _of_claims(gate: Gate, conditions: Sequence[sa.ColumnElement[bool]]) -> sa.S
             (sa.func.sum(columns.share) // sa.func.count()).label("share"),
             sa.func.sum(sa.cast(columns.units, _REAL)).label("units"),  # as integers they could exceed 64 bits
         )
-        .where(*wanted)
+        .where(*required)
         .group_by(*rating_columns(payment_claim), columns.account)
         .subquery()
     )
-    key = [by_client.c[name] for name in _RATINGS]
-    count, clients = sa.func.sum(by_client.c.entries), sa.func.count()
+    count, share = sa.func.sum(by_client.c.entries), sa.func.sum(by_client.c.share)
     mean = sa.func.sum(by_client.c.units) / UNITS / count
-    bound = lower_bound(sa.cast(sa.func.sum(by_client.c.share), _REAL), sa.cast(clients, _REAL), by_client.c.tag)
-    return (
-        sa.select(
-            *key, count.label("count"), clients.label("counterparts"), mean.label("mean"), bound.label("lower_bound")
-        )
-        .group_by(*key)
-        .having(sa.and_(True, *limits_of(gate, count, clients, mean, bound)))  # a gate may have no limits
-    )
+    return _summed(gate, [by_client.c[name] for name in _RATINGS], count, mean, share)
 
 
 def rating_columns(from_table: sa.Table) -> list[sa.ColumnElement[Any]]:
@@ -331,7 +321,30 @@ def rating_columns(from_table: sa.Table) -> list[sa.ColumnElement[Any]]:
 
 
 def _of_gate(from_table: sa.Table, gate: Gate) -> list[sa.ColumnElement[bool]]:
-    """Return the conditions on the rows of a table, with the join to the registry."""
     columns = from_table.c
     conditions = [registry.c.chain_id == columns.chain_id, registry.c.address == columns.registry]
     return conditions if gate.tag is None else [*conditions, columns.tag == gate.tag]
+
+
+def _lower_bound(share_sum: Any, clients: Any, tag: Any) -> sa.ColumnElement[Any]:
+    """Return `values.bounds.lower_bound` in SQL: the same operations in the same order, on the same numbers."""
+    squared = QUANTILE**2
+    share = share_sum / (clients * SHARES)
+    centre = share + sa.literal(squared, _REAL) / (2 * clients)
+    inner = (share * (1 - share) + sa.literal(squared, _REAL) / (4 * clients)) / clients
+    spread = sa.literal(QUANTILE, _REAL) * sa.func.sqrt(inner)
+    bound = (centre - spread) / (1 + sa.literal(squared, _REAL) / clients)
+    positive = sa.case((bound > 0, bound), else_=sa.literal(0.0, _REAL))
+    scales = {name: scale_of_tag(name) for name in STANDARD_TAGS}
+    ordinary = (0, 100)
+    values: list[Any] = [
+        (tag == name, None if scale is None else _scaled(positive, scale))
+        for name, scale in scales.items()
+        if scale != ordinary
+    ]
+    return sa.case(*values, else_=_scaled(positive, ordinary))
+
+
+def _scaled(bound: sa.ColumnElement[Any], scale: tuple[int, int]) -> sa.ColumnElement[Any]:
+    lowest, highest = scale
+    return sa.literal(float(lowest), _REAL) + bound * (highest - lowest)

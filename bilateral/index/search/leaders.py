@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import Any, Final
 
-from sqlalchemy import ColumnElement, Connection, Float, Row, Select, and_, exists, func, literal, or_, select, tuple_
+from sqlalchemy import ColumnElement, Connection, Float, Select, and_, exists, func, literal, or_, select, tuple_
 
 from bilateral.core.errors import InvalidArgumentError
 from bilateral.core.identifiers import global_agent_id
@@ -21,13 +21,13 @@ from bilateral.index.log.unindexed import unindexed
 from bilateral.index.ratings.tables import summary
 from bilateral.index.reading.pages import DEFAULT_LIMIT, Page, Wide, decode_cursor, encode_cursor, require_limit
 from bilateral.index.reading.values import Wide as WideValue
-from bilateral.index.search.conditions import KEY, WITH_FILES
 from bilateral.index.search.filters import Side, storable
-from bilateral.index.search.gates import has_better
+from bilateral.index.search.gates import figures, has_better
+from bilateral.index.search.results import is_listed, rows_about
+from bilateral.index.search.tables import KEY, WITH_FILES
 from bilateral.index.standing.queries import analysed_chains, first_code
 from bilateral.index.standing.tables import standing
 
-_REAL: Final = Float(53)
 _COMMON: Final = 2000
 """The summaries from which on a tag is common: as many are looked up and sorted in some 10 ms."""
 
@@ -115,18 +115,18 @@ def leaderboard(  # noqa: PLR0913  # one a filter
     for chain_id in requested:
         walks_ranks = order is Board.STANDING and _is_common(connection, chain_id, side, stored)
         parts.append(_best_of_chain(chain_id, stored, side, order, place, limit + 1, walks_ranks=walks_ranks))
-    rows = sorted((row for part in parts for row in connection.execute(part)), key=_order)[: limit + 1]
-    names = _names(connection, rows[:limit])
-    items = tuple(_leader(row, *names[tuple(row[:3])]) for row in rows[:limit])
+    rows: list[Any] = sorted(
+        (row for part in parts for row in connection.execute(part)), key=lambda row: (-row.place, *row[:3])
+    )
+    leaders = _leaders(connection, rows[:limit])
     if len(rows) <= limit:
-        return Page(items, None)
-    last = rows[limit - 1]
-    key = (last.chain_id, last.identity_registry, int(last.agent_id))
-    return Page(items, encode_cursor(kind, float(last.place), *key))
+        return Page(leaders, None)
+    chain_id, identity, agent_id, *_, rank = rows[limit - 1]
+    return Page(leaders, encode_cursor(kind, float(rank), chain_id, identity, int(agent_id)))
 
 
 def _is_common(connection: Connection, chain_id: int, side: Side, tag: str) -> bool:
-    """Return True if so many agents of a chain have ratings with a tag that a walk down all ranks soon finds some."""
+    """Check that so many agents have ratings with a tag that a walk down all ranks soon finds some."""
     columns = summary.c
     rated = select(columns.agent_id).where(columns.chain_id == chain_id, columns.side == side.value, columns.tag == tag)
     some = rated.where(columns.lower_bound.is_not(None)).limit(_COMMON).subquery()
@@ -136,13 +136,10 @@ def _is_common(connection: Connection, chain_id: int, side: Side, tag: str) -> b
 def _best_of_chain(  # noqa: PLR0913, PLR0917  # parts of one query
     chain_id: int, tag: str, side: Side, board: Board, place: tuple[Any, ...] | None, limit: int, *, walks_ranks: bool
 ) -> Select[Any]:
-    """Return the query for the best agents of one chain behind a place.
-
-    It walks down the index of summaries by bound, sorts the summaries of a rare tag by rank, or walks down the index of
-    standings by rank. For the last way each summary is looked up by its whole key. SQLite would walk the summaries of
-    the tag all the same, if it could tell chain and side of a summary before it has a standing and a registry; so they
-    are expressions there.
-    """
+    # It walks down the index of summaries by bound, sorts the summaries of a rare tag by rank, or walks down the index
+    # of standings by rank. For the last way each summary is looked up by its whole key. SQLite would walk the summaries
+    # of the tag all the same, if it could tell chain and side of a summary before it has a standing and a registry; so
+    # they are expressions there.
     columns, of_registry = summary.c, registry.c
     by_rank = board is Board.STANDING
     same_agent = and_(
@@ -160,15 +157,14 @@ def _best_of_chain(  # noqa: PLR0913, PLR0917  # parts of one query
     ranked = standing.c.rank if by_rank else columns.lower_bound
     identity = standing.c.identity_registry if by_rank else of_registry.identity_registry
     key: list[ColumnElement[Any]] = [ordered.chain_id, identity, ordered.agent_id]
-    figures = columns.registry, columns["count"], columns.counterparts, columns.mean, columns.lower_bound
     stood = standing.c.status, standing.c.lower_bound.label("standing"), standing.c.reasons, standing.c.rating
-    query = select(*key, *figures, *stood, ranked.label("place"))
+    query = select(*key, columns.registry, *figures(columns), *stood, ranked.label("place"))
     if board is Board.LOWER_BOUND:
         of_summary = and_(of_registry.chain_id == columns.chain_id, of_registry.address == unindexed(columns.registry))
         query = query.select_from(summary.join(registry, of_summary).outerjoin(standing, same_standing))
     else:
-        is_held_back = standing.c.rank.is_(None)
-        query = query.where(same_standing, is_held_back if board is Board.HELD_BACK else ~is_held_back)
+        is_withheld = standing.c.rank.is_(None)
+        query = query.where(same_standing, is_withheld if board is Board.HELD_BACK else ~is_withheld)
     query = query.where(
         ordered.chain_id == chain_id,
         ordered.side == side.value,
@@ -180,36 +176,29 @@ def _best_of_chain(  # noqa: PLR0913, PLR0917  # parts of one query
         ~has_better(),
     )
     if place is not None:
-        bound, *last = place
-        bound = literal(bound, _REAL)
-        behind = tuple_(*key) > tuple_(*last, types=[column.type for column in key])
+        bound = literal(place[0], Float(53))
+        is_after = tuple_(*key) > tuple_(*place[1:], types=[column.type for column in key])
         # The first part repeats what the second says, in a form that finds its place in the index.
-        query = query.where(ranked <= bound, or_(ranked < bound, and_(ranked == bound, behind)))
+        query = query.where(ranked <= bound, or_(ranked < bound, and_(ranked == bound, is_after)))
     return query.order_by(ranked.desc(), *key[1:]).limit(limit)
 
 
-def _order(row: Row[Any]) -> tuple[Any, ...]:
-    """Return the key by which the best of all chains are sorted."""
-    return -row.place, row.chain_id, row.identity_registry, row.agent_id
-
-
-def _names(connection: Connection, rows: Sequence[Row[Any]]) -> dict[tuple[Any, ...], tuple[str, str | None]]:
-    """Return the owners and names of the agents of some rows."""
+def _leaders(connection: Connection, rows: Sequence[Any]) -> tuple[Leader, ...]:
+    """Return the leaders of some rows, with their owners and names."""
     if not rows:
-        return {}
-    key = [agent.c[name] for name in KEY]
-    query = select(*key, agent.c.owner, func.substr(files.registration_file.c.name, 1, 200)).select_from(WITH_FILES)
-    # Lists of keys also fit a few other agents; SQLite finds the rows by them.
-    lists = zip(key, zip(*(tuple(row)[:3] for row in rows), strict=True), strict=True)
-    displayed = connection.execute(query.where(*(column.in_(sorted(set(values))) for column, values in lists)))
-    return {(row[0], row[1], row[2]): (row[3], row[4]) for row in displayed}
+        return ()
+    keys = [(row.chain_id, row.identity_registry, int(row.agent_id)) for row in rows]
+    names = {(row[0], row[1], int(row[2])): row[3:] for row in rows_about(connection, _NAMES, keys)}
+    leaders = []
+    for key, (_, _, _, *ratings, status, lower, reasons, rating, _) in zip(keys, rows, strict=True):
+        ids = f"{key[0]}:{key[2]}", global_agent_id(*key)
+        values: Any = *ids, *key, *names[key], *ratings, status, lower, first_code(reasons), rating
+        leaders.append(Leader(*values))
+    return tuple(leaders)
 
 
-def _leader(row: Row[Any], owner: str, name: str | None) -> Leader:
-    values: Sequence[Any] = tuple(row)
-    chain_id, identity, number = values[0], values[1], int(values[2])
-    ids = (f"{chain_id}:{number}", global_agent_id(chain_id, identity, number))
-    status, lower, reasons, rating = values[8:12]
-    address, count, raters, mean, bound = values[3:8]
-    figures = address, count, raters, mean, bound, status, lower, first_code(reasons), rating
-    return Leader(*ids, chain_id, identity, number, owner, name, *figures)
+_NAMES: Final = (
+    select(*(agent.c[name] for name in KEY), agent.c.owner, func.substr(files.registration_file.c.name, 1, 200))
+    .select_from(WITH_FILES)
+    .where(*is_listed(agent.c, *KEY))
+)

@@ -6,15 +6,14 @@ from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import combinations
-from typing import Final
+from typing import Any, Final, TypeAlias
 
 import sqlalchemy as sa
 from sqlalchemy.dialects.postgresql import TSQUERY
 
 from bilateral.index.reading.prepared import Prepared, at_most
-from bilateral.index.search.filters import AgentSearch, Order
-from bilateral.index.search.tables import known_word, registration_words, word_trigram
-from bilateral.index.search.words import LEARNT_LENGTHS, trigrams
+from bilateral.index.search.filters import SIMILAR_LENGTHS, AgentSearch, Order, trigrams
+from bilateral.index.search.tables import registration_words, vocabulary, word_trigram
 
 _SHORTEST_BEGINNING: Final = 2
 """Characters of a word from which on it also stands for the words that begin with it."""
@@ -42,6 +41,9 @@ class Term:
     is_beginning: bool
 
 
+_Choices: TypeAlias = Sequence[Sequence[Term]]
+
+
 class Matcher(ABC):
     """Makes the conditions for the engine of a connection. See `matcher_of`."""
 
@@ -61,24 +63,28 @@ class Matcher(ABC):
             terms.append(term)
         return terms
 
-    @abstractmethod
     def _has_files(self, term: Term) -> bool:
-        """Check that a file has a term."""
+        return self._connection.execute(self.documents([term]).limit(1)).first() is not None
 
     @abstractmethod
-    def documents(self, terms: Sequence[Term], named: Sequence[Sequence[Term]] = ()) -> sa.Select[int]:
-        """Return the query for the documents that have all of some terms."""
+    def documents(self, terms: Sequence[Term], choices: _Choices = ()) -> sa.Select[int]:
+        """Return the query for the documents that have all of some terms, and all of one choice in their names."""
 
     @abstractmethod
-    def begins(self, terms: Sequence[Term], named: Sequence[Sequence[Term]] = ()) -> sa.ColumnElement[bool]:
+    def begins(self, terms: Sequence[Term], choices: _Choices = ()) -> sa.ColumnElement[bool]:
         """Return the condition of `documents` on rows of `registration_words`, with which a statement begins."""
 
-    @abstractmethod
-    def are_common(self, terms: Sequence[Term], count: int) -> bool:
+    def are_common(self, terms: Sequence[Term], count: int) -> bool:  # noqa: ARG002  # SQLite counts fast
         """Return True if surely more files have all of some terms: far more, by the statistics of PostgreSQL.
 
-        A count reads the whole list of each word, even up to a limit. SQLite counts fast.
+        A count there reads the whole list of each word, even up to a limit.
         """
+        return False
+
+    def count_up_to(self, documents: sa.Select[int], most: int) -> int:
+        """Return the number of documents that a query finds, but no more than a limit."""
+        limited = documents.limit(most).subquery()
+        return self._connection.execute(sa.select(sa.func.count()).select_from(limited)).scalar_one()
 
     def has(self, terms: Sequence[Term]) -> sa.ColumnElement[bool]:
         """Return the condition that a row of `registration_words` has all of some terms. It reads this row alone."""
@@ -91,13 +97,12 @@ class Matcher(ABC):
             points += sa.case((self._has_in("name_words", term), 1), else_=0)
         return points
 
-    def has_named(self, terms: Sequence[Term], count: int) -> sa.ColumnElement[bool]:
+    def has_in_name(self, terms: Sequence[Term], count: int) -> sa.ColumnElement[bool]:
         """Return the condition that words of a name begin with just so many of some terms."""
-        named = [self._has_in("name_words", term) for term in terms]
-        numbers = range(len(terms))
+        in_name = [self._has_in("name_words", term) for term in terms]
         choices = (
-            sa.and_(*(named[number] if number in chosen else sa.not_(named[number]) for number in numbers))
-            for chosen in combinations(numbers, count)
+            sa.and_(*(has if number in chosen else sa.not_(has) for number, has in enumerate(in_name)))
+            for chosen in combinations(range(len(terms)), count)
         )
         return sa.or_(*choices)
 
@@ -109,19 +114,15 @@ class Matcher(ABC):
 class _SqliteMatcher(Matcher):
     """Makes the conditions for FTS5."""
 
-    def _has_files(self, term: Term) -> bool:
-        return self._connection.execute(self.documents([term]).limit(1)).first() is not None
+    def documents(self, terms: Sequence[Term], choices: _Choices = ()) -> sa.Select[int]:
+        in_names = " OR ".join(f"({_match('name_words', choice)})" for choice in choices)
+        expression = f"({_match('words', terms)}) AND ({in_names})" if choices else _match("words", terms)
+        matches = sa.literal_column("agent_words").op("MATCH")(expression)
+        row: sa.ColumnElement[int] = sa.literal_column("rowid", sa.Integer)
+        return sa.select(row).select_from(sa.table("agent_words")).where(matches)
 
-    def documents(self, terms: Sequence[Term], named: Sequence[Sequence[Term]] = ()) -> sa.Select[int]:
-        choices = " OR ".join(f"({_match('name_words', terms_of)})" for terms_of in named)
-        expression = _match("words", terms)
-        return self._full_text(f"({expression}) AND ({choices})" if choices else expression)
-
-    def begins(self, terms: Sequence[Term], named: Sequence[Sequence[Term]] = ()) -> sa.ColumnElement[bool]:
-        return registration_words.c.document_id.in_(self.documents(terms, named))
-
-    def are_common(self, terms: Sequence[Term], count: int) -> bool:  # noqa: ARG002  # see the base
-        return False
+    def begins(self, terms: Sequence[Term], choices: _Choices = ()) -> sa.ColumnElement[bool]:
+        return registration_words.c.document_id.in_(self.documents(terms, choices))
 
     def _has_in(self, column: str, term: Term) -> sa.ColumnElement[bool]:
         end = "" if term.is_beginning else " "
@@ -129,51 +130,41 @@ class _SqliteMatcher(Matcher):
         words = sa.literal(" ").concat(listed).concat(sa.literal(end)) if end else sa.literal(" ").concat(listed)
         return sa.or_(*(sa.func.instr(words, f" {word}{end}") > 0 for word in term.words))
 
-    @staticmethod
-    def _full_text(expression: str) -> sa.Select[int]:
-        """Return the query of the full-text index of SQLite."""
-        row: sa.ColumnElement[int] = sa.literal_column("rowid", sa.Integer)
-        return (
-            sa.select(row)
-            .select_from(sa.table("agent_words"))
-            .where(sa.literal_column("agent_words").op("MATCH")(expression))
-        )
-
 
 class _PostgresMatcher(Matcher):
     """Makes the conditions for vectors of words."""
 
     def __init__(self, connection: sa.Connection) -> None:
         super().__init__(connection)
-        self._known: dict[tuple[str, str], int] = {}
+        self._estimates: dict[tuple[str, str], int] = {}
 
     def _has_files(self, term: Term) -> bool:
-        return _KNOWN.first(self._connection, {"words": _expression([[term]])}) is not None
+        return _FIRST_WITH_WORDS.first(self._connection, {"words": _expression([[term]])}) is not None
 
-    def documents(self, terms: Sequence[Term], named: Sequence[Sequence[Term]] = ()) -> sa.Select[int]:
-        return sa.select(registration_words.c.document_id).where(self.begins(terms, named))
+    def documents(self, terms: Sequence[Term], choices: _Choices = ()) -> sa.Select[int]:
+        return sa.select(registration_words.c.document_id).where(self.begins(terms, choices))
 
-    def begins(self, terms: Sequence[Term], named: Sequence[Sequence[Term]] = ()) -> sa.ColumnElement[bool]:
-        if not named:
+    def begins(self, terms: Sequence[Term], choices: _Choices = ()) -> sa.ColumnElement[bool]:
+        if not choices:
             return self._vector("words", [terms])
-        in_names = self._vector("name_words", named)
-        if len(named[0]) == len(terms):
+        in_names = self._vector("name_words", choices)
+        if len(choices[0]) == len(terms):
             return in_names  # the words of a file begin with those of its name
-        if self._expected("name_words", named) > _MANY_NAMES:
+        if self._estimate("name_words", choices) > _MANY_NAMES:
             return sa.and_(in_names, self._vector("words", [terms]))
         # PostgreSQL would find all files with these words by their index, only to drop most.
         return sa.and_(in_names, self.has(terms))
 
     def are_common(self, terms: Sequence[Term], count: int) -> bool:
-        return self._expected("words", [terms]) > _SURELY * count
+        return self._estimate("words", [terms]) > _SURELY * count
 
-    def _expected(self, column: str, choices: Sequence[Sequence[Term]]) -> int:
-        """Return the number of documents that PostgreSQL expects to have all terms of one choice in a column."""
+    def _estimate(self, column: str, choices: _Choices) -> int:
+        """Return how many documents PostgreSQL expects to have all terms of one choice in a column."""
         words = _expression(choices)
-        if (column, words) not in self._known:
-            ((expected,),) = self._connection.execute(_EXPECTED[column], {"words": words})
-            self._known[column, words] = expected[0]["Plan"]["Plan Rows"]
-        return self._known[column, words]
+        if (column, words) not in self._estimates:
+            ((plan,),) = self._connection.execute(_ESTIMATES[column], {"words": words})
+            self._estimates[column, words] = plan[0]["Plan"]["Plan Rows"]
+        return self._estimates[column, words]
 
     def _has_in(self, column: str, term: Term) -> sa.ColumnElement[bool]:
         # PostgreSQL takes this for true of every other row. It knows how many have a word, but not that those who have
@@ -181,30 +172,24 @@ class _PostgresMatcher(Matcher):
         return sa.func.coalesce(self._vector(column, [[term]]), sa.false())
 
     @staticmethod
-    def _vector(column: str, choices: Sequence[Sequence[Term]]) -> sa.ColumnElement[bool]:
-        """Return the condition that a column of PostgreSQL has all terms of one choice."""
-        condition: sa.ColumnElement[bool] = registration_words.c[column].bool_op("@@")(
-            sa.cast(_expression(choices), TSQUERY)
-        )
-        return condition
-
-
-_MATCHERS: Final = {"sqlite": _SqliteMatcher, "postgresql": _PostgresMatcher}
+    def _vector(column: str, choices: _Choices) -> sa.ColumnElement[bool]:
+        words: sa.ColumnElement[Any] = registration_words.c[column]
+        return words.bool_op("@@")(sa.cast(_expression(choices), TSQUERY))
 
 
 def matcher_of(connection: sa.Connection) -> Matcher:
-    """Return what makes conditions for the engine of a connection."""
-    return _MATCHERS[connection.dialect.name](connection)
+    """Return the matcher for the engine of a connection."""
+    return (_SqliteMatcher if connection.dialect.name == "sqlite" else _PostgresMatcher)(connection)
 
 
-_KNOWN: Final = Prepared(
+_FIRST_WITH_WORDS: Final = Prepared(
     sa.select(registration_words.c.document_id)
     .where(registration_words.c.words.bool_op("@@")(sa.cast(sa.bindparam("words", type_=sa.Text), TSQUERY)))
     .limit(at_most(1))
 )
 """Finds one document with the words of an expression, on PostgreSQL."""
 
-_EXPECTED: Final = {
+_ESTIMATES: Final = {
     column: sa.text(f"EXPLAIN (FORMAT JSON) SELECT FROM registration_words WHERE {column} @@ CAST(:words AS TSQUERY)")
     for column in ("words", "name_words")
 }
@@ -215,11 +200,6 @@ _MANY_NAMES: Final = 5_000
 
 _SURELY: Final = 4
 """Times as many files as a limit that PostgreSQL expects to find if there are surely more."""
-
-
-def _count_up_to(connection: sa.Connection, query: sa.Select[int], most: int) -> int:
-    """Return the number of rows of a query, but no more than a limit."""
-    return connection.execute(sa.select(sa.func.count()).select_from(query.limit(most).subquery())).scalar_one()
 
 
 @dataclass(frozen=True)
@@ -234,7 +214,6 @@ class Words:
         files: The number of files with all words, up to one more than was asked for; as many without words.
     """
 
-    connection: sa.Connection
     matcher: Matcher
     terms: Sequence[Term]
     has: Sequence[sa.ColumnElement[bool]]
@@ -251,13 +230,13 @@ class Words:
             return Names(None, 0, ())
         if len(self.terms) > _MOST_COUNTED:
             return Names(None, 0, (self.matcher.relevance(self.terms) == count,))
-        exactly = (self.matcher.has_named(self.terms, count),)
+        exactly = (self.matcher.has_in_name(self.terms, count),)
         if not count:
             return Names(None, 0, exactly)
         choices = tuple(combinations(self.terms, count))
         begin = self.matcher.begins(self.terms, choices)
         documents = self.matcher.documents(self.terms, choices)
-        return Names(begin, _count_up_to(self.connection, documents, most + 1), exactly)
+        return Names(begin, self.matcher.count_up_to(documents, most + 1), exactly)
 
 
 @dataclass(frozen=True)
@@ -276,23 +255,23 @@ class Names:
 
 
 def words_of_search(connection: sa.Connection, search: AgentSearch, *, most: int | None) -> Words | None:
-    """Return the words of a search; None if a word is neither known nor similar to a known one."""
+    """Return the words of a search; None if no file has a word, and no name a similar one."""
     matcher = matcher_of(connection)
     terms = () if search.ranking is Order.MEANING else matcher.terms(search.words)
     if terms is None:
         return None
     if not terms:
-        return Words(connection, matcher, (), (), sa.literal(0), (most or 0) + 1)
+        return Words(matcher, (), (), sa.literal(0), (most or 0) + 1)
     files = 0
     if most is not None:
-        documents = None if matcher.are_common(terms, most) else matcher.documents(terms)
-        files = most + 1 if documents is None else _count_up_to(connection, documents, most + 1)
-    return Words(connection, matcher, terms, (matcher.has(terms),), matcher.relevance(terms), files)
+        is_common = matcher.are_common(terms, most)
+        files = most + 1 if is_common else matcher.count_up_to(matcher.documents(terms), most + 1)
+    return Words(matcher, terms, (matcher.has(terms),), matcher.relevance(terms), files)
 
 
 def _similar_words(connection: sa.Connection, word: str) -> list[str]:
-    """Return the known words that are most similar to a word, the most similar first."""
-    if len(word) not in LEARNT_LENGTHS:
+    """Return the words of names that are most similar to a word, the most similar first."""
+    if len(word) not in SIMILAR_LENGTHS:
         return []
     parts = trigrams(word)
     common = sa.func.count().label("common")
@@ -303,27 +282,25 @@ def _similar_words(connection: sa.Connection, word: str) -> list[str]:
         .having(common >= _SIMILARITY * len(parts))
         .subquery()
     )
-    query = sa.select(matching.c.word, matching.c.common, known_word.c.trigrams).join(
-        known_word, known_word.c.word == matching.c.word
+    query = sa.select(matching.c.word, matching.c.common, vocabulary.c.trigrams).join(
+        vocabulary, vocabulary.c.word == matching.c.word
     )
-    ranked = sorted(
-        (-count / (len(parts) + number - count), other) for other, count, number in connection.execute(query)
-    )
+    rows = connection.execute(query)
+    ranked = sorted((-count / (len(parts) + number - count), other) for other, count, number in rows)
     return [other for similarity, other in ranked if -similarity >= _SIMILARITY][:_MAX_SIMILAR]
 
 
-def _expression(choices: Sequence[Sequence[Term]]) -> str:
+# Words hold letters and digits only, so quotation marks suffice.
+def _expression(choices: _Choices) -> str:
     """Return an expression of PostgreSQL for all terms of one choice."""
-    return " | ".join(
-        " & ".join(
-            "(" + " | ".join(f"'{word}'{':*' if term.is_beginning else ''}" for word in term.words) + ")"
-            for term in terms
-        )
-        for terms in choices
-    )
+
+    def alternatives(term: Term) -> str:
+        return " | ".join(f"'{word}'{':*' if term.is_beginning else ''}" for word in term.words)
+
+    return " | ".join(" & ".join(f"({alternatives(term)})" for term in terms) for terms in choices)
 
 
 def _match(column: str, terms: Sequence[Term]) -> str:
-    """Return an expression of FTS5. Words hold letters and digits only, so quotation marks suffice."""
+    """Return an expression of FTS5 for all terms."""
     parts = (" OR ".join(f'"{word}"{"*" if term.is_beginning else ""}' for word in term.words) for term in terms)
     return " AND ".join(f"{column} : ({part})" for part in parts)

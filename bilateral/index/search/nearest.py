@@ -1,7 +1,8 @@
-"""Meanings of files, in the memory of a process: their vectors, compared one by one with that of a question.
+"""Meanings of texts as vectors, and those of all files in the memory of a process (extra `semantic`).
 
-100,000 vectors take 26 MB. To compare all of them takes a tenth of the time that a database would take, and is exact:
-products of whole numbers, whose order is the same on every machine. Needs the extra `semantic`.
+The vector of a question is compared with each of them. 100,000 vectors take 26 MB. To compare all of them takes a tenth
+of the time that a database would take, and is exact: products of whole numbers, whose order is the same on every
+machine.
 """
 
 from __future__ import annotations
@@ -11,18 +12,29 @@ import time
 from collections import defaultdict
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
+from importlib.util import find_spec
 from math import log
+from pathlib import Path
 from typing import Any, Final
 from weakref import WeakKeyDictionary
 
 import numpy as np
 from numpy.typing import NDArray
+from safetensors.numpy import load_file
 from sqlalchemy import Connection, Engine, Integer, literal, select, union_all
+from tokenizers import Tokenizer
 
-from bilateral.index.search.embedding import DIMENSIONS, SCALE
 from bilateral.index.search.matching import Matcher, Term
-from bilateral.index.search.meaning import MODEL, embedder
-from bilateral.index.search.tables import registration_vector, registration_words
+from bilateral.index.search.tables import MODEL, registration_vector, registration_words
+
+_TOKENIZER: Final = "tokenizers/l2_supercat_tokenizer_config.json"
+_WEIGHTS: Final = "weights/l2_supercat_256.safetensors"
+
+DIMENSIONS: Final = 256
+"""The parts of a vector, of one byte each."""
+
+SCALE: Final = 254
+"""The factor for the parts of a vector of length 1. Parts beyond a half are clipped: they are rare."""
 
 MOST_LISTED: Final = 200
 """Files of each of both lists. A page shows 20, and filters and gates may leave out most."""
@@ -52,31 +64,69 @@ _CHUNK: Final = 1_024
 one byte no more."""
 
 _OVERLAP: Final = 1_000
-"""Numbers below the last known one that are looked at again: transactions end in another order than they begin."""
+"""Numbers below the last loaded one that are looked at again: transactions end in another order than they begin."""
 
 _RECOUNT_SECONDS: Final = 600.0
-"""The time after which all numbers are looked at, to forget the vectors of files that are gone. 100,000 take 50 ms."""
+"""The time after which all numbers are looked at, to forget the vectors of removed files. 100,000 take 50 ms."""
 
 _LOADED: Final = 10_000
 """Vectors that are read at once. These stay, also if the visit has no time left for the rest."""
 
 
-@dataclass(frozen=True)
-class _State:
-    """The vectors that are loaded at one moment. Later vectors are added behind it, or to copies.
+class Embedder:
+    """The model, a table of 16 MB: a vector for each token.
 
-    Attributes:
-        count: The number of vectors. The arrays have room for more.
-        lengths: The number of words of each file.
-        ids: The number of each vector in the database.
-        rows: The places of these numbers in the arrays.
+    A text has the mean of the vectors of its tokens, so one costs a tenth of a millisecond. Only the files of
+    `wordllama` are used. Its code would download missing files from a hub, and change the logging of the program.
     """
 
-    count: int = 0
+    def __init__(self) -> None:
+        package = find_spec("wordllama")
+        if package is None or not package.submodule_search_locations:
+            raise ModuleNotFoundError("No module named 'wordllama'", name="wordllama")
+        folder = Path(package.submodule_search_locations[0])
+        self._tokenizer = Tokenizer.from_file(str(folder / _TOKENIZER))
+        self._tokenizer.no_padding()
+        self._tokenizer.no_truncation()
+        self._vectors = load_file(folder / _WEIGHTS)["embedding.weight"]
+
+    def vector(self, sections: Iterable[tuple[str, float]]) -> bytes:
+        """Return the vector of a text of several sections: 256 parts of one byte with a sign."""
+        total = np.zeros(DIMENSIONS, np.float32)
+        for text, weight in sections:
+            total += weight * self._unit(text)
+        return self._quantised(total).tobytes()
+
+    def question(self, text: str) -> NDArray[np.float32]:
+        """Return the vector of a question, with the parts of a stored one."""
+        return self._quantised(self._unit(text)).astype(np.float32)
+
+    def _unit(self, text: str) -> NDArray[np.float32]:
+        tokens = self._tokenizer.encode(text.lower(), add_special_tokens=False).ids
+        if not tokens:
+            return np.zeros(DIMENSIONS, np.float32)
+        return _normalised(self._vectors[tokens].astype(np.float32).mean(axis=0))
+
+    @staticmethod
+    def _quantised(vector: NDArray[np.float32]) -> NDArray[Any]:
+        return np.clip(np.rint(_normalised(vector) * SCALE), -127, 127).astype(np.int8)
+
+
+def _normalised(vector: NDArray[np.float32]) -> NDArray[np.float32]:
+    """Give a vector the length 1; zeros stay."""
+    length = float(np.linalg.norm(vector))
+    return vector / length if length > 0 else vector
+
+
+@dataclass(frozen=True)
+class _State:
+    """The vectors that are loaded at one time. Later vectors are added after them, or to copies."""
+
+    count: int = 0  # the arrays have room for more
     vectors: NDArray[np.int8] = field(default_factory=lambda: np.zeros((_CHUNK, DIMENSIONS), np.int8))
-    lengths: NDArray[np.float32] = field(default_factory=lambda: np.zeros(_CHUNK, np.float32))
-    ids: NDArray[np.int64] = field(default_factory=lambda: np.zeros(_CHUNK, np.int64))
-    rows: dict[int, int] = field(default_factory=dict)
+    lengths: NDArray[np.float32] = field(default_factory=lambda: np.zeros(_CHUNK, np.float32))  # words of files
+    ids: NDArray[np.int64] = field(default_factory=lambda: np.zeros(_CHUNK, np.int64))  # as in the database
+    rows: dict[int, int] = field(default_factory=dict)  # the place of each id in the arrays
 
     def similarities(self, question: NDArray[np.float32]) -> NDArray[np.float32]:
         """Return the products of the vectors with that of a question. They are whole numbers, and exact."""
@@ -92,10 +142,7 @@ class _State:
         arrays: tuple[NDArray[Any], ...] = self.vectors, self.lengths, self.ids
         if count > len(self.ids):
             size = max(count, 2 * len(self.ids))
-            arrays = tuple(
-                np.concatenate([array, np.zeros((size - len(array), *array.shape[1:]), array.dtype)])
-                for array in arrays
-            )
+            arrays = tuple(np.resize(array, (size, *array.shape[1:])) for array in arrays)
         more = np.frombuffer(vectors, np.int8).reshape(-1, DIMENSIONS)
         for array, values in zip(arrays, (more, lengths, ids), strict=True):
             array[self.count : count] = values
@@ -103,9 +150,9 @@ class _State:
         more_vectors, more_lengths, more_ids = arrays
         return _State(count, more_vectors, more_lengths, more_ids, self.rows)
 
-    def without(self, gone: set[int]) -> _State:
+    def without(self, removed: set[int]) -> _State:
         """Return a copy without some vectors."""
-        retained = np.flatnonzero(~np.isin(self.ids[: self.count], sorted(gone)))
+        retained = np.flatnonzero(~np.isin(self.ids[: self.count], sorted(removed)))
         ids = self.ids[retained]
         rows = {number: row for row, number in enumerate(ids.tolist())}
         return _State(len(retained), self.vectors[retained], self.lengths[retained], ids, rows)
@@ -120,9 +167,11 @@ class Meanings:
         self._last = 0
         self._recounted = float("-inf")
 
-    def ranks(self, connection: Connection, matcher: Matcher, text: str, words: Sequence[str]) -> dict[int, int]:
+    def ranks(
+        self, connection: Connection, matcher: Matcher, question: NDArray[np.float32], words: Sequence[str]
+    ) -> dict[int, int]:
         """Return the files that come closest to a question, by both lists."""
-        by_meaning, by_words, ids = self.lists(connection, matcher, text, words)
+        by_meaning, by_words, ids = self.lists(connection, matcher, question, words)
         ranks: dict[int, float] = defaultdict(float)
         for listed in (by_meaning, by_words):
             for place, row in enumerate(listed, 1):
@@ -130,19 +179,19 @@ class Meanings:
         return {number: round(rank * 1_000_000) for number, rank in ranks.items()}
 
     def lists(
-        self, connection: Connection, matcher: Matcher, text: str, words: Sequence[str]
+        self, connection: Connection, matcher: Matcher, question: NDArray[np.float32], words: Sequence[str]
     ) -> tuple[NDArray[Any], NDArray[Any], NDArray[np.int64]]:
         """Return the rows of the files that come closest by meaning, and by rare words; and the numbers of rows."""
         with self._lock:
             self._refresh(connection)
             state = self._state
         ids = state.ids[: state.count]
-        similarities = state.similarities(embedder().question(text))
+        similarities = state.similarities(question)
         scores = _scores(connection, matcher, words, state)
         return _best(similarities, _LEAST, similarities, ids), _best(scores, 0.0, similarities, ids), ids
 
     def _refresh(self, connection: Connection) -> None:
-        """Load the vectors that the database has by now, and forget now and then those that are gone."""
+        """Load the vectors that the database has by now, and forget now and then those that it no longer has."""
         number, is_recount = registration_vector.c.vector_id, time.monotonic() - self._recounted > _RECOUNT_SECONDS
         existing = select(number).where(number > (-1 if is_recount else self._last - _OVERLAP)).order_by(number)
         present = connection.execute(existing).scalars().all()
@@ -159,14 +208,12 @@ class Meanings:
         self._last = max(self._last, *present[-1:], 0)
 
     def _load(self, connection: Connection, first: int, last: int) -> None:
-        """Load the vectors of a range that are not loaded yet. Those of another model are like nothing."""
+        """Load the missing vectors of a range. Those of another model are like nothing."""
         stored = registration_vector.c
         query = select(stored.vector_id, stored.words, stored.model, stored.vector).order_by(stored.vector_id)
-        rows = [
-            row
-            for row in connection.execute(query.where(stored.vector_id.between(first, last)))
-            if row.vector_id not in self._state.rows
-        ]
+        loaded = self._state.rows
+        in_range = connection.execute(query.where(stored.vector_id.between(first, last)))
+        rows = [row for row in in_range if row.vector_id not in loaded]
         vectors = b"".join(row.vector if row.model == MODEL else bytes(DIMENSIONS) for row in rows)
         self._state = self._state.with_more([row.vector_id for row in rows], [row.words for row in rows], vectors)
 
@@ -184,7 +231,7 @@ def meanings_of(connection: Connection) -> Meanings:
 def _best(
     scores: NDArray[Any], least: float, similarities: NDArray[np.float32], ids: NDArray[np.int64]
 ) -> NDArray[Any]:
-    """Return the rows with the greatest scores; among equals those that are more similar, then the older ones."""
+    """Return the rows with the greatest scores; among equals the more similar, then the older ones."""
     if len(scores) > MOST_LISTED:
         least_listed = np.partition(scores, -MOST_LISTED)[-MOST_LISTED]
         rows = np.flatnonzero((scores > least) & (scores >= least_listed))
@@ -194,10 +241,7 @@ def _best(
 
 
 def _scores(connection: Connection, matcher: Matcher, words: Sequence[str], state: _State) -> NDArray[np.float64]:
-    """Return how well the rare words of a question are met by each file, as BM25 does, less what does not count.
-
-    The best score that counts for nothing is taken off, see `_LEAST_PART`: files with less have zero, or less.
-    """
+    """Rate by BM25 how well each file meets the rare words of a question, less what counts for nothing."""
     scores, most = np.zeros(state.count), min(max(state.count // _SHARE, _FEW), _MANY)
     total = 0.0
     for numbers in _with_words(connection, matcher, words, most + 1):
@@ -212,7 +256,7 @@ def _scores(connection: Connection, matcher: Matcher, words: Sequence[str], stat
 
 
 def _with_words(connection: Connection, matcher: Matcher, words: Sequence[str], most: int) -> Iterable[Sequence[int]]:
-    """Return the numbers of the files with each of some words, but for common words. No more than `most` each."""
+    """Return the numbers of the files with each of some words, but for common words, up to a limit for each."""
     terms = [Term((word,), is_beginning=False) for word in words]
     queries = []
     for place, term in enumerate(terms):

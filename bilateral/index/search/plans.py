@@ -10,26 +10,30 @@ search walks down these, whether it has ratings or not.
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from math import sqrt
-from typing import Final
+from operator import ge, le
+from typing import Any, Final
 
-from sqlalchemy import JSON, BigInteger, ColumnElement, Connection, Float, Subquery, Text, cast, func, literal, select
+import sqlalchemy as sa
+from sqlalchemy.types import String
 
 from bilateral.core.errors import InvalidArgumentError, MissingExtraError
 from bilateral.core.values.bounds import scale_of_tag
-from bilateral.index.agents.tables import agent
+from bilateral.index.agents.tables import agent, agent_activity, agent_metadata
+from bilateral.index.files import tables as files
+from bilateral.index.files.tables import State, agent_file
 from bilateral.index.log.dialects import dialect_of
-from bilateral.index.log.tables import chain
+from bilateral.index.log.tables import chain, registry
 from bilateral.index.log.unindexed import unindexed
+from bilateral.index.ratings.tables import summary
 from bilateral.index.reading.prepared import Prepared, plan_by_values
-from bilateral.index.search.conditions import KEY, TIMES, Conditions, claimed_agents, conditions_of
 from bilateral.index.search.filters import AgentSearch, Order
-from bilateral.index.search.gates import NO_BOUNDS, Bounds, Ranked, bounds_of, ranked
+from bilateral.index.search.gates import RATED_IN, Bounds, Ranked, bounds_of, ranked
 from bilateral.index.search.matching import Matcher, Words, words_of_search
-from bilateral.index.search.meaning import embedder
-from bilateral.index.search.tables import registration_words
+from bilateral.index.search.reader import embedder
+from bilateral.index.search.tables import KEY, registration_vector, registration_words
 from bilateral.index.standing.queries import chains_with_standings
 
 FEW_FILES: Final = 1_000
@@ -54,36 +58,40 @@ AGENTS_OF_FILE: Final = 4
 FEW_RATED: Final = 2_000
 """Ratings that pass a gate up to which a search begins with them."""
 
-LOOKED_AT: Final = 25 * FEW_RATED
+MOST_SCANNED: Final = 25 * FEW_RATED
 """Ratings of a tag that PostgreSQL looks at to find those that pass a gate, if it can begin with the files instead.
 
 A gate that few pass takes the whole index of its tag to count, which takes longer than to look the files up.
 """
 
+TIMES: Final = {
+    Order.UPDATED: agent.c.updated_at,
+    Order.REGISTERED: agent.c.registered_at,
+    Order.LAST_ACTIVE: agent_activity.c.last_activity,
+}
+"""The times by which an order ranks."""
+
 _OF_AGENTS: Final = (Order.STANDING, Order.RELEVANCE, *TIMES)
 """The orders in which searches without a gate walk down an index."""
 
-_CHAINS: Final = Prepared(select(chain.c.chain_id))
+_CHAINS: Final = Prepared(sa.select(chain.c.chain_id))
 
-_LAST_FILE: Final = Prepared(select(func.max(registration_words.c.document_id).label("last")))
+_LAST_FILE: Final = Prepared(sa.select(sa.func.max(registration_words.c.document_id).label("last")))
 """Finds the number of the last file, which is about the number of files."""
 
+MOST_CLAIMS: Final = 1_000
+"""The claims of files from hosts up to which a search for verified domains begins with them. More such files mean that
+domains are in use, so a walk down all agents soon finds a page of them."""
 
-@dataclass(frozen=True)
-class Sizes:
-    """The numbers of files by which the ways of a search differ.
+_CONTENTS: Final = sa.select(files.file.c.content_hash).where(files.IS_FROM_HOST).subquery()
+_CLAIMS: Final = (
+    sa.select(files.registration_claim.c.agent_registry, files.registration_claim.c.agent_id)
+    .join(_CONTENTS, _CONTENTS.c.content_hash == files.registration_claim.c.content_hash)
+    .limit(MOST_CLAIMS + 1)
+)
 
-    Attributes:
-        few: The files up to which a search begins with them. See `FEW_FILES`.
-        sure: The files up to which it surely does: half of them, if a walk can be told the agents.
-        most: The files up to which a walk gets the agents. See `MOST_LISTED`.
-        most_agents: The agents of these files up to which it gets them. See `AGENTS_OF_FILE`.
-    """
-
-    few: int
-    sure: int
-    most: int
-    most_agents: int
+_JOINED: Final = 4
+"""The conditions of one filter that PostgreSQL may turn into joins."""
 
 
 @dataclass(frozen=True)
@@ -93,8 +101,10 @@ class Plan:
     Attributes:
         search: The search, in the order that it has here.
         words: Its words; none in the order of meaning.
-        sizes: The numbers of files for which the ways differ.
-        conditions: The tables and conditions of all statements.
+        few: The files with words in their names up to which a search begins with them. See `FEW_FILES`.
+        most: The files up to which a walk gets their agents. See `MOST_LISTED`.
+        tables: The tables of agents and, if the search reads them, of their files.
+        where: The conditions on their rows, but for words and gates.
         gates: The gates, as parts of statements.
         begin: The conditions of the one statement that finds all agents; None if the search walks down an index.
         bounds: The conditions of a walk down the lower bounds of the first gate; empty to walk down the agents.
@@ -102,16 +112,18 @@ class Plan:
         with_standings: The chains on which agents have standings, in the order of standings.
     """
 
-    connection: Connection
+    connection: sa.Connection
     search: AgentSearch
     words: Words
     chains: Sequence[int]
-    sizes: Sizes
-    conditions: Conditions
+    few: int
+    most: int
+    tables: sa.FromClause
+    where: Sequence[sa.ColumnElement[bool]]
     gates: Sequence[Ranked]
-    begin: Sequence[ColumnElement[bool]] | None
+    begin: Sequence[sa.ColumnElement[bool]] | None
     bounds: Bounds
-    closest: Subquery | None
+    closest: sa.Subquery | None
     with_standings: Sequence[int]
 
     @property
@@ -120,27 +132,27 @@ class Plan:
         return bool(self.bounds.passing)
 
     @property
-    def few(self) -> int:
-        """The files with words in their names up to which a search begins with them."""
-        return self.sizes.sure if self.walks_bounds else self.sizes.few
+    def most_agents(self) -> int:
+        """The agents of these files up to which a walk gets them."""
+        return self.most * AGENTS_OF_FILE
 
     @property
     def lists_agents(self) -> bool:
         """True if so few files have all words that a walk can be told their agents."""
-        return self.walks_bounds and self.words.files <= self.sizes.most
+        return self.walks_bounds and self.words.files <= self.most
 
 
-def plan_of(connection: Connection, search: AgentSearch) -> Plan | None:
+def plan_of(connection: sa.Connection, search: AgentSearch) -> Plan | None:
     """Return the plan of a search; None if it surely finds nothing."""
     dialect_of(connection).add_functions(connection)
     plan_by_values(connection)
-    closest, stood, is_by_meaning = None, list[int](), search.ranking is Order.MEANING
-    sizes = Sizes(0, 0, 0, 0) if is_by_meaning else _sizes(connection)
+    closest, stood, bounds, is_by_meaning = None, list[int](), Bounds(), search.ranking is Order.MEANING
+    few, sure, most = (0, 0, 0) if is_by_meaning else _sizes(connection)
     is_of_account = search.owner is not None or search.wallet is not None
     begins_with_domains = search.verified_domain and not (is_of_account or is_by_meaning)
     claimed = claimed_agents(connection) if begins_with_domains else None
-    are_known = is_of_account or claimed is not None
-    words = words_of_search(connection, search, most=None if are_known else sizes.most)
+    begins_with_agents = is_of_account or claimed is not None
+    words = words_of_search(connection, search, most=None if begins_with_agents else most)
     chains = search.chains or tuple(row[0] for row in _CHAINS.all(connection, {}))
     if words is None or not chains or claimed == []:
         return None
@@ -150,64 +162,197 @@ def plan_of(connection: Connection, search: AgentSearch) -> Plan | None:
         closest = _closest(connection, words.matcher, search)
         if closest is None:
             return None
-    bounds = NO_BOUNDS
-    if _has_bounds(search) and not are_known and words.files > sizes.sure:
-        within = LOOKED_AT if words.files <= sizes.few else None
+    if _has_bounds(search) and not begins_with_agents and words.files > sure:
+        within = MOST_SCANNED if words.files <= few else None
         bounds = bounds_of(connection, search.gates[0], chains, most=FEW_RATED, within=within)
     # SQLite begins with the documents or with the ratings, and not with all agents of the chains.
-    is_of_chains: ColumnElement[bool] = unindexed(agent.c.chain_id).in_(chains)
+    is_of_chains: sa.ColumnElement[bool] = unindexed(agent.c.chain_id).in_(chains)
     begin, are_few = None, True
-    if are_known:
+    if begins_with_agents:
         begin = [agent.c.chain_id.in_(chains), *_among(claimed or ()), *words.has]
     elif is_by_meaning:
         begin = [is_of_chains]
-    elif words.files <= sizes.sure or (words.files <= sizes.few and not bounds.passing):
+    elif words.files <= sure or (words.files <= few and not bounds.passing):
         begin = [is_of_chains, *words.begin()]
     elif not bounds.passing and (search.gates or search.ranking not in _OF_AGENTS):
         begin, are_few = [is_of_chains if search.gates else agent.c.chain_id.in_(chains), *words.has], False
     gates = ranked(search.gates, search.ranking, chains, are_few=are_few)
-    conditions = conditions_of(search, has_words=bool(words.terms), closest=closest)
-    return Plan(connection, search, words, chains, sizes, conditions, gates, begin, bounds, closest, stood)
+    tables = _tables_of(search, has_words=bool(words.terms), closest=closest)
+    where = [*_on_agent(search), *_on_file(search)]
+    few = sure if bounds.passing else few
+    return Plan(connection, search, words, chains, few, most, tables, where, gates, begin, bounds, closest, stood)
 
 
-def _among(keys: Sequence[tuple[int, str, int]]) -> list[ColumnElement[bool]]:
-    """Return conditions that let SQLite find the rows of some agents by their key, and perhaps of a few others."""
+def claimed_agents(connection: sa.Connection) -> Sequence[tuple[int, str, int]] | None:
+    """Return the agents that files from hosts name: all whose domain is verified, and others. None if they are many."""
+    rows = connection.execute(_CLAIMS).all()
+    if len(rows) > MOST_CLAIMS:
+        return None
+    # Claims are the words of strangers: other names of registries fit no agent.
+    claims = [(registry.split(":"), agent_id) for registry, agent_id in rows if agent_id is not None]
+    return [
+        (int(parts[1]), parts[2], int(agent_id))
+        for parts, agent_id in claims
+        if len(parts) == len(("eip155", "chain", "identity")) and parts[1].isdecimal() and int(parts[1]) < 2**63
+    ]
+
+
+def has_verified_domain() -> sa.ColumnElement[bool]:
+    """Return the condition that a domain of an agent's services names the agent.
+
+    The domain says so by the file at its well-known path, or because the registration file itself is from there.
+    """
+    current, own, served = agent_file.c, files.file.alias("own_file"), files.file.alias("domain_file")
+    domain, claim = files.registration_domain.c, files.registration_claim.alias("domain_claim").c
+    registry = sa.literal("eip155:") + sa.cast(agent.c.chain_id, String) + ":" + agent.c.identity_registry
+    says_so = sa.or_(
+        sa.and_(served.c.file_id == domain.file_id, served.c.state == State.LOADED),
+        # ERC-8004: then the domain's own file is not needed
+        sa.and_(served.c.file_id == own.c.file_id, own.c.host == domain.host, own.c.uri.startswith("https://")),
+    )
+    return (
+        sa.select(sa.literal(1))
+        .where(
+            *(current[name] == agent.c[name] for name in ("chain_id", "identity_registry", "agent_id")),
+            own.c.file_id == current.file_id,
+            own.c.state == State.LOADED,
+            domain.content_hash == own.c.content_hash,
+            says_so,
+            claim.content_hash == served.c.content_hash,
+            claim.agent_registry == registry,
+            claim.agent_id == agent.c.agent_id,
+        )
+        .correlate(agent)
+        # PostgreSQL would hash the domains of all agents first, which takes seconds. With this it looks each agent up.
+        .offset(0)
+        .exists()
+    )
+
+
+def _tables_of(search: AgentSearch, *, has_words: bool, closest: sa.Subquery | None = None) -> sa.FromClause:
+    """Return the tables of agents and, if a search reads them, of their files."""
+    tables: sa.FromClause = agent
+    if search.ranking is Order.LAST_ACTIVE:
+        tables = agent.join(agent_activity, _is_of_agent(agent_activity.c))
+    content = files.file.c.content_hash
+    reads = search.active is not None or search.x402 is not None
+    if has_words or search.capabilities or search.services or reads or closest is not None:
+        is_loaded = sa.and_(files.file.c.file_id == agent_file.c.file_id, unindexed(files.file.c.state) == State.LOADED)
+        tables = tables.join(agent_file, _is_of_agent(agent_file.c)).join(files.file, is_loaded)
+    if has_words:
+        tables = tables.join(registration_words, registration_words.c.content_hash == content)
+    if closest is not None:
+        vector = registration_vector.c
+        tables = tables.join(registration_vector, vector.content_hash == content)
+        tables = tables.join(closest, closest.c.vector_id == vector.vector_id)
+    if reads:
+        tables = tables.join(files.registration_file, files.registration_file.c.content_hash == content)
+    return tables
+
+
+def _is_of_agent(columns: Any) -> sa.ColumnElement[bool]:
+    return sa.and_(*(columns[name] == agent.c[name] for name in KEY))
+
+
+def _on_agent(search: AgentSearch) -> Iterator[sa.ColumnElement[bool]]:
+    """Yield the conditions on the agent's state on chain."""
+    columns = agent.c
+    for name in ("registered", "updated"):
+        for compare, limit in ((ge, getattr(search, f"{name}_from")), (le, getattr(search, f"{name}_to"))):
+            if limit is not None:
+                yield compare(columns[f"{name}_at"], limit)
+    for name in ("owner", "wallet"):
+        if getattr(search, name) is not None:
+            yield columns[name] == getattr(search, name)
+    yield from _all_of(sa.exists().where(*_has_entry(*pair)).correlate(agent) for pair in search.metadata)
+    if search.rated is not None:
+        yield _is_rated() if search.rated else ~_is_rated()
+    if search.verified_domain is not None:
+        yield has_verified_domain() if search.verified_domain else ~has_verified_domain()
+
+
+def _on_file(search: AgentSearch) -> Iterator[sa.ColumnElement[bool]]:
+    """Yield the conditions on the agent's registration file, without its words."""
+    content, read = files.file.c.content_hash, files.registration_file.c
+    for requested, column in ((search.active, read.active), (search.x402, read.x402_support)):
+        if requested is not None:
+            yield column.is_(requested)
+    capability, service = files.registration_capability.c, files.registration_service.c
+    offered = [sa.and_(capability.kind == kind.value, capability.value == value) for kind, value in search.capabilities]
+    kinds = [sa.func.lower(service.name) == name.lower() for name in search.services]
+    for entry, conditions in ((capability, offered), (service, kinds)):
+        of_file = (sa.exists().where(entry.content_hash == content, condition) for condition in conditions)
+        yield from _all_of(is_listed.correlate(files.file) for is_listed in of_file)
+
+
+def _has_entry(key: str, value: bytes | None) -> list[sa.ColumnElement[bool]]:
+    entry = agent_metadata.c
+    conditions = [*(entry[name] == agent.c[name] for name in KEY), entry.metadata_key == key]
+    return conditions if value is None else [*conditions, entry.metadata_value == value]
+
+
+def _all_of(conditions: Iterable[sa.ColumnElement[bool]]) -> Iterator[sa.ColumnElement[bool]]:
+    """Yield conditions of which PostgreSQL joins only the first ones: to plan many joins would take seconds."""
+    for number, condition in enumerate(conditions):
+        yield condition if number < _JOINED else condition.is_(True)
+
+
+def _is_rated() -> sa.ColumnElement[bool]:
+    return (
+        sa.exists()
+        .where(
+            summary.c.chain_id == agent.c.chain_id,
+            registry.c.chain_id == agent.c.chain_id,
+            registry.c.identity_registry == agent.c.identity_registry,
+            registry.c.kind.in_(RATED_IN),
+            summary.c.registry == unindexed(registry.c.address),
+            summary.c.agent_id == agent.c.agent_id,
+            summary.c.side == "server",
+        )
+        .correlate(agent)
+    )
+
+
+def _among(keys: Sequence[tuple[int, str, int]]) -> list[sa.ColumnElement[bool]]:
+    """Let SQLite find the rows of some agents by their key, and perhaps of a few others."""
     return [agent.c[name].in_(sorted(set(values))) for name, values in zip(KEY, zip(*keys, strict=True), strict=False)]
 
 
 def _has_bounds(search: AgentSearch) -> bool:
-    """Check that the order is of lower bounds under one tag, which has an index."""
     if not search.gates or search.ranking not in (Order.STANDING, Order.RELEVANCE, Order.LOWER_BOUND):
         return False
     gate = search.gates[0]
     return gate.tag is not None and scale_of_tag(gate.tag) is not None and not gate.is_of_few
 
 
-def _sizes(connection: Connection) -> Sizes:
-    """Return the numbers of files by which the ways differ, for the files of this index."""
+def _sizes(connection: sa.Connection) -> tuple[int, int, int]:
+    """Return the files up to which a search may begin with them, surely does, and gives their agents to a walk."""
     (last,) = _LAST_FILE.first(connection, {}) or (None,)
     growth = sqrt(max(1.0, (last or 0) / _USUAL_FILES))
     few = sure = most = int(FEW_FILES * growth)
     if dialect_of(connection).has_arrays:
         sure, most = few // 2, max(few, int(MOST_LISTED * growth))
-    return Sizes(few, sure, most, most * AGENTS_OF_FILE)
+    return few, sure, most
 
 
-def _closest(connection: Connection, matcher: Matcher, search: AgentSearch) -> Subquery | None:
-    """Return the table of the files that come closest to the text of a search, and their ranks; None if none does."""
+def _closest(connection: sa.Connection, matcher: Matcher, search: AgentSearch) -> sa.Subquery | None:
     try:
-        embedder()
+        question = embedder().question(search.text or "")
     except MissingExtraError as problem:
         raise InvalidArgumentError(f"the order meaning is not available here: {problem}") from None
     from bilateral.index.search.nearest import meanings_of  # noqa: PLC0415  # needs the extra
 
-    ranks = meanings_of(connection).ranks(connection, matcher, search.text or "", search.words)
+    ranks = meanings_of(connection).ranks(connection, matcher, question, search.words)
     if not ranks:
         return None
     # The ranks are one parameter: SQLAlchemy would word 800 in 20 ms.
-    listed = literal(json.dumps(ranks), Text)
+    listed = sa.literal(json.dumps(ranks), sa.Text)
     # Both functions return a row for each key of an object.
-    entries = func.json_each_text(cast(listed, JSON)) if dialect_of(connection).has_server else func.json_each(listed)
+    entries = (
+        sa.func.json_each_text(sa.cast(listed, sa.JSON))
+        if dialect_of(connection).has_server
+        else sa.func.json_each(listed)
+    )
     rows = entries.table_valued("key", "value")
-    columns = cast(rows.c.key, BigInteger).label("vector_id"), cast(rows.c.value, Float(53)).label("rank")
-    return select(*columns).subquery("closest")
+    columns = sa.cast(rows.c.key, sa.BigInteger).label("vector_id"), sa.cast(rows.c.value, sa.Float(53)).label("rank")
+    return sa.select(*columns).subquery("closest")

@@ -1,4 +1,4 @@
-"""Search for agents by words, by what they do, and by how they are rated.
+"""Search for agents by words, by what they do, and by how they are rated; and facets, in what those found differ.
 
 An agent that strangers praise is found like any other: words and capabilities are the claims of the file's author.
 Gates are the way to ask for agents that accounts one trusts have rated.
@@ -6,180 +6,69 @@ Gates are the way to ask for agents that accounts one trusts have rated.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from functools import lru_cache
 from hashlib import sha256
 from typing import Any, Final
 
-from sqlalchemy import Connection, Row, bindparam, func, select
+from sqlalchemy import Connection, bindparam, func, select
 
-from bilateral.core.identifiers import global_agent_id
+from bilateral.core.values import STANDARD_TAGS
 from bilateral.index.agents.tables import agent
 from bilateral.index.files import tables as files
+from bilateral.index.files.tables import READ_FILES, agent_file
 from bilateral.index.log.tables import registry
 from bilateral.index.ratings.tables import summary
 from bilateral.index.reading import pages
-from bilateral.index.reading.prepared import Prepared, listed, one_of
 from bilateral.index.reading.registries import read_registries
-from bilateral.index.reading.values import Wide as WideValue
-from bilateral.index.search.conditions import KEY, WITH_FILES
-from bilateral.index.search.facets import LOOKED_AT, Facets, count_facets
-from bilateral.index.search.filters import AgentSearch, Gate, Order
-from bilateral.index.search.gates import is_of_summaries, limited, rating_columns, ratings, source
-from bilateral.index.search.meaning import has_model
-from bilateral.index.search.plans import plan_of
-from bilateral.index.search.statements import rows_of
-from bilateral.index.search.ways import steps
-from bilateral.index.standing.queries import statuses
+from bilateral.index.search.filters import AgentSearch, Order
+from bilateral.index.search.plans import has_verified_domain, plan_of
+from bilateral.index.search.reader import has_model
+from bilateral.index.search.results import FoundAgent as FoundAgent  # noqa: PLC0414  # public here
+from bilateral.index.search.results import Key, agents_of_rows, is_listed, rows_about
+from bilateral.index.search.results import MatchedRating as MatchedRating  # noqa: PLC0414
+from bilateral.index.search.results import matched_ratings as matched_ratings  # noqa: PLC0414
+from bilateral.index.search.statements import rows_of, steps
+from bilateral.index.search.tables import KEY
+
+FACET_SAMPLE: Final = 50
+"""The agents of which facets are counted: counting all that 100,000 agents may be would take seconds."""
+
+_MOST_VALUES: Final = 6
+"""The values of a facet, those of the most agents."""
+
+_MOST_SERVICES: Final = 1_000
+"""The services of these agents that are read: a file may have any number."""
 
 
 @dataclass(frozen=True, slots=True)
-class MatchedRating:
-    """The ratings by which an agent passed the first gate of a search.
+class Facet:
+    """A property by which agents of a search differ.
 
     Attributes:
-        registry: The registry of ratings.
-        count: The number of ratings.
-        counterparts: The number of distinct clients, or of servers, that gave them.
-        mean: Their mean.
-        lower_bound: The value that the agent has at least, with a confidence of 95 %; None for a tag without a scale.
+        name: `chain`, `service`, `tag`, `x402` or `verified_domain`: the condition of a search.
+        values: Its values with the number of agents, the most frequent first. Those of `service` are the words of
+            strangers.
     """
 
-    registry: str
-    tag: str
-    count: int
-    counterparts: int
-    mean: float
-    lower_bound: float | None
-
-
-def matched_ratings(
-    connection: Connection, gate: Gate, order: Order, wanted: Sequence[tuple[int, str, int]]
-) -> dict[tuple[int, str, int], MatchedRating]:
-    """Return the best ratings of some agents for a gate.
-
-    Args:
-        order: The order of the search, which tells the best of several.
-        wanted: The agents.
-    """
-    values, (most_chains, most_identities, most_ids) = listed(KEY, zip(*wanted, strict=True))
-    addresses = [row[0] for row in _addresses(most_chains, most_identities).all(connection, values)]
-    if is_of_summaries(gate):
-        more_values, (most_registries,) = listed(["registry"], [addresses])
-        values |= {**more_values, "side": gate.summed_side, "tag": gate.tag}
-        rows = _summaries(most_chains, most_registries, most_ids).all(connection, values)
-        passing = [row for row in rows if _passes(gate, *row[5:])]
-    else:
-        # With the registries, the rows are found by their key.
-        columns = source(gate).c
-        chains, _, ids = (sorted(set(column)) for column in zip(*wanted, strict=True))
-        conditions = (columns.chain_id.in_(chains), columns.registry.in_(addresses), columns.agent_id.in_(ids))
-        passing = [tuple(row) for row in connection.execute(ratings(gate, *conditions))]
-    best_of: dict[tuple[int, str, int], MatchedRating] = {}
-    for chain_id, identity, agent_id, address, tag, count, counterparts, mean, bound in passing:
-        rating = MatchedRating(
-            address, tag, int(count), int(counterparts), float(mean), None if bound is None else float(bound)
-        )
-        previous = best_of.get((chain_id, identity, agent_id))
-        if previous is None or _merit(rating, order) > _merit(previous, order):
-            best_of[chain_id, identity, agent_id] = rating
-    return best_of
-
-
-def _merit(rating: MatchedRating, order: Order) -> tuple[Any, ...]:
-    """Return what makes one of an agent's ratings better than another."""
-    bound = -1.0 if rating.lower_bound is None else rating.lower_bound
-    first = {Order.MEAN: rating.mean, Order.ACTIVITY: float(rating.count)}.get(order, bound)
-    return first, bound, rating.count, rating.registry, rating.tag
-
-
-@lru_cache
-def _addresses(chains: int, identities: int) -> Prepared:
-    """Return the statement for the registries of ratings that belong to some identity registries."""
-    existing = registry.c
-    asked = (
-        one_of("chain_id", existing.chain_id, chains),
-        one_of("identity_registry", existing.identity_registry, identities),
-    )
-    return Prepared(select(existing.address).where(*asked).distinct())
-
-
-@lru_cache
-def _summaries(chains: int, registries: int, agents: int) -> Prepared:
-    """Return the statement for the ratings of some agents by all, for one `side` and `tag`, as `ratings` gives them."""
-    columns = summary.c
-    sizes = {"chain_id": chains, "registry": registries, "agent_id": agents}
-    conditions = (columns[name] == bindparam(name, type_=columns[name].type) for name in ("side", "tag"))
-    return Prepared(
-        select(
-            *rating_columns(summary), columns["count"], columns.counterparts, columns.mean, columns.lower_bound
-        ).where(
-            registry.c.chain_id == columns.chain_id,
-            registry.c.address == columns.registry,
-            *conditions,
-            *(one_of(name, columns[name], size) for name, size in sizes.items()),
-        )
-    )
-
-
-def _passes(gate: Gate, count: int, clients: int, mean: float, bound: float | None) -> bool:
-    """Check that ratings fulfil a gate, as SQL checks it."""
-    return all(
-        figure is not None and (figure >= limit if is_least else figure <= limit)
-        for figure, limit, is_least in limited(gate, count, clients, mean, bound)
-    )
-
-
-_SHOWN: Final = 300
-"""Characters of a description that a search shows."""
+    name: str
+    values: tuple[tuple[str, int], ...]
 
 
 @dataclass(frozen=True, slots=True)
-class FoundAgent:
-    """An agent that a search found. Name and description are the word of a stranger.
+class Facets:
+    """The facets of a search.
 
     Attributes:
-        id: The short id, such as `8453:247`.
-        global_id: The id among all registries.
-        identity_registry: The address of its identity registry.
-        agent_id: The id of its token.
-        owner: The owner's address.
-        wallet: The address that receives its payments; None without one.
-        name: Its name; None without a file.
-        description: The beginning of its description.
-        active: True if its file says that it works; None if it does not say.
-        x402_support: True if its file says that it takes payments by x402.
-        registered_at: The time of its registration, Unix seconds.
-        updated_at: The time of its last change on chain.
-        relevance: The number of words of the query with which a word of the name begins. 0 without a text.
-        rating: The ratings by which it passed the first gate; None without a gate.
-        status: The status of its standing on the first gate's side: `ok`, `thin`, `contested` or `held_back`, which
-            says not to pay it; None before the first analysis that sees the agent.
-        standing: The lower bound of its standing.
-        reason: The code of the reason that counts most for its standing.
-        standing_rating: The rating of its standing, 0 to 100, which every page shows; None without one.
+        agents: The agents that were counted: the first 50.
+        has_more: True if the search finds more.
+        facets: The facets that have a value.
     """
 
-    id: str
-    global_id: str
-    chain_id: int
-    identity_registry: str
-    agent_id: WideValue
-    owner: str
-    wallet: str | None
-    name: str | None
-    description: str | None
-    active: bool | None
-    x402_support: bool | None
-    registered_at: int
-    updated_at: int
-    relevance: int
-    rating: MatchedRating | None
-    status: str | None = None
-    standing: float | None = None
-    reason: str | None = None
-    standing_rating: float | None = None
+    agents: int
+    has_more: bool
+    facets: tuple[Facet, ...]
 
 
 def search_agents(
@@ -190,8 +79,8 @@ def search_agents(
     Args:
         search: The conditions.
         limit: The largest number of agents.
-        cursor: The cursor of the former page. It names a rank and an agent, so new blocks shift nothing; an agent whose
-            rank changed meanwhile may come twice, or not.
+        cursor: The cursor of the previous page. It names a rank and an agent, so new blocks shift nothing; an agent
+            whose rank changed meanwhile may come twice, or not.
 
     Raises:
         InvalidArgumentError: The limit is out of range; or the order is that of meaning, and the extra `semantic` is
@@ -240,11 +129,10 @@ def search_indexed(
     except pages.InvalidCursorError:
         if closest is None:
             raise
-        page = search_agents(connection, closest, limit=limit, cursor=cursor)  # a further page of the closest
     else:
         if page.items or cursor is not None or closest is None:
             return FoundAgents(page.items, page.next)
-        page = search_agents(connection, closest, limit=limit)
+    page = search_agents(connection, closest, limit=limit, cursor=cursor)  # perhaps a further page of the closest
     return FoundAgents(page.items, page.next, is_closest=bool(page.items))
 
 
@@ -254,7 +142,7 @@ def search_with_facets(
     *,
     limit: int = pages.DEFAULT_LIMIT,
     cursor: str | None = None,
-    sample: int = LOOKED_AT,
+    sample: int = FACET_SAMPLE,
 ) -> tuple[pages.Page[FoundAgent], Facets]:
     """Return the agents as `search_agents` does, and the facets of the first ones.
 
@@ -270,70 +158,76 @@ def search_with_facets(
     """
     pages.require_limit(limit)
     none = Facets(0, False, ())
-    kind = _kind(search)
+    # A cursor of another search is refused.
+    kind = f"agents {sha256(repr(search).encode()).hexdigest()[:16]}"
     place = None if cursor is None else pages.decode_cursor(kind, cursor, float, float, int, str, pages.Wide)
     plan = plan_of(connection, search)
     if plan is None:
         return pages.Page((), None), none
-    rows: list[Row[Any]] = []
+    rows: list[Any] = []
     requested = max(limit, sample) + 1
     for step in steps(plan, place):
         rows += rows_of(plan, step, requested - len(rows))
         if len(rows) >= requested:
             break
-    displayed = rows[:limit]
-    details = _details(connection, plan.search, displayed)
-    agents = tuple(_found(row, *detail) for row, detail in zip(displayed, details, strict=True))
-    facets = none
+    agents, facets = agents_of_rows(connection, plan.search, rows[:limit]), none
     if sample:
         counted = [(row.chain_id, row.identity_registry, int(row.agent_id)) for row in rows[:sample]]
-        facets = count_facets(connection, counted, plan.search.rated_side.value, has_more=len(rows) > sample)
+        facets = _count_facets(connection, counted, plan.search.rated_side.value, has_more=len(rows) > sample)
     if len(rows) <= limit:
         return pages.Page(agents, None), facets
-    last = displayed[-1]
-    key = (float(last.first_rank), float(last.second_rank), last.chain_id, last.identity_registry, last.agent_id)
-    return pages.Page(agents, pages.encode_cursor(kind, *key)), facets
+    *key, _, first_rank, second_rank = rows[limit - 1]
+    return pages.Page(agents, pages.encode_cursor(kind, float(first_rank), float(second_rank), *key)), facets
 
 
-def _details(connection: Connection, search: AgentSearch, rows: Sequence[Row[Any]]) -> list[tuple[Any, ...]]:
-    """Return for each agent of a page what the search shows of it, its ratings for the first gate, and its standing."""
-    if not rows:
-        return []
-    requested = [(row.chain_id, row.identity_registry, int(row.agent_id)) for row in rows]
-    values, sizes = listed(KEY, zip(*requested, strict=True))
-    by_key = {tuple(row[:3]): row for row in _details_of(*sizes).records(connection, values)}
-    ratings = matched_ratings(connection, search.gates[0], search.ranking, requested) if search.gates else {}
-    side = search.gates[0].side.value if search.gates else "server"
-    standings = statuses(connection, requested, side)
-    return [(by_key[key], ratings.get(key), *standings.get(key, ())) for key in requested]
-
-
-@lru_cache
-def _details_of(*sizes: int) -> Prepared:
-    """Return the statement for what a search shows of agents, whose chains, registries and ids are lists."""
-    read = files.registration_file
-    displayed = select(
-        *(agent.c[name] for name in (*KEY, "owner", "wallet", "registered_at", "updated_at")),
-        read.c.name,
-        func.substr(read.c.description, 1, _SHOWN).label("description"),
-        read.c.active,
-        read.c.x402_support,
+def _count_facets(connection: Connection, agents: Sequence[Key], side: str, *, has_more: bool) -> Facets:
+    counts: dict[str, Counter[str]] = {"chain": Counter(str(chain_id) for chain_id, *_ in agents)}
+    if agents:
+        rows = rows_about(connection, _FILES, agents)
+        contents = Counter(row.content_hash for row in rows)
+        counts["service"] = Counter()
+        for content, name in connection.execute(_SERVICES, {"content_hash": sorted(contents)}):
+            counts["service"][name] += contents[content]
+        chains, identities, _ = (sorted(set(column)) for column in zip(*agents, strict=True))
+        listed = {"chain_id": chains, "identity_registry": identities}
+        registries = sorted(set(connection.execute(_REGISTRIES, listed).scalars()))
+        rated = rows_about(connection, _RATED, agents, registry=registries, side=side)
+        counts["tag"] = Counter(row.tag for row in rated)
+        counts["x402"] = Counter({"yes": sum(row.x402_support is True for row in rows)})
+        counts["verified_domain"] = Counter({"yes": len(rows_about(connection, _VERIFIED, agents))})
+    facets = (
+        Facet(name, tuple(sorted(values.items(), key=lambda value: (-value[1], value[0]))[:_MOST_VALUES]))
+        for name, values in ((name, +values) for name, values in counts.items())
+        if values
     )
-    asked = (one_of(name, agent.c[name], size) for name, size in zip(KEY, sizes, strict=True))
-    return Prepared(displayed.select_from(WITH_FILES).where(*asked))
+    return Facets(len(agents), has_more, tuple(facets))
 
 
-def _found(row: Row[Any], shown: Row[Any], rating: MatchedRating | None, *standing: Any) -> FoundAgent:
-    chain_id, identity, agent_id = row.chain_id, row.identity_registry, int(row.agent_id)
-    return FoundAgent(
-        f"{chain_id}:{agent_id}",
-        global_agent_id(chain_id, identity, agent_id),
-        *(chain_id, identity, agent_id, shown.owner, shown.wallet, shown.name, shown.description),
-        *(shown.active, shown.x402_support, shown.registered_at, shown.updated_at, row.relevance, rating),
-        *standing,
+# Statements are made once: to make them anew takes as long as to run them.
+_FILES: Final = (
+    select(
+        *(agent_file.c[name] for name in KEY),
+        *(files.registration_file.c[name] for name in ("content_hash", "x402_support")),
     )
-
-
-def _kind(search: AgentSearch) -> str:
-    """Return the name of a search in its cursors, so that a cursor of another search is refused."""
-    return f"agents {sha256(repr(search).encode()).hexdigest()[:16]}"
+    .select_from(READ_FILES)
+    .where(*is_listed(agent_file.c, *KEY))
+)
+_SERVICES: Final = (
+    select(files.registration_service.c.content_hash, func.lower(files.registration_service.c.name))
+    .where(*is_listed(files.registration_service.c, "content_hash"))
+    .distinct()
+    .limit(_MOST_SERVICES)
+)
+_RATED: Final = (
+    select(summary.c.chain_id, registry.c.identity_registry, summary.c.agent_id, summary.c.tag)
+    .where(
+        registry.c.chain_id == summary.c.chain_id,
+        registry.c.address == summary.c.registry,
+        summary.c.side == bindparam("side"),
+        summary.c.tag.in_(tuple(STANDARD_TAGS)),  # strangers may rate an agent under any number of others
+        *is_listed(summary.c, "chain_id", "registry", "agent_id"),
+    )
+    .distinct()
+)
+_REGISTRIES: Final = select(registry.c.address).where(*is_listed(registry.c, "chain_id", "identity_registry"))
+_VERIFIED: Final = select(*(agent.c[name] for name in KEY)).where(*is_listed(agent.c, *KEY), has_verified_domain())

@@ -1,28 +1,77 @@
 """Searches read registration files: words, the vocabulary of names, and vectors by meaning.
 
 Words are learnt with their file and stay, although their last file may go: a word that no file has finds nothing.
+Vectors need the extra `semantic`. Without it, an index has none, and works as before.
 """
 
 from __future__ import annotations
 
 import threading
 from collections import defaultdict
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
+from functools import cache
 from operator import itemgetter
-from typing import Final
+from typing import TYPE_CHECKING, Any, Final
 
 from sqlalchemy import Connection, Engine, delete, or_, select
 
+from bilateral.core.errors import MissingExtraError
 from bilateral.index.files import tables as files
 from bilateral.index.files.readers import Reader, ReadRows
 from bilateral.index.log.dialects import insert_new
 from bilateral.index.search import tables as schema
-from bilateral.index.search.meaning import MODEL, has_model, vector_row
-from bilateral.index.search.tables import known_word, registration_vector, registration_words, word_trigram
-from bilateral.index.search.words import LEARNT_LENGTHS, trigrams, words_of
+from bilateral.index.search.filters import SIMILAR_LENGTHS, trigrams, words_of
+from bilateral.index.search.tables import MODEL, registration_vector, registration_words, vocabulary, word_trigram
+
+if TYPE_CHECKING:
+    from bilateral.index.search.nearest import Embedder
 
 _AT_ONCE: Final = 500
 """Files of one transaction: it takes a tenth of a second, in which others wait for SQLite."""
+
+MAX_SECTION: Final = 1_000
+"""Characters of a section of a file that its vector means. A longer text has no clearer meaning, only more words."""
+
+_NAME, _DESCRIPTION, _CAPABILITIES = 2.0, 1.0, 2.0
+"""The weights of the sections. Descriptions are the longest and the vaguest. Without their own weight, they would
+drown what the agent does; `make bench-semantic` measures it."""
+
+_PARTED: Final = str.maketrans("_/-.:", "     ")
+"""Signs that join the words of a capability, such as get_weather."""
+
+
+@cache
+def embedder() -> Embedder:
+    """Return the model, which is read once."""
+    try:
+        from bilateral.index.search.nearest import Embedder  # noqa: PLC0415  # needs the extra
+
+        return Embedder()
+    except ModuleNotFoundError as problem:
+        raise MissingExtraError("semantic", [problem.name or "wordllama"]) from None
+
+
+@cache
+def has_model() -> bool:
+    """Return True if the extra `semantic` is installed."""
+    try:
+        embedder()
+    except MissingExtraError:
+        return False
+    return True
+
+
+def vector_row(
+    content_hash: bytes, name: str | None, description: str | None, capabilities: Iterable[str], words: Sequence[str]
+) -> dict[str, Any]:
+    """Return the row of `registration_vector` for a registration file."""
+    sections = (
+        ((name or "")[:MAX_SECTION], _NAME),
+        ((description or "")[:MAX_SECTION], _DESCRIPTION),
+        (" ".join(capabilities)[:MAX_SECTION].translate(_PARTED), _CAPABILITIES),
+    )
+    vector = embedder().vector(sections)
+    return {"content_hash": content_hash, "model": MODEL, "words": len(words), "vector": vector}
 
 
 class SearchReader(Reader):
@@ -49,34 +98,28 @@ class SearchReader(Reader):
 
 
 def _store_words(connection: Connection, words: Iterable[str]) -> None:
-    requested = sorted({word for word in words if len(word) in LEARNT_LENGTHS})
+    requested = sorted({word for word in words if len(word) in SIMILAR_LENGTHS})
     if not requested:
         return
-    existing = set(connection.execute(select(known_word.c.word).where(known_word.c.word.in_(requested))).scalars())
+    existing = set(connection.execute(select(vocabulary.c.word).where(vocabulary.c.word.in_(requested))).scalars())
     parts = {word: trigrams(word) for word in requested if word not in existing}
     trigram_rows = [{"word": word, "trigram": trigram} for word, of_word in parts.items() for trigram in of_word]
-    for table, rows in (
-        (known_word, [{"word": word, "trigrams": len(of_word)} for word, of_word in parts.items()]),
-        # In one order, so that two transactions do not wait for each other in a circle.
-        (word_trigram, sorted(trigram_rows, key=itemgetter("trigram", "word"))),
-    ):
-        insert_new(connection, table, rows)
+    insert_new(connection, vocabulary, [{"word": word, "trigrams": len(of_word)} for word, of_word in parts.items()])
+    # In one order, so that two transactions do not wait for each other in a circle.
+    insert_new(connection, word_trigram, sorted(trigram_rows, key=itemgetter("trigram", "word")))
 
 
 def fill_vectors(engine: Engine, stop: threading.Event | None = None) -> int:
     """Compute the vectors that are missing or of another model."""
-    count = 0
-    while has_model() and not (stop is not None and stop.is_set()):
+    count, filled = 0, _AT_ONCE
+    while filled == _AT_ONCE and has_model() and not (stop is not None and stop.is_set()):
         with engine.begin() as connection:
             filled = _fill(connection)
         count += filled
-        if filled < _AT_ONCE:
-            break
     return count
 
 
 def _fill(connection: Connection) -> int:
-    """Compute the next vectors, and return their number."""
     read, words, vector = files.registration_file.c, registration_words.c, registration_vector.c
     tables = files.registration_file.join(registration_words, words.content_hash == read.content_hash).outerjoin(
         registration_vector, vector.content_hash == read.content_hash
@@ -92,14 +135,13 @@ def _fill(connection: Connection) -> int:
     content = files.file_content.c.content_hash
     locked = select(content).where(content.in_(sorted(rows))).order_by(content).with_for_update()
     retained = [bytes(content_hash) for content_hash in connection.execute(locked).scalars()]
-    capability, named = files.registration_capability.c, defaultdict(list)
+    capability, values_of = files.registration_capability.c, defaultdict(list)
     listed = select(capability.content_hash, capability.value).where(capability.content_hash.in_(retained))
     for content_hash, value in connection.execute(listed.order_by(capability.content_hash, capability.position)):
-        named[bytes(content_hash)].append(value)
+        values_of[bytes(content_hash)].append(value)
     connection.execute(delete(registration_vector).where(vector.content_hash.in_(retained), vector.model != MODEL))
-    insert_new(
-        connection,
-        registration_vector,
-        [vector_row(key, rows[key].name, rows[key].description, named[key], rows[key].words) for key in retained],
+    vectors = (
+        vector_row(key, rows[key].name, rows[key].description, values_of[key], rows[key].words) for key in retained
     )
+    insert_new(connection, registration_vector, list(vectors))
     return len(rows)

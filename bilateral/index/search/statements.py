@@ -1,78 +1,217 @@
-"""The statements of a search: each is put together from the parts that its plan has made."""
+"""The statements of a search, in steps that each look at few rows. A search stops when a page is full."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
-from typing import Any, Final
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import cache, partial
+from math import floor
+from typing import Any, Final, TypeAlias
 
 import sqlalchemy as sa
 
-from bilateral.index.agents.tables import agent
+from bilateral.index.agents.tables import agent, agent_activity
+from bilateral.index.files import tables as files
+from bilateral.index.files.tables import agent_file
 from bilateral.index.log.dialects import dialect_of
 from bilateral.index.log.tables import registry
 from bilateral.index.log.unindexed import unindexed
 from bilateral.index.ratings.tables import summary
-from bilateral.index.search.conditions import KEY, TIMES
-from bilateral.index.search.filters import Order
-from bilateral.index.search.plans import Plan
-from bilateral.index.search.ways import Part, Way
-from bilateral.index.standing.tables import standing
+from bilateral.index.search.filters import Order, Side
+from bilateral.index.search.plans import TIMES, Plan
+from bilateral.index.search.tables import KEY, registration_words
+from bilateral.index.standing.tables import standing, standing_refresh
+
+_Place: TypeAlias = tuple[Any, ...] | None
+_Listed: TypeAlias = Mapping[int, Sequence[int]] | None
+_Conditions: TypeAlias = Sequence[sa.ColumnElement[bool]]
 
 _REAL: Final = sa.Float(53)
 """The type of ranks."""
+
+_MOST_NEW: Final = 500
+"""Agents that were registered since the last refresh up to which they are listed. A refresh takes seconds, and as many
+registrations take longer on any chain."""
 
 _WITHOUT_GATE: Final = (Order.STANDING, Order.MEANING, *TIMES)
 """The orders in which agents that pass the first gate have a rank without it."""
 
 _BY_STANDING: Final = (Order.STANDING, Order.MEANING)
-"""The orders in which agents that are held back come last."""
+"""The orders in which withheld agents come last."""
 
 _RANKED: Final = 0.5
 """The addition of a standing to the first rank: those with one precede others with as many words in their names."""
 
-_HELD_BACK: Final = -100.0
-"""The addition of being held back to the first rank. It puts agents last: a name has at most 16 words of a search."""
+_WITHHELD: Final = -100.0
+"""The addition of a withheld agent to the first rank. It puts agents last: a name has at most 16 words of a search."""
 
 _OUT_OF_REACH: Final = -1_000_000.0
-"""The addition of being held back to the rank by meaning, which is at most 33,000 millionths."""
-
-_WALKS: Final = (Way.AGENTS, Way.BOUNDS, Way.RANKS)
-"""The ways that go down an index, whose order they keep."""
+"""The addition of a withheld agent to the rank by meaning, which is at most 33,000 millionths."""
 
 _LAST_TIME: Final = 2**62
 """A Unix time after all others."""
 
 
-class _Statement:
-    """One statement of a search: its tables, and the conditions that every statement of the search has.
+@dataclass(frozen=True)
+class _Part:
+    """A statement of a step."""
 
-    Args:
-        walks: True if the statement begins with the summaries of the first gate.
-        stands: True if conditions on the standing of the agent are added later. Without, an order by standings takes
-            agents with and without one.
+    write: Callable[[Plan, _Part], sa.Select[Any]]
+    place: _Place  # None to begin with the first agent
+    where: _Conditions = ()  # beside those of every statement of the search
+    chain_id: int = 0  # of the index that it walks down
+    relevance: int | None = None  # words that the names have; None for any number, in the order of bounds or times
+    listed: Sequence[int] | None = None  # the ids of all agents that it can find, on PostgreSQL
 
-    Attributes:
-        passes_first: The conditions that the agent passes the first gate, if they are not among all others.
+
+def steps(plan: Plan, place: _Place) -> Iterator[Iterable[_Part]]:
+    """Yield the steps to the agents of a search, in their order. The agents of each step's statements are merged."""
+    if plan.begin is not None:
+        yield [_Part(_all_agents, place, plan.begin)]
+    elif plan.search.ranking in (Order.STANDING, Order.RELEVANCE):
+        yield from _by_names(plan, place)
+    elif plan.walks_bounds:
+        yield _walks(plan.chains, _with_words(plan), _Part(_down_bounds, place, plan.words.has))
+    else:
+        yield _agent_walks(plan, place, None, plan.words.has)
+
+
+def _by_names(plan: Plan, place: _Place) -> Iterator[Iterable[_Part]]:
+    """Find the agents with all words in their names, then those with one word less, and so on.
+
+    In the order of standings, those with a standing come first each time, and withheld agents at last.
     """
+    by_standing, listed = plan.search.ranking is Order.STANDING, cache(partial(_with_words, plan))
+    last = None if place is None else floor(place[0])
+    for relevance in range(len(plan.words.terms) if last is None else min(len(plan.words.terms), last), -1, -1):
+        here = place if relevance == last else None
+        names = plan.words.names_with(relevance, plan.most)
+        if names.begin is not None and names.files <= plan.few:
+            yield _by_files(plan, here, names.begin, names.exactly)
+            continue
+        among: Callable[[], _Listed] = listed
+        if names.begin is not None and names.files <= plan.most:
+            among = partial(_agents_of, plan, names.begin)
+        where = [*plan.words.has, *names.exactly]
+        if by_standing and (here is None or here[0] > relevance):
+            part = _Part(_down_ranks, here, where, relevance=relevance)
+            yield _walks(plan.chains, among() if plan.walks_bounds else None, part)
+            here = None
+        if by_standing:
+            yield _without_standing(plan, here, relevance, names.exactly)
+        elif plan.walks_bounds:
+            yield _walks(plan.chains, among(), _Part(_down_bounds, here, where, relevance=relevance))
+        else:
+            yield _agent_walks(plan, here, relevance, where)
+    if by_standing:
+        yield [_Part(_withheld_agents, None if place is None or place[0] >= 0 else place, plan.words.has)]
 
-    def __init__(self, plan: Plan, *, walks: bool = False, stands: bool = False) -> None:
+
+def _by_files(plan: Plan, place: _Place, begin: sa.ColumnElement[bool], exactly: _Conditions) -> list[_Part]:
+    # SQLite begins with the documents, and not with all agents of the chains.
+    where = [unindexed(agent.c.chain_id).in_(plan.chains), begin, *exactly]
+    if plan.search.ranking is Order.STANDING:
+        where.append(sa.or_(standing.c.rank.is_not(None), standing.c.agent_id.is_(None)))  # not withheld
+    return [_Part(_all_agents, place, where)]
+
+
+def _without_standing(plan: Plan, place: _Place, relevance: int, exactly: _Conditions) -> Iterator[_Part]:
+    """Find agents without a standing: few on chains with standings, as each refresh gives every server one."""
+    walked = [*plan.chains]
+    for chain_id in plan.with_standings if plan.search.rated_side is Side.SERVER else ():
+        new = _newest(plan.connection, chain_id)
+        if len(new) > _MOST_NEW:
+            continue
+        walked.remove(chain_id)
+        if new:
+            among = [agent.c.chain_id == chain_id, agent.c.agent_id.in_(new), standing.c.agent_id.is_(None)]
+            yield _Part(_all_agents, place, [*among, *exactly, *plan.words.has])
+    where = [*plan.words.has, *exactly]
+    if plan.walks_bounds:
+        yield from _walks(walked, None, _Part(_down_bounds, place, where, relevance=relevance))
+    else:
+        yield from _agent_walks(plan, place, relevance, where, walked)
+
+
+def _agent_walks(
+    plan: Plan, place: _Place, relevance: int | None, where: _Conditions, chains: Sequence[int] | None = None
+) -> Iterator[_Part]:
+    """Walk down the agents of chains. Each walk has an index of the order of its own."""
+    for chain_id in sorted(plan.chains if chains is None else chains):
+        if relevance is not None and place is not None and chain_id < place[2]:
+            continue  # keys begin with the chain
+        if plan.search.ranking is not Order.LAST_ACTIVE:
+            yield _Part(_down_agents, place, [agent.c.chain_id == chain_id, *where], chain_id, relevance)
+            continue
+        identities = sa.select(registry.c.identity_registry).where(registry.c.chain_id == chain_id).distinct()
+        for identity in plan.connection.execute(identities).scalars():
+            walked = [agent_activity.c.chain_id == chain_id, agent_activity.c.identity_registry == identity]
+            yield _Part(_down_agents, place, [*walked, *where], chain_id, relevance)
+
+
+def _walks(chains: Sequence[int], listed: _Listed, part: _Part) -> Iterator[_Part]:
+    """Walk down the lower bounds or the standings of chains, among the listed agents if there is a list."""
+    for chain_id in chains if listed is None else sorted({*chains} & {*listed}):
+        yield replace(part, chain_id=chain_id, listed=None if listed is None else listed[chain_id])
+
+
+def _with_words(plan: Plan) -> _Listed:
+    """Return the agents with all words, if few files have them. They are the same for each number of words in names."""
+    return _agents_of(plan, *plan.words.begin()) if plan.lists_agents else None
+
+
+def _agents_of(plan: Plan, begin: sa.ColumnElement[bool]) -> _Listed:
+    """Return the ids of the agents whose files fulfil a condition on their words, by chains; None for too many."""
+    content, most = registration_words.c.content_hash, plan.most_agents
+    tables = registration_words.join(files.file, files.file.c.content_hash == content).join(
+        agent_file, agent_file.c.file_id == files.file.c.file_id
+    )
+    query = sa.select(agent_file.c.chain_id, agent_file.c.agent_id).select_from(tables).where(begin).limit(most + 1)
+    rows = plan.connection.execute(query).all()
+    if len(rows) > most:
+        return None
+    places: dict[int, list[int]] = {}
+    for chain_id, agent_id in rows:
+        places.setdefault(chain_id, []).append(agent_id)
+    return places
+
+
+def _newest(connection: sa.Connection, chain_id: int) -> list[int]:
+    """Return the agents of a chain that were registered since its last refresh, up to one more than are listed."""
+    refresh = standing_refresh.c
+    refreshed = connection.execute(sa.select(refresh.block_number).where(refresh.chain_id == chain_id)).scalars()
+    last = min((number for number in refreshed if number is not None), default=-1)
+    columns, new = agent.c, []
+    newest = sa.select(columns.agent_id, columns.registered_block).where(columns.chain_id == chain_id)
+    for limit in (1, _MOST_NEW + 1):  # often the newest agent is older than the refresh
+        rows = connection.execute(newest.order_by(columns.registered_at.desc()).limit(limit))
+        new = [int(agent_id) for agent_id, block in rows if block > last]
+        if len(new) < limit:
+            break
+    return new
+
+
+class _Statement:
+    """The tables of a statement, and the conditions that every statement of the search has."""
+
+    def __init__(self, plan: Plan, *, walks_bounds: bool = False, has_standing: bool = False) -> None:
         self._plan = plan
-        self._from = plan.conditions.tables
-        self._where = [*plan.conditions.where]
+        self._from = plan.tables
+        self._where = [*plan.where]
+        # The condition that the agent passes the first gate, if it is not among `_where`.
         self.passes_first: list[sa.ColumnElement[bool]] = []
-        gates = plan.gates[walks:]
+        gates = plan.gates[walks_bounds:]
         for number, gate in enumerate(gates):
             if gate.agents is None:
-                (self._where if number or walks else self.passes_first).append(gate.rank.is_not(None))
+                (self._where if number or walks_bounds else self.passes_first).append(gate.rank.is_not(None))
             else:
                 is_agent = sa.and_(*(gate.agents.c[name] == agent.c[name] for name in KEY))
                 self._from = self._from.join(gate.agents, is_agent)
         self._gate_rank = gates[0].rank if gates else None
-        if plan.search.ranking in _BY_STANDING and not stands:
-            self._from = self._from.outerjoin(standing, sa.and_(*self.has_standing()))
+        if plan.search.ranking in _BY_STANDING and not has_standing:
+            self._from = self._from.outerjoin(standing, sa.and_(*self.of_standing()))
 
-    def has_standing(self, *, looks_up_agents: bool = False) -> list[sa.ColumnElement[bool]]:
-        """Return the conditions that a standing is that of the agent, on the side of the first gate."""
+    def of_standing(self, *, looks_up_agents: bool = False) -> list[sa.ColumnElement[bool]]:
         columns = standing.c
         agent_id = unindexed(columns.agent_id) if looks_up_agents else columns.agent_id
         return [
@@ -83,57 +222,52 @@ class _Statement:
         ]
 
     def without_standing(self) -> list[sa.ColumnElement[bool]]:
-        """Return the condition of an order by standings on the agents that have none."""
         if self._plan.search.ranking is not Order.STANDING:
             return []
-        return [~sa.exists().where(*self.has_standing()).correlate(agent)]
+        return [~sa.exists().where(*self.of_standing()).correlate(agent)]
 
     def select(
         self, first: sa.ColumnElement[Any], second: sa.ColumnElement[Any], where: Sequence[sa.ColumnElement[bool]]
     ) -> sa.Select[Any]:
-        """Return the statement for keys and ranks."""
         columns = [*(agent.c[name] for name in KEY), self._plan.words.relevance.label("relevance")]
         query = sa.select(*columns, first.label("first_rank"), second.label("second_rank"))
         return query.select_from(self._from).where(*self._where, *where)
 
     def ranks(self) -> tuple[sa.ColumnElement[float], sa.ColumnElement[float]]:
-        """Return what ranks an agent, and what ranks agents with the same first rank."""
-        order, zero, relevance = (
-            self._plan.search.ranking,
-            sa.literal(0.0, _REAL),
-            sa.cast(self._plan.words.relevance, _REAL),
-        )
+        """Return the rank of an agent, and the rank among agents with the same first rank."""
+        order, zero = self._plan.search.ranking, sa.literal(0.0, _REAL)
+        relevance = sa.cast(self._plan.words.relevance, _REAL)
         by_gate = zero if self._gate_rank is None else sa.cast(self._gate_rank, _REAL)
         if order is Order.RELEVANCE:
             return relevance, by_gate
         if order is Order.MEANING and self._plan.closest is not None:
             rank = standing.c.rank
-            is_held_back = sa.and_(rank.is_(None), standing.c.agent_id.is_not(None))
-            lowered = sa.case((is_held_back, _OUT_OF_REACH), else_=0.0)
+            is_withheld = sa.and_(rank.is_(None), standing.c.agent_id.is_not(None))
+            lowered = sa.case((is_withheld, _OUT_OF_REACH), else_=0.0)
             closeness = sa.cast(self._plan.closest.c.rank, _REAL) + sa.cast(lowered, _REAL)
             return closeness, sa.case((rank.is_not(None), rank), else_=zero)
         if order is Order.STANDING:
             rank, has_none = standing.c.rank, standing.c.agent_id.is_(None)
-            added = sa.case((rank.is_not(None), _RANKED), (has_none, 0.0), else_=_HELD_BACK)
+            added = sa.case((rank.is_not(None), _RANKED), (has_none, 0.0), else_=_WITHHELD)
             return relevance + sa.cast(added, _REAL), sa.case((rank.is_not(None), rank), else_=zero)
         if order in TIMES:
             return sa.cast(TIMES[order], _REAL), zero
         return by_gate, zero
 
 
-def rows_of(plan: Plan, parts: Iterable[Part], count: int) -> list[sa.Row[Any]]:
+def rows_of(plan: Plan, parts: Iterable[_Part], count: int) -> list[sa.Row[Any]]:
     """Run the statements of a step, and return the first of their agents."""
     rows: list[sa.Row[Any]] = []
     dialect, sorts, by_key, statements = dialect_of(plan.connection), True, 0, 0
     for part in parts:
-        if part.way in _WALKS and sorts:
+        if sorts and part.write not in (_all_agents, _withheld_agents):
             # PostgreSQL expects few agents to have the words, and would sort all that passes.
             dialect.set_local(plan.connection, "enable_sort", "off")
             sorts = False
-        is_by_key = part.way is Way.AGENTS and part.relevance is not None
+        is_by_key = part.write is _down_agents and part.relevance is not None
         if is_by_key and by_key >= count:
             continue  # keys begin with the chain, and the walks of earlier chains have filled the page
-        more_rows = plan.connection.execute(_STATEMENTS[part.way](plan, part).limit(count)).all()
+        more_rows = plan.connection.execute(part.write(plan, part).limit(count)).all()
         by_key += len(more_rows) if is_by_key else 0
         rows += more_rows
         statements += 1
@@ -144,22 +278,21 @@ def rows_of(plan: Plan, parts: Iterable[Part], count: int) -> list[sa.Row[Any]]:
     return rows[:count]
 
 
-def _of_all(plan: Plan, part: Part) -> sa.Select[Any]:
-    """Return the statement for all agents that fulfil the conditions."""
+def _all_agents(plan: Plan, part: _Part) -> sa.Select[Any]:
     return _sorted(plan, _Statement(plan), part.place, part.where)
 
 
-def _of_held_back(plan: Plan, part: Part) -> sa.Select[Any]:
-    statement = _Statement(plan, stands=True)
-    is_held_back = [standing.c.chain_id.in_(plan.chains), standing.c.rank.is_(None)]
-    of_agent = statement.has_standing(looks_up_agents=True)
-    return _sorted(plan, statement, part.place, [*is_held_back, *of_agent, *part.where])
+def _withheld_agents(plan: Plan, part: _Part) -> sa.Select[Any]:
+    """Find all withheld agents. They are few, and the index of ranks has them together."""
+    statement = _Statement(plan, has_standing=True)
+    is_withheld = [standing.c.chain_id.in_(plan.chains), standing.c.rank.is_(None)]
+    of_agent = statement.of_standing(looks_up_agents=True)
+    return _sorted(plan, statement, part.place, [*is_withheld, *of_agent, *part.where])
 
 
 def _sorted(
-    plan: Plan, statement: _Statement, place: tuple[Any, ...] | None, where: Sequence[sa.ColumnElement[bool]]
+    plan: Plan, statement: _Statement, place: _Place, where: Sequence[sa.ColumnElement[bool]]
 ) -> sa.Select[Any]:
-    """Return a statement in the order of the ranks."""
     first_rank, second_rank = statement.ranks()
     is_ranked = plan.search.ranking not in _WITHOUT_GATE
     inner = (
@@ -167,46 +300,40 @@ def _sorted(
         .offset(0)  # keeps the engine from computing ranks both here and around
         .subquery()
     )
-    key = [inner.c[name] for name in KEY]
-    query = sa.select(inner).order_by(inner.c.first_rank.desc(), inner.c.second_rank.desc(), *key)
+    ranks = inner.c.first_rank.desc(), inner.c.second_rank.desc()
+    query = sa.select(inner).order_by(*ranks, *(inner.c[name] for name in KEY))
     if is_ranked and statement.passes_first:
         by_gate = inner.c.second_rank if plan.search.ranking is Order.RELEVANCE else inner.c.first_rank
         query = query.where(by_gate.is_not(None))
     if place is not None:
-        first, second, *last = place
-        first_rank, second_rank = (sa.literal(rank, _REAL) for rank in (first, second))
-        behind = _comes_after(key, last)
-        tied = sa.or_(inner.c.second_rank < second_rank, sa.and_(inner.c.second_rank == second_rank, behind))
+        first_rank, second_rank = (sa.literal(rank, _REAL) for rank in place[:2])
+        is_after = _comes_after(inner.c, place)
+        tied = sa.or_(inner.c.second_rank < second_rank, sa.and_(inner.c.second_rank == second_rank, is_after))
         query = query.where(sa.or_(inner.c.first_rank < first_rank, sa.and_(inner.c.first_rank == first_rank, tied)))
     return query
 
 
-def _down_agents(plan: Plan, part: Part) -> sa.Select[Any]:
-    """Return the statement that walks down agents, in the order of their keys or times."""
-    place, relevance, statement = part.place, part.relevance, _Statement(plan, stands=True)
+def _down_agents(plan: Plan, part: _Part) -> sa.Select[Any]:
+    """Walk down the agents of a chain, in the order of their keys; for any names, in that of the times."""
+    place, relevance, statement = part.place, part.relevance, _Statement(plan, has_standing=True)
     time = TIMES.get(plan.search.ranking, agent.c.updated_at)
-    zero, first = (
-        sa.literal(0.0, _REAL),
-        sa.cast(time, _REAL) if relevance is None else sa.literal(float(relevance), _REAL),
-    )
-    last = _LAST_TIME if place is None else int(min(max(place[0], -_LAST_TIME), _LAST_TIME))  # of a stranger
-    # This is true of the first page too: it lets SQLite begin with the index, at its place.
-    where = [*part.where, *([time <= last] if relevance is None else [])]
-    if place is not None:
-        behind = _comes_after([agent.c[name] for name in KEY], place[2:])
-        where.append(behind if relevance is not None else sa.or_(time < last, behind))
-    query = statement.select(first, zero, [*where, *statement.without_standing()])
-    order = [time.desc()] if relevance is None else []
+    where, order = [] if place is None else [_comes_after(agent.c, place)], []
+    first = sa.cast(time, _REAL) if relevance is None else sa.literal(float(relevance), _REAL)
+    if relevance is None:
+        last = _LAST_TIME if place is None else int(min(max(place[0], -_LAST_TIME), _LAST_TIME))  # of a stranger
+        # This is true of the first page too: it lets SQLite begin with the index, at its place.
+        where, order = [time <= last, *(sa.or_(time < last, is_after) for is_after in where)], [time.desc()]
+    query = statement.select(first, sa.literal(0.0, _REAL), [*part.where, *where, *statement.without_standing()])
     return query.order_by(*order, agent.c.identity_registry, agent.c.agent_id)
 
 
-def _down_bounds(plan: Plan, part: Part) -> sa.Select[Any]:
-    """Return the statement that walks down the lower bounds of a chain under the tag of the first gate.
+def _down_bounds(plan: Plan, part: _Part) -> sa.Select[Any]:
+    """Walk down the lower bounds of a chain under the tag of the first gate.
 
-    In the order of standings it finds the agents without one, by their keys: a bound counts false ratings, too.
+    In the order of standings, find the agents without one, by their keys: a bound counts false ratings, too.
     """
     is_by_key = plan.search.ranking is Order.STANDING
-    columns, statement = summary.c, _Statement(plan, walks=True, stands=True)
+    columns, statement = summary.c, _Statement(plan, walks_bounds=True, has_standing=True)
     where = [
         *plan.bounds.passing[part.chain_id],
         registry.c.chain_id == part.chain_id,
@@ -217,45 +344,35 @@ def _down_bounds(plan: Plan, part: Part) -> sa.Select[Any]:
         *plan.bounds.is_best,
         *part.where,
     ]
-    bound = sa.cast(columns.lower_bound, _REAL)
+    bound = sa.literal(0.0, _REAL) if is_by_key else sa.cast(columns.lower_bound, _REAL)
     fixed = sa.literal(float(part.relevance or 0), _REAL)
-    first, second = (
-        (bound, fixed) if part.relevance is None else (fixed, sa.literal(0.0, _REAL) if is_by_key else bound)
-    )
-    if part.place is not None and is_by_key:
-        where.append(_comes_after([agent.c[name] for name in KEY], part.place[2:]))
-    elif part.place is not None:
-        *ranks, chain, identity, agent_id = part.place
-        limit = sa.literal(ranks[part.relevance is not None], _REAL)
-        behind = _comes_after([agent.c[name] for name in KEY], (chain, identity, agent_id))
-        # The first part repeats the second, in a form that finds its place in the index.
-        where += [columns.lower_bound <= limit, sa.or_(columns.lower_bound < limit, behind)]
+    first, second = (bound, fixed) if part.relevance is None else (fixed, bound)
+    if part.place is not None:
+        rank = part.place[part.relevance is not None]
+        where += [_comes_after(agent.c, part.place)] if is_by_key else _from(columns.lower_bound, rank, part.place)
     query = statement.select(first, second, [*where, *statement.without_standing()]).where(*_among(part, columns))
     order = [] if is_by_key else [columns.lower_bound.desc()]
     return query.order_by(*order, registry.c.identity_registry, agent.c.agent_id)
 
 
-def _down_ranks(plan: Plan, part: Part) -> sa.Select[Any]:
-    """Return the statement that walks down the standings of a chain that rank, on the side of the first gate."""
-    columns, statement = standing.c, _Statement(plan, stands=True)
+def _down_ranks(plan: Plan, part: _Part) -> sa.Select[Any]:
+    """Walk down the standings of a chain that rank, on the side of the first gate."""
+    columns, statement = standing.c, _Statement(plan, has_standing=True)
     where = [
         columns.chain_id == part.chain_id,
         columns.rank.is_not(None),
-        *statement.has_standing(looks_up_agents=True),
+        *statement.of_standing(looks_up_agents=True),
         *statement.passes_first,
         *part.where,
     ]
     if part.place is not None:
-        _, rank, *last = part.place
-        limit, behind = sa.literal(rank, _REAL), _comes_after([agent.c[name] for name in KEY], last)
-        where += [columns.rank <= limit, sa.or_(columns.rank < limit, behind)]
+        where += _from(columns.rank, part.place[1], part.place)
     first = sa.literal((part.relevance or 0) + _RANKED, _REAL)
     query = statement.select(first, columns.rank, where).where(*_among(part, columns))
     return query.order_by(columns.rank.desc(), columns.identity_registry, columns.agent_id)
 
 
-def _among(part: Part, columns: Any) -> list[sa.ColumnElement[bool]]:
-    """Return the condition that a row is of a listed agent. PostgreSQL looks it up in a table of the ids."""
+def _among(part: _Part, columns: Any) -> list[sa.ColumnElement[bool]]:
     if part.listed is None:
         return []
     # A sum has no index.
@@ -265,16 +382,12 @@ def _among(part: Part, columns: Any) -> list[sa.ColumnElement[bool]]:
     ]
 
 
-def _comes_after(columns: Sequence[sa.ColumnElement[Any]], key: Sequence[Any]) -> sa.ColumnElement[bool]:
-    """Return the condition that the key in some columns comes after another key."""
-    return sa.tuple_(*columns) > sa.tuple_(*key, types=[column.type for column in columns])
+def _from(column: sa.ColumnElement[Any], rank: float, place: tuple[Any, ...]) -> list[sa.ColumnElement[bool]]:
+    limit = sa.literal(rank, _REAL)
+    # The first part repeats the second, in a form that finds its place in the index.
+    return [column <= limit, sa.or_(column < limit, _comes_after(agent.c, place))]
 
 
-_STATEMENTS: Final = {
-    Way.ALL: _of_all,
-    Way.HELD_BACK: _of_held_back,
-    Way.AGENTS: _down_agents,
-    Way.BOUNDS: _down_bounds,
-    Way.RANKS: _down_ranks,
-}
-"""The functions that write the statement of each way."""
+def _comes_after(columns: Any, place: tuple[Any, ...]) -> sa.ColumnElement[bool]:
+    key = [columns[name] for name in KEY]
+    return sa.tuple_(*key) > sa.tuple_(*place[2:], types=[column.type for column in key])

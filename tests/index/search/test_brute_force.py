@@ -77,7 +77,7 @@ def test_random_searches_find_what_a_plain_filter_finds(stood, oracle, monkeypat
         monkeypatch.setattr(search_plans, "FEW_FILES", (2_000, 0, 0, 4)[number % 4])
         monkeypatch.setattr(search_plans, "FEW_RATED", (2_000, 2_000, 0, 4)[number % 4])
         monkeypatch.setattr(search_plans, "MOST_LISTED", (2_000, 2_000, 0, 8)[number % 4])
-        monkeypatch.setattr(search_plans, "LOOKED_AT", (2_000, 0, 20)[number % 3])
+        monkeypatch.setattr(search_plans, "MOST_SCANNED", (2_000, 0, 20)[number % 3])
         search = searches.make()
         agents = search_agents(stood, search, limit=1_000)
         expected = oracle.search(search)

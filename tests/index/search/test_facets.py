@@ -12,7 +12,7 @@ from bilateral.index.agents import tables as agent_tables
 from bilateral.index.files import tables as files
 from bilateral.index.files.reading import file_id_of, secure_host, well_known_uri
 from bilateral.index.files.tables import Kind, State, agent_file
-from bilateral.index.search import conditions as domains
+from bilateral.index.search import plans as domains
 from bilateral.index.search.filters import AgentSearch, Order
 from bilateral.index.search.queries import search_agents, search_with_facets
 from tests.index.search.random_searches import RandomSearches
@@ -93,7 +93,7 @@ def test_search_for_verified_domains_begins_with_the_files_of_domains(changed):
 @pytest.mark.parametrize("world_engine", ["postgresql"], indirect=True)
 @pytest.mark.parametrize("is_verified", [True, False])
 def test_postgresql_looks_the_domains_of_each_agent_up(changed, is_verified):
-    condition = domains.is_named_by_domain()
+    condition = domains.has_verified_domain()
     query = select(agent_tables.agent.c.agent_id).where(condition if is_verified else ~condition).limit(50)
     statement = query.compile(dialect=changed.dialect, compile_kwargs={"literal_binds": True})
     plan = "\n".join(step for (step,) in changed.exec_driver_sql(f"EXPLAIN {statement}"))

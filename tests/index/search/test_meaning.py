@@ -17,12 +17,12 @@ from bilateral.core.errors import InvalidArgumentError, MissingExtraError
 from bilateral.index.agents.tables import agent
 from bilateral.index.files import tables as files
 from bilateral.index.reading.pages import InvalidCursorError
-from bilateral.index.search import meaning, plans, reader
 from bilateral.index.search import nearest as meanings
+from bilateral.index.search import plans, reader
 from bilateral.index.search.filters import AgentSearch, Order
 from bilateral.index.search.matching import matcher_of
-from bilateral.index.search.meaning import embedder
 from bilateral.index.search.queries import search_agents
+from bilateral.index.search.reader import embedder
 from bilateral.index.search.tables import registration_vector
 from bilateral.index.standing.tables import standing
 from tests.index.conftest import CHAIN_ID
@@ -169,7 +169,7 @@ def test_vectors_of_files_that_are_gone_are_forgotten(known, names, monkeypatch)
         connection.execute(delete(files.file_content))
     with known.engine.connect() as connection:
         loaded = meanings.meanings_of(connection)
-        ask = connection, matcher_of(connection), TRANSLATOR, []
+        ask = connection, matcher_of(connection), embedder().question(TRANSLATOR), []
         assert len(loaded.lists(*ask)[2]) == len(AGENTS)
         monkeypatch.setattr(meanings, "_RECOUNT_SECONDS", -1.0)
         assert len(loaded.lists(*ask)[2]) == 0
@@ -180,12 +180,13 @@ def test_the_order_is_that_of_exact_products(connection, monkeypatch):
     stored = {row.vector_id: np.frombuffer(row.vector, np.int8).tolist() for row in _vectors(connection)}
     assert len(stored) > 16
     for question in list(PARAPHRASES["weather"] + PARAPHRASES["translation"]):
-        wanted = [int(part) for part in embedder().question(question)]
-        products = {key: sum(map(int.__mul__, vector, wanted)) for key, vector in stored.items()}
+        vector = embedder().question(question)
+        wanted = [int(part) for part in vector]
+        products = {key: sum(map(int.__mul__, other, wanted)) for key, other in stored.items()}
         expected = sorted(
             (key for key in stored if products[key] > 0.1 * 254**2), key=lambda key: (-products[key], key)
         )
-        by_meaning, _, ids = meanings.meanings_of(connection).lists(connection, matcher_of(connection), question, [])
+        by_meaning, _, ids = meanings.meanings_of(connection).lists(connection, matcher_of(connection), vector, [])
         assert ids[by_meaning].tolist() == expected[:200]
 
 
@@ -197,7 +198,7 @@ def test_without_the_extra_files_have_no_vectors_and_the_order_says_what_to_inst
     def missing():
         raise MissingExtraError("semantic", ["wordllama"])
 
-    monkeypatch.setattr(meaning, "embedder", missing)
+    monkeypatch.setattr(reader, "embedder", missing)
     monkeypatch.setattr(plans, "embedder", missing)
     monkeypatch.setattr(reader, "has_model", lambda: False)
     story.block(*registered(data_uri(name="Lingua Bridge")))
@@ -209,7 +210,7 @@ def test_without_the_extra_files_have_no_vectors_and_the_order_says_what_to_inst
 
 def test_the_model_needs_no_network_and_no_home_folder(tmp_path):
     program = (
-        "import socket, sys; from bilateral.index.search.meaning import embedder; socket.socket = None; "
+        "import socket, sys; from bilateral.index.search.reader import embedder; socket.socket = None; "
         f"print(embedder().vector([({TRANSLATOR!r}, 1.0)]).hex()); "
         "print([name for name in ('wordllama', 'requests', 'huggingface_hub') if name in sys.modules])"
     )

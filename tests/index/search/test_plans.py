@@ -111,7 +111,7 @@ def test_postgresql_begins_with_the_files_unless_the_greatest_bounds_pass(
     files = select(func.count()).select_from(matcher_of(connection).documents([Term(("market",), True)]).subquery())
     monkeypatch.setattr(search_plans, "FEW_FILES", connection.execute(files).scalar_one())
     monkeypatch.setattr(search_plans, "FEW_RATED", 0)
-    monkeypatch.setattr(search_plans, "LOOKED_AT", looked_at)
+    monkeypatch.setattr(search_plans, "MOST_SCANNED", looked_at)
     statements.clear()
     assert keys(search_agents(connection, search, limit=1_000)) == oracle.search(search) != []
     assert any("enable_sort" in statement for statement, _ in statements) is walks
