@@ -2,17 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Mapping
 from functools import lru_cache
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 from eth_utils.crypto import keccak
 
 from bilateral.core.contracts import Registry, selectors
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
-
-    from bilateral.index.chain.logs import BlockLogs
+from bilateral.index.chain.logs import BlockLogs
 
 BLOOM_BYTES: Final = 256  # 2,048 bits (Yellow Paper, section 4.3.1)
 _BITS: Final = 2047  # the mask of a bit's number among 2,048

@@ -3,13 +3,18 @@
 from __future__ import annotations
 
 import time
-from typing import TYPE_CHECKING, Any, Final
+from collections.abc import Mapping, Sequence
+from typing import Any, Final
 
+from bilateral.core.contracts import Registry
 from bilateral.core.errors import NODE_FAILURES
 from bilateral.index.chain.bloom import Announcements, is_sparse
-from bilateral.index.chain.logs import bytes_of
+from bilateral.index.chain.headers import Header
+from bilateral.index.chain.logs import BlockLogs, bytes_of
+from bilateral.index.chain.pool import Pool
 from bilateral.index.chain.quantities import optional_quantity
 from bilateral.index.chain.receipts import EMPTY_ROOT, agrees_with_receipts, read_receipts
+from bilateral.index.chain.source import Source
 from bilateral.index.errors import (
     ChainChangedError,
     EndpointLiesError,
@@ -17,15 +22,6 @@ from bilateral.index.errors import (
     FinalizedBlockError,
     MissingLogsError,
 )
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
-
-    from bilateral.core.contracts import Registry
-    from bilateral.index.chain.headers import Header
-    from bilateral.index.chain.logs import BlockLogs
-    from bilateral.index.chain.pool import Pool
-    from bilateral.index.chain.source import Source
 
 ENDPOINT_FAILURES: Final = (
     *NODE_FAILURES,

@@ -9,19 +9,17 @@ from __future__ import annotations
 import hashlib
 import threading
 import time
+from collections.abc import Sequence
 from functools import cache
 from http import HTTPStatus
 from itertools import count
-from typing import TYPE_CHECKING, Any, Final, TypeVar
+from typing import Any, Final, TypeVar
 
 import msgspec
 
 from bilateral.core.errors import MalformedNodeAnswerError, NodeError, NodeUnreachableError
 from bilateral.node.http import Connection
 from bilateral.node.json_rpc import Post, Reply
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
 
 T = TypeVar("T")
 

@@ -10,34 +10,28 @@ from __future__ import annotations
 import struct
 from binascii import unhexlify
 from collections import defaultdict
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import fields
 from functools import cache, lru_cache
 from operator import attrgetter
-from typing import TYPE_CHECKING, Any, Final, TypeAlias
+from typing import Any, Final, TypeAlias
 
-from sqlalchemy import Text
+from sqlalchemy import Table, Text
 
 from bilateral.core.contracts import Registry, selectors
+from bilateral.core.contracts.logs import RawLog
 from bilateral.core.events import EVENTS, Event, UndecodedLog
 from bilateral.core.events.decoder import decode_logs
 from bilateral.core.identifiers import checksummed
-from bilateral.index.chain.logs import address_of, hash_of
+from bilateral.index.chain.logs import BlockLogs, LogEntry, address_of, hash_of
 from bilateral.index.log import tables as schema
 from bilateral.index.log.rows import Row
 from bilateral.index.log.text import is_exact, storable
 
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Mapping, Sequence
+Reader: TypeAlias = Callable[[Sequence[str], str], Row]
+"""Returns the values of an event's columns from the log's topics and its data, or raises one of `_DECLINED`."""
 
-    from sqlalchemy import Table
-
-    from bilateral.core.contracts.logs import RawLog
-    from bilateral.index.chain.logs import BlockLogs, LogEntry
-
-    Reader: TypeAlias = Callable[[Sequence[str], str], Row]
-    """Returns the values of an event's columns from the log's topics and its data, or raises one of `_DECLINED`."""
-
-    _Plan: TypeAlias = tuple[str, Mapping[str, tuple[Callable[[Row], None], Reader]]]
+_Plan: TypeAlias = tuple[str, Mapping[str, tuple[Callable[[Row], None], Reader]]]
 
 
 _DECLINED: Final = (ValueError, struct.error)

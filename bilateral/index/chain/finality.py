@@ -2,17 +2,13 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from sqlalchemy import select
 
+from bilateral.index.chain.source import Source
 from bilateral.index.errors import FinalizedBlockError
 from bilateral.index.log import tables as schema
-
-if TYPE_CHECKING:
-    from bilateral.index.chain.source import Source
-    from bilateral.index.log.batches import Block
-    from bilateral.index.log.store import ChainStore
+from bilateral.index.log.batches import Block
+from bilateral.index.log.store import ChainStore
 
 
 class Finality:

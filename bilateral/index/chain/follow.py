@@ -3,31 +3,27 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import dataclass
 from enum import StrEnum
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 from sqlalchemy.exc import DBAPIError
 
+from bilateral.core.contracts import Registry
 from bilateral.core.errors import MalformedNodeAnswerError
 from bilateral.core.interpreter import tuned_interpreter
 from bilateral.index.chain.checks import ENDPOINT_FAILURES
 from bilateral.index.chain.finality import Finality
+from bilateral.index.chain.pool import Pool
 from bilateral.index.chain.reading import Reader
+from bilateral.index.chain.source import Source
 from bilateral.index.errors import ChainChangedError, CursorMovedError, EndpointLiesError, FirstBlockAheadError
 from bilateral.index.log.batches import Batch, Block
+from bilateral.index.log.event_writes import EventWrites
 from bilateral.index.log.history import counted, stored_events
 from bilateral.index.log.store import ChainStore
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
-
-    from bilateral.core.contracts import Registry
-    from bilateral.index.chain.pool import Pool
-    from bilateral.index.chain.source import Source
-    from bilateral.index.log.event_writes import EventWrites
-    from bilateral.index.log.store import ChainStore
 
 _MOST_CHANGES: Final = 3
 """Changes of the chain under one batch after which the endpoint that shows them is left alone."""

@@ -3,15 +3,12 @@
 from __future__ import annotations
 
 import time
-from typing import TYPE_CHECKING, Final
+from collections.abc import Callable, Mapping, Sequence
+from typing import Final
 
 from bilateral.core.errors import NODE_FAILURES
+from bilateral.index.chain.source import Source
 from bilateral.index.errors import EndpointLagsError, EndpointLiesError
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
-
-    from bilateral.index.chain.source import Source
 
 LONGEST_LAG: Final = 30
 """The seconds by which an endpoint may lag behind another one. Healthy nodes differ by a few."""

@@ -3,19 +3,17 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
 import rlp
 from eth_utils.crypto import keccak
 
 from bilateral.core.errors import MalformedNodeAnswerError
 from bilateral.index.chain.bloom import BLOOM_BYTES
+from bilateral.index.chain.endpoint import HeaderEntry
 from bilateral.index.chain.logs import bytes_of
 from bilateral.index.chain.quantities import amount, quantity, word
 from bilateral.index.log.batches import Block
-
-if TYPE_CHECKING:
-    from bilateral.index.chain.endpoint import HeaderEntry
 
 _NUMBERS: Final = frozenset(
     {"difficulty", "number", "gasLimit", "gasUsed", "baseFeePerGas", "blobGasUsed", "excessBlobGas"}

@@ -7,19 +7,14 @@ each delivered what no other one confirmed.
 from __future__ import annotations
 
 import time
-from typing import TYPE_CHECKING, Final
+from collections.abc import Sequence
+from typing import Final
 
-from sqlalchemy import select
+from sqlalchemy import Engine, select
 
+from bilateral.index.chain.source import Source
 from bilateral.index.log import tables as schema
 from bilateral.index.log.rows import Row, rows_of
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from sqlalchemy import Engine
-
-    from bilateral.index.chain.source import Source
 
 _FRESH_SECONDS: Final = 24 * 3600
 """Seconds after which a limit is learnt again: providers change them, by plan and by month."""

@@ -8,9 +8,10 @@ from __future__ import annotations
 
 from binascii import unhexlify
 from collections import Counter
+from collections.abc import Collection, Iterator
 from dataclasses import dataclass, field
 from functools import lru_cache
-from typing import TYPE_CHECKING, Annotated, Any, Final
+from typing import Annotated, Any, Final
 
 import msgspec
 
@@ -19,9 +20,6 @@ from bilateral.core.errors import MalformedNodeAnswerError
 from bilateral.core.identifiers import checksummed
 from bilateral.index.chain.quantities import optional_quantity, small_quantity, word
 from bilateral.index.errors import EndpointLiesError
-
-if TYPE_CHECKING:
-    from collections.abc import Collection, Iterator
 
 Word = Annotated[str, msgspec.Meta(min_length=66, max_length=66)]
 """32 bytes as text: 0x and 64 digits."""

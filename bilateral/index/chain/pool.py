@@ -3,18 +3,15 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 from bilateral.core.errors import NodeError, NodeUnreachableError, WrongChainError
 from bilateral.index.chain.head_comparison import LONGEST_LAG, NO_ANSWER, HeadComparison
 from bilateral.index.chain.prefetch import Ahead
+from bilateral.index.chain.source import Source
 from bilateral.index.errors import EndpointLagsError, EndpointLiesError, EndpointRefusesError, NoEndpointError
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
-
-    from bilateral.index.chain.source import Source
 
 # By failures in a row: a hiccup is over in a second, an outage takes minutes.
 _BENCH_SECONDS: Final = (1.0, 5.0, 30.0, 120.0, 600.0)

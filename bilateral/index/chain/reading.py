@@ -11,26 +11,22 @@ checked for 30 days (`Source.loses_logs`).
 from __future__ import annotations
 
 import random
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
+from bilateral.core.contracts import Registry
 from bilateral.core.errors import MalformedNodeAnswerError
 from bilateral.index.chain.checks import Checks, of_another_block, take_time
 from bilateral.index.chain.extraction import Extraction
+from bilateral.index.chain.headers import Header
+from bilateral.index.chain.logs import BlockLogs
+from bilateral.index.chain.pool import Pool
 from bilateral.index.chain.prefetch import Ahead
-from bilateral.index.chain.source import HEADERS_AT_ONCE
+from bilateral.index.chain.source import HEADERS_AT_ONCE, Source
 from bilateral.index.errors import ChainChangedError, EndpointLiesError
 from bilateral.index.log.batches import Batch, Block
 from bilateral.index.log.store import JOURNAL_BLOCKS
-
-if TYPE_CHECKING:
-    from collections.abc import Collection, Iterator, Mapping, Sequence
-
-    from bilateral.core.contracts import Registry
-    from bilateral.index.chain.headers import Header
-    from bilateral.index.chain.logs import BlockLogs
-    from bilateral.index.chain.pool import Pool
-    from bilateral.index.chain.source import Source
 
 _SAMPLE: Final = 4
 """Blocks of a range deep in the chain whose filters are looked at, besides those with logs."""

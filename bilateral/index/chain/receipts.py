@@ -6,9 +6,10 @@ index of a log follows from its position. Indices and hashes that a node repeats
 
 from __future__ import annotations
 
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass, field
 from itertools import pairwise
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
 import msgspec
 import rlp
@@ -16,14 +17,10 @@ from eth_utils.crypto import keccak
 
 from bilateral.core.errors import NODE_FAILURES
 from bilateral.index.chain.bloom import bloom_of
+from bilateral.index.chain.endpoint import Endpoint
+from bilateral.index.chain.headers import Header
 from bilateral.index.chain.logs import BlockLogs, LogEntry, address_of, bytes_of
 from bilateral.index.chain.quantities import optional_quantity, small_quantity, word
-
-if TYPE_CHECKING:
-    from collections.abc import Collection, Sequence
-
-    from bilateral.index.chain.endpoint import Endpoint
-    from bilateral.index.chain.headers import Header
 
 EMPTY_ROOT: Final = keccak(rlp.encode(b""))
 """The root of a block without transactions."""

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import re
 import time
+from collections.abc import Callable, Iterator, Sequence
 from itertools import count, pairwise
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 from bilateral.core.errors import MalformedNodeAnswerError, NodeError, NodeTimeoutError
 from bilateral.index.chain.endpoint import Endpoint, HeaderEntry
@@ -16,9 +17,6 @@ from bilateral.index.chain.ranges import RangeSize
 from bilateral.index.chain.receipts import read_receipts
 from bilateral.index.errors import EndpointLiesError, EndpointRefusesError
 from bilateral.node.ranges import Reaction, judge
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Sequence
 
 MOST_BLOCKS: Final = 10_000
 """The most blocks to ask for at once: what most public endpoints allow."""

@@ -8,21 +8,17 @@ writing one did before its first write.
 from __future__ import annotations
 
 import threading
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from functools import partial
 from queue import Empty, SimpleQueue
-from typing import TYPE_CHECKING, Any, Final, NoReturn
+from typing import Any, Final, NoReturn
 
-from sqlalchemy import QueuePool
+from sqlalchemy import Connection, Engine, QueuePool, Table
 from sqlalchemy.exc import DBAPIError, TimeoutError  # noqa: A004  # that of the pool
 
 from bilateral.index.log.dialects import dialect_of
 from bilateral.index.log.rows import Row, Rows, place_in_postgres, rows_of
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Sequence
-
-    from sqlalchemy import Connection, Engine, Table
 
 _MANY: Final = 2_000
 """Logs of a transaction from which on a thread that writes pays."""

@@ -3,26 +3,19 @@
 from __future__ import annotations
 
 from collections import defaultdict
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TypeAlias
+
+from sqlalchemy import Table
 
 from bilateral.index.log.rows import Row
 
-if TYPE_CHECKING:
-    from collections.abc import Sequence
+Reader: TypeAlias = Callable[[Sequence[str], str], Row]
+"""Returns the values of an event's columns from the log's topics and its data, or raises one of `_DECLINED`."""
 
-    from sqlalchemy import Table
+_Plan: TypeAlias = tuple[str, Mapping[str, tuple[Callable[[Row], None], Reader]]]
 
-    from bilateral.index.log.rows import Row
-if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
-
-    from sqlalchemy import Table
-
-    Reader: TypeAlias = Callable[[Sequence[str], str], Row]
-    """Returns the values of an event's columns from the log's topics and its data, or raises one of `_DECLINED`."""
-
-    _Plan: TypeAlias = tuple[str, Mapping[str, tuple[Callable[[Row], None], Reader]]]
 
 EventRows: TypeAlias = "Mapping[Table, Sequence[Row]]"
 """Rows of tables of events by table, each table's in the order of the chain."""

@@ -2,27 +2,22 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Final
+from collections.abc import Mapping
+from typing import Any, Final
 
-from sqlalchemy import Index, text
+from sqlalchemy import Index, Table, text
 
 from bilateral.core.events import (
     AgentRegistered,
     AgentUpdated,
     ApprovalForAll,
+    Event,
     MetadataSet,
     Registered,
     Transfer,
     URIUpdated,
     ValidationResponse,
 )
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
-
-    from sqlalchemy import Table
-
-    from bilateral.core.events import Event
 
 _COLUMNS: Final[tuple[tuple[type[Event], str, tuple[str, ...], str | None], ...]] = (
     (Transfer, "by_agent", ("registry", "agent_id"), None),

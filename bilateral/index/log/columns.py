@@ -2,17 +2,12 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Final
+from collections.abc import Callable, Sequence
+from typing import Any, Final
 
-from sqlalchemy import BigInteger, Boolean, Column, Integer, LargeBinary, Numeric, String, Text
+from sqlalchemy import BigInteger, Boolean, Column, Dialect, Integer, LargeBinary, Numeric, String, Text
 from sqlalchemy.ext.compiler import compiles
-from sqlalchemy.types import TypeDecorator, UserDefinedType
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
-
-    from sqlalchemy import Dialect
-    from sqlalchemy.types import TypeEngine
+from sqlalchemy.types import TypeDecorator, TypeEngine, UserDefinedType
 
 _SQLITE_MIN: Final = -(2**63)  # of the integers of SQLite
 _SQLITE_MAX: Final = 2**63 - 1  # of the integers of SQLite

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 from urllib.parse import unquote, urlsplit
 
 import platformdirs
-from sqlalchemy import create_engine, event, make_url
+from sqlalchemy import URL, Connection, Engine, create_engine, event, make_url
 from sqlalchemy.exc import ArgumentError, DBAPIError, OperationalError
 
 from bilateral.core.errors import InvalidArgumentError
@@ -17,11 +18,6 @@ from bilateral.index.errors import DatabaseUnavailableError
 from bilateral.index.log import tables as schema
 from bilateral.index.log.dialects import dialect_of
 from bilateral.index.log.revisions import require_current_revision, stored_revision
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    from sqlalchemy import URL, Connection, Engine
 
 _BUSY_SECONDS: Final = 30
 """The longest wait for another program's lock: a large transaction of the index takes seconds."""

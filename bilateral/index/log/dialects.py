@@ -5,18 +5,14 @@ from __future__ import annotations
 import math
 import sqlite3
 from abc import ABC, abstractmethod
+from collections.abc import Mapping, Sequence
 from functools import cache
-from typing import TYPE_CHECKING, Any, ClassVar, Final
+from typing import Any, ClassVar, Final
 
-from sqlalchemy import and_, func, or_, text
+from sqlalchemy import ColumnElement, Connection, Engine, Table, and_, func, or_, text
 from sqlalchemy.dialects import postgresql, sqlite
 
 from bilateral.index.log.columns import sqlite_integer
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
-
-    from sqlalchemy import ColumnElement, Connection, Engine, Table
 
 
 class Dialect(ABC):

@@ -3,21 +3,17 @@
 from __future__ import annotations
 
 from collections import defaultdict
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, Final
+from typing import Final
+
+from sqlalchemy import Connection, Engine, Table
 
 from bilateral.core.events import NewFeedback, ResponseAppended
 from bilateral.index.log import tables as schema
 from bilateral.index.log.background_writes import Writer, background_rows
-from bilateral.index.log.rows import picker, rows_of
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
-
-    from sqlalchemy import Connection, Engine, Table
-
-    from bilateral.index.log.batches import EventRows
-    from bilateral.index.log.rows import Row, Rows
+from bilateral.index.log.batches import EventRows
+from bilateral.index.log.rows import Row, Rows, picker, rows_of
 
 _ROWS_AT_ONCE: Final = 4_000
 """Rows of a table that a thread begins to write. Fewer wait for others: each call of the server has its price."""

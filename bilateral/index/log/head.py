@@ -3,20 +3,15 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Callable
 from contextlib import suppress
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
-from sqlalchemy import update
+from sqlalchemy import Engine, update
 from sqlalchemy.exc import DBAPIError
 
 from bilateral.index.log import tables as schema
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    from sqlalchemy import Engine
-
-    from bilateral.index.log.batches import Block
+from bilateral.index.log.batches import Block
 
 _EVERY_SECONDS: Final = 5.0
 """Seconds between two notes: a write for each look would cost the disk."""

@@ -3,22 +3,16 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Final
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from typing import Final
 
-from sqlalchemy import Engine, Table, func, select
+from sqlalchemy import Connection, Engine, Table, func, select
 
+from bilateral.core.events import Event
 from bilateral.index.log import tables as schema
+from bilateral.index.log.batches import EventRows
 from bilateral.index.log.database import snapshot
 from bilateral.index.log.rows import Row, rows_of
-
-if TYPE_CHECKING:
-    from collections.abc import Collection, Iterator, Sequence
-
-    from sqlalchemy import Connection, Table
-
-    from bilateral.core.events import Event
-    from bilateral.index.log.batches import EventRows
 
 _LAST_BLOCK: Final = 2**63 - 1  # the greatest number of a BIGINT
 _MOST_EVENTS: Final = 5_000

@@ -2,19 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Mapping
 from operator import itemgetter
-from typing import TYPE_CHECKING
 
-from sqlalchemy import Table, delete, select
+from sqlalchemy import Connection, Table, delete, select
 
 from bilateral.index.log import tables as schema
 from bilateral.index.log.packed_rows import packed, unpacked
 from bilateral.index.log.rows import Row, Rows, key_columns
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
-
-    from sqlalchemy import Connection
 
 
 class DerivedTable:

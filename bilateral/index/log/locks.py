@@ -15,14 +15,11 @@ Steps of the change feed have such a lock, too. It is always the last one that a
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
-from sqlalchemy import text
+from sqlalchemy import Connection, text
 
 from bilateral.index.log.dialects import dialect_of
-
-if TYPE_CHECKING:
-    from sqlalchemy import Connection
 
 _FIRST: Final = 8004 << 48
 """The lock of chain 0. Advisory locks have numbers of 63 bits, which all programs of a database share."""

@@ -3,17 +3,14 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from alembic import command
 from alembic.config import Config
+from sqlalchemy import Connection
 
 from bilateral.index.log.dialects import dialect_of
 from bilateral.index.log.locks import wait_for_locks
 from bilateral.index.log.revisions import require_supported_revision, stored_revision
-
-if TYPE_CHECKING:
-    from sqlalchemy import Connection
 
 _MIGRATIONS = Path(__file__).parents[2] / "migrations"
 _ADVISORY_LOCK = 80048004

@@ -2,16 +2,13 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
 import msgspec
+from sqlalchemy import Table
 
 from bilateral.index.log.columns import WideInteger, python_integer, sqlite_integer
-
-if TYPE_CHECKING:
-    from sqlalchemy import Table
-
-    from bilateral.index.log.rows import Row
+from bilateral.index.log.rows import Row
 
 _ENCODER: Final = msgspec.msgpack.Encoder()
 

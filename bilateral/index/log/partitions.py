@@ -2,17 +2,13 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final
+from collections.abc import Iterable
+from typing import Final
 
-from sqlalchemy import text
+from sqlalchemy import Connection, Table, text
 
 from bilateral.index.log import tables as schema
 from bilateral.index.log.dialects import dialect_of
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable
-
-    from sqlalchemy import Connection, Table
 
 _ADVISORY_LOCK: Final = 80048005
 """A number that all workers share, so that two of them do not create the partitions of one chain at once."""

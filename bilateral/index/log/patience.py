@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
+import threading
 import time
-from typing import TYPE_CHECKING, Final
+from collections.abc import Callable
+from typing import Final
 
-if TYPE_CHECKING:
-    import threading
-    from collections.abc import Callable
-
-    from bilateral.core.errors import BilateralError
+from bilateral.core.errors import BilateralError
 
 _FIRST_SECONDS: Final = 0.5
 """The first wait: a server that restarts is back after a few of them, which double."""

@@ -3,15 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
-from sqlalchemy import text
+from sqlalchemy import Connection, text
 
 from bilateral.index.errors import MisplacedChainError, ShardError
 from bilateral.index.log.dialects import dialect_of
-
-if TYPE_CHECKING:
-    from sqlalchemy import Connection
 
 PARTS: Final = "sharded"
 """The schema of the coordinator that holds the foreign tables, and the places of chains."""

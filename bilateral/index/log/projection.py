@@ -2,17 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TypeAlias
 
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping, Sequence
+from sqlalchemy import Connection, Table
 
-    from sqlalchemy import Connection, Table
-
-    from bilateral.index.log.batches import Batch, Block
-    from bilateral.index.log.journal import Journal
-    from bilateral.index.log.rows import Rows
+from bilateral.index.log.batches import Batch, Block
+from bilateral.index.log.journal import Journal
+from bilateral.index.log.rows import Rows
 
 Progress: TypeAlias = "Callable[[int], None]"
 """Takes the number of a block now and then, where much must be computed."""

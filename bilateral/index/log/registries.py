@@ -2,22 +2,15 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Iterable, Mapping, Sequence
 
-from sqlalchemy import delete, select
+from sqlalchemy import Engine, delete, select
 
-from bilateral.core.contracts import Registry
+from bilateral.core.contracts import Deployment, Registry
 from bilateral.index.errors import OtherFirstBlockError, OtherRegistriesError
 from bilateral.index.log import tables as schema
 from bilateral.index.log.places import require_place
 from bilateral.index.log.rows import rows_of
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping, Sequence
-
-    from sqlalchemy import Engine
-
-    from bilateral.core.contracts import Deployment
 
 
 def registries_of(deployments: Iterable[Deployment]) -> dict[str, Registry]:

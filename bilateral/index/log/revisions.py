@@ -3,15 +3,12 @@
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
-from sqlalchemy import inspect, text
+from sqlalchemy import Connection, inspect, text
 
 from bilateral.index.errors import NewerSchemaError, OlderSchemaError
 from bilateral.index.log import tables as schema
-
-if TYPE_CHECKING:
-    from sqlalchemy import Connection
 
 _UNRELEASED: Final = re.compile(r"0\d{3}|[1-4]")
 """The versions of the tables before the first release. Those of releases have a dot."""

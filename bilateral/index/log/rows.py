@@ -9,11 +9,13 @@ This is the one seam between the engines. A row is a tuple in the order of the t
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from functools import cache
 from operator import itemgetter
-from typing import TYPE_CHECKING, Any, Final, TypeAlias, cast
+from typing import Any, Final, TypeAlias, cast
 
+from sqlalchemy import Connection, Dialect, Table
 from sqlalchemy.dialects import postgresql
 from sqlalchemy.exc import DBAPIError
 
@@ -21,11 +23,6 @@ from bilateral.index.log.columns import WideInteger, narrowed, widened
 from bilateral.index.log.database import is_pooled
 from bilateral.index.log.dialects import dialect_named, dialect_of
 from bilateral.index.log.tables import is_partitioned, partition_name
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
-
-    from sqlalchemy import Connection, Dialect, Table
 
 Row: TypeAlias = tuple[Any, ...]
 

@@ -7,15 +7,16 @@ chain one wins and the other learns of it; nothing is stored twice.
 from __future__ import annotations
 
 import time
+from collections.abc import Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
-from sqlalchemy import delete, select, update
+from sqlalchemy import Connection, Engine, delete, select, update
 
 from bilateral.index.errors import CursorMovedError
 from bilateral.index.log import tables as schema
 from bilateral.index.log.background_writes import pays_in_thread
-from bilateral.index.log.batches import Block
+from bilateral.index.log.batches import Batch, Block
 from bilateral.index.log.event_writes import EventWrites
 from bilateral.index.log.head import HeadNotes
 from bilateral.index.log.journal import Journal, forget, undo
@@ -24,13 +25,6 @@ from bilateral.index.log.partitions import create_partitions
 from bilateral.index.log.places import require_place
 from bilateral.index.log.projection import Append, Progress, Projection, Removal
 from bilateral.index.log.rows import rows_of
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from sqlalchemy import Connection, Engine
-
-    from bilateral.index.log.batches import Batch
 
 JOURNAL_BLOCKS: Final = 128
 """Blocks below the head for which a rollback needs no rebuilding of derived tables."""

@@ -6,8 +6,9 @@ rebuilt, but for those that say how far the index has come.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import fields
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
 from sqlalchemy import (
     BigInteger,
@@ -29,6 +30,7 @@ from bilateral.core.events import (
     Anchored,
     Approval,
     ClientRated,
+    Event,
     FeedbackAttested,
     FeedbackRevoked,
     MetadataSet,
@@ -47,11 +49,6 @@ from bilateral.core.events import (
 from bilateral.index.log.check_indexes import define_check_indexes
 from bilateral.index.log.columns import ADDRESS, BY_CHAIN, HASH, PLACE_KEY, column_type, contract_columns, place_columns
 from bilateral.index.log.views import VIEWS as VIEWS  # noqa: PLC0414  # the first migration creates them from here
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
-
-    from bilateral.core.events import Event
 
 REVISIONS: Final = ("1.0",)
 """The versions of the tables that this package can migrate, the oldest first. Each has a migration.
