@@ -12,7 +12,7 @@ from bilateral.index.errors import NoEndpointError
 from bilateral.index.log import tables as schema
 from bilateral.index.log.batches import Block
 from bilateral.index.log.database import open_database
-from bilateral.index.log.head import HeadNotes
+from bilateral.index.log.store import HeadNotes
 from bilateral.index.operating.chains import chains
 from bilateral.index.operating.settings import ChainSettings
 from bilateral.index.operating.status import chain_statuses

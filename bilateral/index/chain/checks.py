@@ -8,11 +8,9 @@ from typing import Any, Final
 
 from bilateral.core.contracts import Registry
 from bilateral.core.errors import NODE_FAILURES
-from bilateral.index.chain.bloom import Announcements, is_sparse
-from bilateral.index.chain.headers import Header
-from bilateral.index.chain.logs import BlockLogs, bytes_of
+from bilateral.index.chain.headers import Announcements, Header, is_sparse
+from bilateral.index.chain.logs import BlockLogs, bytes_of, optional_quantity
 from bilateral.index.chain.pool import Pool
-from bilateral.index.chain.quantities import optional_quantity
 from bilateral.index.chain.receipts import EMPTY_ROOT, agrees_with_receipts, read_receipts
 from bilateral.index.chain.source import Source
 from bilateral.index.errors import (

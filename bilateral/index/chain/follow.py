@@ -9,20 +9,26 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import Final
 
+from sqlalchemy import select
 from sqlalchemy.exc import DBAPIError
 
 from bilateral.core.contracts import Registry
 from bilateral.core.errors import MalformedNodeAnswerError
 from bilateral.core.interpreter import tuned_interpreter
 from bilateral.index.chain.checks import ENDPOINT_FAILURES
-from bilateral.index.chain.finality import Finality
 from bilateral.index.chain.pool import Pool
 from bilateral.index.chain.reading import Reader
 from bilateral.index.chain.source import Source
-from bilateral.index.errors import ChainChangedError, CursorMovedError, EndpointLiesError, FirstBlockAheadError
-from bilateral.index.log.batches import Batch, Block
-from bilateral.index.log.event_writes import EventWrites
-from bilateral.index.log.history import counted, stored_events
+from bilateral.index.errors import (
+    ChainChangedError,
+    CursorMovedError,
+    EndpointLiesError,
+    FinalizedBlockError,
+    FirstBlockAheadError,
+)
+from bilateral.index.log import tables as schema
+from bilateral.index.log.background_writes import EventWrites
+from bilateral.index.log.batches import Batch, Block, counted, stored_events
 from bilateral.index.log.store import ChainStore
 
 _MOST_CHANGES: Final = 3
@@ -358,3 +364,41 @@ class _PendingBatches:
         if self._writes is not None:
             self._writes.close()
             self._writes = None
+
+
+class Finality:
+    """The finalized blocks of one chain, and the endpoints that contradict them.
+
+    An endpoint that falls far behind, or whose data was lost, shows a shorter chain, and is believed by nobody else.
+
+    Args:
+        store: The chain's rows.
+        is_trusting: True to believe any single endpoint, because an operator looked.
+    """
+
+    def __init__(self, store: ChainStore, *, is_trusting: bool = False) -> None:
+        self._store = store
+        self._is_trusting = is_trusting
+        self._cursor: Block | None = None
+        self._claims: dict[str, int] = {}
+
+    def require_agreement(self, source: Source, cursor: Block, target: Block) -> None:
+        """Refuse to remove finalized blocks before a second endpoint lacks them too."""
+        finalized = self._finalized(cursor)
+        if self._is_trusting or finalized is None or target.number >= finalized:
+            return
+        if cursor != self._cursor:
+            self._cursor, self._claims = cursor, {}
+        other_claims = [claimed for key, claimed in self._claims.items() if key != source.key]
+        if any(claimed <= target.number for claimed in other_claims):
+            return
+        self._claims[source.key] = target.number
+        raise FinalizedBlockError(source.name, target.number, finalized)
+
+    def _finalized(self, cursor: Block) -> int | None:
+        """Return the last indexed block that a node called finalized; None if none did."""
+        table = schema.chain
+        query = select(table.c.finalized_number).where(table.c.chain_id == self._store.chain_id)
+        with self._store.engine.connect() as connection:
+            number: int | None = connection.execute(query).scalar_one_or_none()
+        return None if number is None else min(number, cursor.number)

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
+import threading
 import time
 from collections.abc import Callable, Mapping, Sequence
+from concurrent.futures import Future, wait
 from dataclasses import dataclass, field
-from typing import Final
+from typing import Final, Generic, TypeVar
 
-from bilateral.core.errors import NodeError, NodeUnreachableError, WrongChainError
-from bilateral.index.chain.head_comparison import LONGEST_LAG, NO_ANSWER, HeadComparison
-from bilateral.index.chain.prefetch import Ahead
+from bilateral.core.errors import NODE_FAILURES, NodeError, NodeUnreachableError, WrongChainError
 from bilateral.index.chain.source import Source
 from bilateral.index.errors import EndpointLagsError, EndpointLiesError, EndpointRefusesError, NoEndpointError
 
@@ -67,7 +67,7 @@ class Pool:
     _places: list[_Place] = field(init=False)
     _finalized: tuple[float, int | None] = (float("-inf"), None)
     _heads: HeadComparison = field(init=False)
-    _comparison: Ahead[dict[Source, Exception]] = field(default_factory=Ahead)
+    _comparison: Ahead[dict[Source, Exception]] = field(init=False)
     _compared: float = field(init=False)
 
     def __post_init__(self) -> None:
@@ -220,3 +220,104 @@ class Pool:
             return False
         place.is_checked = True
         return True
+
+
+LONGEST_LAG: Final = 30
+"""The seconds by which an endpoint may lag behind another one. Healthy nodes differ by a few."""
+
+NO_ANSWER: Final = (*NODE_FAILURES, EndpointLiesError)
+"""The errors of an endpoint that does not tell its head."""
+
+
+class HeadComparison:
+    """Finds the endpoints that lag behind others of their chain.
+
+    An endpoint lags if it lacks a block that another one has, and that is old: the other one had it at a comparison
+    at least `LONGEST_LAG` seconds ago, or its own head is much later by the chain's clock.
+
+    Args:
+        clock: The monotonic time, in seconds.
+
+    Attributes:
+        compared_at: The time of the comparison whose heads are kept. Those of one that follows too soon are not.
+    """
+
+    def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
+        self._clock = clock
+        self._before: Mapping[Source, int] = {}
+        self.compared_at = clock()
+
+    def problems(self, sources: Sequence[Source]) -> dict[Source, Exception]:
+        """Ask endpoints for their heads, and compare them."""
+        heads: dict[Source, int] = {}
+        exceptions: dict[Source, Exception] = {}
+        is_old = self._clock() - self.compared_at >= LONGEST_LAG
+        for source in sources:
+            try:
+                heads[source] = source.head()
+            except NO_ANSWER as problem:
+                exceptions[source] = problem
+        before = self._before if is_old else {}
+        if is_old or not self._before:  # heads that others replace at once would never become old
+            self._before, self.compared_at = heads, self._clock()
+        latest = sorted(heads, key=lambda head: heads[head], reverse=True)
+        for source in latest:
+            for other in latest:
+                if heads[other] > heads[source] and _is_old(other, heads[source] + 1, heads[other], before.get(other)):
+                    exceptions[source] = EndpointLagsError(source.name, heads[source], other.name, heads[other])
+                    break
+        return exceptions
+
+
+def _is_old(source: Source, number: int, head: int, before: int | None) -> bool:
+    """Check that an endpoint shows a block, and that the block is not of the last seconds."""
+    # `before` is the endpoint's head at a comparison long enough ago.
+    # `before` is the endpoint's head at a comparison long enough ago.
+    try:
+        block, last = (header.block for header in source.headers_of([number, head]))
+    except NO_ANSWER:  # it does not have what it tells: a witness for nothing
+        return False
+    return last.time - block.time > LONGEST_LAG or (before is not None and number <= before)
+
+
+T = TypeVar("T")
+
+
+class Ahead(Generic[T]):
+    """Does one piece of work before its result is needed."""
+
+    def __init__(self) -> None:
+        self._job: tuple[object, Future[T]] | None = None
+
+    @property
+    def is_under_way(self) -> bool:
+        """True from `start` to `take`."""
+        return self._job is not None
+
+    @property
+    def is_done(self) -> bool:
+        """True once `take` would not wait."""
+        return self._job is not None and self._job[1].done()
+
+    def start(self, key: object, work: Callable[[], T]) -> None:
+        """Start some work. None may be under way: `take` was called since the last start."""
+        result: Future[T] = Future()
+
+        def run() -> None:
+            try:
+                result.set_result(work())
+            except BaseException as error:  # noqa: BLE001  # `take` raises it
+                result.set_exception(error)
+
+        # A process that ends does not wait for a node's answer, as it would for a thread of an executor.
+        threading.Thread(target=run, name="index-ahead", daemon=True).start()
+        self._job = key, result
+
+    def take(self, key: object) -> T | None:
+        """Wait for the work that is under way, and return its result; None if it has another key, or there is none."""
+        job, self._job = self._job, None
+        if job is None:
+            return None
+        started, result = job
+        wait([result])
+        return result.result() if started == key else None

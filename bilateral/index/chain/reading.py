@@ -21,8 +21,7 @@ from bilateral.index.chain.checks import Checks, of_another_block, take_time
 from bilateral.index.chain.extraction import Extraction
 from bilateral.index.chain.headers import Header
 from bilateral.index.chain.logs import BlockLogs
-from bilateral.index.chain.pool import Pool
-from bilateral.index.chain.prefetch import Ahead
+from bilateral.index.chain.pool import Ahead, Pool
 from bilateral.index.chain.source import HEADERS_AT_ONCE, Source
 from bilateral.index.errors import ChainChangedError, EndpointLiesError
 from bilateral.index.log.batches import Batch, Block

@@ -16,11 +16,17 @@ import rlp
 from eth_utils.crypto import keccak
 
 from bilateral.core.errors import NODE_FAILURES
-from bilateral.index.chain.bloom import bloom_of
 from bilateral.index.chain.endpoint import Endpoint
-from bilateral.index.chain.headers import Header
-from bilateral.index.chain.logs import BlockLogs, LogEntry, address_of, bytes_of
-from bilateral.index.chain.quantities import optional_quantity, small_quantity, word
+from bilateral.index.chain.headers import Header, bloom_of
+from bilateral.index.chain.logs import (
+    BlockLogs,
+    LogEntry,
+    address_of,
+    bytes_of,
+    optional_quantity,
+    small_quantity,
+    word,
+)
 
 EMPTY_ROOT: Final = keccak(rlp.encode(b""))
 """The root of a block without transactions."""

@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
-from collections import defaultdict
-from collections.abc import Callable, Mapping, Sequence
+from collections import Counter, defaultdict
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TypeAlias
+from typing import Final, TypeAlias
 
-from sqlalchemy import Table
+from sqlalchemy import Connection, Engine, Table, func, select
 
-from bilateral.index.log.rows import Row
+from bilateral.core.events import Event
+from bilateral.index.log import tables as schema
+from bilateral.index.log.database import snapshot
+from bilateral.index.log.rows import Row, rows_of
 
 Reader: TypeAlias = Callable[[Sequence[str], str], Row]
 """Returns the values of an event's columns from the log's topics and its data, or raises one of `_DECLINED`."""
@@ -72,3 +75,63 @@ class Batch:
         last, size = batches[-1], sum(batch.size for batch in batches)
         checkpoints = [block for batch in batches for block in batch.checkpoints]
         return cls(last.end, rows, checkpoints, last.head, last.finalized, size)
+
+
+_LAST_BLOCK: Final = 2**63 - 1  # the greatest number of a BIGINT
+_MOST_EVENTS: Final = 5_000
+"""Events of one table to read at once, but for those of one block."""
+
+
+def stored_batches(  # noqa: PLR0913  # three have defaults
+    connection: Connection,
+    chain_id: int,
+    events: Sequence[type[Event]],
+    first: int = 0,
+    *,
+    columns: Collection[str] = (),
+    latest_first: bool = False,
+) -> Iterator[tuple[int, EventRows]]:
+    """Yield the stored events of a chain, some blocks at a time."""
+    tables = [schema.EVENT_TABLES[event] for event in events]
+    last = max(
+        connection.execute(
+            select(func.coalesce(func.max(table.c.block_number), -1)).where(table.c.chain_id == chain_id)
+        ).scalar_one()
+        for table in tables
+    )
+    ranges = []
+    while first <= last:
+        end = min(last, *(_end_of_batch(connection, table, chain_id, first) for table in tables))
+        ranges.append((first, end))
+        first = end + 1
+    rows = rows_of(connection)
+    for start, end in reversed(ranges) if latest_first else ranges:
+        yield end, {table: rows.of_blocks(table, chain_id, start, end, columns) for table in tables}
+
+
+def _end_of_batch(connection: Connection, table: Table, chain_id: int, first: int) -> int:
+    """Return the last block up to which a table has about as many events as are read at once."""
+    query = (
+        select(table.c.block_number)
+        .where(table.c.chain_id == chain_id, table.c.block_number >= first)
+        .order_by(table.c.block_number)
+        .offset(_MOST_EVENTS)
+        .limit(1)
+    )
+    number = connection.execute(query).scalar_one_or_none()
+    return _LAST_BLOCK if number is None else max(first, number - 1)
+
+
+def stored_events(engine: Engine, chain_id: int, first: int, last: int) -> Counter[tuple[str, Row]]:
+    """Read the stored rows of the events of a range of blocks. See `counted`."""
+    stored = {}
+    with snapshot(engine) as connection:
+        for table in (*schema.EVENT_TABLES.values(), schema.undecodable_log):
+            of_range = (table.c.chain_id == chain_id) & table.c.block_number.between(first, last)
+            stored[table] = [tuple(row) for row in connection.execute(select(table).where(of_range))]
+    return counted(stored)
+
+
+def counted(rows: Mapping[Table, Sequence[Row]]) -> Counter[tuple[str, Row]]:
+    """Return rows with the names of their tables, and how often each occurs."""
+    return Counter((table.name, tuple(row)) for table, rows_of in rows.items() for row in rows_of)

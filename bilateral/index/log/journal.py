@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from operator import itemgetter
+from typing import Any, Final
 
+import msgspec
 from sqlalchemy import Connection, Table, delete, select
 
 from bilateral.index.log import tables as schema
-from bilateral.index.log.packed_rows import packed, unpacked
+from bilateral.index.log.columns import WideInteger, python_integer, sqlite_integer
 from bilateral.index.log.rows import Row, Rows, key_columns
 
 
@@ -154,3 +156,23 @@ class Writes:
         self._rows.delete(self._table, self._gone)
         self._rows.insert(self._table, self._new)
         self._rows.replace(self._table, self._changed)
+
+
+_ENCODER: Final = msgspec.msgpack.Encoder()
+
+
+def packed(row: Row) -> bytes:
+    """Return a row as bytes. MessagePack has 64 bits for an integer, so larger ones take their form on SQLite."""
+    try:
+        return _ENCODER.encode(row)
+    except OverflowError:
+        return _ENCODER.encode([sqlite_integer(cell) if type(cell) is int else cell for cell in row])
+
+
+def unpacked(table: Table, content: bytes) -> Row:
+    """Return the row, or the key, that `packed` made bytes of."""
+    values: list[Any] = msgspec.msgpack.decode(content)
+    return tuple(
+        python_integer(value) if value is not None and isinstance(column.type, WideInteger) else value
+        for value, column in zip(values, table.c, strict=False)
+    )

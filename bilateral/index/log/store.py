@@ -7,22 +7,21 @@ chain one wins and the other learns of it; nothing is stored twice.
 from __future__ import annotations
 
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from contextlib import suppress
 from dataclasses import replace
 from typing import Any, Final
 
 from sqlalchemy import Connection, Engine, delete, select, update
+from sqlalchemy.exc import DBAPIError
 
 from bilateral.index.errors import CursorMovedError
 from bilateral.index.log import tables as schema
-from bilateral.index.log.background_writes import pays_in_thread
+from bilateral.index.log.background_writes import EventWrites, pays_in_thread
 from bilateral.index.log.batches import Batch, Block
-from bilateral.index.log.event_writes import EventWrites
-from bilateral.index.log.head import HeadNotes
 from bilateral.index.log.journal import Journal, forget, undo
 from bilateral.index.log.locks import own_cursor, wait_for_locks
-from bilateral.index.log.partitions import create_partitions
-from bilateral.index.log.places import require_place
+from bilateral.index.log.places import create_partitions, require_place
 from bilateral.index.log.projection import Append, Progress, Projection, Removal
 from bilateral.index.log.rows import rows_of
 
@@ -256,3 +255,36 @@ class ChainStore:
 
 def _cursor_columns(block: Block) -> dict[Any, Any]:
     return {"block_number": block.number, "block_hash": block.hash, "block_time": block.time}
+
+
+_EVERY_SECONDS: Final = 5.0
+"""Seconds between two notes: a write for each look would cost the disk."""
+
+
+class HeadNotes:
+    """The notes of one worker about the head of its chain.
+
+    Args:
+        clock: The monotonic time, in seconds.
+    """
+
+    def __init__(self, engine: Engine, chain_id: int, clock: Callable[[], float] = time.monotonic) -> None:
+        self._clock = clock
+        self._engine = engine
+        self._chain_id = chain_id
+        self._last = float("-inf")
+
+    def take(self, cursor: Block, head: int) -> None:
+        """Store the head that was just seen, and the time, unless another worker moved the cursor.
+
+        The first note is stored, and then one in five seconds. A note only informs, so a database that cannot be
+        written now is left to the next batch.
+        """
+        if self._clock() - self._last < _EVERY_SECONDS:
+            return
+        table = schema.chain
+        is_unmoved = (table.c.block_number == cursor.number) & (table.c.block_hash == cursor.hash)
+        note = update(table).where(table.c.chain_id == self._chain_id, is_unmoved)
+        with suppress(DBAPIError), self._engine.begin() as connection:
+            connection.execute(note.values(head_number=head, updated_at=int(time.time())))
+        self._last = self._clock()

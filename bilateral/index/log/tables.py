@@ -21,34 +21,23 @@ from sqlalchemy import (
     String,
     Table,
     Text,
+    text,
 )
 
 from bilateral.core.contracts import selectors
 from bilateral.core.contracts.abi import snake_case
-from bilateral.core.events import (
-    EVENTS,
-    Anchored,
-    Approval,
-    ClientRated,
-    Event,
-    FeedbackAttested,
-    FeedbackRevoked,
-    MetadataSet,
-    NewAuthorizedFeedback,
-    NewFeedback,
-    PaymentAttested,
-    PaymentSettled,
-    RatingsOpened,
-    RatingsSealed,
-    ResponseAppended,
-    ReviewsAttested,
-    ValidationRequest,
-    ValidationResponse,
-    ValidatorRated,
+from bilateral.core.events import EVENTS, Event, MetadataSet
+from bilateral.index.log.columns import (
+    ADDRESS,
+    BY_CHAIN,
+    HASH,
+    PLACE_KEY,
+    column_type,
+    contract_columns,
+    optional,
+    place_columns,
+    required,
 )
-from bilateral.index.log.check_indexes import define_check_indexes
-from bilateral.index.log.columns import ADDRESS, BY_CHAIN, HASH, PLACE_KEY, column_type, contract_columns, place_columns
-from bilateral.index.log.views import VIEWS as VIEWS  # noqa: PLC0414  # the first migration creates them from here
 
 REVISIONS: Final = ("1.0",)
 """The versions of the tables that this package can migrate, the oldest first. Each has a migration.
@@ -63,7 +52,6 @@ metadata: Final = MetaData()
 
 
 def _event_table(event: type[Event], entry: Mapping[str, Any]) -> Table:
-    """Define the table of an event."""
     columns = [
         Column(
             field.name,
@@ -86,7 +74,6 @@ def _event_table(event: type[Event], entry: Mapping[str, Any]) -> Table:
 
 
 def _event_tables() -> Mapping[type[Event], Table]:
-    """Define a table for every event."""
     tables: dict[type[Event], Table] = {}
     for registry_kind, events in EVENTS.items():
         entries = {entry["name"]: entry for entry in selectors(registry_kind, "event").values()}
@@ -102,9 +89,8 @@ undecodable_log: Final = Table(
     "undecodable_log",
     metadata,
     *place_columns("registry"),
-    Column("topics", LargeBinary, nullable=False),
-    Column("data", LargeBinary, nullable=False),
-    Column("reason", Text, nullable=False),
+    *required(LargeBinary, "topics", "data"),
+    *required(Text, "reason"),
     PrimaryKeyConstraint(*PLACE_KEY),
     **BY_CHAIN,
 )
@@ -113,28 +99,23 @@ chain: Final = Table(
     "chain",
     metadata,
     Column("chain_id", BigInteger, primary_key=True, autoincrement=False),
-    Column("first_block", BigInteger, nullable=False),
-    Column("journal_from", BigInteger, nullable=False),
-    Column("block_number", BigInteger, nullable=False),
-    Column("block_hash", HASH, nullable=False),
-    Column("block_time", BigInteger, nullable=False),
-    Column("head_number", BigInteger, nullable=False),
-    Column("finalized_number", BigInteger),
+    *required(BigInteger, "first_block", "journal_from", "block_number"),
+    *required(HASH, "block_hash"),
+    *required(BigInteger, "block_time", "head_number"),
+    *optional(BigInteger, "finalized_number"),
     Column("endpoint", Text, nullable=False, default=""),
-    Column("updated_at", BigInteger, nullable=False),
+    *required(BigInteger, "updated_at"),
     Column("event_rows", BigInteger, nullable=False, default=0),
     Column("reorganizations", BigInteger, nullable=False, default=0),
-    Column("last_reorganization_at", BigInteger),
-    Column("last_reorganization_depth", BigInteger),
-    Column("problem", Text),
+    *optional(BigInteger, "last_reorganization_at", "last_reorganization_depth"),
+    *optional(Text, "problem"),
 )
 
 block: Final = Table(
     "block",
     metadata,
-    Column("chain_id", BigInteger, nullable=False),
-    Column("block_number", BigInteger, nullable=False),
-    Column("block_hash", HASH, nullable=False),
+    *required(BigInteger, "chain_id", "block_number"),
+    *required(HASH, "block_hash"),
     PrimaryKeyConstraint("chain_id", "block_number"),
 )
 
@@ -142,33 +123,32 @@ registry: Final = Table(
     "registry",
     metadata,
     *contract_columns("address"),
-    Column("kind", String(40), nullable=False),
-    Column("identity_registry", ADDRESS, nullable=False),
-    Column("first_block", BigInteger, nullable=False),
+    *required(String(40), "kind"),
+    *required(ADDRESS, "identity_registry"),
+    *required(BigInteger, "first_block"),
     PrimaryKeyConstraint("chain_id", "address"),
 )
 
 endpoint_limit: Final = Table(
     "endpoint_limit",
     metadata,
-    Column("chain_id", BigInteger, nullable=False),
-    Column("endpoint", String(300), nullable=False),
-    Column("blocks", BigInteger, nullable=False),
-    Column("ceiling", BigInteger),
-    Column("learnt_at", BigInteger, nullable=False),
-    Column("lost_logs_at", BigInteger),
+    *required(BigInteger, "chain_id"),
+    *required(String(300), "endpoint"),
+    *required(BigInteger, "blocks"),
+    *optional(BigInteger, "ceiling"),
+    *required(BigInteger, "learnt_at"),
+    *optional(BigInteger, "lost_logs_at"),
     PrimaryKeyConstraint("chain_id", "endpoint"),
 )
 
 journal: Final = Table(
     "journal",
     metadata,
-    Column("chain_id", BigInteger, nullable=False),
-    Column("block_number", BigInteger, nullable=False),
-    Column("position", Integer, nullable=False),
-    Column("table_name", String(40), nullable=False),
-    Column("row_key", LargeBinary, nullable=False),
-    Column("former_row", LargeBinary),
+    *required(BigInteger, "chain_id", "block_number"),
+    *required(Integer, "position"),
+    *required(String(40), "table_name"),
+    *required(LargeBinary, "row_key"),
+    *optional(LargeBinary, "former_row"),
     PrimaryKeyConstraint("chain_id", "block_number", "position"),
 )
 
@@ -187,44 +167,152 @@ def partition_name(table: Table, chain_id: int) -> str:
     return f"{table.name}_{chain_id:d}"
 
 
-for _event, _columns in {
-    NewFeedback: ("agent_id", "client_address", "feedback_index"),
-    FeedbackRevoked: ("agent_id", "client_address", "feedback_index"),
-    ResponseAppended: ("agent_id", "client_address", "feedback_index", "block_number", "log_index"),
-    ClientRated: ("client_id", "server_id"),
-    ValidatorRated: ("validator_id", "server_id"),
-    RatingsSealed: ("client_id", "server_id"),
-    RatingsOpened: ("client_id", "server_id"),
-    NewAuthorizedFeedback: ("agent_id", "client_address"),
-    ValidationRequest: ("request_hash",),
-    ValidationResponse: ("request_hash",),
-    Approval: ("agent_id",),
-    MetadataSet: ("agent_id",),
-    PaymentSettled: ("buyer",),
-    # The buyer is the highest part of the word: its payments are those of a range.
-    PaymentAttested: ("payment",),
-    FeedbackAttested: ("buyer",),
-    ReviewsAttested: ("buyer",),
-    Anchored: ("epoch",),
-}.items():
-    _table = EVENT_TABLES[_event]
-    Index(f"{_table.name}_by_subject", *(_table.c[name] for name in ("chain_id", "registry", *_columns)))
-
-for _event, _name, _columns in (
-    (NewFeedback, "by_agent", ("registry", "agent_id", "block_number", "log_index")),
-    (NewFeedback, "by_client", ("client_address", "block_number", "log_index")),
-    (NewAuthorizedFeedback, "by_client", ("client_address", "block_number", "log_index")),
+_INDEXES: Final = (
+    ("new_feedback", "by_subject", "registry agent_id client_address feedback_index"),
+    ("new_feedback", "by_agent", "registry agent_id block_number log_index"),
+    ("new_feedback", "by_client", "client_address block_number log_index"),
+    ("feedback_revoked", "by_subject", "registry agent_id client_address feedback_index"),
+    ("response_appended", "by_subject", "registry agent_id client_address feedback_index block_number log_index"),
     (
-        *(ResponseAppended, "by_responder"),
-        ("registry", "agent_id", "client_address", "feedback_index", "responder", "block_number", "log_index"),
+        *("response_appended", "by_responder"),
+        "registry agent_id client_address feedback_index responder block_number log_index",
     ),
-    (ClientRated, "by_server", ("registry", "server_id", "client_id")),
-    (ValidatorRated, "by_server", ("registry", "server_id", "validator_id")),
-    (RatingsSealed, "by_server", ("registry", "server_id", "client_id")),
-    (ValidationRequest, "by_agent", ("registry", "agent_id")),
-    (ValidationRequest, "by_validator", ("validator_address",)),
-):
-    _table = EVENT_TABLES[_event]
-    Index(f"{_table.name}_{_name}", *(_table.c[name] for name in ("chain_id", *_columns)))
+    ("client_rated", "by_subject", "registry client_id server_id"),
+    ("client_rated", "by_server", "registry server_id client_id"),
+    ("validator_rated", "by_subject", "registry validator_id server_id"),
+    ("validator_rated", "by_server", "registry server_id validator_id"),
+    ("ratings_sealed", "by_subject", "registry client_id server_id"),
+    ("ratings_sealed", "by_server", "registry server_id client_id"),
+    ("ratings_opened", "by_subject", "registry client_id server_id"),
+    ("new_authorized_feedback", "by_subject", "registry agent_id client_address"),
+    ("new_authorized_feedback", "by_client", "client_address block_number log_index"),
+    ("validation_request", "by_subject", "registry request_hash"),
+    ("validation_request", "by_agent", "registry agent_id"),
+    ("validation_request", "by_validator", "validator_address"),
+    ("validation_response", "by_subject", "registry request_hash"),
+    ("validation_response", "by_agent", "registry agent_id"),
+    ("approval", "by_subject", "registry agent_id"),
+    ("approval_for_all", "by_owner", "registry owner"),
+    ("metadata_set", "by_subject", "registry agent_id"),
+    ("transfer", "by_agent", "registry agent_id"),
+    ("transfer", "by_receiver", "registry to_address"),
+    ("registered", "by_agent", "registry agent_id"),
+    ("uri_updated", "by_agent", "registry agent_id"),
+    ("agent_registered", "by_agent", "registry agent_id"),
+    ("agent_registered", "by_address", "registry agent_address"),
+    ("agent_updated", "by_agent", "registry agent_id"),
+    ("agent_updated", "by_address", "registry agent_address"),
+    ("payment_settled", "by_subject", "registry buyer"),
+    # The buyer is the highest part of the word, so its payments are a range of words.
+    ("payment_attested", "by_subject", "registry payment"),
+    ("feedback_attested", "by_subject", "registry buyer"),
+    ("reviews_attested", "by_subject", "registry buyer"),
+    ("anchored", "by_subject", "registry epoch"),
+)
+"""The indexes of the tables of events: table, end of the name, and the columns after the chain."""
 
-define_check_indexes(EVENT_TABLES)
+for _name, _suffix, _columns in _INDEXES:
+    _table = metadata.tables[_name]
+    Index(f"{_name}_{_suffix}", *(_table.c[column] for column in ("chain_id", *_columns.split())))
+
+_wallets = EVENT_TABLES[MetadataSet].c
+_is_wallet = text("metadata_key = 'agentWallet' AND length(metadata_value) = 20")
+Index(
+    *("metadata_set_by_wallet", _wallets.chain_id, _wallets.registry, _wallets.metadata_value),
+    sqlite_where=_is_wallet,
+    postgresql_where=_is_wallet,
+)
+
+
+VIEWS: Final[Mapping[str, str]] = {
+    "companion_agent": """
+        SELECT chosen.chain_id, chosen.identity_registry AS directory, agent.identity_registry, chosen.account,
+               chosen.agent_id
+        FROM primary_agent chosen
+        JOIN registry
+          ON registry.chain_id = chosen.chain_id AND registry.address = chosen.identity_registry
+         AND registry.kind = 'CompanionDirectory'
+        JOIN agent
+          ON agent.chain_id = chosen.chain_id AND agent.identity_registry = registry.identity_registry
+         AND agent.agent_id = chosen.agent_id AND (agent.owner = chosen.account OR agent.wallet = chosen.account)
+    """,
+    "feedback": """
+        SELECT given.*, revoked.block_number AS revoked_block, revoked.chain_id IS NOT NULL AS is_revoked,
+               EXISTS (
+                 SELECT 1 FROM ratings_opened opened
+                 WHERE opened.chain_id = given.chain_id AND opened.block_number = given.block_number
+                   AND opened.log_index = given.log_index + 1 AND opened.registry = given.registry
+                   AND opened.server_id = given.agent_id AND opened.client = given.client_address
+                   AND opened.feedback_index = given.feedback_index) AS is_blind
+        FROM new_feedback given
+        LEFT JOIN feedback_revoked revoked
+          ON revoked.chain_id = given.chain_id AND revoked.registry = given.registry
+         AND revoked.agent_id = given.agent_id AND revoked.client_address = given.client_address
+         AND revoked.feedback_index = given.feedback_index
+         AND (+revoked.block_number, revoked.log_index) > (given.block_number, given.log_index)
+         AND NOT EXISTS (
+           SELECT 1 FROM feedback_revoked earlier
+           WHERE earlier.chain_id = given.chain_id AND earlier.registry = given.registry
+             AND earlier.agent_id = given.agent_id AND earlier.client_address = given.client_address
+             AND earlier.feedback_index = given.feedback_index
+             AND (+earlier.block_number, earlier.log_index) > (given.block_number, given.log_index)
+             AND (+earlier.block_number, earlier.log_index) < (revoked.block_number, revoked.log_index))
+         AND NOT EXISTS (
+           SELECT 1 FROM new_feedback again
+           WHERE again.chain_id = given.chain_id AND again.registry = given.registry
+             AND again.agent_id = given.agent_id AND again.client_address = given.client_address
+             AND again.feedback_index = given.feedback_index
+             AND (+again.block_number, again.log_index) > (given.block_number, given.log_index)
+             AND (+again.block_number, again.log_index) < (revoked.block_number, revoked.log_index))
+    """,
+    "rating": """
+        SELECT chain_id, registry, 'client' AS side, client_id AS agent_id, server_id, rating,
+               block_number, log_index, block_time, transaction_hash,
+               EXISTS (
+                 SELECT 1 FROM ratings_opened opened
+                 WHERE opened.chain_id = rated.chain_id AND opened.block_number = rated.block_number
+                   AND opened.log_index IN (rated.log_index + 1, rated.log_index + 2)
+                   AND opened.registry = rated.registry AND opened.client_id = rated.client_id
+                   AND opened.server_id = rated.server_id) AS is_blind
+        FROM client_rated rated
+        UNION ALL
+        SELECT chain_id, registry, 'validator', validator_id, server_id, rating,
+               block_number, log_index, block_time, transaction_hash, FALSE FROM validator_rated
+    """,
+    "sealed_pair": """
+        SELECT sealed.chain_id, sealed.registry, sealed.client_id, sealed.server_id, sealed.interaction,
+               sealed.block_number, sealed.log_index, sealed.block_time, sealed.transaction_hash,
+               opened.client AS client_address, opened.feedback_index, opened.block_time AS feedback_opened_at,
+               rated.block_time AS rating_opened_at,
+               CASE WHEN opened.chain_id IS NULL AND rated.chain_id IS NULL THEN 'sealed'
+                    WHEN opened.chain_id IS NULL OR rated.chain_id IS NULL THEN 'withheld'
+                    ELSE 'opened' END AS state
+        FROM ratings_sealed sealed
+        LEFT JOIN ratings_opened opened
+          ON opened.chain_id = sealed.chain_id AND opened.registry = sealed.registry
+         AND opened.client_id = sealed.client_id AND opened.server_id = sealed.server_id
+         AND opened.interaction = sealed.interaction AND opened.feedback_index <> 0
+         AND (opened.block_number, opened.log_index) > (sealed.block_number, sealed.log_index)
+        LEFT JOIN client_rated rated
+          ON rated.chain_id = sealed.chain_id AND rated.registry = sealed.registry
+         AND rated.client_id = sealed.client_id AND rated.server_id = sealed.server_id
+         AND (rated.block_number, rated.log_index) > (sealed.block_number, sealed.log_index)
+    """,
+    "validation": """
+        SELECT requested.chain_id, requested.registry, requested.request_hash, requested.agent_id,
+               requested.validator_address, requested.request_uri, requested.block_number AS requested_block,
+               requested.block_time AS requested_at, answered.response, answered.response_uri,
+               answered.response_hash, answered.tag, answered.block_number AS answered_block,
+               answered.block_time AS answered_at
+        FROM validation_request requested
+        LEFT JOIN validation_response answered
+          ON answered.chain_id = requested.chain_id AND answered.registry = requested.registry
+         AND answered.request_hash = requested.request_hash
+         AND NOT EXISTS (
+           SELECT 1 FROM validation_response later
+           WHERE later.chain_id = answered.chain_id AND later.registry = answered.registry
+             AND later.request_hash = answered.request_hash
+             AND (later.block_number, later.log_index) > (answered.block_number, answered.log_index))
+    """,
+}
+"""The text of each view, by its name."""

@@ -28,8 +28,7 @@ from bilateral.core.values.blind import BLIND_SIDES
 from bilateral.core.values.bounds import lower_bound, scale_of_tag, share_of_scale
 from bilateral.core.values.units import units_of
 from bilateral.index.log import tables as schema
-from bilateral.index.log.batches import EventRows
-from bilateral.index.log.history import stored_batches
+from bilateral.index.log.batches import EventRows, stored_batches
 from bilateral.index.log.journal import Writes
 from bilateral.index.log.projection import Append, Progress, Projection, Removal
 from bilateral.index.log.rows import Row, Rows, key_columns, picker, rows_of
