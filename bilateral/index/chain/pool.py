@@ -283,7 +283,7 @@ class Pool:
 
     def _bench_all(self, problems: Mapping[Source, Exception] | None) -> int:
         for source, problem in (problems or {}).items():
-            self._place(source).lags = isinstance(problem, EndpointLagsError)
+            self._place(source).is_lagging = isinstance(problem, EndpointLagsError)
             self.bench(source, problem)
         return len(problems or {})
 

@@ -143,6 +143,8 @@ class Source:
         wait: Waits some seconds; returns False to give up, as at the end of the process.
 
     Attributes:
+        name: The endpoint's host.
+        key: The endpoint's name in the database, which tells two URLs of one host apart and shows neither.
         size: The number of blocks to ask for.
         lost_logs_at: The time at which the endpoint last left out logs or contradicted itself or another one, in Unix
             seconds; None if it never did.
@@ -154,22 +156,14 @@ class Source:
         self, endpoint: Endpoint, addresses: Sequence[str], wait: Callable[[float], bool] | None = None
     ) -> None:
         self.endpoint = endpoint
+        self.name = endpoint.name
+        self.key = endpoint.key
         self.size = RangeSize(MOST_BLOCKS, first=FIRST_BLOCKS)
         self.lost_logs_at: int | None = None
         self.is_disputed = False
         self.alone_from: int | None = None
         self._addresses = list(addresses)
         self._wait = wait or _sleep
-
-    @property
-    def name(self) -> str:
-        """The endpoint's host."""
-        return self.endpoint.name
-
-    @property
-    def key(self) -> str:
-        """The endpoint's name in the database, which tells two URLs of one host apart and shows neither."""
-        return self.endpoint.key
 
     @property
     def loses_logs(self) -> bool:
@@ -224,7 +218,12 @@ class Source:
         """Return the headers of some blocks."""
         headers: list[Header] = []
         for start in range(0, len(numbers), HEADERS_AT_ONCE):
-            headers += self._headers_at_once(numbers[start : start + HEADERS_AT_ONCE])
+            part, kind = numbers[start : start + HEADERS_AT_ONCE], HeaderEntry | None
+            calls = [(hex(number), False) for number in part]
+            entries: list[HeaderEntry | None] = self.endpoint.each("eth_getBlockByNumber", calls, kind)  # type: ignore[arg-type]
+            if any(entry is None for entry in entries):
+                raise MalformedNodeAnswerError(f"{self.name} lacks a block of {part[0]} to {part[-1]}")
+            headers += [Header.of(entry) for entry in entries if entry is not None]
         for number, header in zip(numbers, headers, strict=True):
             self._require_number(number, header)
         return headers
@@ -248,19 +247,24 @@ class Source:
                 return logs, end
         raise AssertionError  # `count` does not end
 
-    def _react(self, error: Exception, first: int, last: int, refusals: int, waits: Iterator[float]) -> int | None:
-        """React to a refusal: shrink the range, wait, or give up. Return the last block if the range is beyond it."""
+    def _react(
+        self,
+        error: NodeError | NodeTimeoutError | MalformedNodeAnswerError,
+        first: int,
+        last: int,
+        refusals: int,
+        waits: Iterator[float],
+    ) -> int | None:
+        """Shrink the range after a refusal, wait, or give up. Return the last block if the range is beyond it."""
         requested = last - first + 1
         if isinstance(error, MalformedNodeAnswerError):  # an answer over the limit on its size, or cut off
             if requested == 1:
                 raise error
             self.size.refused(requested, None)
             return None
-        assert isinstance(error, NodeError | NodeTimeoutError)  # noqa: S101  # as the caller catches
         verdict = judge(error, first, last)
-        reaction = verdict.reaction
-        if verdict.repeats is not None and refusals >= verdict.repeats:
-            reaction = verdict.otherwise
+        is_repeated = verdict.repeats is not None and refusals >= verdict.repeats
+        reaction = verdict.otherwise if is_repeated else verdict.reaction
         if reaction is Reaction.SPLIT and requested > 1:
             self.size.refused(requested, verdict.blocks, limits_blocks=verdict.limits_blocks)
             return None
@@ -273,13 +277,13 @@ class Source:
         is_rate = reaction is Reaction.WAIT or retry_after is not None
         words = str(error).removesuffix(".")
         advice = _advice_on(words, is_rate=is_rate, is_one_block=reaction is Reaction.SPLIT)
-        is_final = not is_rate and isinstance(error, NodeError)
         raise EndpointRefusesError(
-            self.name, first, last, words, advice, wait_seconds=retry_after, is_final=is_final
+            *(self.name, first, last, words, advice),
+            wait_seconds=retry_after,
+            is_final=not is_rate and isinstance(error, NodeError),
         ) from error
 
     def _logs_at_once(self, first: int, last: int) -> list[BlockLogs]:
-        """Ask for the logs of a range by one call."""
         query: dict[str, object] = {"address": self._addresses, "fromBlock": hex(first), "toBlock": hex(last)}
         entries = self.endpoint.request("eth_getLogs", (query,), list[LogEntry])
         return self._grouped(entries, self._addresses, first, last)
@@ -301,15 +305,6 @@ class Source:
                     raise EndpointLiesError(self.name, text) from None
                 numbered.add(problem.block)
 
-    def _headers_at_once(self, numbers: Sequence[int]) -> list[Header]:
-        """Ask for headers by a batch; one by one where the endpoint refuses batches."""
-        calls = [(hex(number), False) for number in numbers]
-        kind = HeaderEntry | None
-        entries: list[HeaderEntry | None] = self.endpoint.each("eth_getBlockByNumber", calls, kind)  # type: ignore[arg-type]
-        if any(entry is None for entry in entries):
-            raise MalformedNodeAnswerError(f"{self.name} lacks a block of {numbers[0]} to {numbers[-1]}")
-        return [Header.of(entry) for entry in entries if entry is not None]
-
 
 def _weight(logs: Sequence[BlockLogs]) -> int:
     """Return the number of logs, or that of usual logs with as much data if the logs have more data than usual."""
@@ -329,32 +324,17 @@ _ONE_BLOCK: Final = (
 )
 _TOO_OFTEN: Final = "It allows fewer requests: wait, add another --rpc-url, or use a larger plan of the provider"
 _UNKNOWN: Final = "These words are new to this program: add another --rpc-url, and report the words"
-_ADVICE: Final = tuple(
-    (re.compile(words, re.IGNORECASE), advice)
-    for words, advice in (
-        (
-            "specify an address",
-            "It gives logs on a dedicated plan only: add another --rpc-url, or the URL of such a plan",
-        ),
-        (
-            "archive requests require",
-            "It gives old blocks with a token only: put the token into --rpc-url, or add another --rpc-url",
-        ),
-        (
-            r"filters\. the current limit",
-            "It allows fewer addresses: name fewer --deployment, or add another --rpc-url",
-        ),
-        (
-            r"error code: 1010|forbidden|http status 403",
-            "The provider's front keeps this program out: add another --rpc-url, or ask the provider to let it in",
-        ),
-        (
-            r"unauthorized|api.?key|must be authenticated|http status 40[12]",
-            "It wants a key: put the provider's key into --rpc-url, or add another --rpc-url",
-        ),
-        ("method not found", "It gives no logs at all: add another --rpc-url"),
-    )
-)
+_ADVICE: Final = {
+    "specify an address": "It gives logs on a dedicated plan only: add another --rpc-url, or the URL of such a plan",
+    "archive requests require": "It gives old blocks with a token only: put the token into --rpc-url, or add another "
+    "--rpc-url",
+    r"filters\. the current limit": "It allows fewer addresses: name fewer --deployment, or add another --rpc-url",
+    "error code: 1010|forbidden|http status 403": "The provider's front keeps this program out: add another --rpc-url, "
+    "or ask the provider to let it in",
+    r"unauthorized|api.?key|must be authenticated|http status 40[12]": "It wants a key: put the provider's key into "
+    "--rpc-url, or add another --rpc-url",
+    "method not found": "It gives no logs at all: add another --rpc-url",
+}
 """Advice on a refusal that no smaller range and no wait avoids, by the words of the endpoint."""
 
 
@@ -362,5 +342,5 @@ def _advice_on(text: str, *, is_rate: bool, is_one_block: bool) -> str:
     """Return a sentence that says what to change."""
     if is_rate:
         return _TOO_OFTEN
-    advice = next((advice for words, advice in _ADVICE if words.search(text)), None)
+    advice = next((advice for words, advice in _ADVICE.items() if re.search(words, text, re.IGNORECASE)), None)
     return advice or (_ONE_BLOCK if is_one_block else _UNKNOWN)
