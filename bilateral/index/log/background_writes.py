@@ -22,7 +22,7 @@ from bilateral.core.events import NewFeedback, ResponseAppended
 from bilateral.index.log import tables as schema
 from bilateral.index.log.batches import EventRows
 from bilateral.index.log.dialects import dialect_of
-from bilateral.index.log.rows import Row, Rows, picker, place_in_postgres, rows_of
+from bilateral.index.log.rows import PostgresRows, Row, Rows, picker, place_in_postgres, rows_of
 
 _MANY: Final = 2_000
 """Logs of a transaction from which on a thread that writes pays."""
@@ -47,7 +47,7 @@ def background_rows(engine: Engine, writer: Writer, chain_id: int, tables: Itera
         return
     with reading:
         try:
-            yield _BackgroundRows(rows_of(reading), writer)
+            yield _BackgroundRows(reading, writer)
             reading.commit()  # before the end: a migration that waits for these locks may keep the writes waiting
         except BaseException:
             writer.end(is_cancelled=True)
@@ -109,17 +109,9 @@ class Writer:
         self._thread = threading.Thread(target=self._write_all, name="index-behind", daemon=True)
         self._thread.start()
 
-    def insert(self, table: Table, rows: Sequence[Row]) -> None:
-        """Insert rows behind the caller's back. See `Rows.insert`."""
-        self._waiting.put(partial(self.rows.insert, table, rows))
-
-    def replace(self, table: Table, rows: Sequence[Row]) -> None:
-        """Replace rows behind the caller's back. See `Rows.replace`."""
-        self._waiting.put(partial(self.rows.replace, table, rows))
-
-    def delete(self, table: Table, keys: Sequence[Row]) -> None:
-        """Delete rows behind the caller's back. See `Rows.delete`."""
-        self._waiting.put(partial(self.rows.delete, table, keys))
+    def put(self, write: Callable[[Table, Sequence[Row]], None], table: Table, rows: Sequence[Row]) -> None:
+        """Let the thread do a write: one of the methods of `rows`, and its arguments."""
+        self._waiting.put(partial(write, table, rows))
 
     def claim(self) -> bool:
         """Let the thread wait for ever from now on."""
@@ -171,38 +163,28 @@ class Writer:
                 return None
 
 
-class _BackgroundRows(Rows):
+class _BackgroundRows(PostgresRows):
     """Reads by one connection, and writes by another one in a thread. It does what deriving rows needs, and no more.
 
     Args:
-        reading: The rows as one connection reads them.
+        reading: The connection that reads.
         writer: Writes on the other one.
     """
 
-    def __init__(self, reading: Rows, writer: Writer) -> None:
-        super().__init__(reading.connection)
-        self._reading = reading
+    def __init__(self, reading: Connection, writer: Writer) -> None:
+        super().__init__(reading)
         self._writer = writer
 
     def insert(self, table: Table, rows: Sequence[Row]) -> None:
-        self._writer.insert(table, rows)
+        self._writer.put(self._writer.rows.insert, table, rows)
 
     def replace(self, table: Table, rows: Sequence[Row]) -> None:
-        self._writer.replace(table, rows)
+        self._writer.put(self._writer.rows.replace, table, rows)
 
     def delete(self, table: Table, keys: Sequence[Row]) -> None:
-        self._writer.delete(table, keys)
-
-    def select(self, table: Table, columns: Sequence[str], keys: Iterable[Row]) -> list[Row]:
-        return self._reading.select(table, columns, keys)
-
-    def last_times(self, table: Table, columns: Sequence[str], keys: Iterable[Row]) -> list[Row]:
-        return self._reading.last_times(table, columns, keys)
+        self._writer.put(self._writer.rows.delete, table, keys)
 
     values_after = of_blocks = delete_after = insert_if_absent = analyze = _refuse
-
-    def _fill_keys(self, table: Table, columns: tuple[str, ...], keys: Sequence[Row]) -> str:
-        return self._reading._fill_keys(table, columns, keys)  # noqa: SLF001  # its own class
 
 
 _ROWS_AT_ONCE: Final = 4_000
@@ -243,7 +225,7 @@ class EventWrites:
             waiting = self._waiting[table]
             waiting += new
             if self._writer is not None and len(waiting) >= _ROWS_AT_ONCE:
-                self._writer.insert(table, _ordered(table, self._waiting.pop(table)))
+                self._writer.put(self._rows.insert, table, _ordered(table, self._waiting.pop(table)))
 
     def claim(self) -> bool:
         """Keep an early transaction from now on, however long the next write takes."""
@@ -273,9 +255,9 @@ class EventWrites:
 
         The caller must not use the connection within the context. All is written when it ends.
         """
-        writes = self._writer or self._rows
+        insert = partial(self._writer.put, self._rows.insert) if self._writer else self._rows.insert
         for table, waiting in self._waiting.items():
-            writes.insert(table, _ordered(table, waiting))
+            insert(table, _ordered(table, waiting))
         self._waiting.clear()
         if self._writer is None:
             yield self._rows
