@@ -31,7 +31,7 @@ class Agents(Projection):
         touched = activity.touched_after(removal.target.number)
         yield
         if not removal.is_journalled:
-            self._rebuild_states(removal.connection, removal.chain_id, removal.progress)
+            self._rebuild_states(removal.connection, removal.chain_id, lambda _: None)
         activity.renew(touched)
         yield
 

@@ -81,12 +81,12 @@ class Checks:
 
     def is_doubtful(self, header: Header, logs: BlockLogs, *, is_thorough: bool) -> bool:
         """Check whether fields of a header contradict logs: its filter, its root, or its list of transactions."""
-        is_empty = header.receipts_root == EMPTY_ROOT or not any(header.bloom or b"1")
-        if is_empty and (header.receipts_root == EMPTY_ROOT or header.is_sealed()):
-            return True
-        if not is_empty and self._announcements.are_hidden(header.bloom, logs, is_thorough=is_thorough):
-            return True
-        return _has_foreign_transaction(header, logs)
+        has_no_receipts = header.receipts_root == EMPTY_ROOT
+        if has_no_receipts or not any(header.bloom or b"1"):
+            is_contradicted = has_no_receipts or header.is_sealed()
+        else:
+            is_contradicted = self._announcements.are_hidden(header.bloom, logs, is_thorough=is_thorough)
+        return is_contradicted or _has_foreign_transaction(header, logs)
 
     def _by_receipts(self, source: Source, header: Header, logs: BlockLogs | None) -> BlockLogs | None:
         """Return the logs of a block's receipts, if the endpoint gave others. See `check_block`."""
@@ -190,12 +190,8 @@ def take_time(source: Source, header: Header, logs: BlockLogs) -> None:
 
 def _has_foreign_transaction(header: Header, logs: BlockLogs) -> bool:
     """Check whether a log is of a transaction that the header does not list, or lists in another place."""
-    if not header.transactions:
-        return False
     listed = header.transactions
-    for hash_, index in {
-        (entry.transactionHash.lower(), optional_quantity(entry.transactionIndex)) for entry in logs.entries
-    }:
-        if hash_ not in (listed if index is None else listed[index : index + 1]):
-            return True
-    return False
+    places = {(entry.transactionHash.lower(), optional_quantity(entry.transactionIndex)) for entry in logs.entries}
+    return bool(listed) and any(
+        hash_ not in (listed if index is None else listed[index : index + 1]) for hash_, index in places
+    )

@@ -23,17 +23,7 @@ from bilateral.node.json_rpc import Post, Reply
 
 T = TypeVar("T")
 
-_READABLE_ERRORS: Final = (
-    HTTPStatus.BAD_REQUEST,
-    HTTPStatus.UNAUTHORIZED,
-    HTTPStatus.PAYMENT_REQUIRED,
-    HTTPStatus.FORBIDDEN,
-    HTTPStatus.REQUEST_TIMEOUT,
-    HTTPStatus.REQUEST_ENTITY_TOO_LARGE,
-    HTTPStatus.UNPROCESSABLE_ENTITY,
-    HTTPStatus.TOO_MANY_REQUESTS,
-    HTTPStatus.SERVICE_UNAVAILABLE,
-)
+_READABLE_ERRORS: Final = (400, 401, 402, 403, 408, 413, 422, 429, 503)
 """HTTP statuses whose bodies may carry an error of JSON-RPC."""
 
 

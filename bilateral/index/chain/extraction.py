@@ -13,7 +13,6 @@ from collections import defaultdict
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import fields
 from functools import cache, lru_cache
-from operator import attrgetter
 from typing import Any, Final, TypeAlias
 
 from sqlalchemy import Table, Text
@@ -90,29 +89,15 @@ def careful_values(log: RawLog, event: Event | UndecodedLog) -> tuple[Table, Row
     """Return the table of a log, and the values of its columns behind those of its place."""
     if isinstance(event, UndecodedLog):
         return schema.undecodable_log, (b"".join(log.topics), log.data, event.problem)
-    values_of, texts = _COLUMNS[type(event)]
-    row = list(values_of(event))
-    if not texts:
-        return schema.EVENT_TABLES[type(event)], tuple(row)
-    raw = None
-    for at in texts:
-        raw = raw if is_exact(row[at]) else log.data
-        row[at] = storable(row[at])
-    return schema.EVENT_TABLES[type(event)], (*row, raw)
-
-
-def _columns_of(kind: type[Event]) -> tuple[Callable[[Event], Row], tuple[int, ...]]:
-    """Return what reads an event's values, and the positions of its texts."""
-    names = [field.name for field in fields(kind)][1:]
-    table = schema.EVENT_TABLES[kind]
-    texts = tuple(at for at, name in enumerate(names) if isinstance(table.c[name].type, Text))
-    if len(names) == 1:
-        (name,) = names
-        return lambda event: (getattr(event, name),), texts
-    return attrgetter(*names), texts
-
-
-_COLUMNS: Final = {kind: _columns_of(kind) for kind in schema.EVENT_TABLES}
+    table = schema.EVENT_TABLES[type(event)]
+    row, raw, has_text = [], None, False
+    for field in fields(event)[1:]:
+        value = getattr(event, field.name)
+        if isinstance(table.c[field.name].type, Text):
+            has_text, raw = True, raw if is_exact(value) else log.data
+            value = storable(value)
+        row.append(value)
+    return table, (*row, raw) if has_text else tuple(row)
 
 
 @cache
@@ -135,7 +120,7 @@ _PARTS: Final = {
     "uint16": ("30sH", 30, "w{0}"),
     "int8": ("31sB", 31, "below(w{0}, 1 << 7)"),
     "uint8": ("31sB", 31, "w{0}"),
-    "bool": ("31sB", 31, "truth(w{0})"),
+    "bool": ("31sB", 31, "bool(below(w{0}, 2))"),
     "string": ("24sQ", 24, "tail{0}"),
     "bytes": ("24sQ", 24, "tail{0}"),
 }
@@ -201,13 +186,6 @@ def _source_of_reader(entry: Mapping[str, Any]) -> str:
     return "\n".join([*lines, *tails, f"    return ({', '.join(results)},)"])
 
 
-def _truth(number: int) -> bool:
-    """Return the truth value that a number stands for."""
-    if number > 1:
-        raise ValueError
-    return bool(number)
-
-
 def _below(number: int, limit: int) -> int:
     """Return a number below a limit. Negative ones are left to the strict decoder."""
     if number >= limit:
@@ -238,6 +216,5 @@ _NAMES: Final = {
     "below": _below,
     "number": int.from_bytes,
     "signed": _signed,
-    "truth": _truth,
     "unhexlify": unhexlify,
 }

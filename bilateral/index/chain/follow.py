@@ -9,7 +9,6 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import Final
 
-from sqlalchemy import select
 from sqlalchemy.exc import DBAPIError
 
 from bilateral.core.contracts import Registry
@@ -26,7 +25,6 @@ from bilateral.index.errors import (
     FinalizedBlockError,
     FirstBlockAheadError,
 )
-from bilateral.index.log import tables as schema
 from bilateral.index.log.background_writes import EventWrites
 from bilateral.index.log.batches import Batch, Block, counted, stored_events
 from bilateral.index.log.store import ChainStore
@@ -99,12 +97,14 @@ class Follower:
         trusts_reorganisation: bool = False,
     ) -> None:
         self._store = store
-        self._finality = Finality(store, is_trusting=trusts_reorganisation)
+        self._is_trusting = trusts_reorganisation
         self._pool = pool
         self._reader = Reader(pool, registries)
         self._first_block = first_block
         self._enough = enough
         self._recheck_ends: dict[Source, int] = {}
+        self._disputed_cursor: Block | None = None
+        self._claims: dict[str, int] = {}
 
     def step(self) -> Step:
         """Take one step: store the next blocks, or remove those that a reorganisation replaced.
@@ -149,7 +149,7 @@ class Follower:
         """Return the latest block with a known hash before a block; without one, that before the first to index."""
         checkpoint = next(iter(self._store.checkpoints(first)), None)
         if checkpoint is None:
-            return self._before_first(source)
+            return self._before(source, self._first_block)
         header = source.header(checkpoint.number) if checkpoint.number >= 0 else None
         return checkpoint if header is None or header.block.hash != checkpoint.hash else header.block
 
@@ -164,17 +164,16 @@ class Follower:
         if (step := self._recheck(source, cursor, head)) is not None:
             return step
         if cursor.number >= head:
-            self._store.head_notes.take(cursor, head)
+            self._store.note_head(cursor, head)
             return Step(Outcome.WAITED, cursor.number, head, 0, source.name)
         try:
             return self._advance(source, cursor, head)
         except ENDPOINT_FAILURES:
-            self._store.head_notes.take(cursor, head)
+            self._store.note_head(cursor, head)
             raise
 
     def _recheck(self, source: Source, cursor: Block, head: int) -> Step | None:
         """Read again, one range a step, what an endpoint delivered alone before a false answer; None without any."""
-        # If rows differ, the index goes back to before them.
         # If rows differ, the index goes back to before them.
         suspects = [other for other in self._pool.sources if other.loses_logs and other.alone_from is not None]
         for suspect in suspects:
@@ -232,7 +231,7 @@ class Follower:
         """Set the cursor before the first block, and return it."""
         if head < self._first_block - 1:
             raise FirstBlockAheadError(self._pool.chain_id, self._first_block, head)
-        before = self._before_first(source)
+        before = self._before(source, self._first_block)
         self._reader.start(source, before, head)  # the node answers while PostgreSQL makes the chain's tables
         self._store.begin(before)
         return before
@@ -241,9 +240,22 @@ class Follower:
         """Remove the blocks that are not in the chain any more."""
         self._pool.require_chain(source)
         target = self._fork(source, cursor, head)
-        self._finality.require_agreement(source, cursor, target)
+        self._require_agreement(source, cursor, target)
         self._store.roll_back(cursor, target)
         return Step(Outcome.ROLLED_BACK, target.number, head, 0, source.name, cursor.number - target.number)
+
+    def _require_agreement(self, source: Source, cursor: Block, target: Block) -> None:
+        """Refuse to remove finalized blocks before a second endpoint lacks them too."""
+        # An endpoint that falls far behind, or whose data was lost, has a shorter chain, and is not believed alone.
+        finalized = self._store.finalized()
+        if self._is_trusting or finalized is None or target.number >= min(finalized, cursor.number):
+            return
+        if cursor != self._disputed_cursor:
+            self._disputed_cursor, self._claims = cursor, {}
+        if any(claimed <= target.number for key, claimed in self._claims.items() if key != source.key):
+            return
+        self._claims[source.key] = target.number
+        raise FinalizedBlockError(source.name, target.number, min(finalized, cursor.number))
 
     def _confirm_reorganization(self, source: Source, cursor: Block, head: int) -> None:
         """Ask another endpoint before blocks are removed."""
@@ -282,7 +294,7 @@ class Follower:
                 break
             removed, step = at, 2 * step
         else:
-            return self._before_first(source)
+            return self._before(source, self._first_block)
         canonical = at
         while canonical - removed > 1:
             middle = (canonical + removed) // 2
@@ -292,10 +304,6 @@ class Follower:
                 removed = middle
         header = source.header(checkpoints[canonical].number) if checkpoints[canonical].number >= 0 else None
         return checkpoints[canonical] if header is None else header.block
-
-    def _before_first(self, source: Source) -> Block:
-        """Return the block before the first one to index, as the chain has it now. See `_before`."""
-        return self._before(source, self._first_block)
 
     @staticmethod
     def _before(source: Source, number: int) -> Block:
@@ -364,41 +372,3 @@ class _PendingBatches:
         if self._writes is not None:
             self._writes.close()
             self._writes = None
-
-
-class Finality:
-    """The finalized blocks of one chain, and the endpoints that contradict them.
-
-    An endpoint that falls far behind, or whose data was lost, shows a shorter chain, and is believed by nobody else.
-
-    Args:
-        store: The chain's rows.
-        is_trusting: True to believe any single endpoint, because an operator looked.
-    """
-
-    def __init__(self, store: ChainStore, *, is_trusting: bool = False) -> None:
-        self._store = store
-        self._is_trusting = is_trusting
-        self._cursor: Block | None = None
-        self._claims: dict[str, int] = {}
-
-    def require_agreement(self, source: Source, cursor: Block, target: Block) -> None:
-        """Refuse to remove finalized blocks before a second endpoint lacks them too."""
-        finalized = self._finalized(cursor)
-        if self._is_trusting or finalized is None or target.number >= finalized:
-            return
-        if cursor != self._cursor:
-            self._cursor, self._claims = cursor, {}
-        other_claims = [claimed for key, claimed in self._claims.items() if key != source.key]
-        if any(claimed <= target.number for claimed in other_claims):
-            return
-        self._claims[source.key] = target.number
-        raise FinalizedBlockError(source.name, target.number, finalized)
-
-    def _finalized(self, cursor: Block) -> int | None:
-        """Return the last indexed block that a node called finalized; None if none did."""
-        table = schema.chain
-        query = select(table.c.finalized_number).where(table.c.chain_id == self._store.chain_id)
-        with self._store.engine.connect() as connection:
-            number: int | None = connection.execute(query).scalar_one_or_none()
-        return None if number is None else min(number, cursor.number)

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
-from functools import lru_cache
+from functools import lru_cache, reduce
+from operator import or_
 from typing import Any, Final
 
 import rlp
@@ -29,18 +30,12 @@ _EVERYBODYS: Final = frozenset({"Transfer", "Approval", "ApprovalForAll", "Metad
 def _mask(item: bytes) -> int:
     """Return the three bits that an address or topic sets."""
     digest = keccak(item)
-    mask = 0
-    for at in (0, 2, 4):
-        mask |= 1 << (int.from_bytes(digest[at : at + 2]) & _BITS)
-    return mask
+    return reduce(or_, (1 << (int.from_bytes(digest[at : at + 2]) & _BITS) for at in (0, 2, 4)))
 
 
 def bloom_of(items: Iterable[bytes]) -> bytes:
     """Return the filter that announces some addresses and topics, and nothing else."""
-    bits = 0
-    for item in items:
-        bits |= _mask(item)
-    return bits.to_bytes(BLOOM_BYTES)
+    return reduce(or_, map(_mask, items), 0).to_bytes(BLOOM_BYTES)
 
 
 def is_sparse(bloom: bytes | None) -> bool:
@@ -74,24 +69,19 @@ class Announcements:
 
         The filter may announce logs that do not exist, but never hides one. So True asks for a second look.
         """
-        if bloom is None or len(bloom) != BLOOM_BYTES:
+        if bloom is None:
             return False
-        bits = int.from_bytes(bloom)
-        asks_topics = is_thorough or bits.bit_count() <= _SPARSE_BITS
+        asks_topics = is_thorough or is_sparse(bloom)
         addresses = logs.addresses() if logs else ()
-        logged = {topic.lower() for entry in logs.entries for topic in entry.topics[:1]} if logs else set()
-        for address, mask, topics in self._items:
-            if bits & mask != mask:
-                continue
-            if address not in addresses:
-                return True
-            if asks_topics and any(bits & of == of and topic not in logged for topic, of in topics):
-                return True
-        return False
+        logged = {topic.lower() for entry in logs.entries for topic in entry.topics[:1]} if logs else set[str]()
+        return any(
+            address not in addresses or (asks_topics and not logged.issuperset(topics))
+            for address, topics in self._announced(bloom)
+        )
 
     def are_hidden(self, bloom: bytes | None, logs: BlockLogs, *, is_thorough: bool) -> bool:
         """Check whether a block's filter does not announce logs that an endpoint gave: then one of them is false."""
-        if bloom is None or len(bloom) != BLOOM_BYTES:
+        if bloom is None:
             return False
         bits = int.from_bytes(bloom)
         texts = {topic for entry in logs.entries for topic in entry.topics[: None if is_thorough else 1]}
@@ -103,12 +93,17 @@ class Announcements:
 
         In a sparse filter that happens by chance in one of 10,000 blocks at most. Other filters prove nothing.
         """
-        bits = int.from_bytes(bloom) if bloom is not None and is_sparse(bloom) else 0
+        if bloom is None or not is_sparse(bloom):
+            return False
         addresses = logs.addresses() if logs else ()
-        return any(
-            bits & mask == mask and address not in addresses and any(bits & of == of for _, of in topics)
-            for address, mask, topics in self._items
-        )
+        return any(address not in addresses and topics for address, topics in self._announced(bloom))
+
+    def _announced(self, bloom: bytes) -> Iterator[tuple[str, list[str]]]:
+        """Yield the registries that a filter announces, each with those of its first topics that it announces."""
+        bits = int.from_bytes(bloom)
+        for address, mask, topics in self._items:
+            if bits & mask == mask:
+                yield address, [topic for topic, of in topics if bits & of == of]
 
 
 _NUMBERS: Final = frozenset(

@@ -70,9 +70,6 @@ _MAX_LOG_INDEX: Final = 2**31 - 1  # the greatest number of an INTEGER of Postgr
 _IN_CHAIN: Final = (False, None, 0, "", "false", "0x0")
 """Values of `removed` that nodes write for a log that the chain holds."""
 
-_MAX_CACHED: Final = 1024
-"""The spellings of addresses to remember: a foreign endpoint must not fill the memory."""
-
 
 class LogEntry(msgspec.Struct, gc=False):
     """A log in the form of JSON-RPC."""
@@ -194,7 +191,8 @@ def _grouped(name: str, entries: list[LogEntry], contracts: Collection[str], fir
         transaction = before[0]
         if entry.transactionIndex != transaction_text:
             transaction_text = entry.transactionIndex
-            transaction = _or(transaction, optional_quantity(transaction_text))
+            stated = optional_quantity(transaction_text)
+            transaction = transaction if stated is None else stated
         index = _index_of(entry, block.number)
         if transaction < before[0] or index <= before[1]:
             raise UnnumberedLogsError(block.number)
@@ -220,26 +218,9 @@ def _index_of(entry: LogEntry, block: int) -> int:
     return index
 
 
-def _or(default: int, value: int | None) -> int:
-    return default if value is None else value
-
-
 def _time_hint(entry: LogEntry) -> int | None:
     """Return the time of its block that a log names; None without one. 0 is how some nodes leave it out."""
     return optional_quantity(entry.blockTimestamp) or None
-
-
-_ADDRESSES: dict[str, str] = {}
-
-
-def address_of(text: str) -> str:
-    """Return an address in checksum form. The registries' few addresses are remembered."""
-    address = _ADDRESSES.get(text)
-    if address is None:
-        address = checksummed(text)
-        if len(_ADDRESSES) < _MAX_CACHED:
-            _ADDRESSES[text] = address
-    return address
 
 
 def bytes_of(text: str) -> bytes:
@@ -251,6 +232,9 @@ def bytes_of(text: str) -> bytes:
         pass
     raise MalformedNodeAnswerError("the node answers with another form of bytes")
 
+
+address_of = lru_cache(maxsize=1 << 10)(checksummed)
+"""Returns an address in checksum form, and remembers it: those of the registries are few."""
 
 hash_of = lru_cache(maxsize=1 << 10)(word)
 """Reads 32 bytes, and remembers them: the logs of a transaction share its hash."""

@@ -111,11 +111,8 @@ class Reader:
             prepared = None
         if prepared is None or not (prepared.headers or (prepared.later is not None and prepared.later.number <= deep)):
             prepared = self._fetch(source, first, head)
-        blocks = (
-            self._check_dense(source, cursor, prepared)
-            if prepared.headers
-            else self._check_sparse(source, cursor, prepared)
-        )
+        check = self._check_dense if prepared.headers else self._check_sparse
+        blocks = check(source, cursor, prepared)
         self.start(source, blocks[prepared.end], head)
         finalized = self._pool.finalized(source)
         for logs, end in prepared.parts:  # the thread waits for the node meanwhile

@@ -7,6 +7,7 @@ index of a log follows from its position. Indices and hashes that a node repeats
 from __future__ import annotations
 
 from collections.abc import Collection, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 from itertools import pairwise
 from typing import Any, Final
@@ -167,20 +168,14 @@ def _contents(log: LogEntry | _ReceiptLog) -> tuple[str, tuple[str, ...], str]:
 
 def _receipts_of(endpoint: Endpoint, header: Header) -> list[_Receipt]:
     """Read receipts by one call, or each by its transaction where the endpoint does not have that call."""
-    number = hex(header.block.number)
     kind = list[_Receipt] | None
-    try:
-        receipts: list[_Receipt] | None = endpoint.request("eth_getBlockReceipts", (number,), kind)  # type: ignore[arg-type]
-    except NODE_FAILURES:
-        if not header.transactions:
-            raise
-        receipts = None
-    if receipts is None and header.transactions:
-        calls = [(hash_,) for hash_ in header.transactions]
-        return endpoint.each("eth_getTransactionReceipt", calls, _Receipt)
-    if receipts is None:
-        raise ValueError(number)
-    return receipts
+    with suppress(*NODE_FAILURES):
+        receipts: list[_Receipt] | None = endpoint.request("eth_getBlockReceipts", (hex(header.block.number),), kind)  # type: ignore[arg-type]
+        if receipts is not None:
+            return receipts
+    if not header.transactions:
+        raise ValueError(header.block.number)
+    return endpoint.each("eth_getTransactionReceipt", [(hash_,) for hash_ in header.transactions], _Receipt)
 
 
 def _checked(header: Header, receipts: Sequence[_Receipt]) -> BlockReceipts | None:
@@ -217,7 +212,6 @@ def _root(receipts: Sequence[_Receipt]) -> bytes | None:
 
 def _node(leaves: Sequence[tuple[str, bytes]], depth: int) -> list[Any]:
     """Return a node of a Merkle Patricia tree (Yellow Paper, appendix D) with `depth` nibbles above it."""
-    # The keys are nibbles in their order, and none is the beginning of another one.
     # The keys are nibbles in their order, and none is the beginning of another one.
     if len(leaves) == 1:
         return [_path(leaves[0][0][depth:], 2), leaves[0][1]]

@@ -51,7 +51,6 @@ class RangeSize:
 
     Args:
         most: The most blocks to ask for.
-        ceiling: The ceiling that was learnt earlier; None if none was.
         first: The blocks to ask for first, while nothing is known about the number of logs; as many as may be if left
             out.
 
@@ -66,11 +65,11 @@ class RangeSize:
     _FASTEST_GROWTH: Final = 16
     """The largest step of growth behind a dense stretch: three steps lead from a few blocks to ten thousand."""
 
-    def __init__(self, most: int, ceiling: int | None = None, first: int | None = None) -> None:
+    def __init__(self, most: int, first: int | None = None) -> None:
         self._most = most
         self._is_first = first is not None
-        self.ceiling = ceiling
-        self.blocks = min(most, ceiling or most, first or most)
+        self.ceiling: int | None = None
+        self.blocks = min(most, first or most)
         self.was_refused = False
         self._accepted = 0
         self._refused: int | None = None

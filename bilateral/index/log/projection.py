@@ -46,7 +46,6 @@ class Removal:
         target: The last block that stays.
         is_journalled: True if the journal restores the derived tables; else projections rebuild theirs.
         rows: The access to rows.
-        progress: See `Progress`.
     """
 
     chain_id: int
@@ -55,7 +54,6 @@ class Removal:
     is_journalled: bool
     rows: Rows
     connection: Connection
-    progress: Progress
 
 
 class Projection:

@@ -46,8 +46,8 @@ def require_current_revision(revision: str | None) -> None:
         raise OlderSchemaError(revision or "none", schema.REVISION)
 
 
-def upgrade_within(connection: Connection, revision: str = "head") -> str | None:
-    """Bring the tables to a version, within a transaction."""
+def upgrade_within(connection: Connection) -> str | None:
+    """Bring the tables to the newest version, within a transaction."""
     from alembic import command  # noqa: PLC0415  # slow, and not for each extra
     from alembic.config import Config  # noqa: PLC0415
 
@@ -58,5 +58,5 @@ def upgrade_within(connection: Connection, revision: str = "head") -> str | None
     config = Config()
     config.set_main_option("script_location", str(_MIGRATIONS).replace("%", "%%"))
     config.attributes["connection"] = connection
-    command.upgrade(config, revision)
+    command.upgrade(config, "head")
     return before

@@ -7,12 +7,12 @@ chain one wins and the other learns of it; nothing is stored twice.
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import replace
 from typing import Any, Final
 
-from sqlalchemy import Connection, Engine, delete, select, update
+from sqlalchemy import ColumnElement, Connection, Engine, delete, select, update
 from sqlalchemy.exc import DBAPIError
 
 from bilateral.index.errors import CursorMovedError
@@ -34,15 +34,15 @@ _ANALYZE_AT: Final = tuple(2_000 * 4**power for power in range(12))
 _CHECKPOINT_BLOCKS: Final = 256
 """Blocks of which one hash is kept, deep in the chain."""
 
+_NOTE_SECONDS: Final = 5.0
+"""Seconds between two notes of the head: a write for each look would cost the disk."""
+
 
 class ChainStore:
     """The rows of one chain.
 
     Args:
         projections: The projections of the log, in their order.
-
-    Attributes:
-        head_notes: Notes of the head, while no rows are stored.
     """
 
     def __init__(self, engine: Engine, chain_id: int, projections: Sequence[Projection]) -> None:
@@ -53,7 +53,7 @@ class ChainStore:
         self._reads = tuple(
             dict.fromkeys((*self._derived, *(table for projection in projections for table in projection.reads)))
         )
-        self.head_notes = HeadNotes(engine, chain_id)
+        self._noted_at = float("-inf")
 
     def cursor(self) -> Block | None:
         """Return the last block that is indexed; None before the first."""
@@ -62,6 +62,25 @@ class ChainStore:
         with self.engine.connect() as connection:
             row = connection.execute(query.where(table.c.chain_id == self.chain_id)).one_or_none()
         return None if row is None else Block(*row)
+
+    def finalized(self) -> int | None:
+        """Return the number of the last indexed block that a node called finalized; None if none did."""
+        query = select(schema.chain.c.finalized_number).where(schema.chain.c.chain_id == self.chain_id)
+        with self.engine.connect() as connection:
+            return connection.execute(query).scalar_one_or_none()
+
+    def note_head(self, cursor: Block, head: int) -> None:
+        """Store the head that was just read, and the time, unless another worker moved the cursor.
+
+        The first note is stored, and then one in five seconds. A note only informs, so a database that cannot be
+        written now is left to the next batch.
+        """
+        if time.monotonic() - self._noted_at < _NOTE_SECONDS:
+            return
+        note = update(schema.chain).where(self._is_at(cursor)).values(head_number=head, updated_at=int(time.time()))
+        with suppress(DBAPIError), self.engine.begin() as connection:
+            connection.execute(note)
+        self._noted_at = time.monotonic()
 
     def begin(self, block: Block) -> None:
         """Set the cursor before the first block to index, unless the chain has a cursor already."""
@@ -148,14 +167,7 @@ class ChainStore:
         with self.engine.connect() as connection:
             return [Block(number, hash_, 0) for number, hash_ in connection.execute(query)]
 
-    def roll_back(
-        self,
-        cursor: Block,
-        target: Block,
-        progress: Progress = lambda _: None,
-        *,
-        is_reorganization: bool = True,
-    ) -> None:
+    def roll_back(self, cursor: Block, target: Block, *, is_reorganization: bool = True) -> None:
         """Remove all blocks after a block, and bring the derived tables to the state after it."""
         chain = schema.chain
         with self.engine.begin() as connection:
@@ -165,7 +177,7 @@ class ChainStore:
             query = select(chain.c.journal_from, chain.c.finalized_number).where(chain.c.chain_id == self.chain_id)
             floor, finalized = connection.execute(query).one()
             is_journalled = target.number + 1 >= floor
-            removal = Removal(self.chain_id, cursor, target, is_journalled, rows, connection, progress)
+            removal = Removal(self.chain_id, cursor, target, is_journalled, rows, connection)
             undoing = [projection.undo(removal) for projection in self._projections]
             for stages in undoing:
                 next(stages)
@@ -212,79 +224,35 @@ class ChainStore:
         self._move(connection, cursor, {"updated_at": schema.chain.c.updated_at})
 
     def _move(self, connection: Connection, cursor: Block, values: dict[Any, Any]) -> int:
-        """Move the cursor, if it still is where the caller knows it, and return the number of stored logs."""
-        table = schema.chain
-        moved = connection.execute(
-            update(table)
-            .where(
-                table.c.chain_id == self.chain_id,
-                table.c.block_number == cursor.number,
-                table.c.block_hash == cursor.hash,
-            )
-            .values(values)
-            .returning(table.c.event_rows)
-        ).scalar_one_or_none()
+        """Move the cursor, if it still is where the caller expects it, and return the number of stored logs."""
+        move = update(schema.chain).where(self._is_at(cursor)).values(values).returning(schema.chain.c.event_rows)
+        moved = connection.execute(move).scalar_one_or_none()
         if moved is None:
             raise CursorMovedError(self.chain_id, cursor.number)
         return int(moved)
 
+    def _is_at(self, cursor: Block) -> ColumnElement[bool]:
+        chain = schema.chain.c
+        is_same = (chain.block_number == cursor.number) & (chain.block_hash == cursor.hash)
+        return (chain.chain_id == self.chain_id) & is_same
+
     def _prune(self, connection: Connection, before: int) -> None:
         """Forget the journal of blocks that are deep in the chain."""
-        table = schema.journal
-        connection.execute(delete(table).where(table.c.chain_id == self.chain_id, table.c.block_number < before))
-        chain = schema.chain
-        connection.execute(
-            update(chain)
-            .where(chain.c.chain_id == self.chain_id, chain.c.journal_from < before)
-            .values(journal_from=before)
-        )
+        journal, chain = schema.journal, schema.chain
+        connection.execute(delete(journal).where(journal.c.chain_id == self.chain_id, journal.c.block_number < before))
+        is_outdated = (chain.c.chain_id == self.chain_id) & (chain.c.journal_from < before)
+        connection.execute(update(chain).where(is_outdated).values(journal_from=before))
 
     def _thin(self, connection: Connection, first: int, before: int) -> None:
         """Forget most checkpoints among blocks that have become deep: one of each `_CHECKPOINT_BLOCKS` stays."""
         table, start = schema.block, max(first - first % _CHECKPOINT_BLOCKS, 0)
-        is_deep = (
-            (table.c.chain_id == self.chain_id) & (table.c.block_number >= start) & (table.c.block_number < before)
-        )
+        is_deep = table.c.block_number.between(start, before - 1) & (table.c.chain_id == self.chain_id)
         numbers = sorted(connection.execute(select(table.c.block_number).where(is_deep)).scalars())
         last_of_span = {number // _CHECKPOINT_BLOCKS: number for number in numbers}  # the last one of each
-        thinned = [
-            (self.chain_id, number) for number in numbers if last_of_span[number // _CHECKPOINT_BLOCKS] != number
-        ]
+        retained = set(last_of_span.values())
+        thinned = [(self.chain_id, number) for number in numbers if number not in retained]
         rows_of(connection).delete(table, thinned)
 
 
 def _cursor_columns(block: Block) -> dict[Any, Any]:
     return {"block_number": block.number, "block_hash": block.hash, "block_time": block.time}
-
-
-_EVERY_SECONDS: Final = 5.0
-"""Seconds between two notes: a write for each look would cost the disk."""
-
-
-class HeadNotes:
-    """The notes of one worker about the head of its chain.
-
-    Args:
-        clock: The monotonic time, in seconds.
-    """
-
-    def __init__(self, engine: Engine, chain_id: int, clock: Callable[[], float] = time.monotonic) -> None:
-        self._clock = clock
-        self._engine = engine
-        self._chain_id = chain_id
-        self._last = float("-inf")
-
-    def take(self, cursor: Block, head: int) -> None:
-        """Store the head that was just seen, and the time, unless another worker moved the cursor.
-
-        The first note is stored, and then one in five seconds. A note only informs, so a database that cannot be
-        written now is left to the next batch.
-        """
-        if self._clock() - self._last < _EVERY_SECONDS:
-            return
-        table = schema.chain
-        is_unmoved = (table.c.block_number == cursor.number) & (table.c.block_hash == cursor.hash)
-        note = update(table).where(table.c.chain_id == self._chain_id, is_unmoved)
-        with suppress(DBAPIError), self._engine.begin() as connection:
-            connection.execute(note.values(head_number=head, updated_at=int(time.time())))
-        self._last = self._clock()

@@ -103,11 +103,10 @@ class Ratings(Projection):
     def undo(self, removal: Removal) -> Iterator[None]:
         # The latest blocks come out first, so that the tables go through states that the chain had.
         first = removal.target.number + 1
-        for block, events in stored_batches(
+        for _, events in stored_batches(
             removal.connection, removal.chain_id, SUMMARY_EVENTS, first, columns=SUMMARY_COLUMNS, latest_first=True
         ):
             SummaryTables(removal.chain_id, removal.rows).derive(events, sign=-1)
-            removal.progress(block)
         yield
         yield
 
