@@ -22,7 +22,7 @@ from bilateral.index.files import tables as schema
 from bilateral.index.files.identities import solana_agent
 from bilateral.index.files.tables import State, agent_file
 from bilateral.index.log.database import snapshot
-from bilateral.index.log.locks import hold_cursor, number_sights
+from bilateral.index.log.locks import hold_cursor, number_observations
 from bilateral.index.log.tables import chain
 from bilateral.node.running import StepRunner
 from bilateral.node.steps import Rpc
@@ -175,7 +175,7 @@ def _note(engine: Engine, claim: _Claim, names_back: bool, problem: str, now: in
 def _seen_again(connection: Connection, file_id: bytes, chain_id: Any) -> int | None:
     """Note a file once more as it was last seen, at the last indexed block. Return the number of the sight."""
     seen = schema.file_sight
-    number_sights(connection)
+    number_observations(connection)
     hold_cursor(connection, chain_id)
     is_of_file = (seen.c.file_id == file_id) & (seen.c.chain_id == chain_id)
     last = select(func.max(seen.c.sight_id)).where(is_of_file).scalar_subquery()

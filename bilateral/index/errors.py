@@ -185,35 +185,35 @@ class EarlierRegistryError(FormattedError):
     reason = "earlier_registry"
     template = (
         "a registry to add appeared in block {first}, or its block is unknown, and the database has chain "
-        "{chain_id} from block {begun} on: name --from-block {begun} to leave earlier events out, or another "
+        "{chain_id} from block {stored} on: name --from-block {stored} to leave earlier events out, or another "
         "--database"
     )
     chain_id: InitVar[int]
     first: InitVar[int]
-    begun: InitVar[int]
+    stored: InitVar[int]
 
 
 class OtherFirstBlockError(BilateralError):
     """The database has a chain from another first block on than the settings name.
 
     Attributes:
-        begun: The first block that the database has.
-        wanted: The first block of the settings.
+        stored: The first block that the database has.
+        requested: The first block of the settings.
     """
 
     reason = "other_first_block"
 
-    def __init__(self, chain_id: int, begun: int, wanted: int) -> None:
-        first, last = min(begun, wanted), max(begun, wanted) - 1
-        change = "would be missing" if wanted < begun else "would stay"
+    def __init__(self, chain_id: int, stored: int, requested: int) -> None:
+        first, last = min(stored, requested), max(stored, requested) - 1
+        change = "would be missing" if requested < stored else "would stay"
         super().__init__(
-            f"the database has chain {chain_id} from block {begun} on, and the first block is to be {wanted}: blocks "
-            f"{first} to {last} {change}. Leave --from-block (from_block in a file) out to go on with this database, "
-            "or name another --database"
+            f"the database has chain {chain_id} from block {stored} on, and the first block is to be {requested}: "
+            f"blocks {first} to {last} {change}. Leave --from-block (from_block in a file) out to go on with this "
+            "database, or name another --database"
         )
         self.chain_id = chain_id
-        self.begun = begun
-        self.wanted = wanted
+        self.stored = stored
+        self.requested = requested
 
 
 class FirstBlockAheadError(FormattedError):
@@ -238,28 +238,28 @@ class NewerSchemaError(FormattedError):
     """A newer version of this package made the tables.
 
     Attributes:
-        found: The version of the tables.
-        known: The newest version that this package knows.
+        stored: The version of the tables.
+        supported: The newest version that this package knows.
     """
 
     reason = "newer_schema"
-    template = "the tables have version {found}, and this package knows {known}: upgrade the package"
-    found: str
-    known: str
+    template = "the tables have version {stored}, and this package knows {supported}: upgrade the package"
+    stored: str
+    supported: str
 
 
 class OlderSchemaError(FormattedError):
     """An older version of this package made the tables.
 
     Attributes:
-        found: The version of the tables.
-        known: The version that this package needs.
+        stored: The version of the tables.
+        supported: The version that this package needs.
     """
 
     reason = "older_schema"
-    template = "the tables have version {found}, and this package needs {known}: {remedy}"
-    found: str
-    known: str
+    template = "the tables have version {stored}, and this package needs {supported}: {remedy}"
+    stored: str
+    supported: str
     remedy: InitVar[str] = "run bilateral index schema"
 
 
@@ -330,11 +330,11 @@ class ChainNotIndexedError(NotIndexedError):
 
     reason = "chain_not_indexed"
 
-    def __init__(self, chain: int | str, known: Iterable[int]) -> None:
-        listed = ", ".join(map(str, known)) or "none"
+    def __init__(self, chain: int | str, indexed: Iterable[int]) -> None:
+        listed = ", ".join(map(str, indexed)) or "none"
         super().__init__("chain", chain)
-        shown = quoted(chain) if isinstance(chain, str) else chain
-        self.args = (f"chain {shown} is not indexed: name one of the indexed chains ({listed})",)
+        label = quoted(chain) if isinstance(chain, str) else chain
+        self.args = (f"chain {label} is not indexed: name one of the indexed chains ({listed})",)
 
 
 class LargeAnswerError(FormattedError, InvalidArgumentError):

@@ -1,11 +1,11 @@
-"""Blocks, and batches of the rows that a range of blocks holds."""
+"""Blocks, batches of the rows of a range of blocks, and the stored rows of events, in the order of the chain."""
 
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Final, TypeAlias
+from typing import Any, Final, TypeAlias
 
 from sqlalchemy import Connection, Engine, Table, func, select
 
@@ -13,12 +13,6 @@ from bilateral.core.events import Event
 from bilateral.index.log import tables as schema
 from bilateral.index.log.database import snapshot
 from bilateral.index.log.rows import Row, rows_of
-
-Reader: TypeAlias = Callable[[Sequence[str], str], Row]
-"""Returns the values of an event's columns from the log's topics and its data, or raises one of `_DECLINED`."""
-
-_Plan: TypeAlias = tuple[str, Mapping[str, tuple[Callable[[Row], None], Reader]]]
-
 
 EventRows: TypeAlias = "Mapping[Table, Sequence[Row]]"
 """Rows of tables of events by table, each table's in the order of the chain."""
@@ -126,12 +120,12 @@ def stored_events(engine: Engine, chain_id: int, first: int, last: int) -> Count
     """Read the stored rows of the events of a range of blocks. See `counted`."""
     stored = {}
     with snapshot(engine) as connection:
-        for table in (*schema.EVENT_TABLES.values(), schema.undecodable_log):
+        for table in schema.LOG_TABLES:
             of_range = (table.c.chain_id == chain_id) & table.c.block_number.between(first, last)
-            stored[table] = [tuple(row) for row in connection.execute(select(table).where(of_range))]
+            stored[table] = connection.execute(select(table).where(of_range)).all()
     return counted(stored)
 
 
-def counted(rows: Mapping[Table, Sequence[Row]]) -> Counter[tuple[str, Row]]:
+def counted(rows: Mapping[Table, Iterable[Sequence[Any]]]) -> Counter[tuple[str, Row]]:
     """Return rows with the names of their tables, and how often each occurs."""
     return Counter((table.name, tuple(row)) for table, rows_of in rows.items() for row in rows_of)

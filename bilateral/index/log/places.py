@@ -1,4 +1,4 @@
-"""The places of chains, the schemas by which a coordinator and a shard are known, and the guard of workers."""
+"""The places of chains: their partitions, the schemas of coordinators and shards, and the guard of workers."""
 
 from __future__ import annotations
 
@@ -32,6 +32,9 @@ LENIENT: Final = "bilateral.lenient"
 
 MISSING: Final = "MS001"
 """The code of the error that stands for rows of a shard that is left out. Its detail is the id of the chain."""
+
+_ADVISORY_LOCK: Final = 80048005
+"""A number that all workers share, so that two of them do not create the partitions of one chain at once."""
 
 
 @dataclass(frozen=True)
@@ -74,8 +77,8 @@ def require_unsharded(connection: Connection) -> None:
 
 def holds(connection: Connection, chain_id: int) -> bool:
     """Return True if a shard holds a chain."""
-    held = text("SELECT 1 FROM served.chain WHERE chain_id = :chain")
-    return connection.execute(held, {"chain": chain_id}).one_or_none() is not None
+    query = text("SELECT 1 FROM served.chain WHERE chain_id = :chain")
+    return connection.execute(query, {"chain": chain_id}).one_or_none() is not None
 
 
 def require_place(connection: Connection, chain_id: int) -> None:
@@ -88,10 +91,6 @@ def require_place(connection: Connection, chain_id: int) -> None:
         )
 
 
-_ADVISORY_LOCK: Final = 80048005
-"""A number that all workers share, so that two of them do not create the partitions of one chain at once."""
-
-
 def create_partitions(connection: Connection, chain_id: int, tables: Iterable[Table]) -> None:
     """Create the partitions of a chain, unless they are there. SQLite has none.
 
@@ -102,8 +101,8 @@ def create_partitions(connection: Connection, chain_id: int, tables: Iterable[Ta
         return
     dialect.lock(connection, _ADVISORY_LOCK)
     names = {schema.partition_name(table, chain_id): table.name for table in tables if schema.is_partitioned(table)}
-    known = text("SELECT name FROM unnest(CAST(:names AS text[])) name WHERE to_regclass(name) IS NOT NULL")
-    for name in connection.execute(known, {"names": list(names)}).scalars():
+    existing = text("SELECT name FROM unnest(CAST(:names AS text[])) name WHERE to_regclass(name) IS NOT NULL")
+    for name in connection.execute(existing, {"names": list(names)}).scalars():
         del names[name]
     # All by one call: each answer of the server would be waited for.
     statements = [

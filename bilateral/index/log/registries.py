@@ -31,23 +31,23 @@ def registries_of(deployments: Iterable[Deployment]) -> dict[str, Registry]:
     return registries
 
 
-def begun_block(engine: Engine, chain_id: int, wanted: int | None) -> int | None:
+def stored_first_block(engine: Engine, chain_id: int, requested: int | None) -> int | None:
     """Return the first block that the database has of a chain; None before its first run."""
     with engine.connect() as connection:
         require_place(connection, chain_id)
         query = select(schema.chain.c.first_block).where(schema.chain.c.chain_id == chain_id)
-        begun = connection.execute(query).scalar_one_or_none()
-    if begun is not None and wanted is not None and begun != wanted:
-        raise OtherFirstBlockError(chain_id, begun, wanted)
-    return begun
+        stored = connection.execute(query).scalar_one_or_none()
+    if stored is not None and requested is not None and stored != requested:
+        raise OtherFirstBlockError(chain_id, stored, requested)
+    return stored
 
 
-def added_registries(engine: Engine, chain_id: int, wanted: Iterable[str], *, may_add: bool) -> set[str]:
+def added_registries(engine: Engine, chain_id: int, requested: Iterable[str], *, may_add: bool) -> set[str]:
     """Return the addresses of the registries that the database lacks, of a chain that is indexed already."""
     table = schema.registry
     with engine.connect() as connection:
-        known = set(connection.execute(select(table.c.address).where(table.c.chain_id == chain_id)).scalars())
-    added, left_out = set(wanted) - known, known - set(wanted)
+        stored = set(connection.execute(select(table.c.address).where(table.c.chain_id == chain_id)).scalars())
+    added, left_out = set(requested) - stored, stored - set(requested)
     if left_out or (added and not may_add):
         raise OtherRegistriesError(chain_id, sorted(added), sorted(left_out))
     return added
