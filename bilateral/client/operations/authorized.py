@@ -27,7 +27,7 @@ from bilateral.core.identifiers import AgentId, checksummed
 from bilateral.core.signatures import Domain, Feedback, FeedbackAuth
 from bilateral.core.text import ChainText
 from bilateral.core.values import FeedbackValue
-from bilateral.core.values.times import moment
+from bilateral.core.values.times import chain_time
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -201,7 +201,7 @@ def _entry(agent: AgentId, item: dict[str, Any]) -> AuthorizedFeedbackEntry:
         tag1=tag_text(item["tag1"]),
         tag2=tag_text(item["tag2"]),
         position=item["position"],
-        given_at=moment(item["timestamp"]),
+        given_at=chain_time(item["timestamp"]),
     )
 
 
@@ -245,7 +245,7 @@ def void(state: ClientState, through: datetime) -> Operation[Sent[VoidedSignatur
 
     def decode(events: Sequence[Event]) -> VoidedSignatures:
         event = transactions.require_event(events, SignaturesVoided, client_address=client, deadline=deadline)
-        return VoidedSignatures(event.client_address, moment(event.deadline))
+        return VoidedSignatures(event.client_address, chain_time(event.deadline))
 
     return (yield from transactions.send(state, Registry.REPUTATION, "voidSignaturesThrough", (deadline,), decode))
 
@@ -254,7 +254,7 @@ def voided_deadline(state: ClientState, client_address: str | None) -> Operation
     """See `Client.get_voided_deadline`."""
     client = registries.require_address(state) if client_address is None else checksummed(client_address)
     (deadline,) = yield from registries.call(state, Registry.REPUTATION, "getVoidedDeadline", client)
-    return moment(deadline) if deadline else None
+    return chain_time(deadline) if deadline else None
 
 
 def _require_later_deadline(state: ClientState, client: str, deadline: int) -> Operation[None]:
@@ -265,7 +265,7 @@ def _require_later_deadline(state: ClientState, client: str, deadline: int) -> O
         return
     if voided and deadline <= voided:
         raise InvalidArgumentError(
-            f"{client} has voided its signatures through {moment(voided).isoformat()}: give a later deadline"
+            f"{client} has voided its signatures through {chain_time(voided).isoformat()}: give a later deadline"
         )
 
 

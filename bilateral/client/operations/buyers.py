@@ -47,7 +47,7 @@ from bilateral.core.events import (
     TierRootsPosted,
 )
 from bilateral.core.identifiers import AgentId, checksummed
-from bilateral.core.values.times import moment
+from bilateral.core.values.times import chain_time
 from bilateral.node import answers
 
 if TYPE_CHECKING:
@@ -227,7 +227,7 @@ def _call(state: ClientState, function: str, *arguments: Any) -> Operation[tuple
 
 def _time(seconds: int) -> datetime | None:
     """Return a time of the chain; None for 0."""
-    return moment(seconds) if seconds else None
+    return chain_time(seconds) if seconds else None
 
 
 def _tier(level: int) -> BuyerTier:

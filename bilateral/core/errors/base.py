@@ -30,17 +30,15 @@ class FormattedError(BilateralError):
     template: ClassVar[str]
 
     def __init_subclass__(cls) -> None:
-        """Make the constructor."""
         super().__init_subclass__()
         dataclass(eq=False, repr=False)(cls)
 
     def __post_init__(self, *message_only: Any) -> None:
-        """Fill the template."""
         attributes = {field.name: getattr(self, field.name) for field in fields(self)}  # type: ignore[arg-type]
         names = [name for name in self.__dataclass_fields__ if name not in attributes]  # type: ignore[attr-defined]
         values = attributes | dict(zip(names, message_only, strict=True))
-        shown = {name: f"0x{value.hex()}" if isinstance(value, bytes) else value for name, value in values.items()}
-        super().__init__(self.template.format_map(shown))
+        formatted = {name: f"0x{value.hex()}" if isinstance(value, bytes) else value for name, value in values.items()}
+        super().__init__(self.template.format_map(formatted))
 
 
 class InvalidArgumentError(BilateralError, ValueError):
@@ -91,10 +89,10 @@ class MalformedIdentifierError(BilateralError, ValueError):
     reason = "malformed_identifier"
 
     def __init__(self, kind: str, text: object, problem: str) -> None:
-        shown = text if isinstance(text, str) else type(text).__name__
-        super().__init__(f"{quoted(shown)} is not {kind}: {problem}")
+        formatted = text if isinstance(text, str) else type(text).__name__
+        super().__init__(f"{quoted(formatted)} is not {kind}: {problem}")
         self.kind = kind
-        self.text = shown
+        self.text = formatted
         self.problem = problem
 
 

@@ -85,8 +85,8 @@ class RefusedDocumentError(FormattedError, UnreachableDocumentError):
         wait_seconds: The seconds that the server asks to wait before the next request; None if it does not say.
     """
 
-    template = "{shown_url} answers with status {status}"
-    shown_url: InitVar[str]
+    template = "{url_text} answers with status {status}"
+    url_text: InitVar[str]
     status: int
     wait_seconds: int | None = None
 
@@ -105,8 +105,8 @@ class HashMismatchError(DocumentError):
     reason = "hash_mismatch"
 
     def __init__(self, content: bytes, expected: bytes, actual: bytes, variant: str | None) -> None:
-        known = f"; the expected hash is that of {variant}" if variant else ""
-        super().__init__(f"the document's hash is 0x{actual.hex()}, but 0x{expected.hex()} was expected{known}")
+        explanation = f"; the expected hash is that of {variant}" if variant else ""
+        super().__init__(f"the document's hash is 0x{actual.hex()}, but 0x{expected.hex()} was expected{explanation}")
         self.content = content
         self.expected = expected
         self.actual = actual

@@ -194,8 +194,8 @@ class UnknownChainError(BilateralError):
     reason = "unknown_chain"
 
     def __init__(self, chain_id: int, chain_ids: tuple[int, ...]) -> None:
-        known = ", ".join(map(str, chain_ids)) or "no chain"
-        super().__init__(f"no node of chain {chain_id} was given, only of {known}")
+        configured = ", ".join(map(str, chain_ids)) or "no chain"
+        super().__init__(f"no node of chain {chain_id} was given, only of {configured}")
         self.chain_id = chain_id
         self.chain_ids = chain_ids
 

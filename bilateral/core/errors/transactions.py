@@ -140,10 +140,10 @@ class PaymentSettledHereError(BilateralError):
     reason = "payment_settled_here"
 
     def __init__(self, transaction_hash: bytes, buyer: str, *, is_whole: bool = False) -> None:
-        shown = f"0x{transaction_hash.hex()}"
+        digits = f"0x{transaction_hash.hex()}"
         advice = "; record another payment of the transaction by record_payments, with its position" if is_whole else ""
         super().__init__(
-            f"the registry itself settled and counted a payment of {buyer} in {shown}: leave it out{advice}"
+            f"the registry itself settled and counted a payment of {buyer} in {digits}: leave it out{advice}"
         )
         self.transaction_hash = transaction_hash
         self.buyer = buyer

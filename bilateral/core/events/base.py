@@ -23,7 +23,6 @@ class Event:
     """The event's name in Solidity: that of the class, unless it says otherwise."""
 
     def __init_subclass__(cls) -> None:
-        """Name the event."""
         if "abi_name" not in vars(cls):
             cls.abi_name = cls.__name__
 

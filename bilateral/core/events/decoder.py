@@ -105,7 +105,6 @@ def field_name(abi_name: str) -> str:
 
 @cache
 def _decoders(registry: Registry) -> Mapping[bytes, _Decoder]:
-    """Return a registry's decoders by first topic."""
     types = {event.abi_name: event for event in EVENTS[registry]}
     return {
         topic: _Decoder(types[entry["name"]], entry)
@@ -144,7 +143,7 @@ def _reader(kind: str, head: int) -> Reader:
     return read_unsigned if kind.startswith("u") else read_signed
 
 
-def _tail_reader(head: int, made: Callable[[bytes], Any]) -> Reader:
+def _tail_reader(head: int, convert: Callable[[bytes], Any]) -> Reader:
     """Return what reads bytes whose position stands in the head."""
 
     def read(data: bytes, at: int) -> Any:
@@ -158,13 +157,12 @@ def _tail_reader(head: int, made: Callable[[bytes], Any]) -> Reader:
             raise _MalformedError(f"{end - start} bytes at {start} end after the {len(data)} bytes of data")
         if end != padded_end and any(data[end:padded_end]):
             raise _MalformedError(f"the padding of the {end - start} bytes at {start} is not zero")
-        return made(data[start:end])
+        return convert(data[start:end])
 
     return read
 
 
 def _address(data: bytes, at: int) -> str:
-    """Read an address, in checksum form."""
     return _checksummed(data[at : at + WORD])
 
 
@@ -176,5 +174,4 @@ def _checksummed(word: bytes) -> str:
 
 
 def _out_of_range(kind: str, value: int) -> NoReturn:
-    """Refuse a value that its type cannot hold."""
     raise _MalformedError(f"{value:#x} is out of range for {kind}")

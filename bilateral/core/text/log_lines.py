@@ -66,7 +66,7 @@ class SeldomFilter(logging.Filter):
         """Check that a record may be logged."""
         text, now = record.getMessage(), self._clock()
         with self._lock:
-            self._until = {known: end for known, end in self._until.items() if now < end}
+            self._until = {line: end for line, end in self._until.items() if now < end}
             if text in self._until or len(self._until) >= _MOST_TEXTS:
                 return False
             self._until[text] = now + self._seconds

@@ -47,7 +47,6 @@ class FeedbackValue:
     decimals: int = 0
 
     def __post_init__(self) -> None:
-        """Refuse values that the registry refuses."""
         if not (is_whole(self.value) and is_whole(self.decimals)):
             raise UnrepresentableValueError(
                 "a stored value is two whole numbers, value and decimals: FeedbackValue.of takes human ones"
@@ -272,7 +271,6 @@ def value_to_stars(value: FeedbackValue) -> Decimal:
 
 
 def _number(human: HumanValue) -> Decimal:
-    """Read a human value exactly."""
     if isinstance(human, Decimal):
         return human
     if isinstance(human, int):

@@ -98,5 +98,5 @@ class Standing:
     def of(cls, row: Mapping[str, Any], block: int | None = None, made_at: int | None = None) -> Self:
         """Return the standing of a row of a table of standings."""
         reasons = {"reasons": tuple(StandingReason(**reason) for reason in json.loads(row["reasons"]))}
-        named = {field_.name: row[field_.name] for field_ in fields(cls) if field_.name in row}
-        return cls(**{**named, **reasons, "block": block, "made_at": made_at})
+        columns = {field_.name: row[field_.name] for field_ in fields(cls) if field_.name in row}
+        return cls(**{**columns, **reasons, "block": block, "made_at": made_at})

@@ -63,7 +63,6 @@ def summarize(values: Iterable[FeedbackValue]) -> Summary:
 
 
 def _scaled(wad: int, decimals: int) -> int:
-    """Scale a number of 18 decimals to fewer, rounding toward zero."""
     return _toward_zero(wad, 10 ** (MAX_DECIMALS - decimals))
 
 

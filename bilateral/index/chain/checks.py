@@ -143,7 +143,6 @@ class Checks:
         return is_confirmed
 
     def _compare(self, source: Source, second: Source, logs: Sequence[BlockLogs], again: Sequence[BlockLogs]) -> None:
-        """Compare the logs of a range as two endpoints give them, or one at two times."""
         before, after = ({log for block in blocks for log in block.contents()} for blocks in (logs, again))
         if before == after:
             return
@@ -189,7 +188,6 @@ def take_time(source: Source, header: Header, logs: BlockLogs) -> None:
 
 
 def _has_foreign_transaction(header: Header, logs: BlockLogs) -> bool:
-    """Check whether a log is of a transaction that the header does not list, or lists in another place."""
     listed = header.transactions
     places = {(entry.transactionHash.lower(), optional_quantity(entry.transactionIndex)) for entry in logs.entries}
     return bool(listed) and any(

@@ -121,11 +121,9 @@ class Endpoint:
             return [self.request(method, call, kind) for call in calls]
 
     def _post(self, method: str, body: bytes) -> Reply:
-        """Send a request, and return the reply."""
         return self._connection.post(Post(body, method, time.monotonic() + self._timeout))
 
     def _decode(self, method: str, reply: Reply, kind: Any, *, is_batch: bool = False) -> Any:
-        """Decode the body of a reply: an answer whose result has a type, or a list of such answers."""
         if reply.status != HTTPStatus.OK and reply.status not in _READABLE_ERRORS:
             raise NodeUnreachableError(f"{self.name} answers {method} with {reply.problem}", is_final=reply.is_redirect)
         try:
@@ -159,7 +157,6 @@ def _decoder(kind: Any, is_batch: bool) -> msgspec.json.Decoder[Any]:  # a key o
 
 @cache
 def _built_decoder(kind: Any, is_batch: bool) -> msgspec.json.Decoder[Any]:  # as above
-    """Build a decoder. See `_decoder`."""
     if is_batch:
         return msgspec.json.Decoder(list[_built_decoder(kind, False).type])  # type: ignore[misc]
     fields = [

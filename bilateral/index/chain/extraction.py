@@ -79,7 +79,6 @@ class Extraction:
         return registry, {topic: (rows[table].append, read) for topic, (table, read) in readers.items()}
 
     def _read_carefully(self, entry: LogEntry) -> tuple[Table, Row]:
-        """Return the table of a log that is not plain, and the values of its columns."""
         log = entry.raw()
         (event,) = decode_logs(self._registries, [log])
         return careful_values(log, event)
@@ -102,7 +101,6 @@ def careful_values(log: RawLog, event: Event | UndecodedLog) -> tuple[Table, Row
 
 @cache
 def _readers(registry: Registry) -> Mapping[str, tuple[Table, Reader]]:
-    """Return the table and the reader of each event of a registry, by first topic."""
     types = {event.abi_name: event for event in EVENTS[registry]}
     return {
         "0x" + topic.hex(): (schema.EVENT_TABLES[types[entry["name"]]], _reader(entry))
@@ -137,7 +135,6 @@ _TEXT: Final = """.decode()
 
 
 def _reader(entry: Mapping[str, Any]) -> Reader:
-    """Make the function that reads the plain logs of an event."""
     source = _source_of_reader(entry)
     namespace: dict[str, Any] = dict(_NAMES)
     exec(source, namespace)  # noqa: S102  # the source is made of the types in our own ABIs
@@ -146,7 +143,6 @@ def _reader(entry: Mapping[str, Any]) -> Reader:
 
 
 def _source_of_reader(entry: Mapping[str, Any]) -> str:
-    """Return the source of the function that reads the plain logs of an event."""
     words, zeros, tails = [], [], []
     values: dict[int, str] = {}
     indexed = [at for at, part in enumerate(entry["inputs"]) if part["indexed"]]
@@ -201,7 +197,6 @@ def _address(word: bytes) -> str:
 
 
 def _signed(word: bytes) -> int:
-    """Return the number of 128 bits in a word."""
     number = int.from_bytes(word, signed=True)
     if not -(1 << 127) <= number < 1 << 127:
         raise ValueError

@@ -154,7 +154,6 @@ class Follower:
         return checkpoint if header is None or header.block.hash != checkpoint.hash else header.block
 
     def _step(self, source: Source) -> Step:
-        """Take one step with one endpoint."""
         cursor = self._store.cursor()  # before the head, which another worker may have passed meanwhile
         head = self._pool.head(source)
         cursor = cursor or self._begin(source, head)
@@ -224,11 +223,9 @@ class Follower:
         return Step(Outcome.ADVANCED, end.number, head, events, source.name)
 
     def _is_enough(self, waiting: _PendingBatches) -> bool:
-        """Return True if batches are enough for one transaction."""
         return waiting.count >= self._enough or waiting.size >= _ENOUGH_BYTES
 
     def _begin(self, source: Source, head: int) -> Block:
-        """Set the cursor before the first block, and return it."""
         if head < self._first_block - 1:
             raise FirstBlockAheadError(self._pool.chain_id, self._first_block, head)
         before = self._before(source, self._first_block)
@@ -237,7 +234,6 @@ class Follower:
         return before
 
     def _roll_back(self, source: Source, cursor: Block, head: int) -> Step:
-        """Remove the blocks that are not in the chain any more."""
         self._pool.require_chain(source)
         target = self._fork(source, cursor, head)
         self._require_agreement(source, cursor, target)
@@ -245,7 +241,6 @@ class Follower:
         return Step(Outcome.ROLLED_BACK, target.number, head, 0, source.name, cursor.number - target.number)
 
     def _require_agreement(self, source: Source, cursor: Block, target: Block) -> None:
-        """Refuse to remove finalized blocks before a second endpoint lacks them too."""
         # An endpoint that falls far behind, or whose data was lost, has a shorter chain, and is not believed alone.
         finalized = self._store.finalized()
         if self._is_trusting or finalized is None or target.number >= min(finalized, cursor.number):
@@ -258,7 +253,6 @@ class Follower:
         raise FinalizedBlockError(source.name, target.number, min(finalized, cursor.number))
 
     def _confirm_reorganization(self, source: Source, cursor: Block, head: int) -> None:
-        """Ask another endpoint before blocks are removed."""
         other = self._pool.second(source)
         if other is source:
             return
@@ -273,7 +267,6 @@ class Follower:
             raise EndpointLiesError(source.name, contradiction, may_pass=True)
 
     def _is_canonical(self, source: Source, block: Block, head: int) -> bool:
-        """Check that the chain still holds a block."""
         if block.number < 0:
             return True
         header = source.header(block.number)
@@ -307,7 +300,6 @@ class Follower:
 
     @staticmethod
     def _before(source: Source, number: int) -> Block:
-        """Return the block before another one."""
         if number == 0:
             return Block(-1, bytes(32), 0)
         header = source.header(number - 1)

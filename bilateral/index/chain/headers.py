@@ -28,7 +28,6 @@ _EVERYBODYS: Final = frozenset({"Transfer", "Approval", "ApprovalForAll", "Metad
 
 @lru_cache(maxsize=256)
 def _mask(item: bytes) -> int:
-    """Return the three bits that an address or topic sets."""
     digest = keccak(item)
     return reduce(or_, (1 << (int.from_bytes(digest[at : at + 2]) & _BITS) for at in (0, 2, 4)))
 
@@ -163,7 +162,6 @@ class Header:
 
 
 def _item(entry: HeaderEntry, name: str) -> bytes | int:
-    """Return a field as the hash covers it."""
     value = getattr(entry, name)
     if name == "timestamp":
         return 0

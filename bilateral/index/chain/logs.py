@@ -163,13 +163,11 @@ class UnnumberedLogsError(Exception):
 
 
 def _place_of(entry: LogEntry) -> tuple[int, int, int]:
-    """Return block, transaction and index of a log, for its order."""
     transaction = optional_quantity(entry.transactionIndex) or 0
     return small_quantity(entry.blockNumber), transaction, small_quantity(entry.logIndex)
 
 
 def _grouped(name: str, entries: list[LogEntry], contracts: Collection[str], first: int, last: int) -> list[BlockLogs]:
-    """Check logs, and group them by block."""
     blocks: list[BlockLogs] = []
     checked: set[str] = set()
     block, number_text, hash_text, before, transaction_text = BlockLogs(-1, b"", None), None, "", (-1, -1), None
@@ -210,7 +208,6 @@ def _requested(name: str, entry: LogEntry, contracts: Collection[str]) -> str:
 
 
 def _index_of(entry: LogEntry, block: int) -> int:
-    """Return the index of a log of a block."""
     if entry.removed not in _IN_CHAIN:
         raise ValueError(f"block {block} has a log that a reorganisation removed")
     if (index := small_quantity(entry.logIndex)) > _MAX_LOG_INDEX:

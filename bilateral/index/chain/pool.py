@@ -272,7 +272,6 @@ class Pool:
         return next(place for place in self._places if place.source is source)
 
     def _reaches(self, place: _Place, block: int) -> bool:
-        """Check that an endpoint has told a head that is not before a block; ask it again if it has not."""
         if place.head >= block:
             return True
         try:

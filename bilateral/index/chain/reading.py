@@ -125,7 +125,6 @@ class Reader:
             first = end + 1
 
     def _fetch(self, source: Source, first: int, head: int) -> _Range:
-        """Read the logs of blocks, as many as the endpoint gives at once."""
         deep = head - JOURNAL_BLOCKS
         return self._fetch_sparse(source, first, deep) if first <= deep else self._fetch_dense(source, first, head)
 
@@ -178,7 +177,6 @@ class Reader:
         return {number: hashes[number] for number in ends}
 
     def _check_blocks(self, source: Source, range_: _Range, chosen: Collection[int], proven: Collection[int]) -> None:
-        """Check blocks of a range deep in the chain; the receipts of some of them in any case."""
         by_number = {block.number: block for block in _all_logs(range_)}
         numbers = sorted({*chosen, *proven})
         for start in range(0, len(numbers), HEADERS_AT_ONCE):
@@ -188,7 +186,6 @@ class Reader:
                 range_.replace(self._checks.check_block(source, header, logs, is_proof_due=number in proven))
 
     def _fetch_dense(self, source: Source, first: int, head: int) -> _Range:
-        """Read the headers and the logs of blocks near the head."""
         headers = source.headers(first, min(head, first + source.size.blocks - 1))
         logs, end = source.logs(first, headers[-1].block.number)
         for block in logs:
@@ -217,7 +214,6 @@ class Reader:
 
 
 def _all_logs(range_: _Range) -> list[BlockLogs]:
-    """Return the logs of a range, with those that receipts replaced."""
     return [block for blocks, _ in range_.parts for block in blocks]
 
 
@@ -233,7 +229,6 @@ def _split(logs: Sequence[BlockLogs], end: int) -> Iterator[tuple[list[BlockLogs
 
 
 def _size(logs: Sequence[BlockLogs]) -> int:
-    """Return the bytes that the data of logs takes in memory, about."""
     # A short log counts as the endpoint writes it. The decoded texts of a long one, and their raw bytes if they are
     # invalid, are held until the end of the transaction.
     sizes = [len(entry.data) for block in logs for entry in block.entries]

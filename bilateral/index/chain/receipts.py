@@ -167,7 +167,6 @@ def _contents(log: LogEntry | _ReceiptLog) -> tuple[str, tuple[str, ...], str]:
 
 
 def _receipts_of(endpoint: Endpoint, header: Header) -> list[_Receipt]:
-    """Read receipts by one call, or each by its transaction where the endpoint does not have that call."""
     kind = list[_Receipt] | None
     with suppress(*NODE_FAILURES):
         receipts: list[_Receipt] | None = endpoint.request("eth_getBlockReceipts", (hex(header.block.number),), kind)  # type: ignore[arg-type]
@@ -179,7 +178,6 @@ def _receipts_of(endpoint: Endpoint, header: Header) -> list[_Receipt]:
 
 
 def _checked(header: Header, receipts: Sequence[_Receipt]) -> BlockReceipts | None:
-    """Return the logs of receipts that are complete."""
     items = [bytes_of(text) for receipt in receipts for log in receipt.logs for text in (log.address, *log.topics)]
     is_proven = header.receipts_root is not None and _root(receipts) == header.receipts_root
     if not (is_proven or bloom_of(items) == header.bloom or not (receipts or header.transactions)):
@@ -226,12 +224,10 @@ def _node(leaves: Sequence[tuple[str, bytes]], depth: int) -> list[Any]:
 
 
 def _path(nibbles: str, flag: int) -> bytes:
-    """Return nibbles in the compact form (Yellow Paper, appendix C)."""
     is_odd = len(nibbles) % 2
     return bytes.fromhex(f"{flag + is_odd:x}{'' if is_odd else '0'}{nibbles}")
 
 
 def _reference(node: list[Any]) -> Any:
-    """Return a node within its parent: itself if it is short, else its hash."""
     encoded = rlp.encode(node)
     return node if len(encoded) < _HASH_BYTES else keccak(encoded)

@@ -130,7 +130,6 @@ class RangeSize:
         self._ask_for(blocks)
 
     def _ask_for(self, blocks: int) -> None:
-        """Set the size of the next range, within the limits that are known."""
         self.blocks = min(blocks, self.ceiling or self._most, self._most)
 
 
@@ -228,7 +227,6 @@ class Source:
         return headers
 
     def _require_number(self, number: int, header: Header) -> None:
-        """Refuse a header of a block that was not asked for."""
         if header.block.number != number:
             raise EndpointLiesError(self.name, f"asked for block {number}, it answers with block {header.block.number}")
 
@@ -338,7 +336,6 @@ _ADVICE: Final = {
 
 
 def _advice_on(text: str, *, is_rate: bool, is_one_block: bool) -> str:
-    """Return a sentence that says what to change."""
     if is_rate:
         return _TOO_OFTEN
     advice = next((advice for words, advice in _ADVICE.items() if re.search(words, text, re.IGNORECASE)), None)

@@ -137,7 +137,6 @@ class Writer:
             raise self._failure
 
     def _write_all(self) -> None:
-        """Do the writes in their order, until one fails."""
         try:
             while (write := self._next()) is not None:
                 if self._failure is None and not self._is_cancelled:
@@ -267,7 +266,6 @@ class EventWrites:
 
 
 def _ordered(table: Table, rows: list[Row]) -> list[Row]:
-    """Return rows in the order in which they are stored."""
     return sorted(rows, key=_BY_AGENT[table]) if table in _BY_AGENT else rows
 
 

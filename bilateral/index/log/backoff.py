@@ -59,7 +59,6 @@ class Backoff:
         self._since, self._seconds = None, _FIRST_SECONDS
 
     def _report_new(self, text: str, now: float) -> None:
-        """Report a text that is new, or that was reported long ago."""
         if text == self._reported and now < self._report_at:
             return
         self._gap = 2 * self._gap if text == self._reported else _FIRST_GAP

@@ -127,5 +127,4 @@ def insert_new(connection: Connection, table: Table, rows: Sequence[dict[str, An
 
 @cache
 def _insert_new(engine: str, table: Table) -> Any:
-    """Return the insert of `insert_new`. Making it takes as long as inserting a row."""
     return _INSERTS[engine](table).on_conflict_do_nothing()

@@ -66,5 +66,4 @@ def wait_for_locks(connection: Connection) -> None:
 
 
 def _lock_of(chain_id: int) -> int:
-    """Return the lock of a chain's cursor."""
     return _FIRST + chain_id % _CHAINS

@@ -81,7 +81,6 @@ class Rows(ABC):
         return deleted.rowcount
 
     def _place(self, table: Table, chain_id: int) -> str:  # noqa: ARG002  # one of the engines needs it
-        """Return the name of the table that holds a chain's rows."""
         return table.name
 
     @abstractmethod
@@ -164,7 +163,6 @@ def key_columns(table: Table) -> tuple[str, ...]:
 
 @cache
 def _wide_positions(table: Table, columns: tuple[str, ...] | None = None) -> tuple[int, ...]:
-    """Return the positions of the columns that may hold more than 64 bits."""
     names = columns or tuple(table.c.keys())
     return tuple(at for at, name in enumerate(names) if isinstance(table.c[name].type, WideInteger))
 
@@ -177,7 +175,6 @@ def _names(columns: Iterable[str]) -> str:
 def _temporary_table(
     table: Table, columns: tuple[str, ...], dialect: Dialect, suffix: str, end: str = ""
 ) -> tuple[str, str]:
-    """Return the name of a temporary table with some columns of another, and the statement that creates it."""
     name = f"{table.name}_{suffix}_{len(columns)}"  # a table is looked up by keys of several lengths
     types = ", ".join(f'"{column}" {table.c[column].type.compile(dialect)}' for column in columns)
     return name, f"CREATE TEMPORARY TABLE IF NOT EXISTS {name} ({types}){end}"
@@ -270,7 +267,6 @@ class PostgresRows(Rows):
         return self._fill(table, columns, keys, "wanted")
 
     def _fill(self, table: Table, columns: tuple[str, ...], rows: Sequence[Row], suffix: str) -> str:
-        """Fill a temporary table, and return its name."""
         # To make it anew in each transaction costs rows of the catalogue.
         end = " ON COMMIT DROP" if is_pooled(self.connection) else " ON COMMIT DELETE ROWS"
         name, create = _temporary_table(table, columns, self.connection.dialect, suffix, end)
@@ -293,7 +289,6 @@ class PostgresRows(Rows):
 
 @cache
 def _binary_type(table: Table, column: str) -> str:
-    """Return the name of a column's type, for COPY in binary form."""
     name = table.c[column].type.compile(_POSTGRES).partition(" COLLATE")[0]
     return _BINARY_TYPES.get(name) or name.partition("(")[0].lower()
 

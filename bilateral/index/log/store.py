@@ -147,7 +147,6 @@ class ChainStore:
         return self._begin_writes(cursor, in_thread=True, is_early=True) if pays else None
 
     def _begin_writes(self, cursor: Block, **options: bool) -> EventWrites:
-        """Begin a transaction that holds the cursor. See `_hold`."""
         connection = self.engine.connect()
         try:
             self._hold(connection, cursor)
@@ -237,7 +236,6 @@ class ChainStore:
         return (chain.chain_id == self.chain_id) & is_same
 
     def _prune(self, connection: Connection, before: int) -> None:
-        """Forget the journal of blocks that are deep in the chain."""
         journal, chain = schema.journal, schema.chain
         connection.execute(delete(journal).where(journal.c.chain_id == self.chain_id, journal.c.block_number < before))
         is_outdated = (chain.c.chain_id == self.chain_id) & (chain.c.journal_from < before)

@@ -35,20 +35,17 @@ def newest_first(columns: ReadOnlyColumnCollection[str, Any]) -> tuple[ColumnEle
 
 @compiles(unindexed)
 def _compile(element: unindexed, compiler: SQLCompiler, **options: Any) -> str:
-    """Write the column alone."""
     (column,) = element.clauses
     return compiler.process(column, **options)
 
 
 @compiles(unindexed, "sqlite")
 def _compile_for_sqlite(element: unindexed, compiler: SQLCompiler, **options: Any) -> str:
-    """Write the column behind a plus."""
     return f"+{_compile(element, compiler, **options)}"
 
 
 @compiles(by_rater, "sqlite")
 def _compile_with_index(element: by_rater, compiler: SQLCompiler, **options: Any) -> str:
-    """Write the table with its index."""
     text: str = compiler.visit_table(element, **options)  # type: ignore[no-untyped-call]  # SQLAlchemy has no types here
     index = "by_client" if "client_address" in element.c else "by_server"
     return f"{text} INDEXED BY {element.name}_{index}" if options.get("asfrom") else text
