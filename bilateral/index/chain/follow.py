@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from bisect import bisect_left
 from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import dataclass
@@ -288,13 +289,9 @@ class Follower:
             removed, step = at, 2 * step
         else:
             return self._before(source, self._first_block)
-        canonical = at
-        while canonical - removed > 1:
-            middle = (canonical + removed) // 2
-            if self._is_canonical(source, checkpoints[middle], head):
-                canonical = middle
-            else:
-                removed = middle
+        canonical = bisect_left(
+            checkpoints, True, removed + 1, at, key=lambda block: self._is_canonical(source, block, head)
+        )
         header = source.header(checkpoints[canonical].number) if checkpoints[canonical].number >= 0 else None
         return checkpoints[canonical] if header is None else header.block
 

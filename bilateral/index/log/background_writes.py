@@ -10,7 +10,7 @@ from __future__ import annotations
 import threading
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import ExitStack, contextmanager, suppress
 from functools import partial
 from queue import Empty, SimpleQueue
 from typing import Any, Final, NoReturn
@@ -58,20 +58,15 @@ def background_rows(engine: Engine, writer: Writer, chain_id: int, tables: Itera
 def _locked(engine: Engine, names: Iterable[str]) -> Connection | None:
     """Return a further connection that holds locks on some tables; None if the server refuses it or a lock at once."""
     # Without all locks at once the two connections could wait for a third program, and it for them.
+    locks = ", ".join(f'"{name}"' for name in names)
     try:
-        reading = engine.connect()
+        with ExitStack() as stack:
+            reading = stack.enter_context(engine.connect())
+            reading.exec_driver_sql(f"LOCK TABLE {locks} IN ACCESS SHARE MODE NOWAIT")
+            stack.pop_all()
+            return reading
     except (DBAPIError, TimeoutError):  # the server, or the pool, gives no more
         return None
-    try:
-        quoted = ", ".join(f'"{name}"' for name in names)
-        reading.exec_driver_sql(f"LOCK TABLE {quoted} IN ACCESS SHARE MODE NOWAIT")
-    except DBAPIError:
-        reading.close()
-        return None
-    except BaseException:
-        reading.close()
-        raise
-    return reading
 
 
 def _has_spare(engine: Engine) -> bool:

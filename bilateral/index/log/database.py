@@ -103,8 +103,8 @@ def open_database(url: str | None = None, *, creates: bool = True) -> Engine:
     if revision is None and creates:
         with engine.begin() as connection:
             upgrade_within(connection)
-        return engine
-    require_current_revision(revision)
+    else:
+        require_current_revision(revision)
     return engine
 
 
@@ -231,8 +231,7 @@ def require_file(url: URL) -> None:
     """
     path = _file_of(url)
     if path is not None and not path.exists():
-        quoted_path = quoted(str(path))
-        raise DatabaseUnavailableError(f"the database {quoted_path} does not exist: bilateral index run makes it")
+        raise DatabaseUnavailableError(f"the database {quoted(str(path))} does not exist: bilateral index run makes it")
 
 
 def _file_of(url: URL) -> Path | None:
@@ -305,8 +304,7 @@ def snapshot(engine: Engine) -> Iterator[Connection]:
     Yields:
         The connection, for reads that belong together.
     """
-    options = dialect_of(engine).of_snapshot
-    with engine.connect().execution_options(bilateral_reader=True, **options) as connection:
+    with engine.connect().execution_options(bilateral_reader=True, **dialect_of(engine).of_snapshot) as connection:
         yield connection
 
 

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping, Sequence
 
 from sqlalchemy import Engine, delete, select
 
-from bilateral.core.contracts import Deployment, Registry
+from bilateral.core.contracts import Deployment, Registry, attribute_of
 from bilateral.index.errors import OtherFirstBlockError, OtherRegistriesError
 from bilateral.index.log import tables as schema
 from bilateral.index.log.places import require_place
@@ -15,20 +15,12 @@ from bilateral.index.log.rows import rows_of
 
 def registries_of(deployments: Iterable[Deployment]) -> dict[str, Registry]:
     """Return the registry at each address of some deployments, in checksum form."""
-    registries: dict[str, Registry] = {}
-    for deployment in deployments:
-        places = (
-            (deployment.identity, Registry.IDENTITY),
-            (deployment.reputation, Registry.REPUTATION),
-            (deployment.ratings, Registry.BIDIRECTIONAL),  # it has all events of the one without ratings
-            (deployment.authorized, Registry.AUTHORIZED),
-            (deployment.validation, Registry.VALIDATION),
-            (deployment.directory, Registry.COMPANION),
-            (deployment.buyers, Registry.BUYERS),
-            (deployment.tier_proofs, Registry.TIER_PROOFS),
-        )
-        registries |= {address: registry for address, registry in places if address is not None}
-    return registries
+    return {
+        address: registry
+        for deployment in deployments
+        for registry in Registry  # where one contract is both, that with ratings has all events of the one without
+        if (address := getattr(deployment, attribute_of(registry))) is not None
+    }
 
 
 def stored_first_block(engine: Engine, chain_id: int, requested: int | None) -> int | None:

@@ -10,19 +10,8 @@ from collections.abc import Mapping
 from dataclasses import fields
 from typing import Any, Final
 
-from sqlalchemy import (
-    BigInteger,
-    Column,
-    Index,
-    Integer,
-    LargeBinary,
-    MetaData,
-    PrimaryKeyConstraint,
-    String,
-    Table,
-    Text,
-    text,
-)
+import sqlalchemy as sa
+from sqlalchemy import Column, Index, PrimaryKeyConstraint, Table
 
 from bilateral.core.contracts import selectors
 from bilateral.core.contracts.abi import snake_case
@@ -33,7 +22,6 @@ from bilateral.index.log.columns import (
     HASH,
     PLACE_KEY,
     column_type,
-    contract_columns,
     optional,
     place_columns,
     required,
@@ -48,7 +36,7 @@ They have a dot, as no version before the first release had: those were 0001 to 
 REVISION: Final = REVISIONS[-1]
 """The version of the tables that this package reads and writes."""
 
-metadata: Final = MetaData()
+metadata: Final = sa.MetaData()
 
 
 def _event_table(event: type[Event], entry: Mapping[str, Any]) -> Table:
@@ -61,7 +49,7 @@ def _event_table(event: type[Event], entry: Mapping[str, Any]) -> Table:
         for field, part in zip(fields(event)[1:], entry["inputs"], strict=True)
     ]
     # Text with bytes that are not UTF-8, or with NUL, is stored with U+FFFD; then the raw data of the log is kept.
-    raw = [Column("raw_data", LargeBinary)] if any(part["type"] == "string" for part in entry["inputs"]) else []
+    raw = [Column("raw_data", sa.LargeBinary)] if any(part["type"] == "string" for part in entry["inputs"]) else []
     return Table(
         snake_case(event.__name__),
         metadata,
@@ -89,8 +77,8 @@ undecodable_log: Final = Table(
     "undecodable_log",
     metadata,
     *place_columns("registry"),
-    *required(LargeBinary, "topics", "data"),
-    *required(Text, "reason"),
+    *required(sa.LargeBinary, "topics", "data"),
+    *required(sa.Text, "reason"),
     PrimaryKeyConstraint(*PLACE_KEY),
     **BY_CHAIN,
 )
@@ -98,23 +86,23 @@ undecodable_log: Final = Table(
 chain: Final = Table(
     "chain",
     metadata,
-    Column("chain_id", BigInteger, primary_key=True, autoincrement=False),
-    *required(BigInteger, "first_block", "journal_from", "block_number"),
+    Column("chain_id", sa.BigInteger, primary_key=True, autoincrement=False),
+    *required(sa.BigInteger, "first_block", "journal_from", "block_number"),
     *required(HASH, "block_hash"),
-    *required(BigInteger, "block_time", "head_number"),
-    *optional(BigInteger, "finalized_number"),
-    Column("endpoint", Text, nullable=False, default=""),
-    *required(BigInteger, "updated_at"),
-    Column("event_rows", BigInteger, nullable=False, default=0),
-    Column("reorganizations", BigInteger, nullable=False, default=0),
-    *optional(BigInteger, "last_reorganization_at", "last_reorganization_depth"),
-    *optional(Text, "problem"),
+    *required(sa.BigInteger, "block_time", "head_number"),
+    *optional(sa.BigInteger, "finalized_number"),
+    Column("endpoint", sa.Text, nullable=False, default=""),
+    *required(sa.BigInteger, "updated_at"),
+    Column("event_rows", sa.BigInteger, nullable=False, default=0),
+    Column("reorganizations", sa.BigInteger, nullable=False, default=0),
+    *optional(sa.BigInteger, "last_reorganization_at", "last_reorganization_depth"),
+    *optional(sa.Text, "problem"),
 )
 
 block: Final = Table(
     "block",
     metadata,
-    *required(BigInteger, "chain_id", "block_number"),
+    *required(sa.BigInteger, "chain_id", "block_number"),
     *required(HASH, "block_hash"),
     PrimaryKeyConstraint("chain_id", "block_number"),
 )
@@ -122,33 +110,34 @@ block: Final = Table(
 registry: Final = Table(
     "registry",
     metadata,
-    *contract_columns("address"),
-    *required(String(40), "kind"),
+    *required(sa.BigInteger, "chain_id"),
+    *required(ADDRESS, "address"),
+    *required(sa.String(40), "kind"),
     *required(ADDRESS, "identity_registry"),
-    *required(BigInteger, "first_block"),
+    *required(sa.BigInteger, "first_block"),
     PrimaryKeyConstraint("chain_id", "address"),
 )
 
 endpoint_limit: Final = Table(
     "endpoint_limit",
     metadata,
-    *required(BigInteger, "chain_id"),
-    *required(String(300), "endpoint"),
-    *required(BigInteger, "blocks"),
-    *optional(BigInteger, "ceiling"),
-    *required(BigInteger, "learnt_at"),
-    *optional(BigInteger, "lost_logs_at"),
+    *required(sa.BigInteger, "chain_id"),
+    *required(sa.String(300), "endpoint"),
+    *required(sa.BigInteger, "blocks"),
+    *optional(sa.BigInteger, "ceiling"),
+    *required(sa.BigInteger, "learnt_at"),
+    *optional(sa.BigInteger, "lost_logs_at"),
     PrimaryKeyConstraint("chain_id", "endpoint"),
 )
 
 journal: Final = Table(
     "journal",
     metadata,
-    *required(BigInteger, "chain_id", "block_number"),
-    *required(Integer, "position"),
-    *required(String(40), "table_name"),
-    *required(LargeBinary, "row_key"),
-    *optional(LargeBinary, "former_row"),
+    *required(sa.BigInteger, "chain_id", "block_number"),
+    *required(sa.Integer, "position"),
+    *required(sa.String(40), "table_name"),
+    *required(sa.LargeBinary, "row_key"),
+    *optional(sa.LargeBinary, "former_row"),
     PrimaryKeyConstraint("chain_id", "block_number", "position"),
 )
 
@@ -216,7 +205,7 @@ for _name, _suffix, _columns in _INDEXES:
     Index(f"{_name}_{_suffix}", *(_table.c[column] for column in ("chain_id", *_columns.split())))
 
 _wallets = EVENT_TABLES[MetadataSet].c
-_is_wallet = text("metadata_key = 'agentWallet' AND length(metadata_value) = 20")
+_is_wallet = sa.text("metadata_key = 'agentWallet' AND length(metadata_value) = 20")
 Index(
     *("metadata_set_by_wallet", _wallets.chain_id, _wallets.registry, _wallets.metadata_value),
     sqlite_where=_is_wallet,
