@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import KW_ONLY, InitVar
+from dataclasses import InitVar
 
 from bilateral.core.errors import BilateralError, FormattedError, InvalidArgumentError
 from bilateral.core.text import quoted
@@ -48,7 +48,6 @@ class EndpointRefusesError(FormattedError):
     last_block: int
     text: InitVar[str]
     advice: InitVar[str]
-    _: KW_ONLY
     wait_seconds: float | None = None
     is_final: bool = True
 
@@ -65,7 +64,6 @@ class EndpointLiesError(FormattedError):
     template = "{endpoint} cannot be trusted: {contradiction}"
     endpoint: str
     contradiction: InitVar[str]
-    _: KW_ONLY
     may_pass: bool = False
 
 

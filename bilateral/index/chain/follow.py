@@ -139,20 +139,13 @@ class Follower:
         while (cursor := self._store.cursor()) is not None and cursor.number >= first:
             source = self._pool.choose()
             try:
-                target = self._checkpoint_before(source, first)
+                checkpoint = next(iter(self._store.checkpoints(first)), None)
+                target = self._before(source, self._first_block) if checkpoint is None else _timed(source, checkpoint)
                 self._store.roll_back(cursor, target, is_reorganization=False)
             except CursorMovedError:
                 continue  # another worker was faster
             except ENDPOINT_FAILURES as problem:
                 self._pool.bench(source, problem)
-
-    def _checkpoint_before(self, source: Source, first: int) -> Block:
-        """Return the latest block with a known hash before a block; without one, that before the first to index."""
-        checkpoint = next(iter(self._store.checkpoints(first)), None)
-        if checkpoint is None:
-            return self._before(source, self._first_block)
-        header = source.header(checkpoint.number) if checkpoint.number >= 0 else None
-        return checkpoint if header is None or header.block.hash != checkpoint.hash else header.block
 
     def _step(self, source: Source) -> Step:
         cursor = self._store.cursor()  # before the head, which another worker may have passed meanwhile
@@ -292,8 +285,7 @@ class Follower:
         canonical = bisect_left(
             checkpoints, True, removed + 1, at, key=lambda block: self._is_canonical(source, block, head)
         )
-        header = source.header(checkpoints[canonical].number) if checkpoints[canonical].number >= 0 else None
-        return checkpoints[canonical] if header is None else header.block
+        return _timed(source, checkpoints[canonical])
 
     @staticmethod
     def _before(source: Source, number: int) -> Block:
@@ -303,6 +295,12 @@ class Follower:
         if header is None:
             raise MalformedNodeAnswerError(f"{source.name} lacks block {number - 1}")
         return header.block
+
+
+def _timed(source: Source, checkpoint: Block) -> Block:
+    """Return a checkpoint with the time of its header, if the endpoint has that block."""
+    header = source.header(checkpoint.number) if checkpoint.number >= 0 else None
+    return checkpoint if header is None or header.block.hash != checkpoint.hash else header.block
 
 
 class _PendingBatches:

@@ -73,11 +73,10 @@ class _Range:
         if block is None:
             return
         part = next(logs for logs, last in self.parts if block.number <= last)
-        blocks = [
-            *(other for other in part if other.number != block.number),
-            *([block] if block.entries else []),
-        ]
-        part[:] = sorted(blocks, key=lambda of: of.number)
+        part[:] = [other for other in part if other.number != block.number]
+        if block.entries:
+            part.append(block)
+            part.sort(key=lambda of: of.number)
 
 
 class Reader:

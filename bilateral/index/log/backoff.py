@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import threading
 import time
 from collections.abc import Callable
@@ -30,7 +31,7 @@ class Backoff:
 
     def __init__(self, stop: threading.Event, longest: float | None, report: Callable[[str], None]) -> None:
         self._stop = stop
-        self._longest = longest
+        self._longest = math.inf if longest is None else longest
         self._report = report
         self._since: float | None = None
         self._seconds = _FIRST_SECONDS
@@ -42,17 +43,17 @@ class Backoff:
         """Wait after a failure."""
         now = time.monotonic()
         self._since = now if self._since is None else self._since
-        remaining = None if self._longest is None else self._longest - (now - self._since)
-        if remaining is not None and remaining <= 0:
+        remaining = self._longest - (now - self._since)
+        if remaining <= 0:
             raise problem
         self._report_new(str(problem), now)
-        self._stop.wait(self._seconds if remaining is None else min(self._seconds, remaining))
+        self._stop.wait(min(self._seconds, remaining))
         self._seconds = min(2 * self._seconds, _MOST_SECONDS)
 
     @property
     def is_over(self) -> bool:
         """True if the next failure is raised."""
-        return None not in (self._longest, self._since) and time.monotonic() - self._since >= self._longest  # type: ignore[operator]
+        return self._since is not None and time.monotonic() - self._since >= self._longest
 
     def succeeded(self) -> None:
         """Take note of a success: the next failure is the first one."""

@@ -110,10 +110,8 @@ class ChainStore:
         with writes.transaction() as connection:
             journal = Journal(self.chain_id, journal_from)
             with writes.all_written(self.chain_id, self._reads) as rows:
-                rows.insert(
-                    schema.block,
-                    [(self.chain_id, checkpoint.number, checkpoint.hash) for checkpoint in batch.checkpoints],
-                )
+                checkpoints = [(self.chain_id, block.number, block.hash) for block in batch.checkpoints]
+                rows.insert(schema.block, checkpoints)
                 step = Append(self.chain_id, cursor, batch, journal, rows, connection)
                 for projection in self._projections:
                     projection.derive(step)
@@ -157,14 +155,11 @@ class ChainStore:
 
     def checkpoints(self, before: int) -> list[Block]:
         """Return the blocks whose hashes are kept, the latest first."""
-        table = schema.block
-        query = (
-            select(table.c.block_number, table.c.block_hash)
-            .where(table.c.chain_id == self.chain_id, table.c.block_number < before)
-            .order_by(table.c.block_number.desc())
-        )
+        table = schema.block.c
+        query = select(table.block_number, table.block_hash).where(table.chain_id == self.chain_id)
+        latest_first = query.where(table.block_number < before).order_by(table.block_number.desc())
         with self.engine.connect() as connection:
-            return [Block(number, hash_, 0) for number, hash_ in connection.execute(query)]
+            return [Block(number, hash_, 0) for number, hash_ in connection.execute(latest_first)]
 
     def roll_back(self, cursor: Block, target: Block, *, is_reorganization: bool = True) -> None:
         """Remove all blocks after a block, and bring the derived tables to the state after it."""

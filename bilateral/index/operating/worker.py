@@ -27,8 +27,7 @@ from bilateral.core.errors import (
 from bilateral.core.text import printable
 from bilateral.index.chain.endpoint import Endpoint
 from bilateral.index.chain.follow import ENOUGH_LOGS, Follower, Outcome, Step
-from bilateral.index.chain.limits import Limits
-from bilateral.index.chain.pool import Pool
+from bilateral.index.chain.pool import Limits, Pool
 from bilateral.index.chain.source import Source
 from bilateral.index.errors import EarlierRegistryError, FirstBlockAheadError, NoEndpointError
 from bilateral.index.log import tables as schema
