@@ -57,7 +57,7 @@ class Checks:
             self._without_receipts[source] = time.monotonic() + _RECEIPTS_EVERY
         return answer is False
 
-    def check_block(  # two are flags
+    def check_block(
         self,
         source: Source,
         header: Header,
@@ -150,9 +150,8 @@ class Checks:
             if lost and (before < after or after < before):
                 liar.distrust()
                 numbers = sorted(entry[0] for entry in lost)
-                raise EndpointLiesError(
-                    liar.name, f"it left out {len(lost)} logs of blocks {numbers[0]} to {numbers[-1]}"
-                )
+                problem = f"it left out {len(lost)} logs of blocks {numbers[0]} to {numbers[-1]}"
+                raise EndpointLiesError(liar.name, problem)
         hashes = {block.number: block.hash for block in logs}
         if any(block.hash != hashes.get(block.number, block.hash) for block in again):
             raise ChainChangedError(source.name, f"{second.name} has other logs")

@@ -92,20 +92,16 @@ class Endpoint:
 
     def request(self, method: str, parameters: Sequence[Any], kind: type[T]) -> T:
         """Call a method."""
-        number = next(self._ids)
-        body = {"jsonrpc": "2.0", "id": number, "method": method, "params": list(parameters)}
-        reply = self._post(method, msgspec.json.encode(body))
-        result: T = self._result(method, self._decode(method, reply, kind), number, reply)
+        message = self._message(method, parameters)
+        reply = self._post(method, message)
+        result: T = self._result(method, self._decode(method, reply, kind), message["id"], reply)
         return result
 
     def batch(self, method: str, calls: Sequence[Sequence[Any]], kind: type[T]) -> list[T]:
         """Call a method several times in one request."""
-        numbers = [next(self._ids) for _ in calls]
-        body = [
-            {"jsonrpc": "2.0", "id": number, "method": method, "params": list(call)}
-            for number, call in zip(numbers, calls, strict=True)
-        ]
-        reply = self._post(method, msgspec.json.encode(body))
+        messages = [self._message(method, call) for call in calls]
+        numbers = [message["id"] for message in messages]
+        reply = self._post(method, messages)
         if reply.body[:16].lstrip()[:1] == b"{":  # one error for all
             return [self._result(method, self._decode(method, reply, kind), numbers[0], reply)]
         answers = {answer.id: answer for answer in self._decode(method, reply, kind, is_batch=True)}
@@ -120,8 +116,11 @@ class Endpoint:
         except (NodeError, MalformedNodeAnswerError):
             return [self.request(method, call, kind) for call in calls]
 
-    def _post(self, method: str, body: bytes) -> Reply:
-        return self._connection.post(Post(body, method, time.monotonic() + self._timeout))
+    def _message(self, method: str, parameters: Sequence[Any]) -> dict[str, Any]:
+        return {"jsonrpc": "2.0", "id": next(self._ids), "method": method, "params": list(parameters)}
+
+    def _post(self, method: str, content: Any) -> Reply:
+        return self._connection.post(Post(msgspec.json.encode(content), method, time.monotonic() + self._timeout))
 
     def _decode(self, method: str, reply: Reply, kind: Any, *, is_batch: bool = False) -> Any:
         if reply.status != HTTPStatus.OK and reply.status not in _READABLE_ERRORS:

@@ -22,7 +22,7 @@ from bilateral.index.chain.extraction import Extraction
 from bilateral.index.chain.headers import Header
 from bilateral.index.chain.logs import BlockLogs
 from bilateral.index.chain.pool import Ahead, Pool
-from bilateral.index.chain.source import HEADERS_AT_ONCE, Source
+from bilateral.index.chain.source import Source
 from bilateral.index.errors import ChainChangedError, EndpointLiesError
 from bilateral.index.log.batches import Batch, Block
 from bilateral.index.log.store import JOURNAL_BLOCKS
@@ -129,19 +129,16 @@ class Reader:
 
     def _fetch_sparse(self, source: Source, first: int, last: int) -> _Range:
         """Read the logs of blocks deep in the chain, their headers, and before them the header of a later block."""
-        # Of the headers only what follows from them is kept: they list all transactions of their blocks.
         later = source.headers_of([last])[0].block
         logs, end = source.logs(first, last)
         range_ = _Range(logs, end, list(_split(logs, end)), later)
-        for start in range(0, len(logs), HEADERS_AT_ONCE):
-            blocks = logs[start : start + HEADERS_AT_ONCE]
-            for block, header in zip(blocks, source.headers_of([block.number for block in blocks]), strict=True):
-                if block.hash != header.block.hash:
-                    range_.mismatched.append(block.number)
-                else:
-                    take_time(source, header, block)
-                    if self._checks.is_doubtful(header, block, is_thorough=False):
-                        range_.doubtful.append(block.number)
+        for block, header in zip(logs, source.each_header([block.number for block in logs]), strict=True):
+            if block.hash != header.block.hash:
+                range_.mismatched.append(block.number)
+            else:
+                take_time(source, header, block)
+                if self._checks.is_doubtful(header, block, is_thorough=False):
+                    range_.doubtful.append(block.number)
         return range_
 
     def _check_sparse(self, source: Source, cursor: Block, range_: _Range) -> dict[int, Block]:
@@ -177,12 +174,10 @@ class Reader:
 
     def _check_blocks(self, source: Source, range_: _Range, chosen: Collection[int], proven: Collection[int]) -> None:
         by_number = {block.number: block for block in _all_logs(range_)}
-        numbers = sorted({*chosen, *proven})
-        for start in range(0, len(numbers), HEADERS_AT_ONCE):
-            for header in source.headers_of(numbers[start : start + HEADERS_AT_ONCE]):
-                number = header.block.number
-                logs = by_number.get(number)
-                range_.replace(self._checks.check_block(source, header, logs, is_proof_due=number in proven))
+        for header in source.each_header(sorted({*chosen, *proven})):
+            number = header.block.number
+            checked = self._checks.check_block(source, header, by_number.get(number), is_proof_due=number in proven)
+            range_.replace(checked)
 
     def _fetch_dense(self, source: Source, first: int, head: int) -> _Range:
         headers = source.headers(first, min(head, first + source.size.blocks - 1))

@@ -22,7 +22,7 @@ MOST_BLOCKS: Final = 10_000
 FIRST_BLOCKS: Final = 20
 """The blocks to ask for first, to learn how many logs they hold."""
 
-HEADERS_AT_ONCE: Final = 100
+_HEADERS_AT_ONCE: Final = 100
 """The headers to ask for in one batch, as many calls as the SDK puts into its first."""
 
 _USUAL_DATA: Final = 1_000
@@ -214,17 +214,21 @@ class Source:
 
     def headers_of(self, numbers: Sequence[int]) -> list[Header]:
         """Return the headers of some blocks."""
-        headers: list[Header] = []
-        for start in range(0, len(numbers), HEADERS_AT_ONCE):
-            part, kind = numbers[start : start + HEADERS_AT_ONCE], HeaderEntry | None
+        return list(self.each_header(numbers))
+
+    def each_header(self, numbers: Sequence[int]) -> Iterator[Header]:
+        """Yield the headers of some blocks. Those of one batch are in memory: they list all transactions."""
+        kind = HeaderEntry | None
+        for start in range(0, len(numbers), _HEADERS_AT_ONCE):
+            part = numbers[start : start + _HEADERS_AT_ONCE]
             calls = [(hex(number), False) for number in part]
             entries: list[HeaderEntry | None] = self.endpoint.each("eth_getBlockByNumber", calls, kind)  # type: ignore[arg-type]
-            if any(entry is None for entry in entries):
-                raise MalformedNodeAnswerError(f"{self.name} lacks a block of {part[0]} to {part[-1]}")
-            headers += [Header.of(entry) for entry in entries if entry is not None]
-        for number, header in zip(numbers, headers, strict=True):
-            self._require_number(number, header)
-        return headers
+            for number, entry in zip(part, entries, strict=True):
+                if entry is None:
+                    raise MalformedNodeAnswerError(f"{self.name} lacks a block of {part[0]} to {part[-1]}")
+                header = Header.of(entry)
+                self._require_number(number, header)
+                yield header
 
     def _require_number(self, number: int, header: Header) -> None:
         if header.block.number != number:

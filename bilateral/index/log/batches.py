@@ -87,12 +87,9 @@ def stored_batches(  # noqa: PLR0913  # three have defaults
 ) -> Iterator[tuple[int, EventRows]]:
     """Yield the stored events of a chain, some blocks at a time."""
     tables = [schema.EVENT_TABLES[event] for event in events]
-    last = max(
-        connection.execute(
-            select(func.coalesce(func.max(table.c.block_number), -1)).where(table.c.chain_id == chain_id)
-        ).scalar_one()
-        for table in tables
-    )
+    newest = [select(func.max(table.c.block_number)).where(table.c.chain_id == chain_id) for table in tables]
+    numbers = [connection.execute(query).scalar_one() for query in newest]
+    last = max((number for number in numbers if number is not None), default=-1)
     ranges = []
     while first <= last:
         end = min(last, *(_end_of_batch(connection, table, chain_id, first) for table in tables))
@@ -105,13 +102,8 @@ def stored_batches(  # noqa: PLR0913  # three have defaults
 
 def _end_of_batch(connection: Connection, table: Table, chain_id: int, first: int) -> int:
     """Return the last block up to which a table has about as many events as are read at once."""
-    query = (
-        select(table.c.block_number)
-        .where(table.c.chain_id == chain_id, table.c.block_number >= first)
-        .order_by(table.c.block_number)
-        .offset(_MOST_EVENTS)
-        .limit(1)
-    )
+    later = select(table.c.block_number).where(table.c.chain_id == chain_id, table.c.block_number >= first)
+    query = later.order_by(table.c.block_number).offset(_MOST_EVENTS).limit(1)
     number = connection.execute(query).scalar_one_or_none()
     return _LAST_BLOCK if number is None else max(first, number - 1)
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Final
 
 from sqlalchemy import BigInteger, Boolean, Column, Dialect, Integer, LargeBinary, Numeric, String, Text
@@ -35,10 +35,7 @@ def narrowed(rows: Sequence[tuple[Any, ...]], wide: Sequence[int]) -> Sequence[t
     for at in wide:
         values = [row[at] for row in rows]
         if max(values) > _SQLITE_MAX or min(values) < _SQLITE_MIN:
-            rows = [
-                row if _SQLITE_MIN <= row[at] <= _SQLITE_MAX else (*row[:at], sqlite_integer(row[at]), *row[at + 1 :])
-                for row in rows
-            ]
+            rows = [(*row[:at], sqlite_integer(row[at]), *row[at + 1 :]) for row in rows]
     return rows
 
 
@@ -100,9 +97,11 @@ HASH: Final = LargeBinary(32)
 """A hash, 32 bytes."""
 
 
-def column_type(solidity_type: str) -> TypeEngine[Any]:
-    """Return the column type for a field of an event."""
-    return _FIXED.get(solidity_type) or BigInteger()
+def column_type(entry: Mapping[str, Any]) -> TypeEngine[Any]:
+    """Return the column type for a field of an event, by its entry in the ABI. An indexed text is a hash."""
+    if entry["indexed"] and entry["type"] in ("string", "bytes"):
+        return HASH
+    return _FIXED.get(entry["type"]) or BigInteger()
 
 
 _FIXED: Final[dict[str, TypeEngine[Any]]] = {
@@ -116,10 +115,7 @@ _FIXED: Final[dict[str, TypeEngine[Any]]] = {
     "int128": WideInteger(),
 }
 
-BY_CHAIN: Final[dict[str, Any]] = {
-    "postgresql_partition_by": "LIST (chain_id)",
-    "info": {"is_partitioned": True},
-}
+BY_CHAIN: Final[dict[str, Any]] = {"postgresql_partition_by": "LIST (chain_id)", "info": {"is_partitioned": True}}
 """The options of tables of which each chain has a partition in PostgreSQL."""
 
 PLACE_KEY: Final = ("chain_id", "block_number", "log_index")

@@ -76,8 +76,7 @@ _LOG_BYTES: Final = 256 * 1024**2
 
 def default_url() -> str:
     """Return the URL of the default database: an SQLite file in the user's data folder."""
-    folder = Path(platformdirs.user_data_dir("bilateral"))
-    return f"sqlite:///{folder / 'index.sqlite'}"
+    return f"sqlite:///{platformdirs.user_data_path('bilateral') / 'index.sqlite'}"
 
 
 def open_database(url: str | None = None, *, creates: bool = True) -> Engine:

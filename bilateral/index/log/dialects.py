@@ -101,17 +101,13 @@ class Postgres(Dialect):
 _LOCK: Final = text("SELECT pg_advisory_xact_lock(:number)")
 _SHARE: Final = text("SELECT pg_advisory_xact_lock_shared(:number)")
 _INSERTS: Final[Mapping[str, Callable[..., Any]]] = {"sqlite": sqlite.insert, "postgresql": postgresql.insert}
-_DIALECTS: Final[dict[str, Dialect]] = {"sqlite": Sqlite(), "postgresql": Postgres()}
+DIALECTS: Final[Mapping[str, Dialect]] = {"sqlite": Sqlite(), "postgresql": Postgres()}
+"""The side of each engine, by the name that SQLAlchemy gives it."""
 
 
 def dialect_of(database: Connection | Engine) -> Dialect:
     """Return the side of the engine that a connection belongs to."""
-    return _DIALECTS[database.dialect.name]
-
-
-def dialect_by_name(name: str) -> Dialect:
-    """Return the side of an engine by the name that SQLAlchemy gives it."""
-    return _DIALECTS[name]
+    return DIALECTS[database.dialect.name]
 
 
 def insert_into(connection: Connection, table: Table) -> Any:

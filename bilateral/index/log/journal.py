@@ -103,13 +103,10 @@ def undo(rows: Rows, chain_id: int, block: int, tables: Iterable[Table]) -> None
     """Bring the derived tables back to the state after a block, by the journal, and forget what it held after it."""
     table, connection, by_name = schema.journal, rows.connection, {derived.name: derived for derived in tables}
     after = (table.c.chain_id == chain_id) & (table.c.block_number > block)
-    stored = connection.execute(
-        select(table.c.table_name, table.c.row_key, table.c.former_row)
-        .where(after)
-        .order_by(table.c.block_number.desc())
-    )
+    query = select(table.c.table_name, table.c.row_key, table.c.former_row).where(after)
     restored: dict[str, dict[Row, Row | None]] = {name: {} for name in by_name}
-    for name, key, row in stored:  # the oldest row of a key comes last, and is restored
+    # The oldest row of a key comes last, and is restored.
+    for name, key, row in connection.execute(query.order_by(table.c.block_number.desc())):
         previous = None if row is None else unpacked(by_name[name], row)
         row_key = unpacked(by_name[name], key) if previous is None else previous[: len(by_name[name].primary_key)]
         restored[name][row_key] = previous

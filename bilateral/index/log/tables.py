@@ -42,11 +42,7 @@ metadata: Final = sa.MetaData()
 
 def _event_table(event: type[Event], entry: Mapping[str, Any]) -> Table:
     columns = [
-        Column(
-            field.name,
-            column_type("bytes32" if part["indexed"] and part["type"] in ("string", "bytes") else part["type"]),
-            nullable=False,
-        )
+        Column(field.name, column_type(part), nullable=False)
         for field, part in zip(fields(event)[1:], entry["inputs"], strict=True)
     ]
     # Text with bytes that are not UTF-8, or with NUL, is stored with U+FFFD; then the raw data of the log is kept.

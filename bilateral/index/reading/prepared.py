@@ -10,7 +10,7 @@ from sqlalchemy import BigInteger, ColumnElement, Connection, Dialect, SelectBas
 from sqlalchemy.exc import DBAPIError
 from sqlalchemy.sql.compiler import SQLCompiler
 
-from bilateral.index.log.dialects import dialect_by_name, dialect_of
+from bilateral.index.log.dialects import DIALECTS, dialect_of
 
 Convert: TypeAlias = Callable[[Any], Any]
 
@@ -120,7 +120,7 @@ class Compiled:
             else:
                 self._constants[name] = parameter.value if convert is None else convert(parameter.value)
         self._converts: list[tuple[int, Convert]] | None = None
-        self._options = dialect_by_name(dialect.name).of_prepared
+        self._options = DIALECTS[dialect.name].of_prepared
 
     def parameters(self, asked: Mapping[str, Any]) -> Any:
         """Return the parameters as the driver takes them."""
