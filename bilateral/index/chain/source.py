@@ -151,7 +151,7 @@ class Source:
     """
 
     def __init__(
-        self, endpoint: Endpoint, addresses: Sequence[str], wait: Callable[[float], bool] | None = None
+        self, endpoint: Endpoint, addresses: Sequence[str], wait: Callable[[float], bool | None] | None = None
     ) -> None:
         self.endpoint = endpoint
         self.name = endpoint.name
@@ -161,7 +161,7 @@ class Source:
         self.is_disputed = False
         self.alone_from: int | None = None
         self._addresses = list(addresses)
-        self._wait = wait or _sleep
+        self._wait = wait or time.sleep
 
     @property
     def loses_logs(self) -> bool:
@@ -273,7 +273,8 @@ class Source:
             return head
         seconds = next(waits, None) if reaction in (Reaction.WAIT, Reaction.SPLIT) else None
         retry_after = error.wait_seconds if isinstance(error, NodeError) else None
-        if seconds is not None and (retry_after or 0) <= _LONGEST_WAIT and self._wait(max(seconds, retry_after or 0)):
+        pause = max(seconds or 0, retry_after or 0)
+        if seconds is not None and (retry_after or 0) <= _LONGEST_WAIT and self._wait(pause) is not False:
             return None
         is_rate = reaction is Reaction.WAIT or retry_after is not None
         words = str(error).removesuffix(".")
@@ -313,11 +314,6 @@ def _weight(logs: Sequence[BlockLogs]) -> int:
         sum(len(block.entries) for block in logs),
         sum([len(entry.data) for block in logs for entry in block.entries]) // _USUAL_DATA,
     )
-
-
-def _sleep(seconds: float) -> bool:
-    time.sleep(seconds)
-    return True
 
 
 _ONE_BLOCK: Final = (
