@@ -155,12 +155,7 @@ class NoEndpointError(BilateralError):
 
 
 class OtherRegistriesError(BilateralError):
-    """The database has a chain with other registries than those that are to be indexed now.
-
-    Attributes:
-        added: The addresses that the database lacks.
-        left_out: The addresses that only the database has.
-    """
+    """The database has a chain with other registries than those that are to be indexed now."""
 
     reason = "other_registries"
 
@@ -172,9 +167,6 @@ class OtherRegistriesError(BilateralError):
             f"the database has chain {chain_id} with other registries: {' and '.join(changes)}. Their earlier or later "
             f"events would be missing: {way}name the same --deployment as before, or another --database"
         )
-        self.chain_id = chain_id
-        self.added = added
-        self.left_out = left_out
 
 
 class EarlierRegistryError(FormattedError):
@@ -192,12 +184,7 @@ class EarlierRegistryError(FormattedError):
 
 
 class OtherFirstBlockError(BilateralError):
-    """The database has a chain from another first block on than the settings name.
-
-    Attributes:
-        stored: The first block that the database has.
-        requested: The first block of the settings.
-    """
+    """The database has a chain from another first block on than the settings name."""
 
     reason = "other_first_block"
 
@@ -209,9 +196,6 @@ class OtherFirstBlockError(BilateralError):
             f"blocks {first} to {last} {change}. Leave --from-block (from_block in a file) out to go on with this "
             "database, or name another --database"
         )
-        self.chain_id = chain_id
-        self.stored = stored
-        self.requested = requested
 
 
 class FirstBlockAheadError(FormattedError):

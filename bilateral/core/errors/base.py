@@ -72,8 +72,7 @@ def require_modules(extra: str, *names: str) -> None:
     Raises:
         MissingExtraError: Some are missing.
     """
-    missing = [name for name in names if find_spec(name) is None]
-    if missing:
+    if missing := [name for name in names if find_spec(name) is None]:
         raise MissingExtraError(extra, missing)
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import KW_ONLY, InitVar
+from dataclasses import InitVar
 from typing import Final
 
 from bilateral.core.errors.base import BilateralError, FormattedError
@@ -47,7 +47,6 @@ class NodeUnreachableError(FormattedError, ConnectionError):
     reason = "node_unreachable"
     template = "{message}"
     message: InitVar[str]
-    _: KW_ONLY
     is_final: bool = False
 
 

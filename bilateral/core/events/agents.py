@@ -2,16 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from functools import lru_cache
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
-from bilateral.core.events import AgentRegistered, AgentUpdated, MetadataSet, PrimaryAgentSet, Transfer
+from bilateral.core.events import AgentRegistered, AgentUpdated, Event, MetadataSet, PrimaryAgentSet, Transfer
 from bilateral.core.identifiers import checksummed
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable
-
-    from bilateral.core.events import Event
 
 WALLET_KEY: Final = "agentWallet"
 """The metadata key under which the registry reports an agent's wallet."""

@@ -8,9 +8,10 @@ but becomes a `ChainText` with its bytes: anybody can put any bytes into a tag, 
 from __future__ import annotations
 
 import re
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import fields
 from functools import cache, lru_cache
-from typing import TYPE_CHECKING, Any, Final, NoReturn, TypeAlias
+from typing import Any, Final, NoReturn, TypeAlias
 
 from bilateral.core.contracts import Registry, selectors
 from bilateral.core.contracts.logs import RawLog  # readers of the fields' types need them at run time
@@ -18,11 +19,9 @@ from bilateral.core.events import EVENTS, Event, Undecodable, UndecodedLog
 from bilateral.core.identifiers import checksummed
 from bilateral.core.text import ChainText
 
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Mapping
+Reader: TypeAlias = Callable[[bytes, int], Any]
+"""Reads the value whose head is at a position of the data."""
 
-    Reader: TypeAlias = Callable[[bytes, int], Any]
-    """Reads the value whose head is at a position of the data."""
 
 WORD: Final = 32  # bytes of a word of the contract ABI
 _FIELD_NAMES: Final = {

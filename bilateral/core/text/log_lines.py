@@ -5,12 +5,9 @@ from __future__ import annotations
 import copy
 import logging
 import time
+from collections.abc import Callable
 from threading import Lock
-from typing import TYPE_CHECKING, Final
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-    from typing import Any, TextIO
+from typing import Any, Final, TextIO
 
 _MOST_TEXTS: Final = 16  # in ten seconds: 140,000 lines a day at the worst
 _FORMAT: Final = "time=%(asctime)s level=%(levelname)s %(message)s"

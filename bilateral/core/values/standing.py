@@ -3,12 +3,10 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Mapping
 from dataclasses import dataclass, field, fields
 from enum import StrEnum
-from typing import TYPE_CHECKING, Any, Final, Self
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
+from typing import Any, Final, Self
 
 LEAST: Final = 1.5
 """The effective raters below which a standing is thin: more than one ordinary rater, and less than two."""

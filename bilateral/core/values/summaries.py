@@ -5,14 +5,12 @@ Use them for feedback that is already loaded. A summary of another selection nee
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 from decimal import Decimal
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 from bilateral.core.values import MAX_DECIMALS, FeedbackValue
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable
 
 _INT128: Final = 2**127  # ERC-8004 returns summaries as int128
 

@@ -135,9 +135,8 @@ _TEXT: Final = """.decode()
 
 
 def _reader(entry: Mapping[str, Any]) -> Reader:
-    source = _source_of_reader(entry)
     namespace: dict[str, Any] = dict(_NAMES)
-    exec(source, namespace)  # noqa: S102  # the source is made of the types in our own ABIs
+    exec(_source_of_reader(entry), namespace)  # noqa: S102  # the source is made of the types in our own ABIs
     reader: Reader = namespace["read"]
     return reader
 

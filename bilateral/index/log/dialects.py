@@ -95,11 +95,10 @@ class Postgres(Dialect):
         connection.exec_driver_sql(f"SET LOCAL {name} = {value}")
 
     def lock(self, connection: Connection, number: int, *, is_shared: bool = False) -> None:
-        connection.execute(_SHARE if is_shared else _LOCK, {"number": number}).one()
+        lock = "pg_advisory_xact_lock_shared" if is_shared else "pg_advisory_xact_lock"
+        connection.execute(text(f"SELECT {lock}(:number)"), {"number": number}).one()
 
 
-_LOCK: Final = text("SELECT pg_advisory_xact_lock(:number)")
-_SHARE: Final = text("SELECT pg_advisory_xact_lock_shared(:number)")
 _INSERTS: Final[Mapping[str, Callable[..., Any]]] = {"sqlite": sqlite.insert, "postgresql": postgresql.insert}
 DIALECTS: Final[Mapping[str, Dialect]] = {"sqlite": Sqlite(), "postgresql": Postgres()}
 """The side of each engine, by the name that SQLAlchemy gives it."""
