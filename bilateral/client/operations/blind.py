@@ -16,10 +16,10 @@ from bilateral.core.identifiers import AgentId, FeedbackId, checksummed
 from bilateral.core.signatures import Domain
 from bilateral.core.signatures.blind_messages import FeedbackOpening, RatingOpening, SignedEnvelope, require_fit
 from bilateral.core.signatures.blind_ratings import (
+    CLIENT_SILENCE_SECONDS,
     HASH_BYTES,
     MAX_CLIENT_LIFETIME,
     MAX_SERVER_LIFETIME,
-    PATIENCE,
     BlindFeedback,
     Pair,
     RatingState,
@@ -262,10 +262,10 @@ def _require_turn(state: ClientState, pair: Pair) -> Operation[None]:
     now = int((yield from registries.block_time()).timestamp())
     ids = pair.client_id, pair.server_id
     _, is_open = yield from registries.call(state, Registry.BIDIRECTIONAL, "getSealedPair", *ids)
-    patient_until = pair.client_deadline + PATIENCE
-    if not is_open and now < patient_until:
+    silent_until = pair.client_deadline + CLIENT_SILENCE_SECONDS
+    if not is_open and now < silent_until:
         raise InvalidArgumentError(
-            f"openings: the client's feedback is sealed: wait for its opening, or until {patient_until} in Unix time"
+            f"openings: the client's feedback is sealed: wait for its opening, or until {silent_until} in Unix time"
         )
 
 

@@ -30,7 +30,7 @@ MAX_SERVER_LIFETIME: Final = 14 * 86_400
 MAX_CLIENT_LIFETIME: Final = 3_600
 """The longest lifetime of a client's envelope that the SDK signs, in seconds. The relayer has it at once."""
 
-PATIENCE: Final = 14 * 86_400
+CLIENT_SILENCE_SECONDS: Final = 14 * 86_400
 """Seconds after a seal from which a server may open its rating alone, because the client is silent."""
 
 _FEEDBACK_TYPE: Final = "(int128,uint8,string,string,string,string,bytes32)"

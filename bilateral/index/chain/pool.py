@@ -34,6 +34,15 @@ LONGEST_LAG: Final = 30
 _NO_ANSWER: Final = (*NODE_FAILURES, EndpointLiesError)
 """The errors of an endpoint that does not tell its head."""
 
+_FRESH_SECONDS: Final = 24 * 3600
+"""Seconds after which a limit is learnt again: providers change them, by plan and by month."""
+
+_UNCONFIRMED: Final = "unconfirmed from "
+"""The beginning of the name of a second row of an endpoint, whose `blocks` is `Source.alone_from`."""
+
+_NO_LIMIT: Final = (0, None, 0, None)
+"""The blocks, ceiling, and times of learning and of lost logs of an endpoint without a row."""
+
 T = TypeVar("T")
 
 
@@ -311,16 +320,6 @@ class Pool:
             return False
         place.is_checked = True
         return True
-
-
-_FRESH_SECONDS: Final = 24 * 3600
-"""Seconds after which a limit is learnt again: providers change them, by plan and by month."""
-
-_UNCONFIRMED: Final = "unconfirmed from "
-"""The beginning of the name of a second row of an endpoint, whose `blocks` is `Source.alone_from`."""
-
-_NO_LIMIT: Final = (0, None, 0, None)
-"""The blocks, ceiling, and times of learning and of lost logs of an endpoint without a row."""
 
 
 class Limits:

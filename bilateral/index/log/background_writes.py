@@ -27,6 +27,21 @@ from bilateral.index.log.rows import PostgresRows, Row, Rows, picker, place_in_p
 _MANY: Final = 2_000
 """Logs of a transaction from which on a thread that writes pays."""
 
+_ROWS_AT_ONCE: Final = 4_000
+"""Rows of a table that a thread begins to write. Fewer wait for others: each call of the server has its price."""
+
+_IDLE_SECONDS: Final = 5.0
+"""Seconds without a further write after which a transaction is undone, so that a slow endpoint keeps no lock."""
+
+_IDLE_LIMIT: Final = "SELECT extract(epoch FROM current_setting('idle_in_transaction_session_timeout')::interval)"
+"""The seconds without a statement after which the server ends a transaction, and its connection; 0 for no limit."""
+
+_BY_AGENT: Final = {
+    table: picker(table, "registry", "agent_id", "client_address")
+    for table in (schema.EVENT_TABLES[kind] for kind in (NewFeedback, ResponseAppended))
+}
+"""The order in which rows are stored in tables with several indexes by agent: rows of an agent change few pages."""
+
 
 def pays_in_thread(engine: Engine, count: int) -> bool:
     """Return True if a thread should write the rows: PostgreSQL stores many, and connections are free."""
@@ -179,22 +194,6 @@ class _BackgroundRows(PostgresRows):
         self._writer.put(self._writer.rows.delete, table, keys)
 
     values_after = of_blocks = delete_after = insert_if_absent = analyze = _refuse
-
-
-_ROWS_AT_ONCE: Final = 4_000
-"""Rows of a table that a thread begins to write. Fewer wait for others: each call of the server has its price."""
-
-_IDLE_SECONDS: Final = 5.0
-"""Seconds without a further write after which a transaction is undone, so that a slow endpoint keeps no lock."""
-
-_IDLE_LIMIT: Final = "SELECT extract(epoch FROM current_setting('idle_in_transaction_session_timeout')::interval)"
-"""The seconds without a statement after which the server ends a transaction, and its connection; 0 for no limit."""
-
-_BY_AGENT: Final = {
-    table: picker(table, "registry", "agent_id", "client_address")
-    for table in (schema.EVENT_TABLES[kind] for kind in (NewFeedback, ResponseAppended))
-}
-"""The order in which rows are stored in tables with several indexes by agent: rows of an agent change few pages."""
 
 
 class EventWrites:

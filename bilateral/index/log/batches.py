@@ -17,6 +17,10 @@ from bilateral.index.log.rows import Row, rows_of
 EventRows: TypeAlias = "Mapping[Table, Sequence[Row]]"
 """Rows of tables of events by table, each table's in the order of the chain."""
 
+_LAST_BLOCK: Final = 2**63 - 1  # the greatest number of a BIGINT
+_MOST_EVENTS: Final = 5_000
+"""Events of one table to read at once, but for those of one block."""
+
 
 @dataclass(frozen=True, slots=True)
 class Block:
@@ -69,11 +73,6 @@ class Batch:
         last, size = batches[-1], sum(batch.size for batch in batches)
         checkpoints = [block for batch in batches for block in batch.checkpoints]
         return cls(last.end, rows, checkpoints, last.head, last.finalized, size)
-
-
-_LAST_BLOCK: Final = 2**63 - 1  # the greatest number of a BIGINT
-_MOST_EVENTS: Final = 5_000
-"""Events of one table to read at once, but for those of one block."""
 
 
 def stored_batches(  # noqa: PLR0913  # three have defaults

@@ -13,6 +13,8 @@ from bilateral.index.log import tables as schema
 from bilateral.index.log.columns import WideInteger, python_integer, sqlite_integer
 from bilateral.index.log.rows import Row, Rows, key_columns
 
+_ENCODER: Final = msgspec.msgpack.Encoder()
+
 
 class DerivedTable:
     """The rows of one derived table that a batch of events may change.
@@ -149,9 +151,6 @@ class Writes:
         self._rows.delete(self._table, self._removed)
         self._rows.insert(self._table, self._new)
         self._rows.replace(self._table, self._changed)
-
-
-_ENCODER: Final = msgspec.msgpack.Encoder()
 
 
 def packed(row: Row) -> bytes:
