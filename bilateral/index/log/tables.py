@@ -211,5 +211,5 @@ Index(
 
 
 _FOLDER: Final = Path(__file__).with_name("views")
-VIEWS: Final = {path.stem: path.read_text(encoding="utf-8") for path in sorted(_FOLDER.glob("*.sql"))}
+VIEWS: Final = {path.stem: "\n" + path.read_text(encoding="utf-8") for path in sorted(_FOLDER.glob("*.sql"))}
 """The query of each view of events, by its name: present states that need no table of their own."""
