@@ -23,7 +23,7 @@ from bilateral.index.files import tables as schema
 from bilateral.index.files.identities import foreign_agent
 from bilateral.index.files.tables import State, agent_file
 from bilateral.index.log.database import snapshot
-from bilateral.index.log.locks import hold_cursor, number_sights
+from bilateral.index.log.locks import hold_cursor, number_observations
 from bilateral.index.log.tables import chain
 from bilateral.node.running import StepRunner
 from bilateral.node.steps import Rpc
@@ -171,7 +171,7 @@ def _store(engine: Engine, claim: _Claim, outcome: Mapping[str, Any], now: int) 
 def _observe_again(connection: Connection, file_id: bytes, chain_id: Any) -> int | None:
     """Store a file once more as it was last observed, at the last indexed block; None if it never was."""
     table = schema.file_sight
-    number_sights(connection)
+    number_observations(connection)
     hold_cursor(connection, chain_id)
     is_of_file = (table.c.file_id == file_id) & (table.c.chain_id == chain_id)
     last = select(func.max(table.c.sight_id)).where(is_of_file).scalar_subquery()

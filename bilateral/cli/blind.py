@@ -208,7 +208,7 @@ def _kept(vault: BlindVault, signed: SignedEnvelope) -> Opening | None:
 def _row(client: Client, sealed: Sealed) -> dict[str, Any]:
     """Describe a sealed rating, with the state of its pair on chain."""
     from bilateral.core.signatures.blind_messages import FeedbackOpening  # noqa: PLC0415  # slow to import
-    from bilateral.core.values.times import moment  # noqa: PLC0415
+    from bilateral.core.values.times import chain_time  # noqa: PLC0415
 
     opening_, signed = sealed.opening, sealed.signed
     is_feedback = isinstance(opening_, FeedbackOpening)
@@ -225,7 +225,7 @@ def _row(client: Client, sealed: Sealed) -> dict[str, Any]:
     return row | {
         "client": envelope.client_id,
         "server": envelope.server_id,
-        "until": moment(envelope.deadline).isoformat(),
+        "until": chain_time(envelope.deadline).isoformat(),
         "state": state,
         "missing": missing,
         "interaction": "0x" + envelope.interaction.hex(),

@@ -5,11 +5,9 @@ from __future__ import annotations
 import gc
 import sys
 import threading
+from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, Final
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
+from typing import Final
 
 _TURN_SECONDS: Final = 0.0005
 """The longest turn of a thread that another one waits for."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import KW_ONLY, InitVar
+from dataclasses import InitVar
 
 from bilateral.core.errors import BilateralError, FormattedError, InvalidArgumentError
 from bilateral.core.text import quoted
@@ -48,7 +48,6 @@ class EndpointRefusesError(FormattedError):
     last_block: int
     text: InitVar[str]
     advice: InitVar[str]
-    _: KW_ONLY
     wait_seconds: float | None = None
     is_final: bool = True
 
@@ -65,7 +64,6 @@ class EndpointLiesError(FormattedError):
     template = "{endpoint} cannot be trusted: {contradiction}"
     endpoint: str
     contradiction: InitVar[str]
-    _: KW_ONLY
     may_pass: bool = False
 
 
@@ -157,12 +155,7 @@ class NoEndpointError(BilateralError):
 
 
 class OtherRegistriesError(BilateralError):
-    """The database has a chain with other registries than those that are to be indexed now.
-
-    Attributes:
-        added: The addresses that the database lacks.
-        left_out: The addresses that only the database has.
-    """
+    """The database has a chain with other registries than those that are to be indexed now."""
 
     reason = "other_registries"
 
@@ -174,9 +167,6 @@ class OtherRegistriesError(BilateralError):
             f"the database has chain {chain_id} with other registries: {' and '.join(changes)}. Their earlier or later "
             f"events would be missing: {way}name the same --deployment as before, or another --database"
         )
-        self.chain_id = chain_id
-        self.added = added
-        self.left_out = left_out
 
 
 class EarlierRegistryError(FormattedError):
@@ -185,35 +175,27 @@ class EarlierRegistryError(FormattedError):
     reason = "earlier_registry"
     template = (
         "a registry to add appeared in block {first}, or its block is unknown, and the database has chain "
-        "{chain_id} from block {begun} on: name --from-block {begun} to leave earlier events out, or another "
+        "{chain_id} from block {stored} on: name --from-block {stored} to leave earlier events out, or another "
         "--database"
     )
     chain_id: InitVar[int]
     first: InitVar[int]
-    begun: InitVar[int]
+    stored: InitVar[int]
 
 
 class OtherFirstBlockError(BilateralError):
-    """The database has a chain from another first block on than the settings name.
-
-    Attributes:
-        begun: The first block that the database has.
-        wanted: The first block of the settings.
-    """
+    """The database has a chain from another first block on than the settings name."""
 
     reason = "other_first_block"
 
-    def __init__(self, chain_id: int, begun: int, wanted: int) -> None:
-        first, last = min(begun, wanted), max(begun, wanted) - 1
-        change = "would be missing" if wanted < begun else "would stay"
+    def __init__(self, chain_id: int, stored: int, requested: int) -> None:
+        first, last = min(stored, requested), max(stored, requested) - 1
+        change = "would be missing" if requested < stored else "would stay"
         super().__init__(
-            f"the database has chain {chain_id} from block {begun} on, and the first block is to be {wanted}: blocks "
-            f"{first} to {last} {change}. Leave --from-block (from_block in a file) out to go on with this database, "
-            "or name another --database"
+            f"the database has chain {chain_id} from block {stored} on, and the first block is to be {requested}: "
+            f"blocks {first} to {last} {change}. Leave --from-block (from_block in a file) out to go on with this "
+            "database, or name another --database"
         )
-        self.chain_id = chain_id
-        self.begun = begun
-        self.wanted = wanted
 
 
 class FirstBlockAheadError(FormattedError):
@@ -238,28 +220,28 @@ class NewerSchemaError(FormattedError):
     """A newer version of this package made the tables.
 
     Attributes:
-        found: The version of the tables.
-        known: The newest version that this package knows.
+        stored: The version of the tables.
+        supported: The newest version that this package knows.
     """
 
     reason = "newer_schema"
-    template = "the tables have version {found}, and this package knows {known}: upgrade the package"
-    found: str
-    known: str
+    template = "the tables have version {stored}, and this package knows {supported}: upgrade the package"
+    stored: str
+    supported: str
 
 
 class OlderSchemaError(FormattedError):
     """An older version of this package made the tables.
 
     Attributes:
-        found: The version of the tables.
-        known: The version that this package needs.
+        stored: The version of the tables.
+        supported: The version that this package needs.
     """
 
     reason = "older_schema"
-    template = "the tables have version {found}, and this package needs {known}: {remedy}"
-    found: str
-    known: str
+    template = "the tables have version {stored}, and this package needs {supported}: {remedy}"
+    stored: str
+    supported: str
     remedy: InitVar[str] = "run bilateral index schema"
 
 
@@ -330,11 +312,11 @@ class ChainNotIndexedError(NotIndexedError):
 
     reason = "chain_not_indexed"
 
-    def __init__(self, chain: int | str, known: Iterable[int]) -> None:
-        listed = ", ".join(map(str, known)) or "none"
+    def __init__(self, chain: int | str, indexed: Iterable[int]) -> None:
+        listed = ", ".join(map(str, indexed)) or "none"
         super().__init__("chain", chain)
-        shown = quoted(chain) if isinstance(chain, str) else chain
-        self.args = (f"chain {shown} is not indexed: name one of the indexed chains ({listed})",)
+        label = quoted(chain) if isinstance(chain, str) else chain
+        self.args = (f"chain {label} is not indexed: name one of the indexed chains ({listed})",)
 
 
 class LargeAnswerError(FormattedError, InvalidArgumentError):

@@ -45,7 +45,7 @@ class RangeLimit:
     """The range of blocks that a node accepts, as learnt from its refusals.
 
     A reader of few logs asks for everything first. The index reads a whole chain, and looks for the limit more closely:
-    see `bilateral.index.chain.ranges.RangeSize`.
+    see `bilateral.index.chain.source.RangeSize`.
 
     Attributes:
         span: Blocks to ask for next; None for all at once.

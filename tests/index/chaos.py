@@ -27,7 +27,6 @@ from bilateral.index.chain.source import Source
 from bilateral.index.changes.worker import FeedLimits, prune_feed
 from bilateral.index.errors import NoEndpointError
 from bilateral.index.log import background_writes as behind
-from bilateral.index.log import event_writes
 from bilateral.index.log import tables as schema
 from bilateral.index.log.store import JOURNAL_BLOCKS, ChainStore
 from bilateral.index.projections import PROJECTIONS
@@ -88,7 +87,7 @@ def followers_of(engine, *urls):
 def let_few_events_be_many():
     """Let the threads that write on PostgreSQL have work in short ranges."""
     behind._MANY = MANY_LOGS
-    event_writes._ROWS_AT_ONCE = ROWS_AT_ONCE
+    behind._ROWS_AT_ONCE = ROWS_AT_ONCE
 
 
 def work(database, urls):

@@ -6,7 +6,7 @@ from types import SimpleNamespace
 
 import pytest
 
-from bilateral.index.chain.limits import Limits
+from bilateral.index.chain.pool import Limits
 from bilateral.index.chain.source import FIRST_BLOCKS
 from bilateral.index.errors import NoEndpointError
 from bilateral.index.log.store import JOURNAL_BLOCKS

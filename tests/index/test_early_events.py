@@ -15,7 +15,6 @@ from bilateral.index.agents.states import ActivityTable
 from bilateral.index.chain import follow
 from bilateral.index.chain.follow import Outcome
 from bilateral.index.log import background_writes as behind
-from bilateral.index.log import event_writes
 from bilateral.index.log import tables as schema
 from bilateral.index.log.batches import Block
 from bilateral.index.log.database import connect_engine
@@ -41,15 +40,15 @@ def writers(monkeypatch):
     """Let each event be written as soon as it is read, and return the threads that write."""
     made = []
 
-    class Recorded(event_writes.Writer):
+    class Recorded(behind.Writer):
         def __init__(self, *arguments):
             made.append(self)
             super().__init__(*arguments)
 
     monkeypatch.setattr(behind, "_MANY", 1)
-    monkeypatch.setattr(event_writes, "_ROWS_AT_ONCE", 1)
-    monkeypatch.setattr(event_writes, "_IDLE_SECONDS", 600.0)
-    monkeypatch.setattr(event_writes, "Writer", Recorded)
+    monkeypatch.setattr(behind, "_ROWS_AT_ONCE", 1)
+    monkeypatch.setattr(behind, "_IDLE_SECONDS", 600.0)
+    monkeypatch.setattr(behind, "Writer", Recorded)
     monkeypatch.setattr(follow, "_MOST_SECONDS", 600.0)
     return made
 
@@ -243,7 +242,7 @@ def test_an_interruption_between_two_ranges_undoes_all(engine, store, settled_ch
 
 def work_patiently(database, urls):
     """Follow the chain in a process of its own, and let no transaction end because the machine is busy."""
-    follow._MOST_SECONDS = event_writes._IDLE_SECONDS = 600.0
+    follow._MOST_SECONDS = behind._IDLE_SECONDS = 600.0
     work(database, urls)
 
 
@@ -307,7 +306,7 @@ def test_a_cursor_that_another_worker_moved_is_noticed_before_more_is_read(
 def test_a_slow_endpoint_keeps_no_lock_and_all_is_stored_in_the_end(
     engine, settled_chain, slow_url, writers, monkeypatch
 ):
-    monkeypatch.setattr(event_writes, "_IDLE_SECONDS", 1.0)
+    monkeypatch.setattr(behind, "_IDLE_SECONDS", 1.0)
     store = Store(engine)
     assert follower_of(store, slow_url).step().events == len(settled_chain.logs)
     assert store.transactions == [(0, settled_chain.head, len(settled_chain.logs))]
@@ -318,7 +317,7 @@ def test_a_slow_endpoint_keeps_no_lock_and_all_is_stored_in_the_end(
 def test_a_server_that_gives_one_connection_stores_what_a_slow_endpoint_gives(
     engine, settled_chain, slow_url, limited_url, writers, monkeypatch
 ):
-    monkeypatch.setattr(event_writes, "_IDLE_SECONDS", 1.0)
+    monkeypatch.setattr(behind, "_IDLE_SECONDS", 1.0)
     limited = connect_engine(limited_url)
     follower_of(ChainStore(limited, CHAIN_ID, PROJECTIONS), slow_url).step()
     limited.dispose()
@@ -346,7 +345,7 @@ def test_a_transaction_that_is_kept_may_take_its_time(engine, store, settled_cha
         time.sleep(1.0)
         derive(*arguments)
 
-    monkeypatch.setattr(event_writes, "_IDLE_SECONDS", 0.3)
+    monkeypatch.setattr(behind, "_IDLE_SECONDS", 0.3)
     monkeypatch.setattr(ActivityTable, "derive", derive_late)
     if not begins_early:
         monkeypatch.setattr(ChainStore, "begin_early", lambda *_: None)

@@ -16,7 +16,7 @@ from bilateral.core.events import NewFeedback
 from bilateral.index.errors import DatabaseUnavailableError
 from bilateral.index.log import tables as schema
 from bilateral.index.log.database import connect_engine, open_database, passing_failure
-from bilateral.index.log.migrate import upgrade_within
+from bilateral.index.log.revisions import upgrade_within
 from simulation.events import ADDRESSES
 from tests.index.conftest import CHAIN_ID
 from tests.index.schemas import empty_schema

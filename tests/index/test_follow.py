@@ -49,7 +49,7 @@ def test_a_reorganisation_replaces_the_rows_of_its_blocks(event_chain, generator
 def test_a_reorganisation_deeper_than_the_journal_is_exact(
     event_chain, generator, engine, store, catch_up, monkeypatch
 ):
-    monkeypatch.setattr("bilateral.index.log.history._MOST_EVENTS", 10)  # it comes out in many parts
+    monkeypatch.setattr("bilateral.index.log.batches._MOST_EVENTS", 10)  # it comes out in many parts
     monkeypatch.setattr("bilateral.index.log.rows._ROWS_AT_ONCE", 3)
     grow(event_chain, generator, 20)
     catch_up()

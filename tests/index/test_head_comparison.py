@@ -9,8 +9,7 @@ import pytest
 
 from bilateral.index.chain.endpoint import Endpoint
 from bilateral.index.chain.follow import Follower, Outcome
-from bilateral.index.chain.head_comparison import LONGEST_LAG
-from bilateral.index.chain.pool import Pool
+from bilateral.index.chain.pool import LONGEST_LAG, Pool
 from bilateral.index.chain.source import Source
 from tests.index.comparison import assert_equals_model
 from tests.index.conftest import CHAIN_ID, REGISTRIES

@@ -12,11 +12,12 @@ from bilateral.index.errors import NoEndpointError
 from bilateral.index.log import tables as schema
 from bilateral.index.log.batches import Block
 from bilateral.index.log.database import open_database
-from bilateral.index.log.head import HeadNotes
+from bilateral.index.log.store import ChainStore
 from bilateral.index.operating.chains import chains
 from bilateral.index.operating.settings import ChainSettings
 from bilateral.index.operating.status import chain_statuses
 from bilateral.index.operating.worker import Worker
+from bilateral.index.projections import PROJECTIONS
 from bilateral.index.reading.readers import Reader
 from tests.index.conftest import CHAIN_ID, DEPLOYMENT
 from tests.index.proxy import Proxy
@@ -97,15 +98,16 @@ def test_a_look_that_finds_no_new_block_is_told(event_chain, generator, engine, 
     assert seen(engine) == (3, 3, 0)
 
 
-def test_a_note_is_stored_every_five_seconds(event_chain, generator, engine, store, catch_up):
+def test_a_note_is_stored_every_five_seconds(event_chain, generator, engine, store, catch_up, monkeypatch):
     grow(event_chain, generator, 1)
     catch_up()
     times = [100.0]
-    notes = HeadNotes(engine, CHAIN_ID, lambda: times[-1])
     told = []
     for moment, head in ((100.0, 5), (104.9, 6), (105.0, 7), (109.9, 8), (110.0, 9)):
         times.append(moment)
-        notes.take(store.cursor(), head)
+        with monkeypatch.context() as patch:
+            patch.setattr(time, "monotonic", lambda: times[-1])
+            store.note_head(store.cursor(), head)
         told.append(seen(engine)[1])
     assert told == [5, 5, 7, 7, 9]
 
@@ -115,7 +117,7 @@ def test_a_worker_whose_cursor_another_one_moved_notes_nothing(event_chain, gene
     grow(event_chain, generator, 1)
     catch_up()
     age(engine)
-    HeadNotes(engine, CHAIN_ID).take(other, 9)
+    ChainStore(engine, CHAIN_ID, PROJECTIONS).note_head(other, 9)
     (status,) = chain_statuses(engine)
     assert (status.head, status.updated_at.timestamp()) == (1, 1)
 
@@ -130,6 +132,6 @@ def test_a_database_that_another_program_holds_ends_no_look(
     waiting = open_database(database_url + ("?timeout=0" if "sqlite" in database_url else "%20-clock_timeout%3D10"))
     with engine.begin() as connection:
         connection.execute(update(schema.chain).values(updated_at=1))
-        HeadNotes(waiting, CHAIN_ID).take(cursor, 9)
+        ChainStore(waiting, CHAIN_ID, PROJECTIONS).note_head(cursor, 9)
     waiting.dispose()
     assert seen(engine) == (1, 1, 0)

@@ -16,8 +16,7 @@ from bilateral.core.errors import NodeError, NodeTimeoutError
 from bilateral.index.chain.endpoint import Endpoint
 from bilateral.index.chain.follow import Follower, Outcome
 from bilateral.index.chain.pool import Pool
-from bilateral.index.chain.ranges import RangeSize
-from bilateral.index.chain.source import FIRST_BLOCKS, Source
+from bilateral.index.chain.source import FIRST_BLOCKS, RangeSize, Source
 from bilateral.index.errors import NoEndpointError
 from bilateral.node.ranges import Reaction, judge
 from scripts._anvil import running_anvil

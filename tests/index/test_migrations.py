@@ -14,7 +14,7 @@ from bilateral.index.changes import tables as changes
 from bilateral.index.files import tables as files
 from bilateral.index.log import tables as schema
 from bilateral.index.log.database import connect_engine
-from bilateral.index.log.migrate import upgrade_within
+from bilateral.index.log.revisions import upgrade_within
 from bilateral.index.payments import tables as payments
 from bilateral.index.ratings import tables as ratings
 from bilateral.index.search import tables as search

@@ -23,7 +23,7 @@ from bench.world.people import World
 from bilateral.index.agents import tables as agent_tables
 from bilateral.index.log import tables as schema
 from bilateral.index.log.database import connect_engine, open_database
-from bilateral.index.log.migrate import upgrade_within
+from bilateral.index.log.revisions import upgrade_within
 from bilateral.index.profiles.queries import agent
 from bilateral.index.reading.readers import Reader
 from bilateral.index.reading.registries import agent_key, read_registries

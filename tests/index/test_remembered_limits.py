@@ -9,8 +9,7 @@ from sqlalchemy import select, update
 
 from bilateral.index.chain.endpoint import Endpoint
 from bilateral.index.chain.follow import Follower, Outcome
-from bilateral.index.chain.limits import Limits
-from bilateral.index.chain.pool import Pool
+from bilateral.index.chain.pool import Limits, Pool
 from bilateral.index.chain.source import Source
 from bilateral.index.log import tables as schema
 from bilateral.index.log.store import ChainStore

@@ -11,7 +11,6 @@ import pytest
 
 from bilateral.index.errors import CursorMovedError
 from bilateral.index.log import background_writes as behind
-from bilateral.index.log import event_writes
 from bilateral.index.log.batches import Batch, Block
 from tests.index.chaos import MANY_LOGS, ROWS_AT_ONCE, Round, work
 from tests.index.comparison import assert_exact
@@ -110,9 +109,9 @@ def test_only_some_hashes_of_deep_blocks_are_kept_and_the_first_one_stays(event_
 def test_forty_steps_of_chaos_leave_no_row_missing_stale_or_double(event_chain, database_url, seed, monkeypatch):
     monkeypatch.setattr("bilateral.index.chain.pool._BENCH_SECONDS", (0.05,))
     monkeypatch.setattr(behind, "_MANY", MANY_LOGS)
-    monkeypatch.setattr(event_writes, "_ROWS_AT_ONCE", ROWS_AT_ONCE)
+    monkeypatch.setattr(behind, "_ROWS_AT_ONCE", ROWS_AT_ONCE)
     monkeypatch.setattr(behind, "_BackgroundRows", made := Mock(wraps=behind._BackgroundRows))
-    monkeypatch.setattr(event_writes, "Writer", writers := Mock(wraps=event_writes.Writer))
+    monkeypatch.setattr(behind, "Writer", writers := Mock(wraps=behind.Writer))
     with Proxy(event_chain.url) as proxy:
         played = Round(seed, database_url, event_chain, proxy)
         played.run(40)

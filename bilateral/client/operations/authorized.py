@@ -20,7 +20,7 @@ from bilateral.core.identifiers import AgentId, checksummed
 from bilateral.core.signatures import Domain, Feedback, FeedbackAuth
 from bilateral.core.text import ChainText
 from bilateral.core.values import FeedbackValue
-from bilateral.core.values.times import moment
+from bilateral.core.values.times import chain_time
 from bilateral.node.steps import Operation
 
 LIFETIME: Final = timedelta(days=1)  # a client answers within a day; a longer permission can be misused for longer
@@ -218,7 +218,7 @@ def _page(
         AuthorizedFeedbackEntry(
             *(agent, item["clientAddress"], item["score"], tag_text(item["tag1"]), tag_text(item["tag2"])),
             position=item["position"],
-            given_at=moment(item["timestamp"]),
+            given_at=chain_time(item["timestamp"]),
         )
         for item in page
     ]
@@ -263,7 +263,7 @@ def void(state: ClientState, through: datetime) -> Operation[Sent[VoidedSignatur
 
     def decode(events: Sequence[Event]) -> VoidedSignatures:
         event = transactions.require_event(events, SignaturesVoided, client_address=client, deadline=deadline)
-        return VoidedSignatures(event.client_address, moment(event.deadline))
+        return VoidedSignatures(event.client_address, chain_time(event.deadline))
 
     return (yield from transactions.send(state, Registry.REPUTATION, "voidSignaturesThrough", (deadline,), decode))
 
@@ -272,7 +272,7 @@ def voided_deadline(state: ClientState, client_address: str | None) -> Operation
     """See `Client.get_voided_deadline`."""
     client = registries.require_address(state) if client_address is None else checksummed(client_address)
     (deadline,) = yield from registries.call(state, Registry.REPUTATION, "getVoidedDeadline", client)
-    return moment(deadline) if deadline else None
+    return chain_time(deadline) if deadline else None
 
 
 def _require_later_deadline(state: ClientState, client: str, deadline: int) -> Operation[None]:
@@ -283,7 +283,7 @@ def _require_later_deadline(state: ClientState, client: str, deadline: int) -> O
         return
     if voided and deadline <= voided:
         raise errors.InvalidArgumentError(
-            f"{client} has voided its signatures through {moment(voided).isoformat()}: give a later deadline"
+            f"{client} has voided its signatures through {chain_time(voided).isoformat()}: give a later deadline"
         )
 
 

@@ -304,10 +304,10 @@ def _require_turn(state: ClientState, pair: blind_ratings.Pair) -> Operation[Non
     now = int((yield from registries.block_time()).timestamp())
     ids = pair.client_id, pair.server_id
     _, is_open = yield from registries.call(state, Registry.BIDIRECTIONAL, "getSealedPair", *ids)
-    patient_until = pair.client_deadline + blind_ratings.PATIENCE
-    if not is_open and now < patient_until:
+    silent_until = pair.client_deadline + blind_ratings.CLIENT_SILENCE_SECONDS
+    if not is_open and now < silent_until:
         raise InvalidArgumentError(
-            f"openings: the client's feedback is sealed: wait for its opening, or until {patient_until} in Unix time"
+            f"openings: the client's feedback is sealed: wait for its opening, or until {silent_until} in Unix time"
         )
 
 

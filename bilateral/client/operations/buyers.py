@@ -51,7 +51,7 @@ from bilateral.core.events import (
     TierRootsPosted,
 )
 from bilateral.core.identifiers import AgentId, checksummed
-from bilateral.core.values.times import moment
+from bilateral.core.values.times import chain_time
 from bilateral.node import answers
 from bilateral.node.steps import Operation
 
@@ -144,7 +144,7 @@ def records(state: ClientState, buyer: str) -> Operation[BuyerRecords]:
 
 def _record(kind: type[R], answer: Mapping[str, int]) -> R:
     values: dict[str, Any] = {field.name: answer[to_camel(field.name)] for field in fields(kind)}
-    times = {name: moment(at) if (at := values[name]) else None for name in ("first_payment_at", "last_payment_at")}
+    times = {name: chain_time(at) if (at := values[name]) else None for name in ("first_payment_at", "last_payment_at")}
     return kind(**values | times)
 
 

@@ -24,7 +24,7 @@ from bilateral.core.events.decoder import decode_log, topic_of
 from bilateral.core.identifiers import AgentId, GlobalAgentId, checksummed
 from bilateral.core.signatures import recover_signer, signer_errors
 from bilateral.core.text import printable
-from bilateral.core.values.times import moment
+from bilateral.core.values.times import chain_time
 from bilateral.node import answers
 from bilateral.node.logs import LogFilter, Topic, read_logs
 from bilateral.node.steps import Batch, Blocking, Operation, Rpc
@@ -236,7 +236,7 @@ def latest_block() -> Operation[int]:
 def block_time(block: int | None = None) -> Operation[datetime]:
     """Return the time of a block, by default of the latest."""
     answer = yield Rpc("eth_getBlockByNumber", ("latest" if block is None else hex(block), False))
-    time = moment(answers.quantity(answers.record(answer).get("timestamp")))
+    time = chain_time(answers.quantity(answers.record(answer).get("timestamp")))
     if time.year == MAXYEAR:
         answers.malformed("a block with a time before the year 9999")
     return time

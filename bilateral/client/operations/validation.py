@@ -18,7 +18,7 @@ from bilateral.core.errors import InvalidArgumentError
 from bilateral.core.events import Event, ValidationRequest, ValidationResponse
 from bilateral.core.identifiers import AgentId, checksummed
 from bilateral.core.text import ChainText
-from bilateral.core.values.times import moment
+from bilateral.core.values.times import chain_time
 from bilateral.node.steps import Operation
 
 
@@ -153,7 +153,7 @@ def status(state: ClientState, request_hash: bytes | str) -> Operation[Validatio
     answer = yield from registries.call(state, Registry.VALIDATION, "getValidationStatus", name)
     validator, agent, response, digest, tag, updated = answer
     agent_id = AgentId(agent, deployment.chain_id)
-    return ValidationStatus(name, agent_id, validator, response, digest, tag, moment(updated))
+    return ValidationStatus(name, agent_id, validator, response, digest, tag, chain_time(updated))
 
 
 def summarize(

@@ -112,7 +112,6 @@ class AttestedPayment:
     position: int
 
     def __post_init__(self) -> None:
-        """Check the values, and bring the address into checksum form."""
         object.__setattr__(self, "buyer", checksummed(self.buyer))
         _require_bits(self, amount=56, paid_at=32, position=8)
 
@@ -160,7 +159,6 @@ class BuyerFeedback:
     score: int
 
     def __post_init__(self) -> None:
-        """Bring the addresses into checksum form."""
         object.__setattr__(self, "buyer", checksummed(self.buyer))
         object.__setattr__(self, "seller", checksummed(self.seller))
 
@@ -183,7 +181,6 @@ class BuyerReviews:
     disputes: int
 
     def __post_init__(self) -> None:
-        """Check the values, and bring the address into checksum form."""
         object.__setattr__(self, "buyer", checksummed(self.buyer))
         _require_bits(self, reviews=16, review_sum=24, disputes=16)
 
@@ -213,7 +210,6 @@ class SignedPayment:
     token: str
 
     def __post_init__(self) -> None:
-        """Check the values, and bring the addresses into checksum form."""
         for name in ("buyer", "payee", "token"):
             object.__setattr__(self, name, checksummed(getattr(self, name)))
         _require_bits(self, amount=256, valid_after=256, valid_before=256)
@@ -267,7 +263,6 @@ class BuyerState:
     block_number: int
 
     def __post_init__(self) -> None:
-        """Check the values, and bring the address into checksum form."""
         object.__setattr__(self, "buyer", checksummed(self.buyer))
         _require_hash("policy", self.policy)
         numbers = {name: 256 for name in vars(self) if name not in ("buyer", "tier", "policy")}
@@ -315,7 +310,6 @@ class TierCredential(TypedMessage):
     }
 
     def __post_init__(self) -> None:
-        """Check the values, and bring the address into checksum form."""
         object.__setattr__(self, "holder", checksummed(self.holder))
         for name in ("policy", "scope", "pseudonym"):
             _require_hash(name, getattr(self, name))
@@ -329,7 +323,6 @@ class TierCredential(TypedMessage):
 
 
 def _require_bits(terms: object, **fields: int) -> None:
-    """Check that numbers fit their Solidity types."""
     for name, bits in fields.items():
         value = getattr(terms, name)
         if not is_whole(value) or not 0 <= value < 1 << bits:
@@ -337,6 +330,5 @@ def _require_bits(terms: object, **fields: int) -> None:
 
 
 def _require_hash(name: str, value: object) -> None:
-    """Check that a value is 32 bytes."""
     if not isinstance(value, bytes) or len(value) != _HASH_BYTES:
         raise InvalidArgumentError(f"{name} must be {_HASH_BYTES} bytes")

@@ -66,7 +66,6 @@ def _function(registry: Registry, name: str, count: int | None = None) -> Mappin
 
 
 def _type(part: Mapping[str, Any]) -> str:
-    """Return the ABI type of a parameter, with the components of a struct."""
     kind = str(part["type"])
     if not kind.startswith("tuple"):
         return kind
@@ -74,7 +73,6 @@ def _type(part: Mapping[str, Any]) -> str:
 
 
 def _decode(parts: Sequence[Mapping[str, Any]], data: bytes, subject: str) -> tuple[Any, ...]:
-    """Decode values, strings as bytes first."""
     problem = UnexpectedAnswerError(f"{subject} in an unexpected form ({len(data)} bytes)")
     if len(data) < _WORD * len(parts):  # Ape, if it is in the process, makes eth-abi read zeros beyond the end
         raise problem
@@ -86,7 +84,6 @@ def _decode(parts: Sequence[Mapping[str, Any]], data: bytes, subject: str) -> tu
 
 
 def _value(part: Mapping[str, Any], value: Any) -> Any:
-    """Return a decoded value in the form of the package."""
     kind = str(part["type"])
     if kind.endswith("]"):
         element = {**part, "type": kind[: kind.rindex("[")]}

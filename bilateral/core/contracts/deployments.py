@@ -77,7 +77,6 @@ class Deployment:
     facts: Mapping[str, RegistryFacts] = field(default_factory=dict, compare=False, repr=False)
 
     def __post_init__(self) -> None:
-        """Check the values, and bring the addresses into checksum form."""
         ChainId.evm(self.chain_id)
         for name in ("first_block", "first_agent_id"):
             if not is_whole(getattr(self, name)):
@@ -343,5 +342,4 @@ def packaged_deployment(chain_id: int, origin: Origin | None = None) -> Deployme
 
 
 def _own_record(chain_id: int) -> Traversable:
-    """Return the file of this project's record of a chain, which may be missing."""
     return files("bilateral") / "deployments" / f"{chain_id}.json"

@@ -70,14 +70,12 @@ class RawLog:
 
 
 def _topics(words: object) -> tuple[bytes, ...]:
-    """Return a log's topics."""
     if not isinstance(words, list) or len(words) > _MAX_TOPICS:
         raise ValueError("not a list of at most four topics")
     return tuple([bytes.fromhex(_hash(word)[2:]) for word in words])
 
 
 def _quantity(text: str) -> int:
-    """Return a number in the form of JSON-RPC."""
     if not _QUANTITY.fullmatch(text):
         raise ValueError("not a quantity")
     return int(text, 16)
@@ -91,7 +89,6 @@ def _time(value: object) -> int | None:
 
 
 def _hash(text: str) -> str:
-    """Return a word of 32 bytes in lower case."""
     if not _HASH.fullmatch(text):
         raise ValueError("not 32 bytes in hexadecimal digits")
     return text.lower()

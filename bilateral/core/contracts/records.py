@@ -115,7 +115,6 @@ class ForeignRecord(BaseModel):
 
     @model_validator(mode="after")
     def _check_addresses(self) -> Self:
-        """Refuse a chain or a program that is malformed."""
         for program in self.registries.values():
             AccountId(ChainId.parse(self.chain), program)
         return self
@@ -133,7 +132,6 @@ class _Book(BaseModel):
 
     @model_validator(mode="after")
     def _check_groups(self) -> Self:
-        """Refuse a chain with a group that the book lacks."""
         for chain in self.chains:
             for group in chain.groups:
                 if group not in self.groups:
@@ -154,7 +152,6 @@ def foreign_book() -> dict[str, ForeignRecord]:
 
 
 def _packaged() -> bytes:
-    """Return the packaged address book."""
     return (files("bilateral") / "deployments" / BOOK).read_bytes()
 
 

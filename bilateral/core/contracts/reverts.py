@@ -175,9 +175,9 @@ class ContractRevertError(BilateralError):
     transaction: str | None = None
 
     def __init__(self, error: str, arguments: Mapping[str, Any], reason: str, advice: str, data: bytes) -> None:
-        shown = ", ".join(f"{name}={_shown(value)}" for name, value in arguments.items())
-        named = f"{error}({shown})" if arguments else _shown(error) or "no reason given"
-        super().__init__(f"the registry refuses: {named}" + (f". {advice}" if advice else ""))
+        values = ", ".join(f"{name}={_formatted(value)}" for name, value in arguments.items())
+        label = f"{error}({values})" if arguments else _formatted(error) or "no reason given"
+        super().__init__(f"the registry refuses: {label}" + (f". {advice}" if advice else ""))
         self.error = error
         self.arguments = MappingProxyType(dict(arguments))
         self.reason = reason  # type: ignore[misc]  # of this revert; other classes have one reason
@@ -220,7 +220,6 @@ def decode_revert(data: bytes) -> ContractRevertError:
 
 @cache
 def _errors() -> Mapping[bytes, Mapping[str, Any]]:
-    """Return the custom errors of all registries by selector."""
     return {selector: entry for registry in Registry for selector, entry in selectors(registry, "error").items()}
 
 
@@ -231,16 +230,14 @@ def _inner(error: str, arguments: Mapping[str, Any]) -> ContractRevertError | No
 
 
 def _selector(error: str) -> bytes:
-    """Return the selector of an error that the registries declare once."""
     return next(selector for selector, entry in _errors().items() if entry["name"] == error)
 
 
 def _checksummed(kind: str, value: Any) -> Any:
-    """Return an argument, an address in checksum form."""
     return to_checksum_address(value) if kind == "address" and is_address(value) else value
 
 
-def _shown(value: Any) -> str:
+def _formatted(value: Any) -> str:
     """Format an argument for a message. A stranger may have chosen it."""
     text = f"0x{value.hex()}" if isinstance(value, bytes) else printable(str(value))
     return text if len(text) <= 140 else f"{text[:140]}…"  # noqa: PLR2004  # a line or two

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import KW_ONLY, InitVar
+from dataclasses import InitVar
 
 from bilateral.core.errors import FormattedError
 
@@ -61,7 +61,6 @@ class SolanaPaymentError(SolanaError):
 
     reason = "solana_payment"
     code: str = "payment_mismatch"
-    _: KW_ONLY
     is_final: bool = True
 
 

@@ -2,16 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from functools import lru_cache
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
-from bilateral.core.events import AgentRegistered, AgentUpdated, MetadataSet, PrimaryAgentSet, Transfer
+from bilateral.core.events import AgentRegistered, AgentUpdated, Event, MetadataSet, PrimaryAgentSet, Transfer
 from bilateral.core.identifiers import checksummed
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable
-
-    from bilateral.core.events import Event
 
 WALLET_KEY: Final = "agentWallet"
 """The metadata key under which the registry reports an agent's wallet."""
@@ -58,7 +54,7 @@ class AgentStates:
         cleared = self._cleared if self._cleared is not None and self._cleared[0] == agent_id else None
         if cleared is None:
             self.settle()
-        former = self.owners.pop(agent_id, None), self.wallets.get(agent_id)
+        previous = self.owners.pop(agent_id, None), self.wallets.get(agent_id)
         if to_address == _NOBODY:
             self.wallets.pop(agent_id, None)
         else:
@@ -66,21 +62,21 @@ class AgentStates:
             if from_address == _NOBODY:
                 self.wallets[agent_id] = to_address
                 self.primary_agents.setdefault(to_address, agent_id)
-        for account in former:
+        for account in previous:
             self._disown(agent_id, account)
         self.settle()
 
     def set_wallet(self, agent_id: int, value: bytes) -> None:
         """Give an agent its new wallet. An agent that nobody owns has none: only a foreign registry names one."""
         self.settle()
-        former = self.wallets.pop(agent_id, None)
+        previous = self.wallets.pop(agent_id, None)
         if len(value) != ADDRESS_BYTES:
-            self._cleared = agent_id, former
+            self._cleared = agent_id, previous
             return
         if agent_id not in self.owners:
             return
         wallet = self.wallets[agent_id] = address_of_bytes(value)
-        self._disown(agent_id, former)
+        self._disown(agent_id, previous)
         self.primary_agents.setdefault(wallet, agent_id)
 
     def choose(self, account: str, agent_id: int) -> None:
@@ -95,12 +91,12 @@ class AgentStates:
         the agent: a further address is that of its new owner.
         """
         self.settle()
-        former = self.owners.get(agent_id), self.wallets.get(agent_id)
-        if address in (*former, _NOBODY):
+        previous = self.owners.get(agent_id), self.wallets.get(agent_id)
+        if address in (*previous, _NOBODY):
             return
         self.owners[agent_id] = self.wallets[agent_id] = address
         self.primary_agents.setdefault(address, agent_id)
-        for account in former:
+        for account in previous:
             self._disown(agent_id, account)
 
     def settle(self) -> None:

@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, TypeVar
-
-if TYPE_CHECKING:
-    from collections.abc import Hashable, Iterable, Mapping
+from collections.abc import Hashable, Iterable, Mapping
+from typing import TypeVar
 
 G = TypeVar("G", bound="Hashable")
 
@@ -37,5 +35,5 @@ def unsure_groups(transfers: Iterable[tuple[G, int]], used: Mapping[tuple[G, int
     A transfer takes the use after it, if there is one. A missing transfer after that use could have a better claim to
     it. Every other pair is the same, whatever is missing.
     """
-    known = set(transfers)
-    return {group for group, index in known if (group, index + 1) in used and (group, index + 2) not in known}
+    existing = set(transfers)
+    return {group for group, index in existing if (group, index + 1) in used and (group, index + 2) not in existing}

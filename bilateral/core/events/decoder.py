@@ -8,9 +8,10 @@ but becomes a `ChainText` with its bytes: anybody can put any bytes into a tag, 
 from __future__ import annotations
 
 import re
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import fields
 from functools import cache, lru_cache
-from typing import TYPE_CHECKING, Any, Final, NoReturn, TypeAlias
+from typing import Any, Final, NoReturn, TypeAlias
 
 from bilateral.core.contracts import Registry, selectors
 from bilateral.core.contracts.logs import RawLog  # readers of the fields' types need them at run time
@@ -18,11 +19,9 @@ from bilateral.core.events import EVENTS, Event, Undecodable, UndecodedLog
 from bilateral.core.identifiers import checksummed
 from bilateral.core.text import ChainText
 
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Mapping
+Reader: TypeAlias = Callable[[bytes, int], Any]
+"""Reads the value whose head is at a position of the data."""
 
-    Reader: TypeAlias = Callable[[bytes, int], Any]
-    """Reads the value whose head is at a position of the data."""
 
 WORD: Final = 32  # bytes of a word of the contract ABI
 _FIELD_NAMES: Final = {
@@ -105,7 +104,6 @@ def field_name(abi_name: str) -> str:
 
 @cache
 def _decoders(registry: Registry) -> Mapping[bytes, _Decoder]:
-    """Return a registry's decoders by first topic."""
     types = {event.abi_name: event for event in EVENTS[registry]}
     return {
         topic: _Decoder(types[entry["name"]], entry)
@@ -144,7 +142,7 @@ def _reader(kind: str, head: int) -> Reader:
     return read_unsigned if kind.startswith("u") else read_signed
 
 
-def _tail_reader(head: int, made: Callable[[bytes], Any]) -> Reader:
+def _tail_reader(head: int, convert: Callable[[bytes], Any]) -> Reader:
     """Return what reads bytes whose position stands in the head."""
 
     def read(data: bytes, at: int) -> Any:
@@ -158,13 +156,12 @@ def _tail_reader(head: int, made: Callable[[bytes], Any]) -> Reader:
             raise _MalformedError(f"{end - start} bytes at {start} end after the {len(data)} bytes of data")
         if end != padded_end and any(data[end:padded_end]):
             raise _MalformedError(f"the padding of the {end - start} bytes at {start} is not zero")
-        return made(data[start:end])
+        return convert(data[start:end])
 
     return read
 
 
 def _address(data: bytes, at: int) -> str:
-    """Read an address, in checksum form."""
     return _checksummed(data[at : at + WORD])
 
 
@@ -176,5 +173,4 @@ def _checksummed(word: bytes) -> str:
 
 
 def _out_of_range(kind: str, value: int) -> NoReturn:
-    """Refuse a value that its type cannot hold."""
     raise _MalformedError(f"{value:#x} is out of range for {kind}")

@@ -8,16 +8,14 @@ from __future__ import annotations
 
 import queue
 import socket
+import ssl
 import threading
-from typing import TYPE_CHECKING, Any, Protocol, TypeAlias
+from collections.abc import Callable, Iterable
+from typing import Any, Protocol, TypeAlias
 
 import httpcore
 
 from bilateral.core.text import quoted
-
-if TYPE_CHECKING:
-    import ssl
-    from collections.abc import Callable, Iterable
 
 Resolver: TypeAlias = "Callable[[str, int], list[str]]"
 

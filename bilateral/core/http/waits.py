@@ -15,9 +15,9 @@ def seconds_to_wait(retry_after: str) -> int | None:
     if _SECONDS.fullmatch(retry_after):
         return int(retry_after)
     try:
-        moment = parsedate_to_datetime(retry_after)
+        until = parsedate_to_datetime(retry_after)
     except (ValueError, OverflowError):
         return None
-    if moment.tzinfo is None:  # the only zone of HTTP dates is GMT
-        moment = moment.replace(tzinfo=UTC)
-    return max(0, round((moment - datetime.now(UTC)).total_seconds()))
+    if until.tzinfo is None:  # the only zone of HTTP dates is GMT
+        until = until.replace(tzinfo=UTC)
+    return max(0, round((until - datetime.now(UTC)).total_seconds()))

@@ -63,7 +63,6 @@ class AgentId:
     chain_id: int | None = None
 
     def __post_init__(self) -> None:
-        """Refuse ids that no registry and no chain can have."""
         require(_AGENT, int, self.token_id)
         if not 0 <= self.token_id <= MAX_UINT256:
             raise MalformedIdentifierError(_AGENT, str(self), "the agent is not within 0 to 2^256 - 1")
@@ -131,7 +130,6 @@ class GlobalAgentId:
     agent: str
 
     def __post_init__(self) -> None:
-        """Refuse an agent that the registry's chain does not allow."""
         require(_GLOBAL, AccountId, self.registry)
         require(_GLOBAL, str, self.agent)
         if self.registry.chain.is_evm:
@@ -186,7 +184,6 @@ class FeedbackId:
     on_chain_index: int
 
     def __post_init__(self) -> None:
-        """Refuse an index that no feedback has, and convert the address to checksum form."""
         require(_FEEDBACK, AgentId, self.agent)
         require(_FEEDBACK, int, self.on_chain_index)
         object.__setattr__(self, "client", checksummed(self.client))
@@ -248,7 +245,6 @@ class FeedbackId:
 
 
 def _feedback_parts(text: str) -> tuple[AgentId, str, int]:
-    """Split a textual feedback id into agent, client and its last number."""
     require(_FEEDBACK, str, text)
     parts = text.rsplit(":", 2)
     if len(parts) != 3:  # noqa: PLR2004  # agent, client, index

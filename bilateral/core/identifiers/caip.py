@@ -58,7 +58,6 @@ class ChainId:
     reference: str
 
     def __post_init__(self) -> None:
-        """Refuse a reference that its namespace does not allow."""
         require(_CHAIN, str, self.namespace, self.reference)
         problem = _chain_problem(self.namespace, self.reference)
         if problem:
@@ -118,7 +117,6 @@ class AccountId:
     address: str
 
     def __post_init__(self) -> None:
-        """Refuse an address that the chain does not allow, and convert EVM addresses to checksum form."""
         require(_ACCOUNT, ChainId, self.chain)
         require(_ACCOUNT, str, self.address)
         if self.chain.is_evm:
@@ -162,7 +160,6 @@ class TransactionRef:
     transaction: str
 
     def __post_init__(self) -> None:
-        """Refuse a transaction that the chain does not allow."""
         require(_TRANSACTION, ChainId, self.chain)
         require(_TRANSACTION, str, self.transaction)
         if self.chain.is_evm:
@@ -223,7 +220,6 @@ def require(kind: str, expected: type, *values: object) -> None:
 
 @lru_cache(maxsize=4096)  # makes reading 10,000 feedbacks twice as fast: they name few clients, each many times
 def _checksummed(address: str) -> str:
-    """Convert an address to checksum form, see `checksummed`."""
     from eth_utils.crypto import keccak  # noqa: PLC0415  # slow to import, and no help of a command needs it
 
     if not _EVM_ADDRESS.fullmatch(address):
@@ -258,7 +254,6 @@ def whole_number(kind: str, text: str, part: str) -> int:
 
 
 def _chain_problem(namespace: str, reference: str) -> str | None:
-    """Return the problem of a chain id; None if it is valid."""
     if not _NAMESPACE.fullmatch(namespace):
         return "a namespace has 3 to 8 of a-z, 0-9 and -"
     if namespace == EVM:

@@ -141,7 +141,6 @@ def _object(text: str | bytes, name: str) -> dict[str, Any]:
 
 
 def _fields(kind: type[Any], value: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the fields of a class from plain values."""
     names = [field.name for field in fields(kind)]
     for name in (*names, *value):
         if name not in value or name not in names:

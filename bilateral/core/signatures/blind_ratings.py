@@ -30,7 +30,7 @@ MAX_SERVER_LIFETIME: Final = 14 * 86_400
 MAX_CLIENT_LIFETIME: Final = 3_600
 """The longest lifetime of a client's envelope that the SDK signs, in seconds. The relayer has it at once."""
 
-PATIENCE: Final = 14 * 86_400
+CLIENT_SILENCE_SECONDS: Final = 14 * 86_400
 """Seconds after a seal from which a server may open its rating alone, because the client is silent."""
 
 _FEEDBACK_TYPE: Final = "(int128,uint8,string,string,string,string,bytes32)"
@@ -76,7 +76,6 @@ class Envelope(TypedMessage):
     domain_name: ClassVar[str] = "ERC8004ReputationRegistry"
 
     def __post_init__(self) -> None:
-        """Refuse values that no envelope can have."""
         for name in ("client_id", "server_id", "deadline"):
             value = getattr(self, name)
             if not is_whole(value) or not 0 < value < 1 << _WIDTH:
@@ -139,7 +138,6 @@ class BlindFeedback:
     feedback_hash: bytes = bytes(HASH_BYTES)
 
     def __post_init__(self) -> None:
-        """Refuse feedback that could never be opened."""
         FeedbackValue(self.value, self.value_decimals)
         _require_hash(self.feedback_hash, "feedback_hash")
         for name in ("tag1", "tag2", "endpoint", "feedback_uri"):
@@ -200,7 +198,6 @@ class Pair:
     server_deadline: int
 
     def __post_init__(self) -> None:
-        """Refuse values that no envelopes can have, see `Envelope`."""
         _ = self.feedback_envelope, self.rating_envelope
 
     @classmethod

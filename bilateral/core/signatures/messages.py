@@ -24,7 +24,7 @@ from eth_utils.exceptions import ValidationError
 from bilateral.core.errors import BilateralError, InvalidArgumentError, MalformedAuthorizationError, SignerFailedError
 from bilateral.core.text import quoted
 from bilateral.core.values.arguments import checked, is_whole
-from bilateral.core.values.times import moment
+from bilateral.core.values.times import chain_time
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -78,7 +78,6 @@ class Signable(SignableMessage):
 
 
 def _solidity(name: str) -> str:
-    """Return the name of a field in Solidity."""
     first, *words = name.split("_")
     return first + "".join("URI" if word == "uri" else word.title() for word in words)
 
@@ -232,19 +231,18 @@ class FeedbackAuth(TypedMessage):
     domain_name: ClassVar[str] = "AuthorizedReputationRegistry"
 
     def __post_init__(self) -> None:
-        """Refuse values that the registry cannot read."""
         for name, bits in {"agent_id": 256, "index_limit": 64, "expiry": 256, "chain_id": 256}.items():
             value = getattr(self, name)
             if not is_whole(value) or not 0 <= value < 1 << bits:
                 raise InvalidArgumentError(f"{name} must be from 0 to 2**{bits} - 1, not {value!r}")
         if not is_checksum_address(self.client_address):
-            shown = quoted(str(self.client_address))
-            raise InvalidArgumentError(f"client_address must be an EIP-55 checksummed address, not {shown}")
+            address = quoted(str(self.client_address))
+            raise InvalidArgumentError(f"client_address must be an EIP-55 checksummed address, not {address}")
 
     @property
     def expires(self) -> datetime:
         """The expiry in UTC; the end of the year 9999 for any later one."""
-        return moment(self.expiry)
+        return chain_time(self.expiry)
 
 
 def encode_feedback_auth(auth: FeedbackAuth, signature: bytes) -> bytes:

@@ -57,5 +57,5 @@ def quoted(text: str, limit: int = 120) -> str:
     Returns:
         The beginning of the text, escaped and in quotation marks; followed by the text's length if it is cut.
     """
-    shown = f'"{printable(text[:limit])}"'
-    return shown if len(text) <= limit else f"{shown}… ({len(text)} characters)"
+    beginning = f'"{printable(text[:limit])}"'
+    return beginning if len(text) <= limit else f"{beginning}… ({len(text)} characters)"

@@ -73,11 +73,10 @@ def is_shallow(text: str) -> bool:
 
 
 def _unique_names(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    """Build an object, whose names must be unique."""
     value = dict(pairs)
     if len(value) < len(pairs):
-        seen: set[str] = set()
-        name = next(name for name, _ in pairs if name in seen or seen.add(name))  # type: ignore[func-returns-value]
+        names: set[str] = set()
+        name = next(name for name, _ in pairs if name in names or names.add(name))  # type: ignore[func-returns-value]
         raise MalformedDocumentError(f"the name {quoted(name)} occurs twice in one object")
     return value
 

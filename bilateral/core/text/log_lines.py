@@ -5,12 +5,9 @@ from __future__ import annotations
 import copy
 import logging
 import time
+from collections.abc import Callable
 from threading import Lock
-from typing import TYPE_CHECKING, Final
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-    from typing import Any, TextIO
+from typing import Any, Final, TextIO
 
 _MOST_TEXTS: Final = 16  # in ten seconds: 140,000 lines a day at the worst
 _FORMAT: Final = "time=%(asctime)s level=%(levelname)s %(message)s"
@@ -66,7 +63,7 @@ class SeldomFilter(logging.Filter):
         """Check that a record may be logged."""
         text, now = record.getMessage(), self._clock()
         with self._lock:
-            self._until = {known: end for known, end in self._until.items() if now < end}
+            self._until = {line: end for line, end in self._until.items() if now < end}
             if text in self._until or len(self._until) >= _MOST_TEXTS:
                 return False
             self._until[text] = now + self._seconds

@@ -61,7 +61,6 @@ def is_whole(value: object) -> bool:
 
 
 def _fits(value: object, hint: Any) -> bool:
-    """Tell whether an annotation allows a value."""
     origin, inner = get_origin(hint), get_args(hint)
     if origin in (Union, UnionType):
         return any(_fits(value, option) for option in inner)
@@ -88,7 +87,6 @@ def _is_unicode(text: str) -> bool:
 
 
 def _described(value: object) -> str:
-    """Describe a value's type without the value."""
     kind = f"a {type(value).__name__}"
     if isinstance(value, str) and not _is_unicode(value):
         return f"{kind} with half a surrogate pair"
@@ -100,7 +98,6 @@ def _described(value: object) -> str:
 
 
 def _kinds(values: Collection[object]) -> str:
-    """List the types of some values."""
     return ", ".join(sorted({type(value).__name__ for value in values})) or "nothing"
 
 

@@ -4,12 +4,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from enum import StrEnum
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
-from bilateral.core.values.standing import SHARED_TRIAL, Status
-
-if TYPE_CHECKING:
-    from bilateral.core.values.standing import Standing
+from bilateral.core.values.standing import SHARED_TRIAL, Standing, Status
 
 TRIAL: Final = 1.0
 """The amount up to which an agent without evidence is accepted: newcomers must be tried to be known. It is about the

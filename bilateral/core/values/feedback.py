@@ -8,17 +8,15 @@ from __future__ import annotations
 
 import re
 import unicodedata
+from collections.abc import Mapping
 from dataclasses import dataclass
 from decimal import Decimal
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Final, TypeAlias
+from typing import Final, TypeAlias
 
 from bilateral.core.errors import UnrepresentableValueError
 from bilateral.core.text import quoted
 from bilateral.core.values.arguments import checked, is_whole
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
 
 MAX_DECIMALS: Final = 18  # ERC-8004: `valueDecimals` is 0 to 18
 MAX_VALUE: Final = 10**38  # the registry takes values from -1e38 to 1e38
@@ -47,7 +45,6 @@ class FeedbackValue:
     decimals: int = 0
 
     def __post_init__(self) -> None:
-        """Refuse values that the registry refuses."""
         if not (is_whole(self.value) and is_whole(self.decimals)):
             raise UnrepresentableValueError(
                 "a stored value is two whole numbers, value and decimals: FeedbackValue.of takes human ones"
@@ -272,7 +269,6 @@ def value_to_stars(value: FeedbackValue) -> Decimal:
 
 
 def _number(human: HumanValue) -> Decimal:
-    """Read a human value exactly."""
     if isinstance(human, Decimal):
         return human
     if isinstance(human, int):

@@ -4,12 +4,10 @@ from __future__ import annotations
 
 import json
 import time
+from collections.abc import Mapping
 from dataclasses import dataclass, field, fields
 from enum import StrEnum
-from typing import TYPE_CHECKING, Any, Final, Self
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
+from typing import Any, Final, Self
 
 LEAST: Final = 1.5
 """The effective raters below which a standing is thin: more than one ordinary rater, and less than two."""
@@ -99,8 +97,8 @@ class Standing:
     def of(cls, row: Mapping[str, Any], block: int | None = None, made_at: int | None = None) -> Self:
         """Return the standing of a row of a table of standings."""
         reasons = {"reasons": tuple(StandingReason(**reason) for reason in json.loads(row["reasons"]))}
-        named = {field_.name: row[field_.name] for field_ in fields(cls) if field_.name in row}
-        return cls(**{**named, **reasons, "block": block, "made_at": made_at})
+        columns = {field_.name: row[field_.name] for field_ in fields(cls) if field_.name in row}
+        return cls(**{**columns, **reasons, "block": block, "made_at": made_at})
 
 
 class Currency(StrEnum):

@@ -5,17 +5,12 @@ Use them for feedback that is already loaded. A summary of another selection nee
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 from decimal import Decimal
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 from bilateral.core.values import MAX_DECIMALS, FeedbackValue
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable
-
-SEALED_SIDES: Final = {"server": "b-server", "client": "b-client"}
-"""The sides under which sealed ratings have summaries of their own. They count in those of plain sides, too."""
 
 _INT128: Final = 2**127  # ERC-8004 returns summaries as int128
 
@@ -66,7 +61,6 @@ def summarize(values: Iterable[FeedbackValue]) -> Summary:
 
 
 def _scaled(wad: int, decimals: int) -> int:
-    """Scale a number of 18 decimals to fewer, rounding toward zero."""
     return _toward_zero(wad, 10 ** (MAX_DECIMALS - decimals))
 
 

@@ -8,6 +8,6 @@ from typing import Final
 _LAST_SECOND: Final = 253402300799  # the end of the year 9999, the last moment of a datetime
 
 
-def moment(seconds: int) -> datetime:
+def chain_time(seconds: int) -> datetime:
     """Return a time of the chain in UTC. Any later than the year 9999 becomes its last second."""
     return datetime.fromtimestamp(min(seconds, _LAST_SECOND), UTC)

@@ -8,7 +8,7 @@ from sqlalchemy import Connection, delete
 
 from bilateral.index.agents.states import IDENTITY_EVENTS, RAISING, ActivityTable, AgentTables
 from bilateral.index.agents.tables import AGENT_TABLES, agent_activity
-from bilateral.index.log.history import stored_batches
+from bilateral.index.log.batches import stored_batches
 from bilateral.index.log.journal import Journal
 from bilateral.index.log.projection import Append, Progress, Projection, Removal
 from bilateral.index.log.rows import rows_of
@@ -31,7 +31,7 @@ class Agents(Projection):
         touched = activity.touched_after(removal.target.number)
         yield
         if not removal.is_journalled:
-            self._rebuild_states(removal.connection, removal.chain_id, removal.progress)
+            self._rebuild_states(removal.connection, removal.chain_id, lambda _: None)
         activity.renew(touched)
         yield
 

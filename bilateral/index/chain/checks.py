@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import time
-from typing import TYPE_CHECKING, Any, Final
+from collections.abc import Mapping, Sequence
+from typing import Any, Final
 
+from bilateral.core.contracts import Registry
 from bilateral.core.errors import NODE_FAILURES
-from bilateral.index.chain.bloom import Announcements, is_sparse
-from bilateral.index.chain.logs import bytes_of
-from bilateral.index.chain.quantities import optional_quantity
+from bilateral.index.chain.headers import Announcements, Header, is_sparse
+from bilateral.index.chain.logs import BlockLogs, bytes_of, optional_quantity
+from bilateral.index.chain.pool import Pool
 from bilateral.index.chain.receipts import EMPTY_ROOT, agrees_with_receipts, read_receipts
+from bilateral.index.chain.source import Source
 from bilateral.index.errors import (
     ChainChangedError,
     EndpointLiesError,
@@ -17,15 +20,6 @@ from bilateral.index.errors import (
     FinalizedBlockError,
     MissingLogsError,
 )
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
-
-    from bilateral.core.contracts import Registry
-    from bilateral.index.chain.headers import Header
-    from bilateral.index.chain.logs import BlockLogs
-    from bilateral.index.chain.pool import Pool
-    from bilateral.index.chain.source import Source
 
 ENDPOINT_FAILURES: Final = (
     *NODE_FAILURES,
@@ -63,7 +57,7 @@ class Checks:
             self._without_receipts[source] = time.monotonic() + _RECEIPTS_EVERY
         return answer is False
 
-    def check_block(  # two are flags
+    def check_block(
         self,
         source: Source,
         header: Header,
@@ -87,12 +81,12 @@ class Checks:
 
     def is_doubtful(self, header: Header, logs: BlockLogs, *, is_thorough: bool) -> bool:
         """Check whether fields of a header contradict logs: its filter, its root, or its list of transactions."""
-        is_empty = header.receipts_root == EMPTY_ROOT or not any(header.bloom or b"1")
-        if is_empty and (header.receipts_root == EMPTY_ROOT or header.is_sealed()):
-            return True
-        if not is_empty and self._announcements.are_hidden(header.bloom, logs, is_thorough=is_thorough):
-            return True
-        return _has_foreign_transaction(header, logs)
+        has_no_receipts = header.receipts_root == EMPTY_ROOT
+        if has_no_receipts or not any(header.bloom or b"1"):
+            is_contradicted = has_no_receipts or header.is_sealed()
+        else:
+            is_contradicted = self._announcements.are_hidden(header.bloom, logs, is_thorough=is_thorough)
+        return is_contradicted or _has_foreign_transaction(header, logs)
 
     def _by_receipts(self, source: Source, header: Header, logs: BlockLogs | None) -> BlockLogs | None:
         """Return the logs of a block's receipts, if the endpoint gave others. See `check_block`."""
@@ -149,7 +143,6 @@ class Checks:
         return is_confirmed
 
     def _compare(self, source: Source, second: Source, logs: Sequence[BlockLogs], again: Sequence[BlockLogs]) -> None:
-        """Compare the logs of a range as two endpoints give them, or one at two times."""
         before, after = ({log for block in blocks for log in block.contents()} for blocks in (logs, again))
         if before == after:
             return
@@ -157,9 +150,8 @@ class Checks:
             if lost and (before < after or after < before):
                 liar.distrust()
                 numbers = sorted(entry[0] for entry in lost)
-                raise EndpointLiesError(
-                    liar.name, f"it left out {len(lost)} logs of blocks {numbers[0]} to {numbers[-1]}"
-                )
+                problem = f"it left out {len(lost)} logs of blocks {numbers[0]} to {numbers[-1]}"
+                raise EndpointLiesError(liar.name, problem)
         hashes = {block.number: block.hash for block in logs}
         if any(block.hash != hashes.get(block.number, block.hash) for block in again):
             raise ChainChangedError(source.name, f"{second.name} has other logs")
@@ -195,13 +187,8 @@ def take_time(source: Source, header: Header, logs: BlockLogs) -> None:
 
 
 def _has_foreign_transaction(header: Header, logs: BlockLogs) -> bool:
-    """Check whether a log is of a transaction that the header does not list, or lists in another place."""
-    if not header.transactions:
-        return False
     listed = header.transactions
-    for hash_, index in {
-        (entry.transactionHash.lower(), optional_quantity(entry.transactionIndex)) for entry in logs.entries
-    }:
-        if hash_ not in (listed if index is None else listed[index : index + 1]):
-            return True
-    return False
+    places = {(entry.transactionHash.lower(), optional_quantity(entry.transactionIndex)) for entry in logs.entries}
+    return bool(listed) and any(
+        hash_ not in (listed if index is None else listed[index : index + 1]) for hash_, index in places
+    )

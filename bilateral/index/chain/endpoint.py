@@ -9,10 +9,11 @@ from __future__ import annotations
 import hashlib
 import threading
 import time
+from collections.abc import Sequence
 from functools import cache
 from http import HTTPStatus
 from itertools import count
-from typing import TYPE_CHECKING, Any, Final, TypeVar
+from typing import Any, Final, TypeVar
 
 import msgspec
 
@@ -20,22 +21,9 @@ from bilateral.core.errors import MalformedNodeAnswerError, NodeError, NodeUnrea
 from bilateral.node.http import Connection
 from bilateral.node.json_rpc import Post, Reply
 
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
 T = TypeVar("T")
 
-_READABLE_ERRORS: Final = (
-    HTTPStatus.BAD_REQUEST,
-    HTTPStatus.UNAUTHORIZED,
-    HTTPStatus.PAYMENT_REQUIRED,
-    HTTPStatus.FORBIDDEN,
-    HTTPStatus.REQUEST_TIMEOUT,
-    HTTPStatus.REQUEST_ENTITY_TOO_LARGE,
-    HTTPStatus.UNPROCESSABLE_ENTITY,
-    HTTPStatus.TOO_MANY_REQUESTS,
-    HTTPStatus.SERVICE_UNAVAILABLE,
-)
+_READABLE_ERRORS: Final = (400, 401, 402, 403, 408, 413, 422, 429, 503)
 """HTTP statuses whose bodies may carry an error of JSON-RPC."""
 
 
@@ -104,20 +92,16 @@ class Endpoint:
 
     def request(self, method: str, parameters: Sequence[Any], kind: type[T]) -> T:
         """Call a method."""
-        number = next(self._ids)
-        body = {"jsonrpc": "2.0", "id": number, "method": method, "params": list(parameters)}
-        reply = self._post(method, msgspec.json.encode(body))
-        result: T = self._result(method, self._decode(method, reply, kind), number, reply)
+        message = self._message(method, parameters)
+        reply = self._post(method, message)
+        result: T = self._result(method, self._decode(method, reply, kind), message["id"], reply)
         return result
 
     def batch(self, method: str, calls: Sequence[Sequence[Any]], kind: type[T]) -> list[T]:
         """Call a method several times in one request."""
-        numbers = [next(self._ids) for _ in calls]
-        body = [
-            {"jsonrpc": "2.0", "id": number, "method": method, "params": list(call)}
-            for number, call in zip(numbers, calls, strict=True)
-        ]
-        reply = self._post(method, msgspec.json.encode(body))
+        messages = [self._message(method, call) for call in calls]
+        numbers = [message["id"] for message in messages]
+        reply = self._post(method, messages)
         if reply.body[:16].lstrip()[:1] == b"{":  # one error for all
             return [self._result(method, self._decode(method, reply, kind), numbers[0], reply)]
         answers = {answer.id: answer for answer in self._decode(method, reply, kind, is_batch=True)}
@@ -132,12 +116,13 @@ class Endpoint:
         except (NodeError, MalformedNodeAnswerError):
             return [self.request(method, call, kind) for call in calls]
 
-    def _post(self, method: str, body: bytes) -> Reply:
-        """Send a request, and return the reply."""
-        return self._connection.post(Post(body, method, time.monotonic() + self._timeout))
+    def _message(self, method: str, parameters: Sequence[Any]) -> dict[str, Any]:
+        return {"jsonrpc": "2.0", "id": next(self._ids), "method": method, "params": list(parameters)}
+
+    def _post(self, method: str, content: Any) -> Reply:
+        return self._connection.post(Post(msgspec.json.encode(content), method, time.monotonic() + self._timeout))
 
     def _decode(self, method: str, reply: Reply, kind: Any, *, is_batch: bool = False) -> Any:
-        """Decode the body of a reply: an answer whose result has a type, or a list of such answers."""
         if reply.status != HTTPStatus.OK and reply.status not in _READABLE_ERRORS:
             raise NodeUnreachableError(f"{self.name} answers {method} with {reply.problem}", is_final=reply.is_redirect)
         try:
@@ -171,7 +156,6 @@ def _decoder(kind: Any, is_batch: bool) -> msgspec.json.Decoder[Any]:  # a key o
 
 @cache
 def _built_decoder(kind: Any, is_batch: bool) -> msgspec.json.Decoder[Any]:  # as above
-    """Build a decoder. See `_decoder`."""
     if is_batch:
         return msgspec.json.Decoder(list[_built_decoder(kind, False).type])  # type: ignore[misc]
     fields = [

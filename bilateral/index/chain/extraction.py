@@ -10,34 +10,27 @@ from __future__ import annotations
 import struct
 from binascii import unhexlify
 from collections import defaultdict
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import fields
 from functools import cache, lru_cache
-from operator import attrgetter
-from typing import TYPE_CHECKING, Any, Final, TypeAlias
+from typing import Any, Final, TypeAlias
 
-from sqlalchemy import Text
+from sqlalchemy import Table, Text
 
 from bilateral.core.contracts import Registry, selectors
+from bilateral.core.contracts.logs import RawLog
 from bilateral.core.events import EVENTS, Event, UndecodedLog
 from bilateral.core.events.decoder import decode_logs
 from bilateral.core.identifiers import checksummed
-from bilateral.index.chain.logs import address_of, hash_of
+from bilateral.index.chain.logs import BlockLogs, LogEntry, address_of, hash_of
 from bilateral.index.log import tables as schema
 from bilateral.index.log.rows import Row
 from bilateral.index.log.text import is_exact, storable
 
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Mapping, Sequence
+Reader: TypeAlias = Callable[[Sequence[str], str], Row]
+"""Returns the values of an event's columns from the log's topics and its data, or raises one of `_DECLINED`."""
 
-    from sqlalchemy import Table
-
-    from bilateral.core.contracts.logs import RawLog
-    from bilateral.index.chain.logs import BlockLogs, LogEntry
-
-    Reader: TypeAlias = Callable[[Sequence[str], str], Row]
-    """Returns the values of an event's columns from the log's topics and its data, or raises one of `_DECLINED`."""
-
-    _Plan: TypeAlias = tuple[str, Mapping[str, tuple[Callable[[Row], None], Reader]]]
+_Plan: TypeAlias = tuple[str, Mapping[str, tuple[Callable[[Row], None], Reader]]]
 
 
 _DECLINED: Final = (ValueError, struct.error)
@@ -86,7 +79,6 @@ class Extraction:
         return registry, {topic: (rows[table].append, read) for topic, (table, read) in readers.items()}
 
     def _read_carefully(self, entry: LogEntry) -> tuple[Table, Row]:
-        """Return the table of a log that is not plain, and the values of its columns."""
         log = entry.raw()
         (event,) = decode_logs(self._registries, [log])
         return careful_values(log, event)
@@ -96,34 +88,19 @@ def careful_values(log: RawLog, event: Event | UndecodedLog) -> tuple[Table, Row
     """Return the table of a log, and the values of its columns behind those of its place."""
     if isinstance(event, UndecodedLog):
         return schema.undecodable_log, (b"".join(log.topics), log.data, event.problem)
-    values_of, texts = _COLUMNS[type(event)]
-    row = list(values_of(event))
-    if not texts:
-        return schema.EVENT_TABLES[type(event)], tuple(row)
-    raw = None
-    for at in texts:
-        raw = raw if is_exact(row[at]) else log.data
-        row[at] = storable(row[at])
-    return schema.EVENT_TABLES[type(event)], (*row, raw)
-
-
-def _columns_of(kind: type[Event]) -> tuple[Callable[[Event], Row], tuple[int, ...]]:
-    """Return what reads an event's values, and the positions of its texts."""
-    names = [field.name for field in fields(kind)][1:]
-    table = schema.EVENT_TABLES[kind]
-    texts = tuple(at for at, name in enumerate(names) if isinstance(table.c[name].type, Text))
-    if len(names) == 1:
-        (name,) = names
-        return lambda event: (getattr(event, name),), texts
-    return attrgetter(*names), texts
-
-
-_COLUMNS: Final = {kind: _columns_of(kind) for kind in schema.EVENT_TABLES}
+    table = schema.EVENT_TABLES[type(event)]
+    row, raw, has_text = [], None, False
+    for field in fields(event)[1:]:
+        value = getattr(event, field.name)
+        if isinstance(table.c[field.name].type, Text):
+            has_text, raw = True, raw if is_exact(value) else log.data
+            value = storable(value)
+        row.append(value)
+    return table, (*row, raw) if has_text else tuple(row)
 
 
 @cache
 def _readers(registry: Registry) -> Mapping[str, tuple[Table, Reader]]:
-    """Return the table and the reader of each event of a registry, by first topic."""
     types = {event.abi_name: event for event in EVENTS[registry]}
     return {
         "0x" + topic.hex(): (schema.EVENT_TABLES[types[entry["name"]]], _reader(entry))
@@ -141,7 +118,7 @@ _PARTS: Final = {
     "uint16": ("30sH", 30, "w{0}"),
     "int8": ("31sB", 31, "below(w{0}, 1 << 7)"),
     "uint8": ("31sB", 31, "w{0}"),
-    "bool": ("31sB", 31, "truth(w{0})"),
+    "bool": ("31sB", 31, "bool(below(w{0}, 2))"),
     "string": ("24sQ", 24, "tail{0}"),
     "bytes": ("24sQ", 24, "tail{0}"),
 }
@@ -158,16 +135,13 @@ _TEXT: Final = """.decode()
 
 
 def _reader(entry: Mapping[str, Any]) -> Reader:
-    """Make the function that reads the plain logs of an event."""
-    source = _source_of_reader(entry)
     namespace: dict[str, Any] = dict(_NAMES)
-    exec(source, namespace)  # noqa: S102  # the source is made of the types in our own ABIs
+    exec(_source_of_reader(entry), namespace)  # noqa: S102  # the source is made of the types in our own ABIs
     reader: Reader = namespace["read"]
     return reader
 
 
 def _source_of_reader(entry: Mapping[str, Any]) -> str:
-    """Return the source of the function that reads the plain logs of an event."""
     words, zeros, tails = [], [], []
     values: dict[int, str] = {}
     indexed = [at for at, part in enumerate(entry["inputs"]) if part["indexed"]]
@@ -207,13 +181,6 @@ def _source_of_reader(entry: Mapping[str, Any]) -> str:
     return "\n".join([*lines, *tails, f"    return ({', '.join(results)},)"])
 
 
-def _truth(number: int) -> bool:
-    """Return the truth value that a number stands for."""
-    if number > 1:
-        raise ValueError
-    return bool(number)
-
-
 def _below(number: int, limit: int) -> int:
     """Return a number below a limit. Negative ones are left to the strict decoder."""
     if number >= limit:
@@ -229,7 +196,6 @@ def _address(word: bytes) -> str:
 
 
 def _signed(word: bytes) -> int:
-    """Return the number of 128 bits in a word."""
     number = int.from_bytes(word, signed=True)
     if not -(1 << 127) <= number < 1 << 127:
         raise ValueError
@@ -244,6 +210,5 @@ _NAMES: Final = {
     "below": _below,
     "number": int.from_bytes,
     "signed": _signed,
-    "truth": _truth,
     "unhexlify": unhexlify,
 }

@@ -3,31 +3,32 @@
 from __future__ import annotations
 
 import time
+from bisect import bisect_left
+from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import dataclass
 from enum import StrEnum
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 from sqlalchemy.exc import DBAPIError
 
+from bilateral.core.contracts import Registry
 from bilateral.core.errors import MalformedNodeAnswerError
 from bilateral.core.interpreter import tuned_interpreter
 from bilateral.index.chain.checks import ENDPOINT_FAILURES
-from bilateral.index.chain.finality import Finality
+from bilateral.index.chain.pool import Pool
 from bilateral.index.chain.reading import Reader
-from bilateral.index.errors import ChainChangedError, CursorMovedError, EndpointLiesError, FirstBlockAheadError
-from bilateral.index.log.batches import Batch, Block
-from bilateral.index.log.history import counted, stored_events
+from bilateral.index.chain.source import Source
+from bilateral.index.errors import (
+    ChainChangedError,
+    CursorMovedError,
+    EndpointLiesError,
+    FinalizedBlockError,
+    FirstBlockAheadError,
+)
+from bilateral.index.log.background_writes import EventWrites
+from bilateral.index.log.batches import Batch, Block, counted, stored_events
 from bilateral.index.log.store import ChainStore
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
-
-    from bilateral.core.contracts import Registry
-    from bilateral.index.chain.pool import Pool
-    from bilateral.index.chain.source import Source
-    from bilateral.index.log.event_writes import EventWrites
-    from bilateral.index.log.store import ChainStore
 
 _MOST_CHANGES: Final = 3
 """Changes of the chain under one batch after which the endpoint that shows them is left alone."""
@@ -97,12 +98,14 @@ class Follower:
         trusts_reorganisation: bool = False,
     ) -> None:
         self._store = store
-        self._finality = Finality(store, is_trusting=trusts_reorganisation)
+        self._is_trusting = trusts_reorganisation
         self._pool = pool
         self._reader = Reader(pool, registries)
         self._first_block = first_block
         self._enough = enough
         self._recheck_ends: dict[Source, int] = {}
+        self._disputed_cursor: Block | None = None
+        self._claims: dict[str, int] = {}
 
     def step(self) -> Step:
         """Take one step: store the next blocks, or remove those that a reorganisation replaced.
@@ -136,23 +139,15 @@ class Follower:
         while (cursor := self._store.cursor()) is not None and cursor.number >= first:
             source = self._pool.choose()
             try:
-                target = self._checkpoint_before(source, first)
+                checkpoint = next(iter(self._store.checkpoints(first)), None)
+                target = self._before(source, self._first_block) if checkpoint is None else _timed(source, checkpoint)
                 self._store.roll_back(cursor, target, is_reorganization=False)
             except CursorMovedError:
                 continue  # another worker was faster
             except ENDPOINT_FAILURES as problem:
                 self._pool.bench(source, problem)
 
-    def _checkpoint_before(self, source: Source, first: int) -> Block:
-        """Return the latest block with a known hash before a block; without one, that before the first to index."""
-        checkpoint = next(iter(self._store.checkpoints(first)), None)
-        if checkpoint is None:
-            return self._before_first(source)
-        header = source.header(checkpoint.number) if checkpoint.number >= 0 else None
-        return checkpoint if header is None or header.block.hash != checkpoint.hash else header.block
-
     def _step(self, source: Source) -> Step:
-        """Take one step with one endpoint."""
         cursor = self._store.cursor()  # before the head, which another worker may have passed meanwhile
         head = self._pool.head(source)
         cursor = cursor or self._begin(source, head)
@@ -162,17 +157,16 @@ class Follower:
         if (step := self._recheck(source, cursor, head)) is not None:
             return step
         if cursor.number >= head:
-            self._store.head_notes.take(cursor, head)
+            self._store.note_head(cursor, head)
             return Step(Outcome.WAITED, cursor.number, head, 0, source.name)
         try:
             return self._advance(source, cursor, head)
         except ENDPOINT_FAILURES:
-            self._store.head_notes.take(cursor, head)
+            self._store.note_head(cursor, head)
             raise
 
     def _recheck(self, source: Source, cursor: Block, head: int) -> Step | None:
         """Read again, one range a step, what an endpoint delivered alone before a false answer; None without any."""
-        # If rows differ, the index goes back to before them.
         # If rows differ, the index goes back to before them.
         suspects = [other for other in self._pool.sources if other.loses_logs and other.alone_from is not None]
         for suspect in suspects:
@@ -223,28 +217,36 @@ class Follower:
         return Step(Outcome.ADVANCED, end.number, head, events, source.name)
 
     def _is_enough(self, waiting: _PendingBatches) -> bool:
-        """Return True if batches are enough for one transaction."""
         return waiting.count >= self._enough or waiting.size >= _ENOUGH_BYTES
 
     def _begin(self, source: Source, head: int) -> Block:
-        """Set the cursor before the first block, and return it."""
         if head < self._first_block - 1:
             raise FirstBlockAheadError(self._pool.chain_id, self._first_block, head)
-        before = self._before_first(source)
+        before = self._before(source, self._first_block)
         self._reader.start(source, before, head)  # the node answers while PostgreSQL makes the chain's tables
         self._store.begin(before)
         return before
 
     def _roll_back(self, source: Source, cursor: Block, head: int) -> Step:
-        """Remove the blocks that are not in the chain any more."""
         self._pool.require_chain(source)
         target = self._fork(source, cursor, head)
-        self._finality.require_agreement(source, cursor, target)
+        self._require_agreement(source, cursor, target)
         self._store.roll_back(cursor, target)
         return Step(Outcome.ROLLED_BACK, target.number, head, 0, source.name, cursor.number - target.number)
 
+    def _require_agreement(self, source: Source, cursor: Block, target: Block) -> None:
+        # An endpoint that falls far behind, or whose data was lost, has a shorter chain, and is not believed alone.
+        finalized = self._store.finalized()
+        if self._is_trusting or finalized is None or target.number >= min(finalized, cursor.number):
+            return
+        if cursor != self._disputed_cursor:
+            self._disputed_cursor, self._claims = cursor, {}
+        if any(claimed <= target.number for key, claimed in self._claims.items() if key != source.key):
+            return
+        self._claims[source.key] = target.number
+        raise FinalizedBlockError(source.name, target.number, min(finalized, cursor.number))
+
     def _confirm_reorganization(self, source: Source, cursor: Block, head: int) -> None:
-        """Ask another endpoint before blocks are removed."""
         other = self._pool.second(source)
         if other is source:
             return
@@ -259,7 +261,6 @@ class Follower:
             raise EndpointLiesError(source.name, contradiction, may_pass=True)
 
     def _is_canonical(self, source: Source, block: Block, head: int) -> bool:
-        """Check that the chain still holds a block."""
         if block.number < 0:
             return True
         header = source.header(block.number)
@@ -280,30 +281,26 @@ class Follower:
                 break
             removed, step = at, 2 * step
         else:
-            return self._before_first(source)
-        canonical = at
-        while canonical - removed > 1:
-            middle = (canonical + removed) // 2
-            if self._is_canonical(source, checkpoints[middle], head):
-                canonical = middle
-            else:
-                removed = middle
-        header = source.header(checkpoints[canonical].number) if checkpoints[canonical].number >= 0 else None
-        return checkpoints[canonical] if header is None else header.block
-
-    def _before_first(self, source: Source) -> Block:
-        """Return the block before the first one to index, as the chain has it now. See `_before`."""
-        return self._before(source, self._first_block)
+            return self._before(source, self._first_block)
+        canonical = bisect_left(
+            checkpoints, True, removed + 1, at, key=lambda block: self._is_canonical(source, block, head)
+        )
+        return _timed(source, checkpoints[canonical])
 
     @staticmethod
     def _before(source: Source, number: int) -> Block:
-        """Return the block before another one."""
         if number == 0:
             return Block(-1, bytes(32), 0)
         header = source.header(number - 1)
         if header is None:
             raise MalformedNodeAnswerError(f"{source.name} lacks block {number - 1}")
         return header.block
+
+
+def _timed(source: Source, checkpoint: Block) -> Block:
+    """Return a checkpoint with the time of its header, if the endpoint has that block."""
+    header = source.header(checkpoint.number) if checkpoint.number >= 0 else None
+    return checkpoint if header is None or header.block.hash != checkpoint.hash else header.block
 
 
 class _PendingBatches:

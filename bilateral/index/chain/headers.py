@@ -2,20 +2,108 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Final
+from functools import lru_cache, reduce
+from operator import or_
+from typing import Any, Final
 
 import rlp
 from eth_utils.crypto import keccak
 
+from bilateral.core.contracts import Registry, selectors
 from bilateral.core.errors import MalformedNodeAnswerError
-from bilateral.index.chain.bloom import BLOOM_BYTES
-from bilateral.index.chain.logs import bytes_of
-from bilateral.index.chain.quantities import amount, quantity, word
+from bilateral.index.chain.endpoint import HeaderEntry
+from bilateral.index.chain.logs import BlockLogs, amount, bytes_of, quantity, word
 from bilateral.index.log.batches import Block
 
-if TYPE_CHECKING:
-    from bilateral.index.chain.endpoint import HeaderEntry
+BLOOM_BYTES: Final = 256  # 2,048 bits (Yellow Paper, section 4.3.1)
+_BITS: Final = 2047  # the mask of a bit's number among 2,048
+_SPARSE_BITS: Final = _BITS // 8
+"""Set bits up to which a filter says much: an eighth of them announces one foreign topic in 500."""
+
+_EVERYBODYS: Final = frozenset({"Transfer", "Approval", "ApprovalForAll", "MetadataUpdate"})
+"""Events of other tokens too: nearly every block's filter announces them."""
+
+
+@lru_cache(maxsize=256)
+def _mask(item: bytes) -> int:
+    digest = keccak(item)
+    return reduce(or_, (1 << (int.from_bytes(digest[at : at + 2]) & _BITS) for at in (0, 2, 4)))
+
+
+def bloom_of(items: Iterable[bytes]) -> bytes:
+    """Return the filter that announces some addresses and topics, and nothing else."""
+    return reduce(or_, map(_mask, items), 0).to_bytes(BLOOM_BYTES)
+
+
+def is_sparse(bloom: bytes | None) -> bool:
+    """Return True if a filter announces little by chance."""
+    return bloom is not None and int.from_bytes(bloom).bit_count() <= _SPARSE_BITS
+
+
+class Announcements:
+    """The logs of some registries that filters announce.
+
+    Args:
+        registries: The registry at each address, in checksum form.
+    """
+
+    def __init__(self, registries: Mapping[str, Registry]) -> None:
+        self._items = [
+            (
+                address,
+                _mask(bytes.fromhex(address[2:])),
+                [
+                    ("0x" + topic.hex(), _mask(topic))
+                    for topic, entry in selectors(registry, "event").items()
+                    if entry["name"] not in _EVERYBODYS
+                ],
+            )
+            for address, registry in registries.items()
+        ]
+
+    def are_missing(self, bloom: bytes | None, logs: BlockLogs | None, *, is_thorough: bool) -> bool:
+        """Check whether a block's filter announces logs that an endpoint did not give.
+
+        The filter may announce logs that do not exist, but never hides one. So True asks for a second look.
+        """
+        if bloom is None:
+            return False
+        asks_topics = is_thorough or is_sparse(bloom)
+        addresses = logs.addresses() if logs else ()
+        logged = {topic.lower() for entry in logs.entries for topic in entry.topics[:1]} if logs else set[str]()
+        return any(
+            address not in addresses or (asks_topics and not logged.issuperset(topics))
+            for address, topics in self._announced(bloom)
+        )
+
+    def are_hidden(self, bloom: bytes | None, logs: BlockLogs, *, is_thorough: bool) -> bool:
+        """Check whether a block's filter does not announce logs that an endpoint gave: then one of them is false."""
+        if bloom is None:
+            return False
+        bits = int.from_bytes(bloom)
+        texts = {topic for entry in logs.entries for topic in entry.topics[: None if is_thorough else 1]}
+        masks = (_mask(bytes.fromhex(text[2:])) for text in (*logs.addresses(), *texts))
+        return any(bits & mask != mask for mask in masks)
+
+    def are_proven(self, bloom: bytes | None, logs: BlockLogs | None) -> bool:
+        """Check whether a filter announces a registry of which no log came, together with one of its events.
+
+        In a sparse filter that happens by chance in one of 10,000 blocks at most. Other filters prove nothing.
+        """
+        if bloom is None or not is_sparse(bloom):
+            return False
+        addresses = logs.addresses() if logs else ()
+        return any(address not in addresses and topics for address, topics in self._announced(bloom))
+
+    def _announced(self, bloom: bytes) -> Iterator[tuple[str, list[str]]]:
+        """Yield the registries that a filter announces, each with those of its first topics that it announces."""
+        bits = int.from_bytes(bloom)
+        for address, mask, topics in self._items:
+            if bits & mask == mask:
+                yield address, [topic for topic, of in topics if bits & of == of]
+
 
 _NUMBERS: Final = frozenset(
     {"difficulty", "number", "gasLimit", "gasUsed", "baseFeePerGas", "blobGasUsed", "excessBlobGas"}
@@ -74,7 +162,6 @@ class Header:
 
 
 def _item(entry: HeaderEntry, name: str) -> bytes | int:
-    """Return a field as the hash covers it."""
     value = getattr(entry, name)
     if name == "timestamp":
         return 0

@@ -6,22 +6,62 @@ its decoding.
 
 from __future__ import annotations
 
+import re
 from binascii import unhexlify
 from collections import Counter
+from collections.abc import Collection, Iterator
 from dataclasses import dataclass, field
 from functools import lru_cache
-from typing import TYPE_CHECKING, Annotated, Any, Final
+from typing import Annotated, Any, Final
 
 import msgspec
 
 from bilateral.core.contracts.logs import LogPosition, RawLog
 from bilateral.core.errors import MalformedNodeAnswerError
 from bilateral.core.identifiers import checksummed
-from bilateral.index.chain.quantities import optional_quantity, small_quantity, word
 from bilateral.index.errors import EndpointLiesError
 
-if TYPE_CHECKING:
-    from collections.abc import Collection, Iterator
+_QUANTITY: Final = re.compile(r"0x[0-9a-fA-F]{1,64}")
+_WORD: Final = re.compile(r"0x[0-9a-fA-F]{64}")
+_MAX_NUMBER: Final = 2**63 - 1  # the greatest number of a BIGINT
+
+
+def quantity(value: str | int) -> int:
+    """Read a number: 0x and digits, padded or not, or a JSON number, as some nodes write it."""
+    number = value if isinstance(value, int) else int(value, 16) if _QUANTITY.fullmatch(value) else -1
+    if not 0 <= number <= _MAX_NUMBER:
+        text = repr(value)[:80]
+        raise MalformedNodeAnswerError(f"the node answers with {text} instead of a number of at most 63 bits")
+    return number
+
+
+def optional_quantity(value: object) -> int | None:
+    """Read a number that a node may omit or write in any form; None if it cannot be read."""
+    if isinstance(value, bool) or not isinstance(value, str | int):
+        return None
+    try:
+        return quantity(value)
+    except MalformedNodeAnswerError:
+        return None
+
+
+def amount(text: str) -> int:
+    """Read a number of up to 256 bits, such as a balance."""
+    if not _QUANTITY.fullmatch(text):
+        raise MalformedNodeAnswerError(f"the node answers with {text[:80]!r} instead of a number of at most 256 bits")
+    return int(text, 16)
+
+
+small_quantity = lru_cache(maxsize=1 << 12)(quantity)
+"""The same, remembered: logs share blocks, times and indices."""
+
+
+def word(text: str) -> bytes:
+    """Read 32 bytes."""
+    if not _WORD.fullmatch(text):
+        raise MalformedNodeAnswerError("the node answers with another form of hash or topic than 32 bytes")
+    return unhexlify(text[2:])
+
 
 Word = Annotated[str, msgspec.Meta(min_length=66, max_length=66)]
 """32 bytes as text: 0x and 64 digits."""
@@ -29,9 +69,6 @@ Word = Annotated[str, msgspec.Meta(min_length=66, max_length=66)]
 _MAX_LOG_INDEX: Final = 2**31 - 1  # the greatest number of an INTEGER of PostgreSQL
 _IN_CHAIN: Final = (False, None, 0, "", "false", "0x0")
 """Values of `removed` that nodes write for a log that the chain holds."""
-
-_MAX_CACHED: Final = 1024
-"""The spellings of addresses to remember: a foreign endpoint must not fill the memory."""
 
 
 class LogEntry(msgspec.Struct, gc=False):
@@ -126,13 +163,11 @@ class UnnumberedLogsError(Exception):
 
 
 def _place_of(entry: LogEntry) -> tuple[int, int, int]:
-    """Return block, transaction and index of a log, for its order."""
     transaction = optional_quantity(entry.transactionIndex) or 0
     return small_quantity(entry.blockNumber), transaction, small_quantity(entry.logIndex)
 
 
 def _grouped(name: str, entries: list[LogEntry], contracts: Collection[str], first: int, last: int) -> list[BlockLogs]:
-    """Check logs, and group them by block."""
     blocks: list[BlockLogs] = []
     checked: set[str] = set()
     block, number_text, hash_text, before, transaction_text = BlockLogs(-1, b"", None), None, "", (-1, -1), None
@@ -154,7 +189,8 @@ def _grouped(name: str, entries: list[LogEntry], contracts: Collection[str], fir
         transaction = before[0]
         if entry.transactionIndex != transaction_text:
             transaction_text = entry.transactionIndex
-            transaction = _or(transaction, optional_quantity(transaction_text))
+            stated = optional_quantity(transaction_text)
+            transaction = transaction if stated is None else stated
         index = _index_of(entry, block.number)
         if transaction < before[0] or index <= before[1]:
             raise UnnumberedLogsError(block.number)
@@ -172,7 +208,6 @@ def _requested(name: str, entry: LogEntry, contracts: Collection[str]) -> str:
 
 
 def _index_of(entry: LogEntry, block: int) -> int:
-    """Return the index of a log of a block."""
     if entry.removed not in _IN_CHAIN:
         raise ValueError(f"block {block} has a log that a reorganisation removed")
     if (index := small_quantity(entry.logIndex)) > _MAX_LOG_INDEX:
@@ -180,26 +215,9 @@ def _index_of(entry: LogEntry, block: int) -> int:
     return index
 
 
-def _or(default: int, value: int | None) -> int:
-    return default if value is None else value
-
-
 def _time_hint(entry: LogEntry) -> int | None:
     """Return the time of its block that a log names; None without one. 0 is how some nodes leave it out."""
     return optional_quantity(entry.blockTimestamp) or None
-
-
-_ADDRESSES: dict[str, str] = {}
-
-
-def address_of(text: str) -> str:
-    """Return an address in checksum form. The registries' few addresses are remembered."""
-    address = _ADDRESSES.get(text)
-    if address is None:
-        address = checksummed(text)
-        if len(_ADDRESSES) < _MAX_CACHED:
-            _ADDRESSES[text] = address
-    return address
 
 
 def bytes_of(text: str) -> bytes:
@@ -211,6 +229,9 @@ def bytes_of(text: str) -> bytes:
         pass
     raise MalformedNodeAnswerError("the node answers with another form of bytes")
 
+
+address_of = lru_cache(maxsize=1 << 10)(checksummed)
+"""Returns an address in checksum form, and remembers it: those of the registries are few."""
 
 hash_of = lru_cache(maxsize=1 << 10)(word)
 """Reads 32 bytes, and remembers them: the logs of a transaction share its hash."""

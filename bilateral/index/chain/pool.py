@@ -2,19 +2,20 @@
 
 from __future__ import annotations
 
+import threading
 import time
-from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Final
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from concurrent.futures import Future, wait
+from dataclasses import dataclass
+from typing import Final, Generic, TypeVar
 
-from bilateral.core.errors import NodeError, NodeUnreachableError, WrongChainError
-from bilateral.index.chain.head_comparison import LONGEST_LAG, NO_ANSWER, HeadComparison
-from bilateral.index.chain.prefetch import Ahead
+from sqlalchemy import Engine, select
+
+from bilateral.core.errors import NODE_FAILURES, NodeError, NodeUnreachableError, WrongChainError
+from bilateral.index.chain.source import Source
 from bilateral.index.errors import EndpointLagsError, EndpointLiesError, EndpointRefusesError, NoEndpointError
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
-
-    from bilateral.index.chain.source import Source
+from bilateral.index.log import tables as schema
+from bilateral.index.log.rows import Row, rows_of
 
 # By failures in a row: a hiccup is over in a second, an outage takes minutes.
 _BENCH_SECONDS: Final = (1.0, 5.0, 30.0, 120.0, 600.0)
@@ -26,6 +27,113 @@ _LIAR_SECONDS: Final = 3600.0
 
 _FINALIZED_EVERY: Final = 30.0
 """The looks at the last final block: it moves once in minutes on most chains."""
+
+LONGEST_LAG: Final = 30
+"""The seconds by which an endpoint may lag behind another one. Healthy nodes differ by a few."""
+
+_NO_ANSWER: Final = (*NODE_FAILURES, EndpointLiesError)
+"""The errors of an endpoint that does not tell its head."""
+
+_FRESH_SECONDS: Final = 24 * 3600
+"""Seconds after which a limit is learnt again: providers change them, by plan and by month."""
+
+_UNCONFIRMED: Final = "unconfirmed from "
+"""The beginning of the name of a second row of an endpoint, whose `blocks` is `Source.alone_from`."""
+
+_NO_LIMIT: Final = (0, None, 0, None)
+"""The blocks, ceiling, and times of learning and of lost logs of an endpoint without a row."""
+
+T = TypeVar("T")
+
+
+class Ahead(Generic[T]):
+    """Does one piece of work before its result is needed."""
+
+    def __init__(self) -> None:
+        self._job: tuple[object, Future[T]] | None = None
+
+    @property
+    def is_under_way(self) -> bool:
+        """True from `start` to `take`."""
+        return self._job is not None
+
+    @property
+    def is_done(self) -> bool:
+        """True once `take` would not wait."""
+        return self._job is not None and self._job[1].done()
+
+    def start(self, key: object, work: Callable[[], T]) -> None:
+        """Start some work. None may be under way: `take` was called since the last start."""
+        result: Future[T] = Future()
+
+        def run() -> None:
+            try:
+                result.set_result(work())
+            except BaseException as error:  # noqa: BLE001  # `take` raises it
+                result.set_exception(error)
+
+        # A process that ends does not wait for a node's answer, as it would for a thread of an executor.
+        threading.Thread(target=run, name="index-ahead", daemon=True).start()
+        self._job = key, result
+
+    def take(self, key: object) -> T | None:
+        """Wait for the work that is under way, and return its result; None if it has another key, or there is none."""
+        job, self._job = self._job, None
+        if job is None:
+            return None
+        started, result = job
+        wait([result])
+        return result.result() if started == key else None
+
+
+class HeadComparison:
+    """Finds the endpoints that lag behind others of their chain.
+
+    An endpoint lags if it lacks a block that another one has, and that is old: the other one had it at a comparison
+    at least `LONGEST_LAG` seconds ago, or its own head is much later by the chain's clock.
+
+    Args:
+        clock: The monotonic time, in seconds.
+
+    Attributes:
+        compared_at: The time of the comparison whose heads are kept. Those of one that follows too soon are not.
+    """
+
+    def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
+        self._clock = clock
+        self._before: Mapping[Source, int] = {}
+        self.compared_at = clock()
+
+    def problems(self, sources: Sequence[Source]) -> dict[Source, Exception]:
+        """Ask endpoints for their heads, and compare them."""
+        heads: dict[Source, int] = {}
+        exceptions: dict[Source, Exception] = {}
+        is_old = self._clock() - self.compared_at >= LONGEST_LAG
+        for source in sources:
+            try:
+                heads[source] = source.head()
+            except _NO_ANSWER as problem:
+                exceptions[source] = problem
+        before = self._before if is_old else {}
+        if is_old or not self._before:  # heads that others replace at once would never become old
+            self._before, self.compared_at = heads, self._clock()
+        latest = sorted(heads, key=lambda head: heads[head], reverse=True)
+        for source in latest:
+            for other in latest:
+                if heads[other] > heads[source] and _is_old(other, heads[source] + 1, heads[other], before.get(other)):
+                    exceptions[source] = EndpointLagsError(source.name, heads[source], other.name, heads[other])
+                    break
+        return exceptions
+
+
+def _is_old(source: Source, number: int, head: int, before: int | None) -> bool:
+    """Check that an endpoint has a block, and that the block is not of the last seconds."""
+    # `before` is the endpoint's head at a comparison long enough ago.
+    try:
+        block, last = (header.block for header in source.headers_of([number, head]))
+    except _NO_ANSWER:  # it does not have what it tells: a witness for nothing
+        return False
+    return last.time - block.time > LONGEST_LAG or (before is not None and number <= before)
 
 
 @dataclass
@@ -39,9 +147,9 @@ class _Place:
         until: The monotonic time until which it waits on the bench.
         problem: Its last problem.
         is_final: True if that is a refusal for good.
-        head: The last head that it told.
+        head: The last head that it reported.
         is_checked: True if its chain id was checked.
-        lags: True if it lagged behind another one when it was last compared.
+        is_lagging: True if it lagged behind another one when it was last compared.
     """
 
     source: Source
@@ -52,10 +160,9 @@ class _Place:
     is_final: bool = False
     head: int = -1
     is_checked: bool = False
-    lags: bool = False
+    is_lagging: bool = False
 
 
-@dataclass
 class Pool:
     """The endpoints of one chain.
 
@@ -64,44 +171,39 @@ class Pool:
         report: Called with an endpoint's host and its problem when it is benched.
     """
 
-    chain_id: int
-    sources: Sequence[Source]
-    report: Callable[[str, str], None] = lambda *_: None
-    _places: list[_Place] = field(init=False)
-    _finalized: tuple[float, int | None] = (float("-inf"), None)
-    _heads: HeadComparison = field(init=False)
-    _comparison: Ahead[dict[Source, Exception]] = field(default_factory=Ahead)
-    _compared: float = field(init=False)
-
-    def __post_init__(self) -> None:
-        """Give every endpoint its place."""
-        self._places = [_Place(source) for source in self.sources]
+    def __init__(
+        self, chain_id: int, sources: Sequence[Source], report: Callable[[str, str], None] = lambda *_: None
+    ) -> None:
+        self.chain_id = chain_id
+        self.sources = sources
+        self.report = report
+        self._places = [_Place(source) for source in sources]
+        self._finalized: tuple[float, int | None] = (float("-inf"), None)
         self._heads = HeadComparison(time.monotonic)
+        self._comparison: Ahead[dict[Source, Exception]] = Ahead()
         self._compared = time.monotonic()
 
     def choose(self) -> Source:
         """Return the endpoint to use: the first that is not benched and is of the right chain."""
-        now = time.monotonic()
-        for place in self._places:
-            if place.until <= now and self._is_of_chain(place) and self._keeps_up(place):
+        for place in self._usable():
+            if self._keeps_up(place):
                 return place.source
         problems = "; ".join(f"{place.source.name}: {place.problem}" for place in self._places)
         raise NoEndpointError(self.chain_id, problems, is_final=all(place.is_final for place in self._places))
 
     def usable(self) -> list[Source]:
         """Return the endpoints that are not benched and are of the right chain, the preferred one first."""
+        return [place.source for place in self._usable()]
+
+    def _usable(self, besides: Source | None = None) -> Iterator[_Place]:
         now = time.monotonic()
-        return [place.source for place in self._places if place.until <= now and self._is_of_chain(place)]
+        for place in self._places:
+            if place.source is not besides and place.until <= now and self._is_of_chain(place):
+                yield place
 
     def second(self, source: Source, last: int = -1) -> Source:
         """Return another endpoint for a second look, one that lost no logs if possible; the same if there is none."""
-        now = time.monotonic()
-        candidates = [
-            place
-            for place in self._places
-            if place.source is not source and place.until <= now and self._is_of_chain(place)
-        ]
-        candidates.sort(key=lambda place: place.source.loses_logs)
+        candidates = sorted(self._usable(besides=source), key=lambda place: place.source.loses_logs)
         return next((place.source for place in candidates if self._reaches(place, last)), source)
 
     def bench(self, source: Source, problem: Exception) -> None:
@@ -163,8 +265,7 @@ class Pool:
 
     def require_chain(self, source: Source) -> None:
         """Check an endpoint's chain id again."""
-        chain_id = source.chain_id()
-        if chain_id != self.chain_id:
+        if (chain_id := source.chain_id()) != self.chain_id:
             self._place(source).is_checked = False
             raise EndpointLiesError(source.name, f"it shows chain {chain_id} instead of {self.chain_id}", may_pass=True)
 
@@ -184,42 +285,86 @@ class Pool:
         return next(place for place in self._places if place.source is source)
 
     def _reaches(self, place: _Place, block: int) -> bool:
-        """Check that an endpoint has told a head that is not before a block; ask it again if it has not."""
         if place.head >= block:
             return True
         try:
             return self.head(place.source) >= block
-        except NO_ANSWER as problem:
+        except _NO_ANSWER as problem:
             self.bench(place.source, problem)
             return False
 
     def _bench_all(self, problems: Mapping[Source, Exception] | None) -> int:
-        """Bench endpoints for their problems, and return their number."""
         for source, problem in (problems or {}).items():
-            self._place(source).lags = isinstance(problem, EndpointLagsError)
+            self._place(source).is_lagging = isinstance(problem, EndpointLagsError)
             self.bench(source, problem)
         return len(problems or {})
 
     def _keeps_up(self, place: _Place) -> bool:
         """Compare an endpoint that lagged with the others, before it is used again."""
-        if not place.lags:
+        if not place.is_lagging:
             return True
         problem = self._heads.problems(self.usable()).get(place.source)
-        place.lags = isinstance(problem, EndpointLagsError)
+        place.is_lagging = isinstance(problem, EndpointLagsError)
         if problem is not None:
             self.bench(place.source, problem)
         return problem is None
 
     def _is_of_chain(self, place: _Place) -> bool:
-        """Check an endpoint's chain id, once."""
         if place.is_checked:
             return True
         try:
-            chain_id = place.source.chain_id()
-            if chain_id != self.chain_id:
+            if (chain_id := place.source.chain_id()) != self.chain_id:
                 raise WrongChainError(self.chain_id, chain_id)  # noqa: TRY301
         except Exception as problem:  # noqa: BLE001  # whatever is wrong with it, the next one may do
             self.bench(place.source, problem)
             return False
         place.is_checked = True
         return True
+
+
+class Limits:
+    """Facts about one chain's endpoints, stored so that a restart does not learn them again.
+
+    They are the numbers of blocks that endpoints give at once, which of them gave false answers, and from which block
+    on each delivered what no other one confirmed.
+
+    Args:
+        sources: The endpoints.
+    """
+
+    def __init__(self, engine: Engine, chain_id: int, sources: Sequence[Source]) -> None:
+        self._engine = engine
+        self._chain_id = chain_id
+        self._sources = sources
+        limit = schema.endpoint_limit.c
+        query = select(limit.endpoint, limit.blocks, limit.ceiling, limit.learnt_at, limit.lost_logs_at)
+        with engine.connect() as connection:
+            rows = connection.execute(query.where(limit.chain_id == chain_id)).all()
+        self._stored: dict[str, Row | None] = {name: tuple(values) for name, *values in rows}
+        for source in sources:
+            unconfirmed = self._stored.get(_UNCONFIRMED + source.key)
+            source.alone_from = None if unconfirmed is None else unconfirmed[0]
+            blocks, ceiling, learnt_at, source.lost_logs_at = self._stored.get(source.key) or _NO_LIMIT
+            if learnt_at > time.time() - _FRESH_SECONDS:
+                source.size.resume(blocks, ceiling)
+
+    def store(self) -> None:
+        """Store what was learnt about the endpoints since the last call."""
+        now, new = int(time.time()), dict[str, Row | None]()
+        for source in self._sources:
+            blocks, ceiling, learnt_at, _ = stored = self._stored.get(source.key) or _NO_LIMIT
+            if source.size.was_refused and (blocks, ceiling) != (source.size.blocks, source.size.ceiling):
+                blocks, ceiling, learnt_at = source.size.blocks, source.size.ceiling, now
+            if (blocks, ceiling, learnt_at, source.lost_logs_at) != stored:
+                new[source.key] = blocks, ceiling, learnt_at, source.lost_logs_at
+            name = _UNCONFIRMED + source.key
+            unconfirmed = self._stored.get(name)
+            if source.alone_from != (None if unconfirmed is None else unconfirmed[0]):
+                new[name] = None if source.alone_from is None else (source.alone_from, None, now, None)
+        if new:
+            with self._engine.begin() as connection:
+                rows = rows_of(connection)
+                changed = [(self._chain_id, name, *row) for name, row in new.items() if row is not None]
+                rows.replace(schema.endpoint_limit, changed)
+                rows.delete(schema.endpoint_limit, [(self._chain_id, name) for name, row in new.items() if row is None])
+            self._stored |= new

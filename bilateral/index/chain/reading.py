@@ -11,26 +11,21 @@ checked for 30 days (`Source.loses_logs`).
 from __future__ import annotations
 
 import random
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
+from bilateral.core.contracts import Registry
 from bilateral.core.errors import MalformedNodeAnswerError
 from bilateral.index.chain.checks import Checks, of_another_block, take_time
 from bilateral.index.chain.extraction import Extraction
-from bilateral.index.chain.prefetch import Ahead
-from bilateral.index.chain.source import HEADERS_AT_ONCE
+from bilateral.index.chain.headers import Header
+from bilateral.index.chain.logs import BlockLogs
+from bilateral.index.chain.pool import Ahead, Pool
+from bilateral.index.chain.source import Source
 from bilateral.index.errors import ChainChangedError, EndpointLiesError
 from bilateral.index.log.batches import Batch, Block
 from bilateral.index.log.store import JOURNAL_BLOCKS
-
-if TYPE_CHECKING:
-    from collections.abc import Collection, Iterator, Mapping, Sequence
-
-    from bilateral.core.contracts import Registry
-    from bilateral.index.chain.headers import Header
-    from bilateral.index.chain.logs import BlockLogs
-    from bilateral.index.chain.pool import Pool
-    from bilateral.index.chain.source import Source
 
 _SAMPLE: Final = 4
 """Blocks of a range deep in the chain whose filters are looked at, besides those with logs."""
@@ -78,11 +73,10 @@ class _Range:
         if block is None:
             return
         part = next(logs for logs, last in self.parts if block.number <= last)
-        blocks = [
-            *(other for other in part if other.number != block.number),
-            *([block] if block.entries else []),
-        ]
-        part[:] = sorted(blocks, key=lambda of: of.number)
+        part[:] = [other for other in part if other.number != block.number]
+        if block.entries:
+            part.append(block)
+            part.sort(key=lambda of: of.number)
 
 
 class Reader:
@@ -116,11 +110,8 @@ class Reader:
             prepared = None
         if prepared is None or not (prepared.headers or (prepared.later is not None and prepared.later.number <= deep)):
             prepared = self._fetch(source, first, head)
-        blocks = (
-            self._check_dense(source, cursor, prepared)
-            if prepared.headers
-            else self._check_sparse(source, cursor, prepared)
-        )
+        check = self._check_dense if prepared.headers else self._check_sparse
+        blocks = check(source, cursor, prepared)
         self.start(source, blocks[prepared.end], head)
         finalized = self._pool.finalized(source)
         for logs, end in prepared.parts:  # the thread waits for the node meanwhile
@@ -133,25 +124,21 @@ class Reader:
             first = end + 1
 
     def _fetch(self, source: Source, first: int, head: int) -> _Range:
-        """Read the logs of blocks, as many as the endpoint gives at once."""
         deep = head - JOURNAL_BLOCKS
         return self._fetch_sparse(source, first, deep) if first <= deep else self._fetch_dense(source, first, head)
 
     def _fetch_sparse(self, source: Source, first: int, last: int) -> _Range:
         """Read the logs of blocks deep in the chain, their headers, and before them the header of a later block."""
-        # Of the headers only what follows from them is kept: they list all transactions of their blocks.
         later = source.headers_of([last])[0].block
         logs, end = source.logs(first, last)
         range_ = _Range(logs, end, list(_split(logs, end)), later)
-        for start in range(0, len(logs), HEADERS_AT_ONCE):
-            blocks = logs[start : start + HEADERS_AT_ONCE]
-            for block, header in zip(blocks, source.headers_of([block.number for block in blocks]), strict=True):
-                if block.hash != header.block.hash:
-                    range_.mismatched.append(block.number)
-                else:
-                    take_time(source, header, block)
-                    if self._checks.is_doubtful(header, block, is_thorough=False):
-                        range_.doubtful.append(block.number)
+        for block, header in zip(logs, source.each_header([block.number for block in logs]), strict=True):
+            if block.hash != header.block.hash:
+                range_.mismatched.append(block.number)
+            else:
+                take_time(source, header, block)
+                if self._checks.is_doubtful(header, block, is_thorough=False):
+                    range_.doubtful.append(block.number)
         return range_
 
     def _check_sparse(self, source: Source, cursor: Block, range_: _Range) -> dict[int, Block]:
@@ -186,17 +173,13 @@ class Reader:
         return {number: hashes[number] for number in ends}
 
     def _check_blocks(self, source: Source, range_: _Range, chosen: Collection[int], proven: Collection[int]) -> None:
-        """Check blocks of a range deep in the chain; the receipts of some of them in any case."""
         by_number = {block.number: block for block in _all_logs(range_)}
-        numbers = sorted({*chosen, *proven})
-        for start in range(0, len(numbers), HEADERS_AT_ONCE):
-            for header in source.headers_of(numbers[start : start + HEADERS_AT_ONCE]):
-                number = header.block.number
-                logs = by_number.get(number)
-                range_.replace(self._checks.check_block(source, header, logs, is_proof_due=number in proven))
+        for header in source.each_header(sorted({*chosen, *proven})):
+            number = header.block.number
+            checked = self._checks.check_block(source, header, by_number.get(number), is_proof_due=number in proven)
+            range_.replace(checked)
 
     def _fetch_dense(self, source: Source, first: int, head: int) -> _Range:
-        """Read the headers and the logs of blocks near the head."""
         headers = source.headers(first, min(head, first + source.size.blocks - 1))
         logs, end = source.logs(first, headers[-1].block.number)
         for block in logs:
@@ -225,7 +208,6 @@ class Reader:
 
 
 def _all_logs(range_: _Range) -> list[BlockLogs]:
-    """Return the logs of a range, with those that receipts replaced."""
     return [block for blocks, _ in range_.parts for block in blocks]
 
 
@@ -241,7 +223,6 @@ def _split(logs: Sequence[BlockLogs], end: int) -> Iterator[tuple[list[BlockLogs
 
 
 def _size(logs: Sequence[BlockLogs]) -> int:
-    """Return the bytes that the data of logs takes in memory, about."""
     # A short log counts as the endpoint writes it. The decoded texts of a long one, and their raw bytes if they are
     # invalid, are held until the end of the transaction.
     sizes = [len(entry.data) for block in logs for entry in block.entries]

@@ -6,24 +6,28 @@ index of a log follows from its position. Indices and hashes that a node repeats
 
 from __future__ import annotations
 
+from collections.abc import Collection, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 from itertools import pairwise
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
 import msgspec
 import rlp
 from eth_utils.crypto import keccak
 
 from bilateral.core.errors import NODE_FAILURES
-from bilateral.index.chain.bloom import bloom_of
-from bilateral.index.chain.logs import BlockLogs, LogEntry, address_of, bytes_of
-from bilateral.index.chain.quantities import optional_quantity, small_quantity, word
-
-if TYPE_CHECKING:
-    from collections.abc import Collection, Sequence
-
-    from bilateral.index.chain.endpoint import Endpoint
-    from bilateral.index.chain.headers import Header
+from bilateral.index.chain.endpoint import Endpoint
+from bilateral.index.chain.headers import Header, bloom_of
+from bilateral.index.chain.logs import (
+    BlockLogs,
+    LogEntry,
+    address_of,
+    bytes_of,
+    optional_quantity,
+    small_quantity,
+    word,
+)
 
 EMPTY_ROOT: Final = keccak(rlp.encode(b""))
 """The root of a block without transactions."""
@@ -163,25 +167,17 @@ def _contents(log: LogEntry | _ReceiptLog) -> tuple[str, tuple[str, ...], str]:
 
 
 def _receipts_of(endpoint: Endpoint, header: Header) -> list[_Receipt]:
-    """Read receipts by one call, or each by its transaction where the endpoint does not have that call."""
-    number = hex(header.block.number)
     kind = list[_Receipt] | None
-    try:
-        receipts: list[_Receipt] | None = endpoint.request("eth_getBlockReceipts", (number,), kind)  # type: ignore[arg-type]
-    except NODE_FAILURES:
-        if not header.transactions:
-            raise
-        receipts = None
-    if receipts is None and header.transactions:
-        calls = [(hash_,) for hash_ in header.transactions]
-        return endpoint.each("eth_getTransactionReceipt", calls, _Receipt)
-    if receipts is None:
-        raise ValueError(number)
-    return receipts
+    with suppress(*NODE_FAILURES):
+        receipts: list[_Receipt] | None = endpoint.request("eth_getBlockReceipts", (hex(header.block.number),), kind)  # type: ignore[arg-type]
+        if receipts is not None:
+            return receipts
+    if not header.transactions:
+        raise ValueError(header.block.number)
+    return endpoint.each("eth_getTransactionReceipt", [(hash_,) for hash_ in header.transactions], _Receipt)
 
 
 def _checked(header: Header, receipts: Sequence[_Receipt]) -> BlockReceipts | None:
-    """Return the logs of receipts that are complete."""
     items = [bytes_of(text) for receipt in receipts for log in receipt.logs for text in (log.address, *log.topics)]
     is_proven = header.receipts_root is not None and _root(receipts) == header.receipts_root
     if not (is_proven or bloom_of(items) == header.bloom or not (receipts or header.transactions)):
@@ -215,7 +211,6 @@ def _root(receipts: Sequence[_Receipt]) -> bytes | None:
 def _node(leaves: Sequence[tuple[str, bytes]], depth: int) -> list[Any]:
     """Return a node of a Merkle Patricia tree (Yellow Paper, appendix D) with `depth` nibbles above it."""
     # The keys are nibbles in their order, and none is the beginning of another one.
-    # The keys are nibbles in their order, and none is the beginning of another one.
     if len(leaves) == 1:
         return [_path(leaves[0][0][depth:], 2), leaves[0][1]]
     ends = zip(leaves[0][0][depth:], leaves[-1][0][depth:], strict=False)
@@ -229,12 +224,10 @@ def _node(leaves: Sequence[tuple[str, bytes]], depth: int) -> list[Any]:
 
 
 def _path(nibbles: str, flag: int) -> bytes:
-    """Return nibbles in the compact form (Yellow Paper, appendix C)."""
     is_odd = len(nibbles) % 2
     return bytes.fromhex(f"{flag + is_odd:x}{'' if is_odd else '0'}{nibbles}")
 
 
 def _reference(node: list[Any]) -> Any:
-    """Return a node within its parent: itself if it is short, else its hash."""
     encoded = rlp.encode(node)
     return node if len(encoded) < _HASH_BYTES else keccak(encoded)

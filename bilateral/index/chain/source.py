@@ -4,21 +4,17 @@ from __future__ import annotations
 
 import re
 import time
+from collections.abc import Callable, Iterator, Sequence
 from itertools import count, pairwise
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 from bilateral.core.errors import MalformedNodeAnswerError, NodeError, NodeTimeoutError
 from bilateral.index.chain.endpoint import Endpoint, HeaderEntry
 from bilateral.index.chain.headers import Header
-from bilateral.index.chain.logs import BlockLogs, LogEntry, UnnumberedLogsError, grouped
-from bilateral.index.chain.quantities import quantity, small_quantity
-from bilateral.index.chain.ranges import RangeSize
+from bilateral.index.chain.logs import BlockLogs, LogEntry, UnnumberedLogsError, grouped, quantity, small_quantity
 from bilateral.index.chain.receipts import read_receipts
 from bilateral.index.errors import EndpointLiesError, EndpointRefusesError
 from bilateral.node.ranges import Reaction, judge
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Sequence
 
 MOST_BLOCKS: Final = 10_000
 """The most blocks to ask for at once: what most public endpoints allow."""
@@ -26,7 +22,7 @@ MOST_BLOCKS: Final = 10_000
 FIRST_BLOCKS: Final = 20
 """The blocks to ask for first, to learn how many logs they hold."""
 
-HEADERS_AT_ONCE: Final = 100
+_HEADERS_AT_ONCE: Final = 100
 """The headers to ask for in one batch, as many calls as the SDK puts into its first."""
 
 _USUAL_DATA: Final = 1_000
@@ -40,6 +36,103 @@ _LONGEST_WAIT: Final = 60.0
 """Seconds to wait for an endpoint that asks for it. One that asks for more is left alone, see `Pool.bench`."""
 
 
+_MANY_LOGS: Final = 10_000
+"""The logs that one answer should hold at most: more would cost memory."""
+
+_GOOD_LOGS: Final = 6_000
+"""The logs that the second answer should hold, by the number that the first one held."""
+
+
+class RangeSize:
+    """The number of blocks to ask one endpoint for, learnt from its answers.
+
+    Between a size that was accepted and one that was refused, it looks for the limit by bisection. Limits on logs move
+    with the chain, so after eight answers in a row it tries a quarter more, but never more than a ceiling.
+
+    Args:
+        most: The most blocks to ask for.
+        first: The blocks to ask for first, while nothing is known about the number of logs; as many as may be if left
+            out.
+
+    Attributes:
+        blocks: The number of blocks to ask for next.
+        ceiling: The most blocks that the endpoint says it gives; None if it has not said so.
+        was_refused: True once the endpoint refused a range, so that its limit is worth remembering.
+    """
+
+    _GROW_AFTER: Final = 8  # so at most one request in nine is a try that may be refused
+    _EXACT_ENOUGH: Final = 8  # a limit is known to an eighth: each half more costs a refusal
+    _FASTEST_GROWTH: Final = 16
+    """The largest step of growth behind a dense stretch: three steps lead from a few blocks to ten thousand."""
+
+    def __init__(self, most: int, first: int | None = None) -> None:
+        self._most = most
+        self._is_first = first is not None
+        self.ceiling: int | None = None
+        self.blocks = min(most, first or most)
+        self.was_refused = False
+        self._accepted = 0
+        self._refused: int | None = None
+        self._answers = 0
+        self._fitting: int | None = None
+        self._last = 0
+
+    def accepted(self, requested: int, logs: int) -> None:
+        """Take note of an answer."""
+        if logs > _MANY_LOGS:
+            self.blocks = max(1, min(self.blocks, requested * _MANY_LOGS // logs))
+            self._answers = 0
+            return
+        if requested < self.blocks:  # the end of the chain came first: nothing was learnt
+            return
+        if self._is_first:
+            self._is_first = False
+            self._ask_for(max(requested, requested * _GOOD_LOGS // max(logs, 1)))
+            return
+        self._accepted, self._last = requested, logs
+        self._answers += 1
+        if 2 * logs >= _MANY_LOGS:
+            return
+        if self._fitting is not None and self._is_sparse(requested, logs):
+            return
+        if self._refused is not None and self._refused - requested > max(1, requested // self._EXACT_ENOUGH):
+            self._ask_for((requested + self._refused) // 2)
+        elif self._answers >= self._GROW_AFTER:
+            self._answers, self._refused = 0, None
+            self._ask_for(requested + max(1, requested // 4))
+
+    def _is_sparse(self, requested: int, logs: int) -> bool:
+        """Ask for many more blocks after an answer with far fewer logs than the endpoint gives at once."""
+        self._fitting = max(self._fitting or 0, logs)
+        if 2 * logs > self._fitting or self._fitting == 0:
+            return False
+        self._answers, self._refused = 0, None
+        self._ask_for(requested * min(self._fitting // max(logs, 1), self._FASTEST_GROWTH))
+        return True
+
+    def refused(self, requested: int, limit: int | None, *, limits_blocks: bool = True) -> None:
+        """Take note of a refusal."""
+        if not limits_blocks:
+            self._fitting = self._last  # an earlier answer may have had more by chance
+        self._answers, self._is_first, self.was_refused = 0, False, True
+        if limit is not None and limit < requested:
+            self.blocks = max(1, limit)
+            self.ceiling = self.blocks if limits_blocks else self.ceiling
+            self._refused = None
+            return
+        self._refused = requested
+        self.blocks = self._accepted if requested // 2 < self._accepted < requested else max(1, requested // 2)
+        self._accepted = 0
+
+    def resume(self, blocks: int, ceiling: int | None) -> None:
+        """Go on from a size that was learnt earlier."""
+        self.ceiling, self._is_first = ceiling, False
+        self._ask_for(blocks)
+
+    def _ask_for(self, blocks: int) -> None:
+        self.blocks = min(blocks, self.ceiling or self._most, self._most)
+
+
 class Source:
     """A chain as one endpoint shows it.
 
@@ -48,6 +141,8 @@ class Source:
         wait: Waits some seconds; returns False to give up, as at the end of the process.
 
     Attributes:
+        name: The endpoint's host.
+        key: The endpoint's name in the database, which tells two URLs of one host apart and shows neither.
         size: The number of blocks to ask for.
         lost_logs_at: The time at which the endpoint last left out logs or contradicted itself or another one, in Unix
             seconds; None if it never did.
@@ -56,25 +151,17 @@ class Source:
     """
 
     def __init__(
-        self, endpoint: Endpoint, addresses: Sequence[str], wait: Callable[[float], bool] | None = None
+        self, endpoint: Endpoint, addresses: Sequence[str], wait: Callable[[float], bool | None] | None = None
     ) -> None:
         self.endpoint = endpoint
+        self.name = endpoint.name
+        self.key = endpoint.key
         self.size = RangeSize(MOST_BLOCKS, first=FIRST_BLOCKS)
         self.lost_logs_at: int | None = None
         self.is_disputed = False
         self.alone_from: int | None = None
         self._addresses = list(addresses)
-        self._wait = wait or _sleep
-
-    @property
-    def name(self) -> str:
-        """The endpoint's host."""
-        return self.endpoint.name
-
-    @property
-    def key(self) -> str:
-        """The endpoint's name in the database, which tells two URLs of one host apart and shows neither."""
-        return self.endpoint.key
+        self._wait = wait or time.sleep
 
     @property
     def loses_logs(self) -> bool:
@@ -127,15 +214,23 @@ class Source:
 
     def headers_of(self, numbers: Sequence[int]) -> list[Header]:
         """Return the headers of some blocks."""
-        headers: list[Header] = []
-        for start in range(0, len(numbers), HEADERS_AT_ONCE):
-            headers += self._headers_at_once(numbers[start : start + HEADERS_AT_ONCE])
-        for number, header in zip(numbers, headers, strict=True):
-            self._require_number(number, header)
-        return headers
+        return list(self.each_header(numbers))
+
+    def each_header(self, numbers: Sequence[int]) -> Iterator[Header]:
+        """Yield the headers of some blocks. Those of one batch are in memory: they list all transactions."""
+        kind = HeaderEntry | None
+        for start in range(0, len(numbers), _HEADERS_AT_ONCE):
+            part = numbers[start : start + _HEADERS_AT_ONCE]
+            calls = [(hex(number), False) for number in part]
+            entries: list[HeaderEntry | None] = self.endpoint.each("eth_getBlockByNumber", calls, kind)  # type: ignore[arg-type]
+            for number, entry in zip(part, entries, strict=True):
+                if entry is None:
+                    raise MalformedNodeAnswerError(f"{self.name} lacks a block of {part[0]} to {part[-1]}")
+                header = Header.of(entry)
+                self._require_number(number, header)
+                yield header
 
     def _require_number(self, number: int, header: Header) -> None:
-        """Refuse a header of a block that was not asked for."""
         if header.block.number != number:
             raise EndpointLiesError(self.name, f"asked for block {number}, it answers with block {header.block.number}")
 
@@ -153,19 +248,24 @@ class Source:
                 return logs, end
         raise AssertionError  # `count` does not end
 
-    def _react(self, error: Exception, first: int, last: int, refusals: int, waits: Iterator[float]) -> int | None:
-        """React to a refusal: shrink the range, wait, or give up. Return the last block if the range is beyond it."""
+    def _react(
+        self,
+        error: NodeError | NodeTimeoutError | MalformedNodeAnswerError,
+        first: int,
+        last: int,
+        refusals: int,
+        waits: Iterator[float],
+    ) -> int | None:
+        """Shrink the range after a refusal, wait, or give up. Return the last block if the range is beyond it."""
         requested = last - first + 1
         if isinstance(error, MalformedNodeAnswerError):  # an answer over the limit on its size, or cut off
             if requested == 1:
                 raise error
             self.size.refused(requested, None)
             return None
-        assert isinstance(error, NodeError | NodeTimeoutError)  # noqa: S101  # as the caller catches
         verdict = judge(error, first, last)
-        reaction = verdict.reaction
-        if verdict.repeats is not None and refusals >= verdict.repeats:
-            reaction = verdict.otherwise
+        is_repeated = verdict.repeats is not None and refusals >= verdict.repeats
+        reaction = verdict.otherwise if is_repeated else verdict.reaction
         if reaction is Reaction.SPLIT and requested > 1:
             self.size.refused(requested, verdict.blocks, limits_blocks=verdict.limits_blocks)
             return None
@@ -173,18 +273,19 @@ class Source:
             return head
         seconds = next(waits, None) if reaction in (Reaction.WAIT, Reaction.SPLIT) else None
         retry_after = error.wait_seconds if isinstance(error, NodeError) else None
-        if seconds is not None and (retry_after or 0) <= _LONGEST_WAIT and self._wait(max(seconds, retry_after or 0)):
+        pause = max(seconds or 0, retry_after or 0)
+        if seconds is not None and (retry_after or 0) <= _LONGEST_WAIT and self._wait(pause) is not False:
             return None
         is_rate = reaction is Reaction.WAIT or retry_after is not None
         words = str(error).removesuffix(".")
         advice = _advice_on(words, is_rate=is_rate, is_one_block=reaction is Reaction.SPLIT)
-        is_final = not is_rate and isinstance(error, NodeError)
         raise EndpointRefusesError(
-            self.name, first, last, words, advice, wait_seconds=retry_after, is_final=is_final
+            *(self.name, first, last, words, advice),
+            wait_seconds=retry_after,
+            is_final=not is_rate and isinstance(error, NodeError),
         ) from error
 
     def _logs_at_once(self, first: int, last: int) -> list[BlockLogs]:
-        """Ask for the logs of a range by one call."""
         query: dict[str, object] = {"address": self._addresses, "fromBlock": hex(first), "toBlock": hex(last)}
         entries = self.endpoint.request("eth_getLogs", (query,), list[LogEntry])
         return self._grouped(entries, self._addresses, first, last)
@@ -206,15 +307,6 @@ class Source:
                     raise EndpointLiesError(self.name, text) from None
                 numbered.add(problem.block)
 
-    def _headers_at_once(self, numbers: Sequence[int]) -> list[Header]:
-        """Ask for headers by a batch; one by one where the endpoint refuses batches."""
-        calls = [(hex(number), False) for number in numbers]
-        kind = HeaderEntry | None
-        entries: list[HeaderEntry | None] = self.endpoint.each("eth_getBlockByNumber", calls, kind)  # type: ignore[arg-type]
-        if any(entry is None for entry in entries):
-            raise MalformedNodeAnswerError(f"{self.name} lacks a block of {numbers[0]} to {numbers[-1]}")
-        return [Header.of(entry) for entry in entries if entry is not None]
-
 
 def _weight(logs: Sequence[BlockLogs]) -> int:
     """Return the number of logs, or that of usual logs with as much data if the logs have more data than usual."""
@@ -224,48 +316,27 @@ def _weight(logs: Sequence[BlockLogs]) -> int:
     )
 
 
-def _sleep(seconds: float) -> bool:
-    time.sleep(seconds)
-    return True
-
-
 _ONE_BLOCK: Final = (
     "This one block is too much for it: add another --rpc-url, or use a plan of the provider that allows it"
 )
 _TOO_OFTEN: Final = "It allows fewer requests: wait, add another --rpc-url, or use a larger plan of the provider"
 _UNKNOWN: Final = "These words are new to this program: add another --rpc-url, and report the words"
-_ADVICE: Final = tuple(
-    (re.compile(words, re.IGNORECASE), advice)
-    for words, advice in (
-        (
-            "specify an address",
-            "It gives logs on a dedicated plan only: add another --rpc-url, or the URL of such a plan",
-        ),
-        (
-            "archive requests require",
-            "It gives old blocks with a token only: put the token into --rpc-url, or add another --rpc-url",
-        ),
-        (
-            r"filters\. the current limit",
-            "It allows fewer addresses: name fewer --deployment, or add another --rpc-url",
-        ),
-        (
-            r"error code: 1010|forbidden|http status 403",
-            "The provider's front keeps this program out: add another --rpc-url, or ask the provider to let it in",
-        ),
-        (
-            r"unauthorized|api.?key|must be authenticated|http status 40[12]",
-            "It wants a key: put the provider's key into --rpc-url, or add another --rpc-url",
-        ),
-        ("method not found", "It gives no logs at all: add another --rpc-url"),
-    )
-)
+_ADVICE: Final = {
+    "specify an address": "It gives logs on a dedicated plan only: add another --rpc-url, or the URL of such a plan",
+    "archive requests require": "It gives old blocks with a token only: put the token into --rpc-url, or add another "
+    "--rpc-url",
+    r"filters\. the current limit": "It allows fewer addresses: name fewer --deployment, or add another --rpc-url",
+    "error code: 1010|forbidden|http status 403": "The provider's front keeps this program out: add another --rpc-url, "
+    "or ask the provider to let it in",
+    r"unauthorized|api.?key|must be authenticated|http status 40[12]": "It wants a key: put the provider's key into "
+    "--rpc-url, or add another --rpc-url",
+    "method not found": "It gives no logs at all: add another --rpc-url",
+}
 """Advice on a refusal that no smaller range and no wait avoids, by the words of the endpoint."""
 
 
 def _advice_on(text: str, *, is_rate: bool, is_one_block: bool) -> str:
-    """Return a sentence that says what to change."""
     if is_rate:
         return _TOO_OFTEN
-    advice = next((advice for words, advice in _ADVICE if words.search(text)), None)
+    advice = next((advice for words, advice in _ADVICE.items() if re.search(words, text, re.IGNORECASE)), None)
     return advice or (_ONE_BLOCK if is_one_block else _UNKNOWN)

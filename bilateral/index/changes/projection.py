@@ -14,8 +14,8 @@ from sqlalchemy import Connection, Table, Text, func, select, update
 
 from bilateral.index.changes.notes import add_step
 from bilateral.index.changes.tables import EVENT_KINDS, MOST_TEXT, WALLET_KEY, StepKind, change_step, removed_change
-from bilateral.index.log.history import stored_batches
-from bilateral.index.log.packed_rows import packed
+from bilateral.index.log.batches import stored_batches
+from bilateral.index.log.journal import packed
 from bilateral.index.log.projection import Append, Projection, Removal
 from bilateral.index.log.rows import Row, rows_of
 

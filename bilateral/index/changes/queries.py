@@ -20,7 +20,7 @@ from bilateral.core.identifiers import checksummed
 from bilateral.core.text import quoted
 from bilateral.index.changes import tables as schema
 from bilateral.index.changes.answers import FeedChange, RawChange, raw_change, raw_note, shown_agent
-from bilateral.index.log.packed_rows import unpacked
+from bilateral.index.log.journal import unpacked
 from bilateral.index.reading.registries import AgentKey, Registries, agent_key, read_registries
 
 AT_ONCE: Final = 1_000

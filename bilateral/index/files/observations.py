@@ -17,7 +17,7 @@ from bilateral.index.changes.tables import MOST_TEXT, ChangeKind
 from bilateral.index.files import tables as schema
 from bilateral.index.files.tables import State
 from bilateral.index.log.lists import in_parts
-from bilateral.index.log.locks import hold_cursors, number_sights
+from bilateral.index.log.locks import hold_cursors, number_observations
 from bilateral.index.log.tables import chain
 from bilateral.index.log.unindexed import unindexed
 
@@ -89,7 +89,7 @@ def note_sights(connection: Connection, file_ids: Collection[bytes]) -> None:
         if connection.execute(changes.limit(1)).first() is None:
             continue  # most refreshes find what is known: they need not wait for each other
         if previous is None:
-            number_sights(connection)
+            number_observations(connection)
             hold_cursors(connection)
             previous = connection.execute(select(func.coalesce(func.max(schema.file_sight.c.sight_id), 0))).scalar_one()
         connection.execute(insert(schema.file_sight).from_select(_COLUMNS, changes))

@@ -20,8 +20,8 @@ from bilateral.index.files.projection import collect
 from bilateral.index.files.queue import FileQueue, Lease
 from bilateral.index.files.readers import Reader
 from bilateral.index.files.references import ReferenceScan
+from bilateral.index.log.backoff import Backoff
 from bilateral.index.log.database import is_lost, is_transient, unavailable
-from bilateral.index.log.patience import Patience
 
 _LOGGER: Final = logging.getLogger("bilateral.index")
 _COLLECT_EVERY: Final = 600.0
@@ -132,7 +132,7 @@ class FileWorkers:
 
     def _run(self, work: Callable[[], None]) -> None:
         """Work until the threads are stopped, and wait while the database does not answer."""
-        patience = Patience(self._stop, None, lambda problem: _LOGGER.warning("files=waiting problem=%r", problem))
+        patience = Backoff(self._stop, None, lambda problem: _LOGGER.warning("files=waiting problem=%r", problem))
         while not self._stop.is_set():
             try:
                 work()

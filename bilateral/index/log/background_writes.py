@@ -8,24 +8,39 @@ writing one did before its first write.
 from __future__ import annotations
 
 import threading
-from contextlib import contextmanager, suppress
+from collections import defaultdict
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import ExitStack, contextmanager, suppress
 from functools import partial
 from queue import Empty, SimpleQueue
-from typing import TYPE_CHECKING, Any, Final, NoReturn
+from typing import Any, Final, NoReturn
 
-from sqlalchemy import QueuePool
+from sqlalchemy import Connection, Engine, QueuePool, Table
 from sqlalchemy.exc import DBAPIError, TimeoutError  # noqa: A004  # that of the pool
 
+from bilateral.core.events import NewFeedback, ResponseAppended
+from bilateral.index.log import tables as schema
+from bilateral.index.log.batches import EventRows
 from bilateral.index.log.dialects import dialect_of
-from bilateral.index.log.rows import Row, Rows, place_in_postgres, rows_of
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Sequence
-
-    from sqlalchemy import Connection, Engine, Table
+from bilateral.index.log.rows import PostgresRows, Row, Rows, picker, place_in_postgres, rows_of
 
 _MANY: Final = 2_000
 """Logs of a transaction from which on a thread that writes pays."""
+
+_ROWS_AT_ONCE: Final = 4_000
+"""Rows of a table that a thread begins to write. Fewer wait for others: each call of the server has its price."""
+
+_IDLE_SECONDS: Final = 5.0
+"""Seconds without a further write after which a transaction is undone, so that a slow endpoint keeps no lock."""
+
+_IDLE_LIMIT: Final = "SELECT extract(epoch FROM current_setting('idle_in_transaction_session_timeout')::interval)"
+"""The seconds without a statement after which the server ends a transaction, and its connection; 0 for no limit."""
+
+_BY_AGENT: Final = {
+    table: picker(table, "registry", "agent_id", "client_address")
+    for table in (schema.EVENT_TABLES[kind] for kind in (NewFeedback, ResponseAppended))
+}
+"""The order in which rows are stored in tables with several indexes by agent: rows of an agent change few pages."""
 
 
 def pays_in_thread(engine: Engine, count: int) -> bool:
@@ -47,7 +62,7 @@ def background_rows(engine: Engine, writer: Writer, chain_id: int, tables: Itera
         return
     with reading:
         try:
-            yield _BackgroundRows(rows_of(reading), writer)
+            yield _BackgroundRows(reading, writer)
             reading.commit()  # before the end: a migration that waits for these locks may keep the writes waiting
         except BaseException:
             writer.end(is_cancelled=True)
@@ -58,20 +73,15 @@ def background_rows(engine: Engine, writer: Writer, chain_id: int, tables: Itera
 def _locked(engine: Engine, names: Iterable[str]) -> Connection | None:
     """Return a further connection that holds locks on some tables; None if the server refuses it or a lock at once."""
     # Without all locks at once the two connections could wait for a third program, and it for them.
+    locks = ", ".join(f'"{name}"' for name in names)
     try:
-        reading = engine.connect()
+        with ExitStack() as stack:
+            reading = stack.enter_context(engine.connect())
+            reading.exec_driver_sql(f"LOCK TABLE {locks} IN ACCESS SHARE MODE NOWAIT")
+            stack.pop_all()
+            return reading
     except (DBAPIError, TimeoutError):  # the server, or the pool, gives no more
         return None
-    try:
-        quoted = ", ".join(f'"{name}"' for name in names)
-        reading.exec_driver_sql(f"LOCK TABLE {quoted} IN ACCESS SHARE MODE NOWAIT")
-    except DBAPIError:
-        reading.close()
-        return None
-    except BaseException:
-        reading.close()
-        raise
-    return reading
 
 
 def _has_spare(engine: Engine) -> bool:
@@ -109,17 +119,9 @@ class Writer:
         self._thread = threading.Thread(target=self._write_all, name="index-behind", daemon=True)
         self._thread.start()
 
-    def insert(self, table: Table, rows: Sequence[Row]) -> None:
-        """Insert rows behind the caller's back. See `Rows.insert`."""
-        self._waiting.put(partial(self.rows.insert, table, rows))
-
-    def replace(self, table: Table, rows: Sequence[Row]) -> None:
-        """Replace rows behind the caller's back. See `Rows.replace`."""
-        self._waiting.put(partial(self.rows.replace, table, rows))
-
-    def delete(self, table: Table, keys: Sequence[Row]) -> None:
-        """Delete rows behind the caller's back. See `Rows.delete`."""
-        self._waiting.put(partial(self.rows.delete, table, keys))
+    def put(self, write: Callable[[Table, Sequence[Row]], None], table: Table, rows: Sequence[Row]) -> None:
+        """Let the thread do a write: one of the methods of `rows`, and its arguments."""
+        self._waiting.put(partial(write, table, rows))
 
     def claim(self) -> bool:
         """Let the thread wait for ever from now on."""
@@ -145,7 +147,6 @@ class Writer:
             raise self._failure
 
     def _write_all(self) -> None:
-        """Do the writes in their order, until one fails."""
         try:
             while (write := self._next()) is not None:
                 if self._failure is None and not self._is_cancelled:
@@ -171,35 +172,98 @@ class Writer:
                 return None
 
 
-class _BackgroundRows(Rows):
+class _BackgroundRows(PostgresRows):
     """Reads by one connection, and writes by another one in a thread. It does what deriving rows needs, and no more.
 
     Args:
-        reading: The rows as one connection reads them.
+        reading: The connection that reads.
         writer: Writes on the other one.
     """
 
-    def __init__(self, reading: Rows, writer: Writer) -> None:
-        super().__init__(reading.connection)
-        self._reading = reading
+    def __init__(self, reading: Connection, writer: Writer) -> None:
+        super().__init__(reading)
         self._writer = writer
 
     def insert(self, table: Table, rows: Sequence[Row]) -> None:
-        self._writer.insert(table, rows)
+        self._writer.put(self._writer.rows.insert, table, rows)
 
     def replace(self, table: Table, rows: Sequence[Row]) -> None:
-        self._writer.replace(table, rows)
+        self._writer.put(self._writer.rows.replace, table, rows)
 
     def delete(self, table: Table, keys: Sequence[Row]) -> None:
-        self._writer.delete(table, keys)
-
-    def select(self, table: Table, columns: Sequence[str], keys: Iterable[Row]) -> list[Row]:
-        return self._reading.select(table, columns, keys)
-
-    def last_times(self, table: Table, columns: Sequence[str], keys: Iterable[Row]) -> list[Row]:
-        return self._reading.last_times(table, columns, keys)
+        self._writer.put(self._writer.rows.delete, table, keys)
 
     values_after = of_blocks = delete_after = insert_if_absent = analyze = _refuse
 
-    def _fill_keys(self, table: Table, columns: tuple[str, ...], keys: Sequence[Row]) -> str:
-        return self._reading._fill_keys(table, columns, keys)  # noqa: SLF001  # its own class
+
+class EventWrites:
+    """Writes the events of one transaction, and then lets rows be derived from them.
+
+    Args:
+        connection: A connection, in a transaction that holds the chain's cursor.
+        in_thread: True to write in a thread.
+        is_early: True if the transaction must be claimed, see `claim`.
+    """
+
+    def __init__(self, engine: Engine, connection: Connection, *, in_thread: bool, is_early: bool = False) -> None:
+        self._engine = engine
+        self._connection = connection
+        self._rows = rows_of(connection)
+        self._waiting: dict[Table, list[Row]] = defaultdict(list)
+        self._writer = Writer(self._rows, _idle_seconds(connection) if is_early else None) if in_thread else None
+
+    def add(self, events: EventRows) -> None:
+        """Add the events of further blocks."""
+        for table, new in events.items():
+            waiting = self._waiting[table]
+            waiting += new
+            if self._writer is not None and len(waiting) >= _ROWS_AT_ONCE:
+                self._writer.put(self._rows.insert, table, _ordered(table, self._waiting.pop(table)))
+
+    def claim(self) -> bool:
+        """Keep an early transaction from now on, however long the next write takes."""
+        is_claimed = self._writer is None or self._writer.claim()
+        if not is_claimed:
+            self.close()  # the server may give no second connection
+        return is_claimed
+
+    def close(self) -> None:
+        """Undo what is not committed, and close the connection. No thread is left."""
+        with self.transaction():
+            pass
+
+    @contextmanager
+    def transaction(self) -> Iterator[Connection]:
+        """Give the connection, and close it at the end: what is not committed is undone. No thread is left."""
+        with self._connection as connection:
+            try:
+                yield connection
+            finally:
+                if self._writer is not None:
+                    self._writer.end(is_cancelled=True)
+
+    @contextmanager
+    def all_written(self, chain_id: int, tables: Iterable[Table]) -> Iterator[Rows]:
+        """Write the events, and give an access to rows that may still write behind the caller's back.
+
+        The caller must not use the connection within the context. All is written when it ends.
+        """
+        insert = partial(self._writer.put, self._rows.insert) if self._writer else self._rows.insert
+        for table, waiting in self._waiting.items():
+            insert(table, _ordered(table, waiting))
+        self._waiting.clear()
+        if self._writer is None:
+            yield self._rows
+            return
+        with background_rows(self._engine, self._writer, chain_id, tables) as rows:
+            yield rows
+
+
+def _ordered(table: Table, rows: list[Row]) -> list[Row]:
+    return sorted(rows, key=_BY_AGENT[table]) if table in _BY_AGENT else rows
+
+
+def _idle_seconds(connection: Connection) -> float:
+    """Return the seconds to wait for a further write. The server must not end the connection before."""
+    limit = float(connection.exec_driver_sql(_IDLE_LIMIT).scalar_one())
+    return min(_IDLE_SECONDS, limit / 2) if limit else _IDLE_SECONDS

@@ -1,31 +1,25 @@
-"""Blocks, and batches of the rows that a range of blocks holds."""
+"""Blocks, batches of the rows of a range of blocks, and the stored rows of events, in the order of the chain."""
 
 from __future__ import annotations
 
-from collections import defaultdict
+from collections import Counter, defaultdict
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, TypeAlias
+from typing import Any, Final, TypeAlias
 
-from bilateral.index.log.rows import Row
+from sqlalchemy import Connection, Engine, Table, func, select
 
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from sqlalchemy import Table
-
-    from bilateral.index.log.rows import Row
-if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
-
-    from sqlalchemy import Table
-
-    Reader: TypeAlias = Callable[[Sequence[str], str], Row]
-    """Returns the values of an event's columns from the log's topics and its data, or raises one of `_DECLINED`."""
-
-    _Plan: TypeAlias = tuple[str, Mapping[str, tuple[Callable[[Row], None], Reader]]]
+from bilateral.core.events import Event
+from bilateral.index.log import tables as schema
+from bilateral.index.log.database import snapshot
+from bilateral.index.log.rows import Row, rows_of
 
 EventRows: TypeAlias = "Mapping[Table, Sequence[Row]]"
 """Rows of tables of events by table, each table's in the order of the chain."""
+
+_LAST_BLOCK: Final = 2**63 - 1  # the greatest number of a BIGINT
+_MOST_EVENTS: Final = 5_000
+"""Events of one table to read at once, but for those of one block."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,3 +73,50 @@ class Batch:
         last, size = batches[-1], sum(batch.size for batch in batches)
         checkpoints = [block for batch in batches for block in batch.checkpoints]
         return cls(last.end, rows, checkpoints, last.head, last.finalized, size)
+
+
+def stored_batches(  # noqa: PLR0913  # three have defaults
+    connection: Connection,
+    chain_id: int,
+    events: Sequence[type[Event]],
+    first: int = 0,
+    *,
+    columns: Collection[str] = (),
+    latest_first: bool = False,
+) -> Iterator[tuple[int, EventRows]]:
+    """Yield the stored events of a chain, some blocks at a time."""
+    tables = [schema.EVENT_TABLES[event] for event in events]
+    newest = [select(func.max(table.c.block_number)).where(table.c.chain_id == chain_id) for table in tables]
+    numbers = [connection.execute(query).scalar_one() for query in newest]
+    last = max((number for number in numbers if number is not None), default=-1)
+    ranges = []
+    while first <= last:
+        end = min(last, *(_end_of_batch(connection, table, chain_id, first) for table in tables))
+        ranges.append((first, end))
+        first = end + 1
+    rows = rows_of(connection)
+    for start, end in reversed(ranges) if latest_first else ranges:
+        yield end, {table: rows.of_blocks(table, chain_id, start, end, columns) for table in tables}
+
+
+def _end_of_batch(connection: Connection, table: Table, chain_id: int, first: int) -> int:
+    """Return the last block up to which a table has about as many events as are read at once."""
+    later = select(table.c.block_number).where(table.c.chain_id == chain_id, table.c.block_number >= first)
+    query = later.order_by(table.c.block_number).offset(_MOST_EVENTS).limit(1)
+    number = connection.execute(query).scalar_one_or_none()
+    return _LAST_BLOCK if number is None else max(first, number - 1)
+
+
+def stored_events(engine: Engine, chain_id: int, first: int, last: int) -> Counter[tuple[str, Row]]:
+    """Read the stored rows of the events of a range of blocks. See `counted`."""
+    stored = {}
+    with snapshot(engine) as connection:
+        for table in schema.LOG_TABLES:
+            of_range = (table.c.chain_id == chain_id) & table.c.block_number.between(first, last)
+            stored[table] = connection.execute(select(table).where(of_range)).all()
+    return counted(stored)
+
+
+def counted(rows: Mapping[Table, Iterable[Sequence[Any]]]) -> Counter[tuple[str, Row]]:
+    """Return rows with the names of their tables, and how often each occurs."""
+    return Counter((table.name, tuple(row)) for table, rows_of in rows.items() for row in rows_of)

@@ -2,17 +2,12 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Final
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, Final
 
-from sqlalchemy import BigInteger, Boolean, Column, Integer, LargeBinary, Numeric, String, Text
+from sqlalchemy import BigInteger, Boolean, Column, Dialect, Integer, LargeBinary, Numeric, String, Text
 from sqlalchemy.ext.compiler import compiles
-from sqlalchemy.types import TypeDecorator, UserDefinedType
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
-
-    from sqlalchemy import Dialect
-    from sqlalchemy.types import TypeEngine
+from sqlalchemy.types import TypeDecorator, TypeEngine, UserDefinedType
 
 _SQLITE_MIN: Final = -(2**63)  # of the integers of SQLite
 _SQLITE_MAX: Final = 2**63 - 1  # of the integers of SQLite
@@ -40,10 +35,7 @@ def narrowed(rows: Sequence[tuple[Any, ...]], wide: Sequence[int]) -> Sequence[t
     for at in wide:
         values = [row[at] for row in rows]
         if max(values) > _SQLITE_MAX or min(values) < _SQLITE_MIN:
-            rows = [
-                row if _SQLITE_MIN <= row[at] <= _SQLITE_MAX else (*row[:at], sqlite_integer(row[at]), *row[at + 1 :])
-                for row in rows
-            ]
+            rows = [(*row[:at], sqlite_integer(row[at]), *row[at + 1 :]) for row in rows]
     return rows
 
 
@@ -105,9 +97,11 @@ HASH: Final = LargeBinary(32)
 """A hash, 32 bytes."""
 
 
-def column_type(solidity_type: str) -> TypeEngine[Any]:
-    """Return the column type for a field of an event."""
-    return _FIXED.get(solidity_type) or BigInteger()
+def column_type(entry: Mapping[str, Any]) -> TypeEngine[Any]:
+    """Return the column type for a field of an event, by its entry in the ABI. An indexed text is a hash."""
+    if entry["indexed"] and entry["type"] in ("string", "bytes"):
+        return HASH
+    return _FIXED.get(entry["type"]) or BigInteger()
 
 
 _FIXED: Final[dict[str, TypeEngine[Any]]] = {
@@ -121,10 +115,7 @@ _FIXED: Final[dict[str, TypeEngine[Any]]] = {
     "int128": WideInteger(),
 }
 
-BY_CHAIN: Final[dict[str, Any]] = {
-    "postgresql_partition_by": "LIST (chain_id)",
-    "info": {"is_partitioned": True},
-}
+BY_CHAIN: Final[dict[str, Any]] = {"postgresql_partition_by": "LIST (chain_id)", "info": {"is_partitioned": True}}
 """The options of tables of which each chain has a partition in PostgreSQL."""
 
 PLACE_KEY: Final = ("chain_id", "block_number", "log_index")

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import re
+from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 from urllib.parse import unquote, urlsplit
 
 import platformdirs
-from sqlalchemy import create_engine, event, make_url
+from sqlalchemy import URL, Connection, Engine, create_engine, event, make_url
 from sqlalchemy.exc import ArgumentError, DBAPIError, OperationalError
 
 from bilateral.core.errors import InvalidArgumentError
@@ -16,12 +18,8 @@ from bilateral.core.text import quoted
 from bilateral.index.errors import DatabaseUnavailableError
 from bilateral.index.log import tables as schema
 from bilateral.index.log.dialects import dialect_of
-from bilateral.index.log.revisions import require_current_revision, stored_revision
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    from sqlalchemy import URL, Connection, Engine
+from bilateral.index.log.places import require_unsharded
+from bilateral.index.log.revisions import require_current_revision, stored_revision, upgrade_within
 
 _BUSY_SECONDS: Final = 30
 """The longest wait for another program's lock: a large transaction of the index takes seconds."""
@@ -32,55 +30,39 @@ _TRANSIENT: Final = ("40001", "40P01")
 _LOST: Final = ("53300", "57P01", "57P02", "57P03")
 """PostgreSQL's codes for too many connections, and for a server that stops, crashed or starts."""
 
-_NO_ANSWER: Final = (
-    "the server of the database does not answer: start it, or correct --database. Nothing is lost; the index resumes "
-    "where it was."
-)
-
 _POOLER: Final = {"yes": True, "no": False}
 """The values of `pooler` in a URL."""
 
+_RESUMES: Final = "Nothing is lost; the index resumes where it was."
+_NO_ANSWER: Final = f"the server of the database does not answer: start it, or correct --database. {_RESUMES}"
+
 _PROBLEMS: Final = {
-    ("database is locked", "lock timeout", "canceling statement due to lock"): "another program has locked the "
-    "database for too long: end it, or name another --database. Nothing is lost; the index resumes where it was.",
-    (
-        "disk is full",
-        "disk I/O error",
-        "No space left",
-        "could not extend file",
-    ): "the disk of the database is full, or "
-    "does not work: free some space, and start again. Nothing is lost; the index resumes where it was.",
-    ("could not open extension control file", 'postgres_fdw" is not available'): "the server of the coordinator lacks "
+    "database is locked|lock timeout|canceling statement due to lock": "another program has locked the database for "
+    f"too long: end it, or name another --database. {_RESUMES}",
+    "disk is full|disk I/O error|No space left|could not extend file": "the disk of the database is full, or does not "
+    f"work: free some space, and start again. {_RESUMES}",
+    'could not open extension control file|postgres_fdw" is not available': "the server of the coordinator lacks "
     "postgres_fdw: install the contrib package of PostgreSQL there.",
-    ('extension "postgres_fdw"', "foreign-data wrapper"): "the coordinator may not read other servers: let an "
-    "administrator run CREATE EXTENSION postgres_fdw and GRANT USAGE ON FOREIGN DATA WRAPPER postgres_fdw there.",
-    ("password",): "the server of the database refuses the user or the password: correct them in its URL.",
-    ("readonly database", "read-only", "permission denied"): "the database may only be read: change the permissions "
-    "of the file or the user, or name another --database.",
-    ("not currently accepting connections",): _NO_ANSWER,
-    ("FATAL: database",): "the server has no such database: make it by CREATE DATABASE, or correct the URL.",
-    (
-        "prepared statement",
-    ): "a pooler lends the server's connections from transaction to transaction: add ?pooler=yes to "
+    'extension "postgres_fdw"|foreign-data wrapper': "the coordinator may not read other servers: let an administrator "
+    "run CREATE EXTENSION postgres_fdw and GRANT USAGE ON FOREIGN DATA WRAPPER postgres_fdw there.",
+    "password": "the server of the database refuses the user or the password: correct them in its URL.",
+    "readonly database|read-only|permission denied": "the database may only be read: change the permissions of the "
+    "file or the user, or name another --database.",
+    "not currently accepting connections": _NO_ANSWER,
+    "FATAL: database": "the server has no such database: make it by CREATE DATABASE, or correct the URL.",
+    "prepared statement": "a pooler lends the server's connections from transaction to transaction: add ?pooler=yes to "
     "the URL of the database.",
-    ("no such table", "no such column", "does not exist"): "the database lacks a table of the index: name the "
-    "database of an index, or make a new one.",
-    (
-        "unable to open",
-    ): "the database file cannot be opened: it is a folder, or its folder may only be read, and SQLite "
+    "no such table|no such column|does not exist": "the database lacks a table of the index: name the database of an "
+    "index, or make a new one.",
+    "unable to open": "the database file cannot be opened: it is a folder, or its folder may only be read, and SQLite "
     "writes its log beside the file. Change the permissions, copy the file elsewhere, or name another --database.",
-    ("not a database", "malformed"): "the database file is damaged, or of another program: restore it, or name "
-    "another --database.",
-    ("could not connect to server",): "a shard does not answer: start its server, or correct database.shards and run "
+    "not a database|malformed": "the database file is damaged, or of another program: restore it, or name another "
+    "--database.",
+    "could not connect to server": "a shard does not answer: start its server, or correct database.shards and run "
     "bilateral index shards. Nothing is lost; its workers resume where they were.",
-    (
-        "connection",
-        "server closed",
-        "terminating",
-        "failed to resolve host",
-    ): _NO_ANSWER,
+    "connection|server closed|terminating|failed to resolve host": _NO_ANSWER,
 }
-"""The sentences for the drivers' errors, by the words that these use."""
+"""The sentences for the drivers' errors, by a pattern of the words that these use."""
 
 _CACHE_KIB: Final = 64 * 1024
 """The pages that a writer keeps: those of a rollback's accounts, and of the indexes of new rows."""
@@ -94,8 +76,7 @@ _LOG_BYTES: Final = 256 * 1024**2
 
 def default_url() -> str:
     """Return the URL of the default database: an SQLite file in the user's data folder."""
-    folder = Path(platformdirs.user_data_dir("bilateral"))
-    return f"sqlite:///{folder / 'index.sqlite'}"
+    return f"sqlite:///{platformdirs.user_data_path('bilateral') / 'index.sqlite'}"
 
 
 def open_database(url: str | None = None, *, creates: bool = True) -> Engine:
@@ -119,12 +100,10 @@ def open_database(url: str | None = None, *, creates: bool = True) -> Engine:
     with snapshot(engine) as connection:  # it waits for nobody who writes
         revision = stored_revision(connection)
     if revision is None and creates:
-        from bilateral.index.log.migrate import upgrade_within  # noqa: PLC0415  # slow, and for new databases only
-
         with engine.begin() as connection:
             upgrade_within(connection)
-        return engine
-    require_current_revision(revision)
+    else:
+        require_current_revision(revision)
     return engine
 
 
@@ -142,9 +121,6 @@ def upgrade(url: str | None = None) -> tuple[str | None, str]:
         DatabaseUnavailableError: The database cannot be opened.
         ShardError: It is a server of a sharded index. `upgrade_shards` migrates all of them together.
     """
-    from bilateral.index.log.migrate import upgrade_within  # noqa: PLC0415  # slow to import
-    from bilateral.index.log.places import require_unsharded  # noqa: PLC0415
-
     engine = connect_engine(url)
     with engine.begin() as connection:
         require_unsharded(connection)
@@ -254,8 +230,7 @@ def require_file(url: URL) -> None:
     """
     path = _file_of(url)
     if path is not None and not path.exists():
-        quoted_path = quoted(str(path))
-        raise DatabaseUnavailableError(f"the database {quoted_path} does not exist: bilateral index run makes it")
+        raise DatabaseUnavailableError(f"the database {quoted(str(path))} does not exist: bilateral index run makes it")
 
 
 def _file_of(url: URL) -> Path | None:
@@ -275,10 +250,10 @@ def unavailable(problem: DBAPIError) -> DatabaseUnavailableError:
         problem: The driver's error, as SQLAlchemy wraps it. Its transaction was rolled back.
     """
     reason = " ".join(str(problem.orig).split())
-    for words, sentence in _PROBLEMS.items():
-        if any(word in reason for word in words):
-            return DatabaseUnavailableError(f"{sentence} (the database says: {reason})")
-    return DatabaseUnavailableError(f"the database cannot be used: {reason}")
+    sentence = next((sentence for words, sentence in _PROBLEMS.items() if re.search(words, reason)), None)
+    if sentence is None:
+        return DatabaseUnavailableError(f"the database cannot be used: {reason}")
+    return DatabaseUnavailableError(f"{sentence} (the database says: {reason})")
 
 
 def passing_failure(problem: DBAPIError) -> DatabaseUnavailableError:
@@ -328,8 +303,7 @@ def snapshot(engine: Engine) -> Iterator[Connection]:
     Yields:
         The connection, for reads that belong together.
     """
-    options = dialect_of(engine).of_snapshot
-    with engine.connect().execution_options(bilateral_reader=True, **options) as connection:
+    with engine.connect().execution_options(bilateral_reader=True, **dialect_of(engine).of_snapshot) as connection:
         yield connection
 
 

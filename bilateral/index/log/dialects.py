@@ -4,22 +4,17 @@ from __future__ import annotations
 
 import math
 import sqlite3
-from abc import ABC, abstractmethod
+from collections.abc import Callable, Mapping, Sequence
 from functools import cache
-from typing import TYPE_CHECKING, Any, ClassVar, Final
+from typing import Any, ClassVar, Final
 
-from sqlalchemy import and_, func, or_, text
+from sqlalchemy import ColumnElement, Connection, Engine, Table, and_, func, or_, text
 from sqlalchemy.dialects import postgresql, sqlite
 
 from bilateral.index.log.columns import sqlite_integer
 
-if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
 
-    from sqlalchemy import ColumnElement, Connection, Engine, Table
-
-
-class Dialect(ABC):
+class Dialect:
     """The side of one engine.
 
     Attributes:
@@ -28,54 +23,37 @@ class Dialect(ABC):
         has_partitions: True if each chain has tables of its own.
         has_arrays: True if one parameter takes many values.
         has_statistics: True if it knows how many rows have a value, and plans by it.
-        temporary_end: The end of a statement that creates a temporary table.
         of_snapshot: Options of a connection whose transaction reads one state of the database.
         of_prepared: Options of the driver's cursor for a statement that is sent often.
     """
 
-    has_server: ClassVar[bool]
-    has_partitions: ClassVar[bool]
-    has_arrays: ClassVar[bool]
-    has_statistics: ClassVar[bool]
-    temporary_end: ClassVar[str] = ""
+    has_server: ClassVar[bool] = False
+    has_partitions: ClassVar[bool] = False
+    has_arrays: ClassVar[bool] = False
+    has_statistics: ClassVar[bool] = False
     of_snapshot: ClassVar[Mapping[str, Any]] = {}
     of_prepared: ClassVar[Mapping[str, Any]] = {}
 
-    @abstractmethod
-    def insert(self, table: Table) -> Any:
-        """Return an insert that knows what to do with keys that the table has."""
-
-    @abstractmethod
     def quotient(self, dividend: ColumnElement[Any], divisor: ColumnElement[Any]) -> ColumnElement[Any]:
         """Return the quotient of two integers without its fraction. Neither is negative."""
+        return dividend / divisor
 
     def is_within(self, value: ColumnElement[Any], limit: int, *, is_least: bool) -> ColumnElement[bool]:
         """Return the condition that a wide integer is at least, or at most, a limit."""
         return value >= limit if is_least else value <= limit
 
-    def add_functions(self, connection: Connection) -> None:  # noqa: B027  # PostgreSQL lacks none
+    def add_functions(self, connection: Connection) -> None:
         """Give SQLite the function `sqrt`, if it was built without."""
 
-    def set_local(self, connection: Connection, name: str, value: str) -> None:  # noqa: B027  # SQLite has none
+    def set_local(self, connection: Connection, name: str, value: str) -> None:
         """Change a setting of PostgreSQL until the end of the transaction."""
 
-    def lock(self, connection: Connection, number: int, *, is_shared: bool = False) -> None:  # noqa: B027  # SQLite needs none
+    def lock(self, connection: Connection, number: int, *, is_shared: bool = False) -> None:
         """Take an advisory lock until the end of the transaction. SQLite has one writer at a time, and needs none."""
 
 
 class Sqlite(Dialect):
     """The side of SQLite."""
-
-    has_server = False
-    has_partitions = False
-    has_arrays = False
-    has_statistics = False
-
-    def insert(self, table: Table) -> Any:
-        return sqlite.insert(table)
-
-    def quotient(self, dividend: ColumnElement[Any], divisor: ColumnElement[Any]) -> ColumnElement[Any]:
-        return dividend / divisor
 
     def is_within(self, value: ColumnElement[Any], limit: int, *, is_least: bool) -> ColumnElement[bool]:
         """See `Dialect.is_within`. Integers beyond 64 bits are text, see `sqlite_integer`."""
@@ -83,8 +61,8 @@ class Sqlite(Dialect):
         sign = func.substr(value, 1, 1)
         is_large, is_deep = and_(is_text, sign == "0"), and_(is_text, sign == "-")
         if isinstance(sqlite_integer(limit), int):
-            beyond = is_large if is_least else is_deep
-            return or_(and_(is_integer, super().is_within(value, limit, is_least=is_least)), beyond)
+            is_outside = is_large if is_least else is_deep
+            return or_(and_(is_integer, super().is_within(value, limit, is_least=is_least)), is_outside)
         if limit > 0:
             is_lower = or_(is_integer, is_deep, and_(is_large, value <= limit))
             return and_(is_large, value >= limit) if is_least else is_lower
@@ -106,16 +84,9 @@ class Sqlite(Dialect):
 class Postgres(Dialect):
     """The side of PostgreSQL."""
 
-    has_server = True
-    has_partitions = True
-    has_arrays = True
-    has_statistics = True
-    temporary_end = " ON COMMIT DELETE ROWS"
+    has_server = has_partitions = has_arrays = has_statistics = True
     of_snapshot: ClassVar[Mapping[str, Any]] = {"isolation_level": "REPEATABLE READ"}
     of_prepared: ClassVar[Mapping[str, Any]] = {"prepare": True}  # psycopg otherwise waits until it was sent five times
-
-    def insert(self, table: Table) -> Any:
-        return postgresql.insert(table)
 
     def quotient(self, dividend: ColumnElement[Any], divisor: ColumnElement[Any]) -> ColumnElement[Any]:
         return func.floor(dividend / divisor)
@@ -124,27 +95,23 @@ class Postgres(Dialect):
         connection.exec_driver_sql(f"SET LOCAL {name} = {value}")
 
     def lock(self, connection: Connection, number: int, *, is_shared: bool = False) -> None:
-        connection.execute(_SHARE if is_shared else _LOCK, {"number": number}).one()
+        lock = "pg_advisory_xact_lock_shared" if is_shared else "pg_advisory_xact_lock"
+        connection.execute(text(f"SELECT {lock}(:number)"), {"number": number}).one()
 
 
-_LOCK: Final = text("SELECT pg_advisory_xact_lock(:number)")
-_SHARE: Final = text("SELECT pg_advisory_xact_lock_shared(:number)")
-_DIALECTS: Final[dict[str, Dialect]] = {"sqlite": Sqlite(), "postgresql": Postgres()}
+_INSERTS: Final[Mapping[str, Callable[..., Any]]] = {"sqlite": sqlite.insert, "postgresql": postgresql.insert}
+DIALECTS: Final[Mapping[str, Dialect]] = {"sqlite": Sqlite(), "postgresql": Postgres()}
+"""The side of each engine, by the name that SQLAlchemy gives it."""
 
 
 def dialect_of(database: Connection | Engine) -> Dialect:
     """Return the side of the engine that a connection belongs to."""
-    return _DIALECTS[database.dialect.name]
-
-
-def dialect_named(name: str) -> Dialect:
-    """Return the side of an engine by the name that SQLAlchemy gives it."""
-    return _DIALECTS[name]
+    return DIALECTS[database.dialect.name]
 
 
 def insert_into(connection: Connection, table: Table) -> Any:
     """Return an insert of the engine's own dialect, which knows what to do with keys that the table has."""
-    return dialect_of(connection).insert(table)
+    return _INSERTS[connection.dialect.name](table)
 
 
 def insert_new(connection: Connection, table: Table, rows: Sequence[dict[str, Any]]) -> None:
@@ -155,5 +122,4 @@ def insert_new(connection: Connection, table: Table, rows: Sequence[dict[str, An
 
 @cache
 def _insert_new(engine: str, table: Table) -> Any:
-    """Return the insert of `insert_new`. Making it takes as long as inserting a row."""
-    return dialect_named(engine).insert(table).on_conflict_do_nothing()
+    return _INSERTS[engine](table).on_conflict_do_nothing()

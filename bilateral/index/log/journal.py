@@ -2,19 +2,18 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Mapping
 from operator import itemgetter
-from typing import TYPE_CHECKING
+from typing import Any, Final
 
-from sqlalchemy import Table, delete, select
+import msgspec
+from sqlalchemy import Connection, Table, delete, select
 
 from bilateral.index.log import tables as schema
-from bilateral.index.log.packed_rows import packed, unpacked
+from bilateral.index.log.columns import WideInteger, python_integer, sqlite_integer
 from bilateral.index.log.rows import Row, Rows, key_columns
 
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
-
-    from sqlalchemy import Connection
+_ENCODER: Final = msgspec.msgpack.Encoder()
 
 
 class DerivedTable:
@@ -30,7 +29,7 @@ class DerivedTable:
         self._journal = journal
         self._key_length = len(key_columns(table))
         self._rows: dict[Row, Row | None] = {}
-        self._former: dict[Row, Row | None] = {}  # as the table holds them, of the rows that have changed
+        self._previous: dict[Row, Row | None] = {}  # as the table holds them, of the rows that have changed
 
     @property
     def loaded(self) -> Mapping[Row, Row | None]:
@@ -39,9 +38,9 @@ class DerivedTable:
 
     def load(self, rows: Rows, keys: Iterable[Row]) -> None:
         """Read the rows with some primary keys, unless they are known already."""
-        wanted = sorted({key for key in keys if key not in self._rows})  # in the order of the table's pages
-        self._rows.update(dict.fromkeys(wanted))
-        for row in rows.select(self._table, key_columns(self._table), wanted):
+        missing = sorted({key for key in keys if key not in self._rows})  # in the order of the table's pages
+        self._rows.update(dict.fromkeys(missing))
+        for row in rows.select(self._table, key_columns(self._table), missing):
             self._rows[row[: self._key_length]] = row
 
     def get(self, key: Row) -> Row | None:
@@ -50,19 +49,19 @@ class DerivedTable:
 
     def set(self, key: Row, values: Row | None) -> None:
         """Set the values behind a key, or delete its row."""
-        former, new = self._rows[key], None if values is None else (*key, *values)
-        if new != former:
-            self._journal.record(self._table, key, former)
+        previous, new = self._rows[key], None if values is None else (*key, *values)
+        if new != previous:
+            self._journal.record(self._table, key, previous)
             self._rows[key] = new
-            self._former.setdefault(key, former)
+            self._previous.setdefault(key, previous)
 
     def write(self, rows: Rows) -> None:
         """Write what has changed."""
         writes = Writes(rows, self._table)
-        for key, former in sorted(self._former.items(), key=itemgetter(0)):
-            writes.add(key, former, self._rows[key])
+        for key, previous in sorted(self._previous.items(), key=itemgetter(0)):
+            writes.add(key, previous, self._rows[key])
         writes.write()
-        self._former.clear()
+        self._previous.clear()
 
 
 class Journal:
@@ -84,17 +83,17 @@ class Journal:
         self._block = number
         self._recorded.clear()
 
-    def record(self, table: Table, key: Row, former: Row | None) -> None:
+    def record(self, table: Table, key: Row, previous: Row | None) -> None:
         """Record a row before its first change in the block."""
         if self._block < self._first_block or (table.name, key) in self._recorded:
             return
         position = len(self._recorded)
         self._recorded.add((table.name, key))
-        if former is None:
-            row_key, former_row = packed(key), None
+        if previous is None:
+            row_key, content = packed(key), None
         else:
-            row_key, former_row = b"", packed(former)  # it begins with its key
-        self._rows.append((self._chain_id, self._block, position, table.name, row_key, former_row))
+            row_key, content = b"", packed(previous)  # it begins with its key
+        self._rows.append((self._chain_id, self._block, position, table.name, row_key, content))
 
     def write(self, rows: Rows) -> None:
         """Write what was recorded."""
@@ -106,20 +105,14 @@ def undo(rows: Rows, chain_id: int, block: int, tables: Iterable[Table]) -> None
     """Bring the derived tables back to the state after a block, by the journal, and forget what it held after it."""
     table, connection, by_name = schema.journal, rows.connection, {derived.name: derived for derived in tables}
     after = (table.c.chain_id == chain_id) & (table.c.block_number > block)
-    stored = connection.execute(
-        select(table.c.table_name, table.c.row_key, table.c.former_row)
-        .where(after)
-        .order_by(table.c.block_number.desc())
-    )
-    former: dict[str, dict[Row, Row | None]] = {name: {} for name in by_name}
-    for name, key, row in stored:  # the oldest row of a key comes last, and is restored
-        table_of_row = by_name[name]
-        if row is None:
-            former[name][unpacked(table_of_row, key)] = None
-        else:
-            former_row = unpacked(table_of_row, row)
-            former[name][former_row[: len(table_of_row.primary_key)]] = former_row
-    for name, changed in former.items():
+    query = select(table.c.table_name, table.c.row_key, table.c.former_row).where(after)
+    restored: dict[str, dict[Row, Row | None]] = {name: {} for name in by_name}
+    # The oldest row of a key comes last, and is restored.
+    for name, key, row in connection.execute(query.order_by(table.c.block_number.desc())):
+        previous = None if row is None else unpacked(by_name[name], row)
+        row_key = unpacked(by_name[name], key) if previous is None else previous[: len(by_name[name].primary_key)]
+        restored[name][row_key] = previous
+    for name, changed in restored.items():
         rows.replace(by_name[name], [row for row in changed.values() if row is not None])
         rows.delete(by_name[name], [key for key, row in changed.items() if row is None])
     connection.execute(delete(table).where(after))
@@ -131,7 +124,7 @@ def forget(connection: Connection, chain_id: int) -> None:
 
 
 class Writes:
-    """Changes of rows whose former values are known: what is new is inserted, which costs half of replacing.
+    """Changes of rows whose previous values are given: what is new is inserted, which costs half of replacing.
 
     Args:
         rows: The access to rows.
@@ -142,20 +135,36 @@ class Writes:
         self._table = table
         self._new: list[Row] = []
         self._changed: list[Row] = []
-        self._gone: list[Row] = []
+        self._removed: list[Row] = []
 
-    def add(self, key: Row, former: Row | None, row: Row | None) -> None:
+    def add(self, key: Row, previous: Row | None, row: Row | None) -> None:
         """Add a change."""
+        if row == previous:
+            return
         if row is None:
-            if former is not None:
-                self._gone.append(key)
-        elif former is None:
-            self._new.append(row)
-        elif row != former:
-            self._changed.append(row)
+            self._removed.append(key)
+        else:
+            (self._new if previous is None else self._changed).append(row)
 
     def write(self) -> None:
         """Write the changes."""
-        self._rows.delete(self._table, self._gone)
+        self._rows.delete(self._table, self._removed)
         self._rows.insert(self._table, self._new)
         self._rows.replace(self._table, self._changed)
+
+
+def packed(row: Row) -> bytes:
+    """Return a row as bytes. MessagePack has 64 bits for an integer, so larger ones take their form on SQLite."""
+    try:
+        return _ENCODER.encode(row)
+    except OverflowError:
+        return _ENCODER.encode([sqlite_integer(cell) if type(cell) is int else cell for cell in row])
+
+
+def unpacked(table: Table, content: bytes) -> Row:
+    """Return the row, or the key, that `packed` made bytes of."""
+    values: list[Any] = msgspec.msgpack.decode(content)
+    return tuple(
+        python_integer(value) if value is not None and isinstance(column.type, WideInteger) else value
+        for value, column in zip(values, table.c, strict=False)
+    )

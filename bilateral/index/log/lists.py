@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Iterator
 from itertools import islice
-from typing import TYPE_CHECKING, Final, TypeVar
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
+from typing import Final, TypeVar
 
 T = TypeVar("T")
 

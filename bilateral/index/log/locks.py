@@ -8,27 +8,24 @@ A worker that moves the cursor owns the lock from its last statements to its com
 from its last statements to its commit, together with others. Neither waits for anything else meanwhile, so no two wait
 for each other in a circle. SQLite has one writer at a time, and needs no lock.
 
-Answers say the number of the newest sight that they used. Sights of other files with smaller numbers must be stored by
-then, so that the answer can be given again. A lock makes sights of all workers commit in the order of their numbers.
-Steps of the change feed have such a lock, too. It is always the last one that a transaction takes.
+An answer gives the number of the newest observation that it used. Observations of other files with smaller numbers must
+be stored by then, so that the answer can be given again. A lock makes the observations of all workers commit in the
+order of their numbers. Steps of the change feed have such a lock, too: always the last that a transaction takes.
 """
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
-from sqlalchemy import text
+from sqlalchemy import Connection, text
 
 from bilateral.index.log.dialects import dialect_of
-
-if TYPE_CHECKING:
-    from sqlalchemy import Connection
 
 _FIRST: Final = 8004 << 48
 """The lock of chain 0. Advisory locks have numbers of 63 bits, which all programs of a database share."""
 
-_SIGHTS: Final = _FIRST - 1
-"""The lock of the numbers of sights."""
+_OBSERVATIONS: Final = _FIRST - 1
+"""The lock of the numbers of observations."""
 
 _STEPS: Final = _FIRST - 2
 """The lock of the numbers of the change feed's steps."""
@@ -41,9 +38,9 @@ def own_cursor(connection: Connection, chain_id: int) -> None:
     dialect_of(connection).lock(connection, _lock_of(chain_id))
 
 
-def number_sights(connection: Connection) -> None:
-    """Wait for the numbers that others give to sights. The next ones wait for the end of the transaction."""
-    dialect_of(connection).lock(connection, _SIGHTS)
+def number_observations(connection: Connection) -> None:
+    """Wait for the numbers that others give to observations. The next ones wait for the end of the transaction."""
+    dialect_of(connection).lock(connection, _OBSERVATIONS)
 
 
 def number_steps(connection: Connection) -> None:
@@ -69,5 +66,4 @@ def wait_for_locks(connection: Connection) -> None:
 
 
 def _lock_of(chain_id: int) -> int:
-    """Return the lock of a chain's cursor."""
     return _FIRST + chain_id % _CHAINS

@@ -1,17 +1,16 @@
-"""The places of chains, the schemas by which a coordinator and a shard are known, and the guard of workers."""
+"""The places of chains: their partitions, the schemas of coordinators and shards, and the guard of workers."""
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
-from sqlalchemy import text
+from sqlalchemy import Connection, Table, text
 
 from bilateral.index.errors import MisplacedChainError, ShardError
+from bilateral.index.log import tables as schema
 from bilateral.index.log.dialects import dialect_of
-
-if TYPE_CHECKING:
-    from sqlalchemy import Connection
 
 PARTS: Final = "sharded"
 """The schema of the coordinator that holds the foreign tables, and the places of chains."""
@@ -33,6 +32,9 @@ LENIENT: Final = "bilateral.lenient"
 
 MISSING: Final = "MS001"
 """The code of the error that stands for rows of a shard that is left out. Its detail is the id of the chain."""
+
+_ADVISORY_LOCK: Final = 80048005
+"""A number that all workers share, so that two of them do not create the partitions of one chain at once."""
 
 
 @dataclass(frozen=True)
@@ -75,8 +77,8 @@ def require_unsharded(connection: Connection) -> None:
 
 def holds(connection: Connection, chain_id: int) -> bool:
     """Return True if a shard holds a chain."""
-    held = text("SELECT 1 FROM served.chain WHERE chain_id = :chain")
-    return connection.execute(held, {"chain": chain_id}).one_or_none() is not None
+    query = text("SELECT 1 FROM served.chain WHERE chain_id = :chain")
+    return connection.execute(query, {"chain": chain_id}).one_or_none() is not None
 
 
 def require_place(connection: Connection, chain_id: int) -> None:
@@ -87,3 +89,26 @@ def require_place(connection: Connection, chain_id: int) -> None:
         raise MisplacedChainError(
             chain_id, "is not on this shard: add it to the chains of a shard, and run bilateral index shards"
         )
+
+
+def create_partitions(connection: Connection, chain_id: int, tables: Iterable[Table]) -> None:
+    """Create the partitions of a chain, unless they are there. SQLite has none.
+
+    A partition is made as a table of its own and attached, because workers of other chains go on writing meanwhile.
+    """
+    dialect = dialect_of(connection)
+    if not dialect.has_partitions:
+        return
+    dialect.lock(connection, _ADVISORY_LOCK)
+    names = {schema.partition_name(table, chain_id): table.name for table in tables if schema.is_partitioned(table)}
+    existing = text("SELECT name FROM unnest(CAST(:names AS text[])) name WHERE to_regclass(name) IS NOT NULL")
+    for name in connection.execute(existing, {"names": list(names)}).scalars():
+        del names[name]
+    # All by one call: each answer of the server would be waited for.
+    statements = [
+        f'CREATE TABLE "{name}" (LIKE "{parent}" INCLUDING ALL);'
+        f'ALTER TABLE "{parent}" ATTACH PARTITION "{name}" FOR VALUES IN ({chain_id:d})'
+        for name, parent in names.items()
+    ]
+    if statements:
+        connection.exec_driver_sql(";".join(statements))

@@ -2,17 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Protocol, TypeAlias
+from typing import Any, Protocol, TypeAlias
 
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping, Sequence
+from sqlalchemy import Connection, Engine, Table
 
-    from sqlalchemy import Connection, Engine, Table
-
-    from bilateral.index.log.batches import Batch, Block
-    from bilateral.index.log.journal import Journal
-    from bilateral.index.log.rows import Rows
+from bilateral.index.log.batches import Batch, Block
+from bilateral.index.log.journal import Journal
+from bilateral.index.log.rows import Rows
 
 Progress: TypeAlias = "Callable[[int], None]"
 """Takes the number of a block now and then, where much must be computed."""
@@ -48,7 +46,6 @@ class Removal:
         target: The last block that stays.
         is_journalled: True if the journal restores the derived tables; else projections rebuild theirs.
         rows: The access to rows.
-        progress: See `Progress`.
     """
 
     chain_id: int
@@ -57,7 +54,6 @@ class Removal:
     is_journalled: bool
     rows: Rows
     connection: Connection
-    progress: Progress
 
 
 class Background(Protocol):

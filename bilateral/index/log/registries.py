@@ -2,59 +2,44 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Iterable, Mapping, Sequence
 
-from sqlalchemy import delete, select
+from sqlalchemy import Engine, delete, select
 
-from bilateral.core.contracts import Registry
+from bilateral.core.contracts import Deployment, Registry, attribute_of
 from bilateral.index.errors import OtherFirstBlockError, OtherRegistriesError
 from bilateral.index.log import tables as schema
 from bilateral.index.log.places import require_place
 from bilateral.index.log.rows import rows_of
 
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping, Sequence
-
-    from sqlalchemy import Engine
-
-    from bilateral.core.contracts import Deployment
-
 
 def registries_of(deployments: Iterable[Deployment]) -> dict[str, Registry]:
     """Return the registry at each address of some deployments, in checksum form."""
-    registries: dict[str, Registry] = {}
-    for deployment in deployments:
-        places = (
-            (deployment.identity, Registry.IDENTITY),
-            (deployment.reputation, Registry.REPUTATION),
-            (deployment.ratings, Registry.BIDIRECTIONAL),  # it has all events of the one without ratings
-            (deployment.authorized, Registry.AUTHORIZED),
-            (deployment.validation, Registry.VALIDATION),
-            (deployment.directory, Registry.COMPANION),
-            (deployment.buyers, Registry.BUYERS),
-            (deployment.tier_proofs, Registry.TIER_PROOFS),
-        )
-        registries |= {address: registry for address, registry in places if address is not None}
-    return registries
+    return {
+        address: registry
+        for deployment in deployments
+        for registry in Registry  # where one contract is both, that with ratings has all events of the one without
+        if (address := getattr(deployment, attribute_of(registry))) is not None
+    }
 
 
-def begun_block(engine: Engine, chain_id: int, wanted: int | None) -> int | None:
+def stored_first_block(engine: Engine, chain_id: int, requested: int | None) -> int | None:
     """Return the first block that the database has of a chain; None before its first run."""
     with engine.connect() as connection:
         require_place(connection, chain_id)
         query = select(schema.chain.c.first_block).where(schema.chain.c.chain_id == chain_id)
-        begun = connection.execute(query).scalar_one_or_none()
-    if begun is not None and wanted is not None and begun != wanted:
-        raise OtherFirstBlockError(chain_id, begun, wanted)
-    return begun
+        stored = connection.execute(query).scalar_one_or_none()
+    if stored is not None and requested is not None and stored != requested:
+        raise OtherFirstBlockError(chain_id, stored, requested)
+    return stored
 
 
-def added_registries(engine: Engine, chain_id: int, wanted: Iterable[str], *, may_add: bool) -> set[str]:
+def added_registries(engine: Engine, chain_id: int, requested: Iterable[str], *, may_add: bool) -> set[str]:
     """Return the addresses of the registries that the database lacks, of a chain that is indexed already."""
     table = schema.registry
     with engine.connect() as connection:
-        known = set(connection.execute(select(table.c.address).where(table.c.chain_id == chain_id)).scalars())
-    added, left_out = set(wanted) - known, known - set(wanted)
+        stored = set(connection.execute(select(table.c.address).where(table.c.chain_id == chain_id)).scalars())
+    added, left_out = set(requested) - stored, stored - set(requested)
     if left_out or (added and not may_add):
         raise OtherRegistriesError(chain_id, sorted(added), sorted(left_out))
     return added

@@ -1,22 +1,26 @@
-"""The version of an index's tables, as their database stores it."""
+"""The version of an index's tables, and their migrations. Workers never run these: `bilateral index schema` does."""
 
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING, Final
+from pathlib import Path
+from typing import Final
 
-from sqlalchemy import inspect, text
+from sqlalchemy import Connection, inspect, text
 
 from bilateral.index.errors import NewerSchemaError, OlderSchemaError
 from bilateral.index.log import tables as schema
-
-if TYPE_CHECKING:
-    from sqlalchemy import Connection
+from bilateral.index.log.dialects import dialect_of
+from bilateral.index.log.locks import wait_for_locks
 
 _UNRELEASED: Final = re.compile(r"0\d{3}|[1-4]")
 """The versions of the tables before the first release. Those of releases have a dot."""
 
 _REBUILD: Final = "they are from before the first release, so delete the database or name another, and index again"
+
+_MIGRATIONS = Path(__file__).parents[2] / "migrations"
+_ADVISORY_LOCK = 80048004
+"""A number that all of these programs share, so that two of them do not create the tables at once."""
 
 
 def stored_revision(connection: Connection) -> str | None:
@@ -40,3 +44,19 @@ def require_current_revision(revision: str | None) -> None:
     require_supported_revision(revision)
     if revision != schema.REVISION:
         raise OlderSchemaError(revision or "none", schema.REVISION)
+
+
+def upgrade_within(connection: Connection) -> str | None:
+    """Bring the tables to the newest version, within a transaction."""
+    from alembic import command  # noqa: PLC0415  # slow, and not for each extra
+    from alembic.config import Config  # noqa: PLC0415
+
+    wait_for_locks(connection)  # another process may migrate for minutes
+    dialect_of(connection).lock(connection, _ADVISORY_LOCK)
+    before = stored_revision(connection)
+    require_supported_revision(before)
+    config = Config()
+    config.set_main_option("script_location", str(_MIGRATIONS).replace("%", "%%"))
+    config.attributes["connection"] = connection
+    command.upgrade(config, "head")
+    return before

@@ -9,23 +9,20 @@ This is the one seam between the engines. A row is a tuple in the order of the t
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from functools import cache
 from operator import itemgetter
-from typing import TYPE_CHECKING, Any, Final, TypeAlias, cast
+from typing import Any, Final, TypeAlias, cast
 
+from sqlalchemy import Connection, Dialect, Table
 from sqlalchemy.dialects import postgresql
 from sqlalchemy.exc import DBAPIError
 
 from bilateral.index.log.columns import WideInteger, narrowed, widened
 from bilateral.index.log.database import is_pooled
-from bilateral.index.log.dialects import dialect_named, dialect_of
+from bilateral.index.log.dialects import insert_into
 from bilateral.index.log.tables import is_partitioned, partition_name
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
-
-    from sqlalchemy import Connection, Dialect, Table
 
 Row: TypeAlias = tuple[Any, ...]
 
@@ -49,13 +46,11 @@ class Rows(ABC):
         self.connection = connection
 
     def _fetched(self, query: str) -> list[Row]:
-        """Return the rows of a query, as the driver gives them."""
         with _sqlalchemy_errors(self.connection, query):
             rows: list[Row] = self._cursor().execute(query).fetchall()
         return rows
 
     def _cursor(self) -> Any:
-        """Return a new cursor of the driver."""
         return cast("Any", self.connection.connection.driver_connection).cursor()
 
     def values_after(self, table: Table, columns: Sequence[str], chain_id: int, block: int) -> set[Row]:
@@ -86,7 +81,6 @@ class Rows(ABC):
         return deleted.rowcount
 
     def _place(self, table: Table, chain_id: int) -> str:  # noqa: ARG002  # one of the engines needs it
-        """Return the name of the table that holds a chain's rows."""
         return table.name
 
     @abstractmethod
@@ -95,7 +89,7 @@ class Rows(ABC):
 
     def insert_if_absent(self, table: Table, values: Mapping[str, Any]) -> bool:
         """Insert a row, unless the table has one with its key."""
-        statement = dialect_of(self.connection).insert(table).values(values).on_conflict_do_nothing()
+        statement = insert_into(self.connection, table).values(values).on_conflict_do_nothing()
         return self.connection.execute(statement.returning(*table.primary_key)).first() is not None
 
     @abstractmethod
@@ -111,29 +105,25 @@ class Rows(ABC):
 
     def select(self, table: Table, columns: Sequence[str], keys: Iterable[Row]) -> list[Row]:
         """Return the rows whose columns have one of several combinations of values."""
+        return widened(self._matches(table, columns, keys, "found.*"), _wide_positions(table))
+
+    def last_times(self, table: Table, columns: Sequence[str], keys: Iterable[Row]) -> list[Row]:
+        """Return the block time of the last event with each of several combinations of values."""
+        key = ", ".join(f'wanted."{column}"' for column in columns)
+        rows = self._matches(table, columns, keys, f"{key}, max(found.block_time)", f"GROUP BY {key}")
+        return widened(rows, _wide_positions(table, tuple(columns)))
+
+    def _matches(
+        self, table: Table, columns: Sequence[str], keys: Iterable[Row], selected: str, end: str = ""
+    ) -> list[Row]:
         key_rows = list(keys)
         if not key_rows:
             return []
         name = self._fill_keys(table, tuple(columns), key_rows)
-        # CROSS JOIN makes SQLite go through the wanted keys, and look each up in the other table's index.
+        # CROSS JOIN makes SQLite go through the keys, and look each up in the other table's index.
         on = " AND ".join(f'found."{column}" = wanted."{column}"' for column in columns)
         place = self._place(table, key_rows[0][0])
-        query = f'SELECT found.* FROM {name} wanted CROSS JOIN "{place}" found WHERE {on}'
-        return widened(self._fetched(query), _wide_positions(table))
-
-    def last_times(self, table: Table, columns: Sequence[str], keys: Iterable[Row]) -> list[Row]:
-        """Return the block time of the last event with each of several combinations of values."""
-        key_rows, columns = list(keys), tuple(columns)
-        if not key_rows:
-            return []
-        name = self._fill_keys(table, columns, key_rows)
-        on = " AND ".join(f'found."{column}" = wanted."{column}"' for column in columns)
-        key = ", ".join(f'wanted."{column}"' for column in columns)
-        query = (
-            f"SELECT {key}, max(found.block_time) FROM {name} wanted "
-            f'CROSS JOIN "{self._place(table, key_rows[0][0])}" found WHERE {on} GROUP BY {key}'
-        )
-        return widened(self._fetched(query), _wide_positions(table, columns))
+        return self._fetched(f'SELECT {selected} FROM {name} wanted CROSS JOIN "{place}" found WHERE {on} {end}')
 
     @abstractmethod
     def _fill_keys(self, table: Table, columns: tuple[str, ...], keys: Sequence[Row]) -> str:
@@ -173,24 +163,20 @@ def key_columns(table: Table) -> tuple[str, ...]:
 
 @cache
 def _wide_positions(table: Table, columns: tuple[str, ...] | None = None) -> tuple[int, ...]:
-    """Return the positions of the columns that may hold more than 64 bits."""
     names = columns or tuple(table.c.keys())
     return tuple(at for at, name in enumerate(names) if isinstance(table.c[name].type, WideInteger))
 
 
 def _names(columns: Iterable[str]) -> str:
-    """Return a list of quoted names."""
     return ", ".join(f'"{name}"' for name in columns)
 
 
 @cache
 def _temporary_table(
-    table: Table, columns: tuple[str, ...], dialect: Dialect, suffix: str, *, is_dropped: bool = False
+    table: Table, columns: tuple[str, ...], dialect: Dialect, suffix: str, end: str = ""
 ) -> tuple[str, str]:
-    """Return the name of a temporary table with some columns of another, and the statement that creates it."""
     name = f"{table.name}_{suffix}_{len(columns)}"  # a table is looked up by keys of several lengths
     types = ", ".join(f'"{column}" {table.c[column].type.compile(dialect)}' for column in columns)
-    end = " ON COMMIT DROP" if is_dropped else dialect_named(dialect.name).temporary_end
     return name, f"CREATE TEMPORARY TABLE IF NOT EXISTS {name} ({types}){end}"
 
 
@@ -198,34 +184,29 @@ class SqliteRows(Rows):
     """Rows of SQLite, by `executemany` of the driver."""
 
     def insert(self, table: Table, rows: Sequence[Row]) -> None:
-        self._write("INSERT", table, rows)
+        self._fill("INSERT", table.name, rows, _wide_positions(table))
 
     def replace(self, table: Table, rows: Sequence[Row]) -> None:
-        self._write("INSERT OR REPLACE", table, rows)
+        self._fill("INSERT OR REPLACE", table.name, rows, _wide_positions(table))
 
     def delete(self, table: Table, keys: Sequence[Row]) -> None:
         if keys:
             names = key_columns(table)
             where = " AND ".join(f'"{name}" = ?' for name in names)
-            self._execute(f'DELETE FROM "{table.name}" WHERE {where}', narrowed(keys, _wide_positions(table, names)))
+            parameters = list(narrowed(keys, _wide_positions(table, names)))
+            self.connection.exec_driver_sql(f'DELETE FROM "{table.name}" WHERE {where}', parameters)
 
     def _fill_keys(self, table: Table, columns: tuple[str, ...], keys: Sequence[Row]) -> str:
         name, create = _temporary_table(table, columns, self.connection.dialect, "wanted")
         self.connection.exec_driver_sql(create)
         self.connection.exec_driver_sql(f"DELETE FROM {name}")
-        self._fill("INSERT", name, narrowed(keys, _wide_positions(table, columns)))
+        self._fill("INSERT", name, keys, _wide_positions(table, columns))
         return name
 
-    def _write(self, verb: str, table: Table, rows: Sequence[Row]) -> None:
+    def _fill(self, verb: str, name: str, rows: Sequence[Row], wide: Sequence[int]) -> None:
         if rows:
-            self._fill(verb, table.name, narrowed(rows, _wide_positions(table)))
-
-    def _fill(self, verb: str, name: str, rows: Sequence[Row]) -> None:
-        """Write whole rows."""
-        self._execute(f'{verb} INTO "{name}" VALUES ({", ".join("?" * len(rows[0]))})', rows)
-
-    def _execute(self, statement: str, rows: Sequence[Row]) -> None:
-        self.connection.exec_driver_sql(statement, list(rows))
+            statement = f'{verb} INTO "{name}" VALUES ({", ".join("?" * len(rows[0]))})'
+            self.connection.exec_driver_sql(statement, list(narrowed(rows, wide)))
 
 
 class PostgresRows(Rows):
@@ -278,7 +259,7 @@ class PostgresRows(Rows):
             )
 
     def analyze(self, chain_id: int, tables: Iterable[Table]) -> None:
-        """See `Rows.learn`. A small sample suffices: the tables' indexes differ by orders of magnitude."""
+        """See `Rows.analyze`. A small sample suffices: the tables' indexes differ by orders of magnitude."""
         self.connection.exec_driver_sql("SET LOCAL default_statistics_target = 10")
         self.connection.exec_driver_sql("ANALYZE " + _names(self._place(table, chain_id) for table in tables))
 
@@ -286,9 +267,9 @@ class PostgresRows(Rows):
         return self._fill(table, columns, keys, "wanted")
 
     def _fill(self, table: Table, columns: tuple[str, ...], rows: Sequence[Row], suffix: str) -> str:
-        """Fill a temporary table, and return its name."""
-        is_dropped = is_pooled(self.connection)  # to make it anew in each transaction costs rows of the catalogue
-        name, create = _temporary_table(table, columns, self.connection.dialect, suffix, is_dropped=is_dropped)
+        # To make it anew in each transaction costs rows of the catalogue.
+        end = " ON COMMIT DROP" if is_pooled(self.connection) else " ON COMMIT DELETE ROWS"
+        name, create = _temporary_table(table, columns, self.connection.dialect, suffix, end)
         self.connection.exec_driver_sql(create)
         self.connection.exec_driver_sql(f"DELETE FROM {name}")
         self._copy(name, table, columns, rows)
@@ -308,7 +289,6 @@ class PostgresRows(Rows):
 
 @cache
 def _binary_type(table: Table, column: str) -> str:
-    """Return the name of a column's type, for COPY in binary form."""
     name = table.c[column].type.compile(_POSTGRES).partition(" COLLATE")[0]
     return _BINARY_TYPES.get(name) or name.partition("(")[0].lower()
 

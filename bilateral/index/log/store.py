@@ -7,30 +7,23 @@ chain one wins and the other learns of it; nothing is stored twice.
 from __future__ import annotations
 
 import time
+from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
-from sqlalchemy import delete, select, update
+from sqlalchemy import ColumnElement, Connection, Engine, delete, select, update
+from sqlalchemy.exc import DBAPIError
 
 from bilateral.index.errors import CursorMovedError
 from bilateral.index.log import tables as schema
-from bilateral.index.log.background_writes import pays_in_thread
-from bilateral.index.log.batches import Block
-from bilateral.index.log.event_writes import EventWrites
-from bilateral.index.log.head import HeadNotes
+from bilateral.index.log.background_writes import EventWrites, pays_in_thread
+from bilateral.index.log.batches import Batch, Block
 from bilateral.index.log.journal import Journal, forget, undo
 from bilateral.index.log.locks import own_cursor, wait_for_locks
-from bilateral.index.log.partitions import create_partitions
-from bilateral.index.log.places import require_place
+from bilateral.index.log.places import create_partitions, require_place
 from bilateral.index.log.projection import Append, Progress, Projection, Removal
 from bilateral.index.log.rows import rows_of
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from sqlalchemy import Connection, Engine
-
-    from bilateral.index.log.batches import Batch
 
 JOURNAL_BLOCKS: Final = 128
 """Blocks below the head for which a rollback needs no rebuilding of derived tables."""
@@ -41,15 +34,15 @@ _ANALYZE_AT: Final = tuple(2_000 * 4**power for power in range(12))
 _CHECKPOINT_BLOCKS: Final = 256
 """Blocks of which one hash is kept, deep in the chain."""
 
+_NOTE_SECONDS: Final = 5.0
+"""Seconds between two notes of the head: a write for each look would cost the disk."""
+
 
 class ChainStore:
     """The rows of one chain.
 
     Args:
         projections: The projections of the log, in their order.
-
-    Attributes:
-        head_notes: Notes of the head, while no rows are stored.
     """
 
     def __init__(self, engine: Engine, chain_id: int, projections: Sequence[Projection]) -> None:
@@ -60,7 +53,7 @@ class ChainStore:
         self._reads = tuple(
             dict.fromkeys((*self._derived, *(table for projection in projections for table in projection.reads)))
         )
-        self.head_notes = HeadNotes(engine, chain_id)
+        self._noted_at = float("-inf")
 
     def cursor(self) -> Block | None:
         """Return the last block that is indexed; None before the first."""
@@ -69,6 +62,25 @@ class ChainStore:
         with self.engine.connect() as connection:
             row = connection.execute(query.where(table.c.chain_id == self.chain_id)).one_or_none()
         return None if row is None else Block(*row)
+
+    def finalized(self) -> int | None:
+        """Return the number of the last indexed block that a node called finalized; None if none did."""
+        query = select(schema.chain.c.finalized_number).where(schema.chain.c.chain_id == self.chain_id)
+        with self.engine.connect() as connection:
+            return connection.execute(query).scalar_one_or_none()
+
+    def note_head(self, cursor: Block, head: int) -> None:
+        """Store the head that was just read, and the time, unless another worker moved the cursor.
+
+        The first note is stored, and then one in five seconds. A note only informs, so a database that cannot be
+        written now is left to the next batch.
+        """
+        if time.monotonic() - self._noted_at < _NOTE_SECONDS:
+            return
+        note = update(schema.chain).where(self._is_at(cursor)).values(head_number=head, updated_at=int(time.time()))
+        with suppress(DBAPIError), self.engine.begin() as connection:
+            connection.execute(note)
+        self._noted_at = time.monotonic()
 
     def begin(self, block: Block) -> None:
         """Set the cursor before the first block to index, unless the chain has a cursor already."""
@@ -98,10 +110,8 @@ class ChainStore:
         with writes.transaction() as connection:
             journal = Journal(self.chain_id, journal_from)
             with writes.all_written(self.chain_id, self._reads) as rows:
-                rows.insert(
-                    schema.block,
-                    [(self.chain_id, checkpoint.number, checkpoint.hash) for checkpoint in batch.checkpoints],
-                )
+                checkpoints = [(self.chain_id, block.number, block.hash) for block in batch.checkpoints]
+                rows.insert(schema.block, checkpoints)
                 step = Append(self.chain_id, cursor, batch, journal, rows, connection)
                 for projection in self._projections:
                     projection.derive(step)
@@ -135,7 +145,6 @@ class ChainStore:
         return self._begin_writes(cursor, in_thread=True, is_early=True) if pays else None
 
     def _begin_writes(self, cursor: Block, **options: bool) -> EventWrites:
-        """Begin a transaction that holds the cursor. See `_hold`."""
         connection = self.engine.connect()
         try:
             self._hold(connection, cursor)
@@ -146,23 +155,13 @@ class ChainStore:
 
     def checkpoints(self, before: int) -> list[Block]:
         """Return the blocks whose hashes are kept, the latest first."""
-        table = schema.block
-        query = (
-            select(table.c.block_number, table.c.block_hash)
-            .where(table.c.chain_id == self.chain_id, table.c.block_number < before)
-            .order_by(table.c.block_number.desc())
-        )
+        table = schema.block.c
+        query = select(table.block_number, table.block_hash).where(table.chain_id == self.chain_id)
+        latest_first = query.where(table.block_number < before).order_by(table.block_number.desc())
         with self.engine.connect() as connection:
-            return [Block(number, hash_, 0) for number, hash_ in connection.execute(query)]
+            return [Block(number, hash_, 0) for number, hash_ in connection.execute(latest_first)]
 
-    def roll_back(
-        self,
-        cursor: Block,
-        target: Block,
-        progress: Progress = lambda _: None,
-        *,
-        is_reorganization: bool = True,
-    ) -> None:
+    def roll_back(self, cursor: Block, target: Block, *, is_reorganization: bool = True) -> None:
         """Remove all blocks after a block, and bring the derived tables to the state after it."""
         chain = schema.chain
         with self.engine.begin() as connection:
@@ -172,7 +171,7 @@ class ChainStore:
             query = select(chain.c.journal_from, chain.c.finalized_number).where(chain.c.chain_id == self.chain_id)
             floor, finalized = connection.execute(query).one()
             is_journalled = target.number + 1 >= floor
-            removal = Removal(self.chain_id, cursor, target, is_journalled, rows, connection, progress)
+            removal = Removal(self.chain_id, cursor, target, is_journalled, rows, connection)
             undoing = [projection.undo(removal) for projection in self._projections]
             for stages in undoing:
                 next(stages)
@@ -219,44 +218,32 @@ class ChainStore:
         self._move(connection, cursor, {"updated_at": schema.chain.c.updated_at})
 
     def _move(self, connection: Connection, cursor: Block, values: dict[Any, Any]) -> int:
-        """Move the cursor, if it still is where the caller knows it, and return the number of stored logs."""
-        table = schema.chain
-        moved = connection.execute(
-            update(table)
-            .where(
-                table.c.chain_id == self.chain_id,
-                table.c.block_number == cursor.number,
-                table.c.block_hash == cursor.hash,
-            )
-            .values(values)
-            .returning(table.c.event_rows)
-        ).scalar_one_or_none()
+        """Move the cursor, if it still is where the caller expects it, and return the number of stored logs."""
+        move = update(schema.chain).where(self._is_at(cursor)).values(values).returning(schema.chain.c.event_rows)
+        moved = connection.execute(move).scalar_one_or_none()
         if moved is None:
             raise CursorMovedError(self.chain_id, cursor.number)
         return int(moved)
 
+    def _is_at(self, cursor: Block) -> ColumnElement[bool]:
+        chain = schema.chain.c
+        is_same = (chain.block_number == cursor.number) & (chain.block_hash == cursor.hash)
+        return (chain.chain_id == self.chain_id) & is_same
+
     def _prune(self, connection: Connection, before: int) -> None:
-        """Forget the journal of blocks that are deep in the chain."""
-        table = schema.journal
-        connection.execute(delete(table).where(table.c.chain_id == self.chain_id, table.c.block_number < before))
-        chain = schema.chain
-        connection.execute(
-            update(chain)
-            .where(chain.c.chain_id == self.chain_id, chain.c.journal_from < before)
-            .values(journal_from=before)
-        )
+        journal, chain = schema.journal, schema.chain
+        connection.execute(delete(journal).where(journal.c.chain_id == self.chain_id, journal.c.block_number < before))
+        is_outdated = (chain.c.chain_id == self.chain_id) & (chain.c.journal_from < before)
+        connection.execute(update(chain).where(is_outdated).values(journal_from=before))
 
     def _thin(self, connection: Connection, first: int, before: int) -> None:
         """Forget most checkpoints among blocks that have become deep: one of each `_CHECKPOINT_BLOCKS` stays."""
         table, start = schema.block, max(first - first % _CHECKPOINT_BLOCKS, 0)
-        is_deep = (
-            (table.c.chain_id == self.chain_id) & (table.c.block_number >= start) & (table.c.block_number < before)
-        )
+        is_deep = table.c.block_number.between(start, before - 1) & (table.c.chain_id == self.chain_id)
         numbers = sorted(connection.execute(select(table.c.block_number).where(is_deep)).scalars())
         last_of_span = {number // _CHECKPOINT_BLOCKS: number for number in numbers}  # the last one of each
-        thinned = [
-            (self.chain_id, number) for number in numbers if last_of_span[number // _CHECKPOINT_BLOCKS] != number
-        ]
+        retained = set(last_of_span.values())
+        thinned = [(self.chain_id, number) for number in numbers if number not in retained]
         rows_of(connection).delete(table, thinned)
 
 

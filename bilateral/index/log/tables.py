@@ -6,52 +6,27 @@ rebuilt, but for those that say how far the index has come.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import fields
-from typing import TYPE_CHECKING, Any, Final
+from pathlib import Path
+from typing import Any, Final
 
-from sqlalchemy import (
-    BigInteger,
-    Column,
-    Index,
-    Integer,
-    LargeBinary,
-    MetaData,
-    PrimaryKeyConstraint,
-    String,
-    Table,
-    Text,
-)
+import sqlalchemy as sa
+from sqlalchemy import Column, Index, PrimaryKeyConstraint, Table
 
 from bilateral.core.contracts import selectors
 from bilateral.core.contracts.abi import snake_case
-from bilateral.core.events import (
-    EVENTS,
-    Anchored,
-    Approval,
-    ClientRated,
-    FeedbackAttested,
-    FeedbackRevoked,
-    MetadataSet,
-    NewAuthorizedFeedback,
-    NewFeedback,
-    PaymentAttested,
-    PaymentSettled,
-    RatingsOpened,
-    RatingsSealed,
-    ResponseAppended,
-    ReviewsAttested,
-    ValidationRequest,
-    ValidationResponse,
-    ValidatorRated,
+from bilateral.core.events import EVENTS, Event, MetadataSet
+from bilateral.index.log.columns import (
+    ADDRESS,
+    BY_CHAIN,
+    HASH,
+    PLACE_KEY,
+    column_type,
+    optional,
+    place_columns,
+    required,
 )
-from bilateral.index.log.check_indexes import define_check_indexes
-from bilateral.index.log.columns import ADDRESS, BY_CHAIN, HASH, PLACE_KEY, column_type, contract_columns, place_columns
-from bilateral.index.log.views import VIEWS as VIEWS  # noqa: PLC0414  # the first migration creates them from here
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
-
-    from bilateral.core.events import Event
 
 REVISIONS: Final = ("1.0",)
 """The versions of the tables that this package can migrate, the oldest first. Each has a migration.
@@ -62,21 +37,16 @@ They have a dot, as no version before the first release had: those were 0001 to 
 REVISION: Final = REVISIONS[-1]
 """The version of the tables that this package reads and writes."""
 
-metadata: Final = MetaData()
+metadata: Final = sa.MetaData()
 
 
 def _event_table(event: type[Event], entry: Mapping[str, Any]) -> Table:
-    """Define the table of an event."""
     columns = [
-        Column(
-            field.name,
-            column_type("bytes32" if part["indexed"] and part["type"] in ("string", "bytes") else part["type"]),
-            nullable=False,
-        )
+        Column(field.name, column_type(part), nullable=False)
         for field, part in zip(fields(event)[1:], entry["inputs"], strict=True)
     ]
     # Text with bytes that are not UTF-8, or with NUL, is stored with U+FFFD; then the raw data of the log is kept.
-    raw = [Column("raw_data", LargeBinary)] if any(part["type"] == "string" for part in entry["inputs"]) else []
+    raw = [Column("raw_data", sa.LargeBinary)] if any(part["type"] == "string" for part in entry["inputs"]) else []
     return Table(
         snake_case(event.__name__),
         metadata,
@@ -89,7 +59,6 @@ def _event_table(event: type[Event], entry: Mapping[str, Any]) -> Table:
 
 
 def _event_tables() -> Mapping[type[Event], Table]:
-    """Define a table for every event."""
     tables: dict[type[Event], Table] = {}
     for registry_kind, events in EVENTS.items():
         entries = {entry["name"]: entry for entry in selectors(registry_kind, "event").values()}
@@ -105,9 +74,8 @@ undecodable_log: Final = Table(
     "undecodable_log",
     metadata,
     *place_columns("registry"),
-    Column("topics", LargeBinary, nullable=False),
-    Column("data", LargeBinary, nullable=False),
-    Column("reason", Text, nullable=False),
+    *required(sa.LargeBinary, "topics", "data"),
+    *required(sa.Text, "reason"),
     PrimaryKeyConstraint(*PLACE_KEY),
     **BY_CHAIN,
 )
@@ -115,63 +83,58 @@ undecodable_log: Final = Table(
 chain: Final = Table(
     "chain",
     metadata,
-    Column("chain_id", BigInteger, primary_key=True, autoincrement=False),
-    Column("first_block", BigInteger, nullable=False),
-    Column("journal_from", BigInteger, nullable=False),
-    Column("block_number", BigInteger, nullable=False),
-    Column("block_hash", HASH, nullable=False),
-    Column("block_time", BigInteger, nullable=False),
-    Column("head_number", BigInteger, nullable=False),
-    Column("finalized_number", BigInteger),
-    Column("endpoint", Text, nullable=False, default=""),
-    Column("updated_at", BigInteger, nullable=False),
-    Column("event_rows", BigInteger, nullable=False, default=0),
-    Column("reorganizations", BigInteger, nullable=False, default=0),
-    Column("last_reorganization_at", BigInteger),
-    Column("last_reorganization_depth", BigInteger),
-    Column("problem", Text),
+    Column("chain_id", sa.BigInteger, primary_key=True, autoincrement=False),
+    *required(sa.BigInteger, "first_block", "journal_from", "block_number"),
+    *required(HASH, "block_hash"),
+    *required(sa.BigInteger, "block_time", "head_number"),
+    *optional(sa.BigInteger, "finalized_number"),
+    Column("endpoint", sa.Text, nullable=False, default=""),
+    *required(sa.BigInteger, "updated_at"),
+    Column("event_rows", sa.BigInteger, nullable=False, default=0),
+    Column("reorganizations", sa.BigInteger, nullable=False, default=0),
+    *optional(sa.BigInteger, "last_reorganization_at", "last_reorganization_depth"),
+    *optional(sa.Text, "problem"),
 )
 
 block: Final = Table(
     "block",
     metadata,
-    Column("chain_id", BigInteger, nullable=False),
-    Column("block_number", BigInteger, nullable=False),
-    Column("block_hash", HASH, nullable=False),
+    *required(sa.BigInteger, "chain_id", "block_number"),
+    *required(HASH, "block_hash"),
     PrimaryKeyConstraint("chain_id", "block_number"),
 )
 
 registry: Final = Table(
     "registry",
     metadata,
-    *contract_columns("address"),
-    Column("kind", String(40), nullable=False),
-    Column("identity_registry", ADDRESS, nullable=False),
-    Column("first_block", BigInteger, nullable=False),
+    *required(sa.BigInteger, "chain_id"),
+    *required(ADDRESS, "address"),
+    *required(sa.String(40), "kind"),
+    *required(ADDRESS, "identity_registry"),
+    *required(sa.BigInteger, "first_block"),
     PrimaryKeyConstraint("chain_id", "address"),
 )
 
 endpoint_limit: Final = Table(
     "endpoint_limit",
     metadata,
-    Column("chain_id", BigInteger, nullable=False),
-    Column("endpoint", String(300), nullable=False),
-    Column("blocks", BigInteger, nullable=False),
-    Column("ceiling", BigInteger),
-    Column("learnt_at", BigInteger, nullable=False),
-    Column("lost_logs_at", BigInteger),
+    *required(sa.BigInteger, "chain_id"),
+    *required(sa.String(300), "endpoint"),
+    *required(sa.BigInteger, "blocks"),
+    *optional(sa.BigInteger, "ceiling"),
+    *required(sa.BigInteger, "learnt_at"),
+    *optional(sa.BigInteger, "lost_logs_at"),
     PrimaryKeyConstraint("chain_id", "endpoint"),
 )
 
 journal: Final = Table(
     "journal",
     metadata,
-    Column("chain_id", BigInteger, nullable=False),
-    Column("block_number", BigInteger, nullable=False),
-    Column("position", Integer, nullable=False),
-    Column("table_name", String(40), nullable=False),
-    Column("row_key", LargeBinary, nullable=False),
-    Column("former_row", LargeBinary),
+    *required(sa.BigInteger, "chain_id", "block_number"),
+    *required(sa.Integer, "position"),
+    *required(sa.String(40), "table_name"),
+    *required(sa.LargeBinary, "row_key"),
+    *optional(sa.LargeBinary, "former_row"),
     PrimaryKeyConstraint("chain_id", "block_number", "position"),
 )
 
@@ -190,44 +153,63 @@ def partition_name(table: Table, chain_id: int) -> str:
     return f"{table.name}_{chain_id:d}"
 
 
-for _event, _columns in {
-    NewFeedback: ("agent_id", "client_address", "feedback_index"),
-    FeedbackRevoked: ("agent_id", "client_address", "feedback_index"),
-    ResponseAppended: ("agent_id", "client_address", "feedback_index", "block_number", "log_index"),
-    ClientRated: ("client_id", "server_id"),
-    ValidatorRated: ("validator_id", "server_id"),
-    RatingsSealed: ("client_id", "server_id"),
-    RatingsOpened: ("client_id", "server_id"),
-    NewAuthorizedFeedback: ("agent_id", "client_address"),
-    ValidationRequest: ("request_hash",),
-    ValidationResponse: ("request_hash",),
-    Approval: ("agent_id",),
-    MetadataSet: ("agent_id",),
-    PaymentSettled: ("buyer",),
-    # The buyer is the highest part of the word: its payments are those of a range.
-    PaymentAttested: ("payment",),
-    FeedbackAttested: ("buyer",),
-    ReviewsAttested: ("buyer",),
-    Anchored: ("epoch",),
-}.items():
-    _table = EVENT_TABLES[_event]
-    Index(f"{_table.name}_by_subject", *(_table.c[name] for name in ("chain_id", "registry", *_columns)))
-
-for _event, _name, _columns in (
-    (NewFeedback, "by_agent", ("registry", "agent_id", "block_number", "log_index")),
-    (NewFeedback, "by_client", ("client_address", "block_number", "log_index")),
-    (NewAuthorizedFeedback, "by_client", ("client_address", "block_number", "log_index")),
+_INDEXES: Final = (
+    ("new_feedback", "by_subject", "registry agent_id client_address feedback_index"),
+    ("new_feedback", "by_agent", "registry agent_id block_number log_index"),
+    ("new_feedback", "by_client", "client_address block_number log_index"),
+    ("feedback_revoked", "by_subject", "registry agent_id client_address feedback_index"),
+    ("response_appended", "by_subject", "registry agent_id client_address feedback_index block_number log_index"),
     (
-        *(ResponseAppended, "by_responder"),
-        ("registry", "agent_id", "client_address", "feedback_index", "responder", "block_number", "log_index"),
+        *("response_appended", "by_responder"),
+        "registry agent_id client_address feedback_index responder block_number log_index",
     ),
-    (ClientRated, "by_server", ("registry", "server_id", "client_id")),
-    (ValidatorRated, "by_server", ("registry", "server_id", "validator_id")),
-    (RatingsSealed, "by_server", ("registry", "server_id", "client_id")),
-    (ValidationRequest, "by_agent", ("registry", "agent_id")),
-    (ValidationRequest, "by_validator", ("validator_address",)),
-):
-    _table = EVENT_TABLES[_event]
-    Index(f"{_table.name}_{_name}", *(_table.c[name] for name in ("chain_id", *_columns)))
+    ("client_rated", "by_subject", "registry client_id server_id"),
+    ("client_rated", "by_server", "registry server_id client_id"),
+    ("validator_rated", "by_subject", "registry validator_id server_id"),
+    ("validator_rated", "by_server", "registry server_id validator_id"),
+    ("ratings_sealed", "by_subject", "registry client_id server_id"),
+    ("ratings_sealed", "by_server", "registry server_id client_id"),
+    ("ratings_opened", "by_subject", "registry client_id server_id"),
+    ("new_authorized_feedback", "by_subject", "registry agent_id client_address"),
+    ("new_authorized_feedback", "by_client", "client_address block_number log_index"),
+    ("validation_request", "by_subject", "registry request_hash"),
+    ("validation_request", "by_agent", "registry agent_id"),
+    ("validation_request", "by_validator", "validator_address"),
+    ("validation_response", "by_subject", "registry request_hash"),
+    ("validation_response", "by_agent", "registry agent_id"),
+    ("approval", "by_subject", "registry agent_id"),
+    ("approval_for_all", "by_owner", "registry owner"),
+    ("metadata_set", "by_subject", "registry agent_id"),
+    ("transfer", "by_agent", "registry agent_id"),
+    ("transfer", "by_receiver", "registry to_address"),
+    ("registered", "by_agent", "registry agent_id"),
+    ("uri_updated", "by_agent", "registry agent_id"),
+    ("agent_registered", "by_agent", "registry agent_id"),
+    ("agent_registered", "by_address", "registry agent_address"),
+    ("agent_updated", "by_agent", "registry agent_id"),
+    ("agent_updated", "by_address", "registry agent_address"),
+    ("payment_settled", "by_subject", "registry buyer"),
+    # The buyer is the highest part of the word, so its payments are a range of words.
+    ("payment_attested", "by_subject", "registry payment"),
+    ("feedback_attested", "by_subject", "registry buyer"),
+    ("reviews_attested", "by_subject", "registry buyer"),
+    ("anchored", "by_subject", "registry epoch"),
+)
+"""The indexes of the tables of events: table, end of the name, and the columns after the chain."""
 
-define_check_indexes(EVENT_TABLES)
+for _name, _suffix, _columns in _INDEXES:
+    _table = metadata.tables[_name]
+    Index(f"{_name}_{_suffix}", *(_table.c[column] for column in ("chain_id", *_columns.split())))
+
+_wallets = EVENT_TABLES[MetadataSet].c
+_is_wallet = sa.text("metadata_key = 'agentWallet' AND length(metadata_value) = 20")
+Index(
+    *("metadata_set_by_wallet", _wallets.chain_id, _wallets.registry, _wallets.metadata_value),
+    sqlite_where=_is_wallet,
+    postgresql_where=_is_wallet,
+)
+
+
+_FOLDER: Final = Path(__file__).with_name("views")
+VIEWS: Final = {path.stem: "\n" + path.read_text(encoding="utf-8") for path in sorted(_FOLDER.glob("*.sql"))}
+"""The query of each view of events, by its name: present states that need no table of their own."""

@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 from hashlib import sha256
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
-if TYPE_CHECKING:
-    from bilateral.core.text import ChainText
+from bilateral.core.text import ChainText
 
 _REPLACEMENT: Final = "\N{REPLACEMENT CHARACTER}"
 

@@ -2,16 +2,13 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-from sqlalchemy import TableClause
+from sqlalchemy import ColumnElement, TableClause
 from sqlalchemy.ext.compiler import compiles
+from sqlalchemy.sql.base import ReadOnlyColumnCollection
+from sqlalchemy.sql.compiler import SQLCompiler
 from sqlalchemy.sql.functions import FunctionElement
-
-if TYPE_CHECKING:
-    from sqlalchemy import ColumnElement
-    from sqlalchemy.sql.base import ReadOnlyColumnCollection
-    from sqlalchemy.sql.compiler import SQLCompiler
 
 
 class unindexed(FunctionElement[Any]):  # noqa: N801  # a function of SQL
@@ -38,20 +35,17 @@ def newest_first(columns: ReadOnlyColumnCollection[str, Any]) -> tuple[ColumnEle
 
 @compiles(unindexed)
 def _compile(element: unindexed, compiler: SQLCompiler, **options: Any) -> str:
-    """Write the column alone."""
     (column,) = element.clauses
     return compiler.process(column, **options)
 
 
 @compiles(unindexed, "sqlite")
 def _compile_for_sqlite(element: unindexed, compiler: SQLCompiler, **options: Any) -> str:
-    """Write the column behind a plus."""
     return f"+{_compile(element, compiler, **options)}"
 
 
 @compiles(by_rater, "sqlite")
 def _compile_with_index(element: by_rater, compiler: SQLCompiler, **options: Any) -> str:
-    """Write the table with its index."""
     text: str = compiler.visit_table(element, **options)  # type: ignore[no-untyped-call]  # SQLAlchemy has no types here
     index = "by_client" if "client_address" in element.c else "by_server"
     return f"{text} INDEXED BY {element.name}_{index}" if options.get("asfrom") else text

@@ -16,8 +16,8 @@ from bilateral.index.chain.follow import ENOUGH_LOGS
 from bilateral.index.changes.worker import keep_pruned
 from bilateral.index.errors import FirstBlockAheadError, NoEndpointError
 from bilateral.index.files.worker import FileWorkers
+from bilateral.index.log.backoff import Backoff
 from bilateral.index.log.database import passing_failure
-from bilateral.index.log.patience import Patience
 from bilateral.index.operating.settings import ChainSettings, IndexSettings
 from bilateral.index.operating.worker import Worker
 from bilateral.index.projections import PROJECTIONS, READERS
@@ -99,7 +99,7 @@ class _Process:
         settings = self._settings
         writers = len(settings.chains) + (settings.files.workers > 0)
         options: dict[str, Any] = {"enough": max(1, ENOUGH_LOGS // writers), "max_wait": settings.max_wait}
-        patience = Patience(self._stop, settings.max_wait if until_head else None, _report)
+        patience = Backoff(self._stop, settings.max_wait if until_head else None, _report)
         while not self._stop.is_set():
             try:
                 return Worker(self._engine, chain, stop=self._stop, poll_seconds=settings.poll_seconds, **options)

@@ -10,7 +10,7 @@ from sqlalchemy import Engine, select
 
 from bilateral.core.errors import BilateralError
 from bilateral.core.values.standing import StandingsState
-from bilateral.core.values.times import moment
+from bilateral.core.values.times import chain_time
 from bilateral.index.log import tables as schema
 from bilateral.index.log.database import snapshot
 from bilateral.index.projections import PROJECTIONS, progress_of
@@ -101,13 +101,13 @@ def chain_statuses(engine: Engine) -> list[ChainStatus]:
         ChainStatus(
             **{name: row[name] for name in _COPIED},
             block=row["block_number"],
-            block_time=moment(row["block_time"]),
+            block_time=chain_time(row["block_time"]),
             head=row["head_number"],
             lag=max(0, row["head_number"] - row["block_number"]),
             finalized=row["finalized_number"],
-            updated_at=moment(row["updated_at"]),
+            updated_at=chain_time(row["updated_at"]),
             last_reorganization_at=(
-                None if row["last_reorganization_at"] is None else moment(row["last_reorganization_at"])
+                None if row["last_reorganization_at"] is None else chain_time(row["last_reorganization_at"])
             ),
             standings=progress[row["chain_id"]].get("standings", StandingsState()),
             **figures[row["chain_id"]],

@@ -27,14 +27,13 @@ from bilateral.core.errors import (
 from bilateral.core.text import printable
 from bilateral.index.chain.endpoint import Endpoint
 from bilateral.index.chain.follow import ENOUGH_LOGS, Follower, Outcome, Step
-from bilateral.index.chain.limits import Limits
-from bilateral.index.chain.pool import Pool
+from bilateral.index.chain.pool import Limits, Pool
 from bilateral.index.chain.source import Source
 from bilateral.index.errors import EarlierRegistryError, FirstBlockAheadError, NoEndpointError
 from bilateral.index.log import tables as schema
+from bilateral.index.log.backoff import Backoff
 from bilateral.index.log.database import is_lost, is_transient, unavailable
-from bilateral.index.log.patience import Patience
-from bilateral.index.log.registries import added_registries, begun_block, record_registries, registries_of
+from bilateral.index.log.registries import added_registries, record_registries, registries_of, stored_first_block
 from bilateral.index.log.store import ChainStore
 from bilateral.index.operating.settings import ChainSettings, IndexSettings
 from bilateral.index.payments.worker import PaymentFollower, PaymentStore
@@ -92,7 +91,7 @@ class Worker:
     ) -> None:
         endpoints = [Endpoint(url) for url in settings.rpc_urls]
         self.chain_id = chain_id_of(endpoints, settings.deployments)
-        begun = begun_block(engine, self.chain_id, settings.from_block)
+        begun = stored_first_block(engine, self.chain_id, settings.from_block)
         deployments = deployments_of(settings, self.chain_id)
         registries = registries_of(deployments)
         may_add = settings.adds_registries
@@ -132,7 +131,7 @@ class Worker:
         """Follow the chain until the worker is stopped."""
         began, indexed = time.monotonic(), 0
         before = self._before
-        patience = Patience(self._stop, self._max_wait if until_head else None, self._report_failure)
+        patience = Backoff(self._stop, self._max_wait if until_head else None, self._report_failure)
         while not self._stop.is_set():
             step = self._try_step(patience, until_head=until_head)
             if step is None:
@@ -165,7 +164,7 @@ class Worker:
         _LOGGER.info("chain=%d outcome=goes_back block=%d adds=%s", self.chain_id, max(first, begun), names)
         self._follower.go_back(max(first, begun))
 
-    def _try_step(self, patience: Patience, *, until_head: bool) -> Step | None:
+    def _try_step(self, patience: Backoff, *, until_head: bool) -> Step | None:
         """Take a step, or wait if that is not possible now. See `run` for the errors."""
         try:
             self._limits.store()  # of a step that failed

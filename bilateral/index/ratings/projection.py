@@ -28,8 +28,7 @@ from bilateral.core.values.bounds import lower_bound, scale_of_tag, share_of_sca
 from bilateral.core.values.summaries import SEALED_SIDES
 from bilateral.core.values.units import units_of
 from bilateral.index.log import tables as schema
-from bilateral.index.log.batches import EventRows
-from bilateral.index.log.history import stored_batches
+from bilateral.index.log.batches import EventRows, stored_batches
 from bilateral.index.log.journal import Writes
 from bilateral.index.log.projection import Append, Progress, Projection, Removal
 from bilateral.index.log.rows import Row, Rows, key_columns, picker, rows_of
@@ -104,11 +103,10 @@ class Ratings(Projection):
     def undo(self, removal: Removal) -> Iterator[None]:
         # The latest blocks come out first, so that the tables go through states that the chain had.
         first = removal.target.number + 1
-        for block, events in stored_batches(
+        for _, events in stored_batches(
             removal.connection, removal.chain_id, SUMMARY_EVENTS, first, columns=SUMMARY_COLUMNS, latest_first=True
         ):
             SummaryTables(removal.chain_id, removal.rows).derive(events, sign=-1)
-            removal.progress(block)
         yield
         yield
 

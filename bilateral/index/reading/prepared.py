@@ -10,7 +10,7 @@ from sqlalchemy import BigInteger, ColumnElement, Connection, Dialect, SelectBas
 from sqlalchemy.exc import DBAPIError
 from sqlalchemy.sql.compiler import SQLCompiler
 
-from bilateral.index.log.dialects import dialect_named, dialect_of
+from bilateral.index.log.dialects import DIALECTS, dialect_of
 
 _Convert: TypeAlias = Callable[[Any], Any]
 
@@ -117,7 +117,7 @@ class _Compiled:
             else:
                 self._constants[name] = parameter.value if convert is None else convert(parameter.value)
         self._converts: list[tuple[int, _Convert]] | None = None
-        self._options = dialect_named(dialect.name).of_prepared
+        self._options = DIALECTS[dialect.name].of_prepared
 
     def rows(self, connection: Connection, values: Mapping[str, Any]) -> Sequence[tuple[Any, ...]]:
         if not connection.in_transaction():

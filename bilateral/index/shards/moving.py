@@ -17,9 +17,8 @@ from bilateral.index.errors import MisplacedChainError
 from bilateral.index.log import tables as schema
 from bilateral.index.log.database import connect_engine, open_database, snapshot
 from bilateral.index.log.locks import wait_for_locks
-from bilateral.index.log.migrate import upgrade_within
 from bilateral.index.log.places import PARTS, SERVED, Placed, has_schema
-from bilateral.index.log.revisions import stored_revision
+from bilateral.index.log.revisions import stored_revision, upgrade_within
 from bilateral.index.operating.settings import Shard
 from bilateral.index.shards.coordinator import (
     connect_shard,

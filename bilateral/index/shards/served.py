@@ -9,8 +9,7 @@ from sqlalchemy import Connection, text
 
 from bilateral.index.changes.tables import change_note, change_step, removed_change
 from bilateral.index.errors import ShardError
-from bilateral.index.log.partitions import create_partitions
-from bilateral.index.log.places import PARTS, SERVED, has_schema
+from bilateral.index.log.places import PARTS, SERVED, create_partitions, has_schema
 from bilateral.index.log.tables import registry
 from bilateral.index.projections import PARTITIONED_TABLES
 from bilateral.index.shards.layout import CHAIN_TABLES, NUMBERED, OWN_PARTITIONS, SHARED_TABLES, VIEWS

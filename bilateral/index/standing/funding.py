@@ -15,8 +15,8 @@ from sqlalchemy import Engine, select
 from bilateral.core.identifiers import checksummed
 from bilateral.index.chain.checks import ENDPOINT_FAILURES
 from bilateral.index.chain.endpoint import Endpoint
+from bilateral.index.chain.logs import amount, quantity, word
 from bilateral.index.chain.pool import Pool
-from bilateral.index.chain.quantities import amount, quantity, word
 from bilateral.index.log import tables as schema
 from bilateral.index.log.dialects import insert_new
 from bilateral.index.standing.opinions import accounts_without_funding

@@ -19,7 +19,7 @@ from sqlalchemy.exc import DBAPIError
 from bilateral.core.errors import InvalidArgumentError
 from bilateral.core.events import NewFeedback
 from bilateral.index.errors import DatabaseUnavailableError, MisplacedChainError, OlderSchemaError, ShardError
-from bilateral.index.log import migrate
+from bilateral.index.log import revisions
 from bilateral.index.log import tables as schema
 from bilateral.index.log.batches import Block
 from bilateral.index.log.database import named_database_errors, upgrade
@@ -322,9 +322,9 @@ def upgrade():
 def next_version(apis, settings, monkeypatch, tmp_path):  # services open the tables before
     """The present version and that of a later package, whose migration adds an index. It is undone in the end."""
     old = schema.REVISION
-    migrations = shutil.copytree(migrate._MIGRATIONS, tmp_path / "migrations")
+    migrations = shutil.copytree(revisions._MIGRATIONS, tmp_path / "migrations")
     (migrations / "versions" / "9999_next.py").write_text(NEXT_MIGRATION.format(schema.REVISION))
-    monkeypatch.setattr(migrate, "_MIGRATIONS", migrations)
+    monkeypatch.setattr(revisions, "_MIGRATIONS", migrations)
     monkeypatch.setattr(schema, "REVISIONS", (*schema.REVISIONS, "9.9"))
     monkeypatch.setattr(schema, "REVISION", "9.9")
     yield old, "9.9"

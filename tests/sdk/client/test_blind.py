@@ -26,7 +26,7 @@ from bilateral.core.errors import (
 )
 from bilateral.core.signatures import Domain
 from bilateral.core.signatures.blind_messages import RatingOpening, SignedEnvelope, read_opening
-from bilateral.core.signatures.blind_ratings import PATIENCE, Pair, RatingState, rating_seal
+from bilateral.core.signatures.blind_ratings import CLIENT_SILENCE_SECONDS, Pair, RatingState, rating_seal
 from tests.sdk.client.helpers import nonce_of
 
 pytestmark = pytest.mark.one_client
@@ -145,7 +145,7 @@ def test_server_opens_alone_when_the_client_was_silent_for_two_weeks(
     pair, _ = pair_of(*envelopes)
     snapshot = web3.provider.make_request("evm_snapshot", [])["result"]
     try:
-        web3.provider.make_request("evm_setNextBlockTimestamp", [pair.client_deadline + PATIENCE])
+        web3.provider.make_request("evm_setNextBlockTimestamp", [pair.client_deadline + CLIENT_SILENCE_SECONDS])
         web3.provider.make_request("evm_mine", [])
         assert connect(server[0]).open_ratings(pair, openings[1:]).wait().rating == 20
     finally:

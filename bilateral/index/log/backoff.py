@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
+import math
+import threading
 import time
-from typing import TYPE_CHECKING, Final
+from collections.abc import Callable
+from typing import Final
 
-if TYPE_CHECKING:
-    import threading
-    from collections.abc import Callable
-
-    from bilateral.core.errors import BilateralError
+from bilateral.core.errors import BilateralError
 
 _FIRST_SECONDS: Final = 0.5
 """The first wait: a server that restarts is back after a few of them, which double."""
@@ -21,49 +20,48 @@ _FIRST_GAP: Final = 60.0
 """Seconds until the same line is logged again. The gap doubles, so a day of one failure is ten lines."""
 
 
-class Patience:
+class Backoff:
     """Waits after failures in a row, longer each time.
 
     Args:
         stop: Set to end a wait.
         longest: The seconds after which a failure is raised; None to wait for ever.
-        report: Called with the text of a failure, unless it was told a moment ago.
+        report: Called with the text of a failure, unless it was reported recently.
     """
 
     def __init__(self, stop: threading.Event, longest: float | None, report: Callable[[str], None]) -> None:
         self._stop = stop
-        self._longest = longest
+        self._longest = math.inf if longest is None else longest
         self._report = report
         self._since: float | None = None
         self._seconds = _FIRST_SECONDS
-        self._told = ""
+        self._reported = ""
         self._gap = _FIRST_GAP
-        self._tell_at = float("-inf")
+        self._report_at = float("-inf")
 
     def wait(self, problem: BilateralError) -> None:
         """Wait after a failure."""
         now = time.monotonic()
         self._since = now if self._since is None else self._since
-        left = None if self._longest is None else self._longest - (now - self._since)
-        if left is not None and left <= 0:
+        remaining = self._longest - (now - self._since)
+        if remaining <= 0:
             raise problem
-        self._tell(str(problem), now)
-        self._stop.wait(self._seconds if left is None else min(self._seconds, left))
+        self._report_new(str(problem), now)
+        self._stop.wait(min(self._seconds, remaining))
         self._seconds = min(2 * self._seconds, _MOST_SECONDS)
 
     @property
     def is_over(self) -> bool:
         """True if the next failure is raised."""
-        return None not in (self._longest, self._since) and time.monotonic() - self._since >= self._longest  # type: ignore[operator]
+        return self._since is not None and time.monotonic() - self._since >= self._longest
 
     def succeeded(self) -> None:
         """Take note of a success: the next failure is the first one."""
         self._since, self._seconds = None, _FIRST_SECONDS
 
-    def _tell(self, text: str, now: float) -> None:
-        """Report a text that is new, or that was told long ago."""
-        if text == self._told and now < self._tell_at:
+    def _report_new(self, text: str, now: float) -> None:
+        if text == self._reported and now < self._report_at:
             return
-        self._gap = 2 * self._gap if text == self._told else _FIRST_GAP
-        self._told, self._tell_at = text, now + self._gap
+        self._gap = 2 * self._gap if text == self._reported else _FIRST_GAP
+        self._reported, self._report_at = text, now + self._gap
         self._report(text)

@@ -1,0 +1,152 @@
+"""The base of the exceptions of the package, and the errors of arguments and extras."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import InitVar, dataclass, fields
+from importlib.util import find_spec
+from typing import Any, ClassVar, dataclass_transform
+
+from bilateral.core.text import quoted
+
+
+class BilateralError(Exception):
+    """Base of every exception that the package raises on purpose.
+
+    Attributes:
+        reason: The kind of error, for programs: lower case with underscores, stable from release to release.
+    """
+
+    reason: ClassVar[str] = "error"
+
+
+@dataclass_transform(eq_default=False)
+class FormattedError(BilateralError):
+    """An error that is declared by its fields. Its message is the template, filled with them; bytes are hexadecimal.
+
+    A field that is an `InitVar` appears in the message alone.
+    """
+
+    template: ClassVar[str]
+
+    def __init_subclass__(cls) -> None:
+        super().__init_subclass__()
+        dataclass(eq=False, repr=False)(cls)
+
+    def __post_init__(self, *message_only: Any) -> None:
+        attributes = {field.name: getattr(self, field.name) for field in fields(self)}  # type: ignore[arg-type]
+        names = [name for name in self.__dataclass_fields__ if name not in attributes]  # type: ignore[attr-defined]
+        values = attributes | dict(zip(names, message_only, strict=True))
+        formatted = {name: f"0x{value.hex()}" if isinstance(value, bytes) else value for name, value in values.items()}
+        super().__init__(self.template.format_map(formatted))
+
+
+class InvalidArgumentError(BilateralError, ValueError):
+    """An argument is invalid, missing, or contradicts another."""
+
+    reason = "invalid_argument"
+
+
+class MissingExtraError(BilateralError, ImportError):
+    """An optional part of the package needs distributions that are not installed.
+
+    Attributes:
+        extra: The extra that installs them.
+        modules: The modules that are missing.
+    """
+
+    reason = "missing_extra"
+
+    def __init__(self, extra: str, modules: Sequence[str]) -> None:
+        super().__init__(f"{', '.join(modules)} missing: install them with pip install 'bilateral[{extra}]'")
+        self.extra = extra
+        self.modules = tuple(modules)
+
+
+def require_modules(extra: str, *names: str) -> None:
+    """Check that the modules of an extra are installed. None of them is imported.
+
+    Args:
+        *names: The names by which they are imported.
+
+    Raises:
+        MissingExtraError: Some are missing.
+    """
+    if missing := [name for name in names if find_spec(name) is None]:
+        raise MissingExtraError(extra, missing)
+
+
+class MalformedIdentifierError(BilateralError, ValueError):
+    """A text is not a valid identifier of the expected kind.
+
+    Attributes:
+        kind: The identifier that was expected.
+        text: The whole text; for a value of another type, the name of its type.
+        problem: The reason why it is invalid.
+    """
+
+    reason = "malformed_identifier"
+
+    def __init__(self, kind: str, text: object, problem: str) -> None:
+        formatted = text if isinstance(text, str) else type(text).__name__
+        super().__init__(f"{quoted(formatted)} is not {kind}: {problem}")
+        self.kind = kind
+        self.text = formatted
+        self.problem = problem
+
+
+class UnrepresentableValueError(BilateralError, ValueError):
+    """The registry cannot store a value exactly, or the value is out of range for its tag. Values are never rounded."""
+
+    reason = "unrepresentable_value"
+
+
+class MalformedAuthorizationError(FormattedError, ValueError):
+    """A feedback authorisation (FeedbackAuth) is invalid."""
+
+    reason = "malformed_authorization"
+    template = "invalid feedback authorisation (five words of 32 bytes and a signature): {problem}"
+    problem: InitVar[str]
+
+
+class EnvelopeMismatchError(BilateralError, ValueError):
+    """Two envelopes of blind ratings do not belong together.
+
+    Attributes:
+        field: The field in which they differ.
+    """
+
+    reason = "envelope_mismatch"
+
+    def __init__(self, field: str, ours: object, theirs: object) -> None:
+        client, server = (value.hex() if isinstance(value, bytes) else value for value in (ours, theirs))
+        super().__init__(
+            f"the client's envelope has {field} {client}, the server's has {server}: "
+            "ask for an envelope of this interaction"
+        )
+        self.field = field
+
+
+class SealMismatchError(FormattedError, ValueError):
+    """An opening does not belong to an envelope.
+
+    Attributes:
+        seal: The seal of the envelope.
+        opening: The hash of the opening.
+    """
+
+    reason = "seal_mismatch"
+    template = (
+        "the opening has the hash {opening}, the envelope's seal is {seal}: open with the salt and the rating that "
+        "were sealed"
+    )
+    seal: bytes
+    opening: bytes
+
+
+class AlreadySealedError(FormattedError, ValueError):
+    """Another rating is already sealed for this interaction. A second one would contradict the first."""
+
+    reason = "already_sealed"
+    template = "another rating is already sealed for interaction {interaction}: use the sealed one"
+    interaction: InitVar[bytes]

@@ -1,0 +1,127 @@
+"""Errors of registration and feedback files."""
+
+from __future__ import annotations
+
+from dataclasses import InitVar
+
+from bilateral.core.errors.base import BilateralError, FormattedError
+from bilateral.core.text import quoted
+
+
+class DocumentError(BilateralError):
+    """A registration or feedback file cannot be read, trusted or stored."""
+
+    reason = "document"
+
+
+class MalformedDocumentError(DocumentError, ValueError):
+    """A document violates its format: not a JSON object, a field of the wrong type, or a required field missing."""
+
+    reason = "malformed_document"
+
+
+class UnsupportedUriError(DocumentError, ValueError):
+    """A URI is malformed, or its scheme is not supported."""
+
+    reason = "unsupported_uri"
+
+
+class ForbiddenAddressError(DocumentError):
+    """A URI leads to an address that is not public: this machine, its network, or a cloud's metadata service.
+
+    Attributes:
+        host: The host as the URI names it.
+        address: The host's address.
+    """
+
+    reason = "forbidden_address"
+
+    def __init__(self, host: str, address: str) -> None:
+        super().__init__(f"{quoted(host)} leads to {address}, which is not a public address")
+        self.host = host
+        self.address = address
+
+
+class DocumentTooLargeError(FormattedError, DocumentError):
+    """A document is larger than the limit.
+
+    Attributes:
+        limit: The limit, in bytes.
+    """
+
+    reason = "document_too_large"
+    template = "the document exceeds the limit of {limit} bytes"
+    limit: int
+
+
+class DocumentTimeoutError(FormattedError, DocumentError, TimeoutError):
+    """A document did not arrive in time.
+
+    Attributes:
+        seconds: The time limit for everything: names, connections, redirects, blocks and content.
+    """
+
+    reason = "document_timeout"
+    template = "the document did not arrive within {seconds:g} seconds"
+    seconds: float
+
+
+class TooManyRedirectsError(DocumentError):
+    """A server redirects more often than the limit allows, or from https to http."""
+
+    reason = "too_many_redirects"
+
+
+class UnreachableDocumentError(DocumentError):
+    """No server delivers the document: unknown name, no connection, untrusted certificate, or error status."""
+
+    reason = "unreachable_document"
+
+
+class RefusedDocumentError(FormattedError, UnreachableDocumentError):
+    """A server answers, but with another status than success.
+
+    Attributes:
+        wait_seconds: The seconds that the server asks to wait before the next request; None if it does not say.
+    """
+
+    template = "{url_text} answers with status {status}"
+    url_text: InitVar[str]
+    status: int
+    wait_seconds: int | None = None
+
+
+class HashMismatchError(DocumentError):
+    """A document does not have the hash on chain.
+
+    Attributes:
+        content: The document.
+        expected: The hash on chain.
+        actual: The keccak-256 hash of the document.
+        variant: The known other serialisation or digest of the same document that has the expected hash; None without
+            one. The content is then the author's, though not byte for byte what the author hashed.
+    """
+
+    reason = "hash_mismatch"
+
+    def __init__(self, content: bytes, expected: bytes, actual: bytes, variant: str | None) -> None:
+        explanation = f"; the expected hash is that of {variant}" if variant else ""
+        super().__init__(f"the document's hash is 0x{actual.hex()}, but 0x{expected.hex()} was expected{explanation}")
+        self.content = content
+        self.expected = expected
+        self.actual = actual
+        self.variant = variant
+
+
+class CidMismatchError(FormattedError, DocumentError):
+    """A gateway delivers content that does not match its CID.
+
+    Attributes:
+        expected: The requested CID.
+        actual: The CID of the delivered content.
+    """
+
+    reason = "cid_mismatch"
+    template = "the content's CID is {actual}, but {expected} was asked for"
+    expected: str
+    actual: str

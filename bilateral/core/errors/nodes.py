@@ -1,0 +1,220 @@
+"""Errors of nodes, and of deployments of the registries."""
+
+from __future__ import annotations
+
+from dataclasses import InitVar
+from typing import Final
+
+from bilateral.core.errors.base import BilateralError, FormattedError
+from bilateral.core.text import quoted
+
+
+class NodeError(BilateralError):
+    """A node answers with a JSON-RPC error, or refuses a read that may be too large (HTTP status 400, 413 or 422).
+
+    Attributes:
+        code: The error's JSON-RPC code; None without one.
+        node_message: The node's message, a stranger's text; or the HTTP status.
+        data: The error's data.
+        wait_seconds: The seconds that the node asks to wait before the next request; None if it does not say.
+    """
+
+    reason = "node_error"
+
+    def __init__(
+        self,
+        method: str,
+        code: int | None,
+        node_message: str,
+        data: object = None,
+        *,
+        wait_seconds: float | None = None,
+    ) -> None:
+        super().__init__(f"the node refuses {method}: {quoted(node_message, 300)}")
+        self.code = code
+        self.node_message = node_message
+        self.data = data
+        self.wait_seconds = wait_seconds
+
+
+class NodeUnreachableError(FormattedError, ConnectionError):
+    """A node is unreachable, or answers with an HTTP error other than those of `NodeError`.
+
+    Attributes:
+        is_final: True if asking again does not help, because the node's URL redirects.
+    """
+
+    reason = "node_unreachable"
+    template = "{message}"
+    message: InitVar[str]
+    is_final: bool = False
+
+
+class NodeTimeoutError(BilateralError, TimeoutError):
+    """A node does not answer in time."""
+
+    reason = "node_timeout"
+
+
+class MalformedNodeAnswerError(BilateralError):
+    """A node's answer is not JSON-RPC, or its result has another form than the method's."""
+
+    reason = "malformed_node_answer"
+
+
+NODE_FAILURES: Final = (NodeError, NodeUnreachableError, NodeTimeoutError, MalformedNodeAnswerError)
+"""The errors of a node that does not answer a request, or not as asked."""
+
+
+class DeploymentRecordError(BilateralError, ValueError):
+    """A deployment record is invalid or lacks the identity registry."""
+
+    reason = "deployment_record"
+
+
+class UnknownDeploymentError(BilateralError):
+    """The package has no deployment on a chain.
+
+    Attributes:
+        origin: The deployment that the caller named: `canonical` or `bilateral`; None without a name.
+    """
+
+    reason = "unknown_deployment"
+
+    def __init__(self, chain_id: int, origin: str | None = None) -> None:
+        kind = f"{origin} deployment" if origin else "deployment"
+        super().__init__(
+            f"no packaged {kind} for chain {chain_id}: "
+            f"give the client deployment=Deployment({chain_id}, identity=…, reputation=…, …)"
+        )
+        self.chain_id = chain_id
+        self.origin = origin
+
+
+class MissingRegistryError(BilateralError):
+    """The deployment in use lacks a registry. The message says which contract to deploy.
+
+    Attributes:
+        registry: Its attribute of `Deployment`.
+        contract: The contract of this project that would be this registry.
+    """
+
+    reason = "missing_registry"
+
+    def __init__(self, registry: str, chain_id: int) -> None:
+        contract = _CONTRACTS[registry]
+        super().__init__(
+            f"the deployment on chain {chain_id} has no {registry} registry: name one that exists by {registry}=…, "
+            f"or deploy {contract} (docs/deployed-registries.md)"
+        )
+        self.registry = registry
+        self.chain_id = chain_id
+        self.contract = contract
+
+
+_CONTRACTS: Final = {
+    "identity": "IdentityRegistry",
+    "reputation": "BidirectionalReputationRegistry",
+    "ratings": "BidirectionalReputationRegistry",
+    "authorized": "AuthorizedReputationRegistry",
+    "validation": "ValidationRegistry",
+    "directory": "CompanionDirectory",
+    "buyers": "BuyerReputationRegistry",
+    "tier_proofs": "BuyerTierProofs",
+}
+"""The contract of this project for each attribute of `Deployment`."""
+
+
+class MissingFunctionError(BilateralError):
+    """A registry of the deployment lacks a function, as the canonical registries lack some of this project's.
+
+    Attributes:
+        registry: Its attribute of `Deployment`.
+        function: The function's name in Solidity.
+    """
+
+    reason = "missing_function"
+
+    def __init__(self, registry: str, function: str, chain_id: int) -> None:
+        super().__init__(
+            f"the {registry} registry on chain {chain_id} has no function {function}: {_INSTEAD.get(function, _OTHER)}"
+        )
+        self.registry = registry
+        self.function = function
+        self.chain_id = chain_id
+
+
+_OTHER: Final = "use a registry of this project (docs/deployed-registries.md)"
+_DOMAINS: Final = "domains need an IdentityRegistry of this project"
+_SIGNED: Final = "signed feedback needs a BidirectionalReputationRegistry of this project, by reputation=…"
+_PRIMARY: Final = "deploy CompanionDirectory for this identity registry, and name it by directory=…"
+_INSTEAD: Final = {
+    "newAgent": f"register by register_agent; {_DOMAINS}",
+    "updateAgent": f"hand the agent on by transfer_agent; {_DOMAINS}",
+    "releaseAgentDomain": _DOMAINS,
+    "resolveByDomain": _DOMAINS,
+    "resolveByAddress": _PRIMARY,
+    "setPrimaryAgent": _PRIMARY,
+    "agentOf": _PRIMARY,
+    "giveFeedbackBySig": _SIGNED,
+    "voidSignaturesThrough": _SIGNED,
+    "getVoidedDeadline": _SIGNED,
+}
+"""The advice for each function that canonical registries lack."""
+
+
+class WrongIdentityRegistryError(FormattedError):
+    """A registry of the deployment belongs to another identity registry.
+
+    Attributes:
+        registry: Its attribute of `Deployment`.
+        expected: The identity registry that it should belong to.
+        found: The identity registry that it belongs to.
+    """
+
+    reason = "wrong_identity_registry"
+    template = (
+        "the {registry} registry {address} belongs to the identity registry {found}, not to {expected}: name a "
+        "registry of the same deployment"
+    )
+    registry: str
+    address: str
+    expected: str
+    found: str
+
+
+class UnknownChainError(BilateralError):
+    """No node of a chain was given.
+
+    Attributes:
+        chain_ids: The chains whose nodes were given.
+    """
+
+    reason = "unknown_chain"
+
+    def __init__(self, chain_id: int, chain_ids: tuple[int, ...]) -> None:
+        configured = ", ".join(map(str, chain_ids)) or "no chain"
+        super().__init__(f"no node of chain {chain_id} was given, only of {configured}")
+        self.chain_id = chain_id
+        self.chain_ids = chain_ids
+
+
+class WrongChainError(BilateralError):
+    """The node serves another chain than the deployment's, or than the chain to which the client is pinned.
+
+    Attributes:
+        expected: The deployment's chain, or the pinned one.
+        actual: The node's chain.
+    """
+
+    reason = "wrong_chain"
+
+    def __init__(self, expected: int, actual: int, *, is_pinned: bool = False) -> None:
+        super().__init__(
+            f"the node serves chain {actual}, but the client is pinned to chain {expected}: use a node of that chain"
+            if is_pinned
+            else f"the node serves chain {actual}, but the deployment is on chain {expected}: use a node of chain "
+            f"{expected}, or a deployment on chain {actual}"
+        )
+        self.expected = expected
+        self.actual = actual

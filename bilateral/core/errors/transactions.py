@@ -1,0 +1,239 @@
+"""Errors of signatures and transactions."""
+
+from __future__ import annotations
+
+from dataclasses import InitVar
+
+from bilateral.core.errors.base import BilateralError, FormattedError
+from bilateral.core.text import quoted
+
+
+class UnexpectedAnswerError(FormattedError):
+    """The contract at a registry's address does not answer like that registry.
+
+    Attributes:
+        transaction: The hash of the mined transaction with the unexpected events; None for a call.
+    """
+
+    reason = "unexpected_answer"
+    template = "{message}"
+    message: InitVar[str]
+    transaction: str | None = None
+
+
+class MissingSignerError(BilateralError):
+    """The client has no signer for a write or a signature."""
+
+    reason = "missing_signer"
+
+
+class SignerFailedError(BilateralError):
+    """The signer raised an exception, kept as `__cause__`. Nothing was signed."""
+
+    reason = "signer_failed"
+
+    def __init__(self, signer_error: Exception) -> None:
+        super().__init__(f"the signer failed with {type(signer_error).__name__}; see __cause__")
+
+
+class AgentUnsettledError(FormattedError, TimeoutError):
+    """An agent has not had its owner for the requested number of blocks. Nothing was sent.
+
+    Attributes:
+        confirmations: The requested number of blocks.
+    """
+
+    reason = "agent_unsettled"
+    template = (
+        "agent {agent} has not had its owner for {confirmations} blocks after {seconds:g} seconds: wait for more "
+        "blocks, or ask for fewer confirmations"
+    )
+    agent: str
+    confirmations: int
+    seconds: InitVar[float]
+
+
+class SealUnsettledError(FormattedError, TimeoutError):
+    """A pair of blind ratings has not been sealed for the requested number of blocks. Nothing was opened."""
+
+    reason = "seal_unsettled"
+    template = (
+        "the pair of client {client_id} and server {server_id} has not been sealed for {confirmations} blocks after "
+        "{seconds:g} seconds: seal it first, or wait for more blocks"
+    )
+    client_id: InitVar[int]
+    server_id: InitVar[int]
+    confirmations: InitVar[int]
+    seconds: InitVar[float]
+
+
+class NotAgentOwnerError(FormattedError):
+    """A registry accepts this signature from the agent's owner only.
+
+    Attributes:
+        signer: The account that would have signed.
+        owner: The agent's owner.
+    """
+
+    reason = "not_agent_owner"
+    template = "{signer} does not own the agent: sign with the owner's account, {owner}"
+    signer: str
+    owner: str
+
+
+class IndexMismatchError(FormattedError, ValueError):
+    """A node says another number of feedbacks of a client than the caller. Nothing was signed.
+
+    Attributes:
+        node_index: The number by the node.
+        last_index: The number by the caller.
+    """
+
+    reason = "index_mismatch"
+    template = (
+        "the node says that {client} has given {node_index} feedbacks for the agent, not {last_index}: if you know "
+        "that the node is right, give its number as last_index; or name the limit as index_limit"
+    )
+    client: str
+    node_index: int
+    last_index: int
+
+
+class InsufficientFundsError(BilateralError):
+    """The signer cannot pay for the transaction. Nothing was sent.
+
+    Attributes:
+        account: The signer.
+    """
+
+    reason = "insufficient_funds"
+
+    def __init__(self, account: str, node_message: str) -> None:
+        super().__init__(f"{account} cannot pay for the transaction: {quoted(node_message, 300)}")
+        self.account = account
+
+
+class FeeLimitError(FormattedError):
+    """A transaction would cost more than the client's limit. Nothing was sent.
+
+    Attributes:
+        wei: The amount: of the whole transaction, or per gas.
+        limit: The limit, in wei.
+    """
+
+    reason = "fee_limit"
+    template = "the {name} of {wei} wei exceeds the limit of {limit}: wait, or raise {setting}"
+    name: InitVar[str]
+    wei: int
+    limit: int
+    setting: InitVar[str]
+
+
+class PaymentSettledHereError(BilateralError):
+    """The registry settled a payment itself, so it must not be attested: it would count twice. Nothing was sent.
+
+    Attributes:
+        transaction_hash: The hash of the payment's transaction.
+        buyer: The account that paid.
+    """
+
+    reason = "payment_settled_here"
+
+    def __init__(self, transaction_hash: bytes, buyer: str, *, is_whole: bool = False) -> None:
+        digits = f"0x{transaction_hash.hex()}"
+        advice = "; record another payment of the transaction by record_payments, with its position" if is_whole else ""
+        super().__init__(
+            f"the registry itself settled and counted a payment of {buyer} in {digits}: leave it out{advice}"
+        )
+        self.transaction_hash = transaction_hash
+        self.buyer = buyer
+
+
+class MissingReceiptError(FormattedError):
+    """The node has no receipt of a payment's transaction, so nobody knows who settled it. Nothing was sent.
+
+    Attributes:
+        transaction_hash: The hash of the payment's transaction.
+    """
+
+    reason = "missing_receipt"
+    template = (
+        "the node has no receipt of {transaction_hash}: wait until it is in a block, or use a node that keeps old "
+        "receipts"
+    )
+    transaction_hash: bytes
+
+
+class NotSentError(BilateralError):
+    """A client with `dry_run=True` sent nothing, so there is nothing to wait for."""
+
+    reason = "not_sent"
+
+
+class TransactionError(FormattedError):
+    """A signed transaction did not succeed, or its outcome is unknown.
+
+    Attributes:
+        hash: Its hash, 0x and 64 digits.
+        raw: The signed transaction. It may be sent again, to any node: it takes effect at most once.
+    """
+
+    reason = "transaction"
+    template = "transaction {hash} {message}"
+    message: InitVar[str]
+    hash: str
+    raw: bytes | None = None
+
+
+class SendUncertainError(TransactionError):
+    """A node did not confirm that it accepted a transaction. Look the transaction up before you retry.
+
+    Also raised if the node reports the nonce as used, but shows no transaction with it.
+    """
+
+    reason = "send_uncertain"
+
+
+class TransactionPendingError(TransactionError, TimeoutError):
+    """A transaction does not have the requested confirmations yet.
+
+    Attributes:
+        __cause__: The node's failure, if the last look-up failed; else None.
+    """
+
+    reason = "transaction_pending"
+
+
+class TransactionDroppedError(TransactionError):
+    """A transaction is in no block, and the node no longer knows it. It may be sent again as it is."""
+
+    reason = "transaction_dropped"
+
+
+class TransactionReplacedError(TransactionError):
+    """Another transaction with the same account and nonce was mined, so this one never will be."""
+
+    reason = "transaction_replaced"
+
+
+class TransactionFailedError(TransactionError):
+    """A transaction was mined and failed, and the node gives no reason. It may have run out of gas."""
+
+    reason = "transaction_failed"
+
+
+class BatchInterruptedError(BilateralError):
+    """Sending many transactions stopped before the end. The message gives the reason.
+
+    Attributes:
+        __cause__: The error that stopped it; None if other transactions of the same account did.
+        hashes: The hashes of the sent transactions.
+        missing: The number of transactions that were not sent.
+    """
+
+    reason = "batch_interrupted"
+
+    def __init__(self, hashes: tuple[str, ...], missing: int, why: str) -> None:
+        super().__init__(f"{len(hashes)} transactions were sent, {missing} were not: {why}. Run it again to continue.")
+        self.hashes = hashes
+        self.missing = missing

@@ -1,0 +1,159 @@
+"""Events of the registries of buyers."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Final
+
+from bilateral.core.contracts import Registry
+from bilateral.core.events.base import Event
+
+
+@dataclass(frozen=True, slots=True)
+class PaymentSettled(Event):
+    """A payment was settled and counted. The next log is the token's `AuthorizationUsed`.
+
+    Attributes:
+        buyer: The account that paid.
+        seller_id: The agent that was paid.
+        amount: The amount, in millionths of a dollar.
+        nonce: The nonce of the authorisation.
+    """
+
+    buyer: str
+    seller_id: int
+    amount: int
+    nonce: bytes
+
+
+@dataclass(frozen=True, slots=True)
+class PaymentNotCounted(Event):
+    """A payment was settled, but not counted.
+
+    Attributes:
+        buyer: The account that paid.
+        seller_id: The agent that was paid; 0: none.
+        amount: The amount, in millionths of a dollar.
+        nonce: The nonce of the authorisation.
+        reason: The number of the reason, see `bilateral.core.contracts.buyer_terms.NotCounted`.
+    """
+
+    buyer: str
+    seller_id: int
+    amount: int
+    nonce: bytes
+    reason: int
+
+
+@dataclass(frozen=True, slots=True)
+class PaymentAttested(Event):
+    """The attestor recorded a payment.
+
+    Attributes:
+        payment: The payment in one word, which `bilateral.core.contracts.buyer_terms.AttestedPayment.from_word` reads.
+    """
+
+    payment: int
+
+
+@dataclass(frozen=True, slots=True)
+class FeedbackAttested(Event):
+    """The attestor recorded the vote of a seller on a buyer.
+
+    Attributes:
+        buyer: The account that paid.
+        seller: The account that was paid.
+        score: The vote now, 0 to 100.
+    """
+
+    buyer: str
+    seller: str
+    score: int
+
+
+@dataclass(frozen=True, slots=True)
+class ReviewsAttested(Event):
+    """The attestor set a buyer's reviews and disputes.
+
+    Attributes:
+        buyer: The account.
+        reviews: The number of reviews that it gave.
+        review_sum: The sum of their scores.
+        disputes: The number of disputes.
+    """
+
+    buyer: str
+    reviews: int
+    review_sum: int
+    disputes: int
+
+
+@dataclass(frozen=True, slots=True)
+class SuccessorNominated(Event):
+    """The holder of a role nominated a successor.
+
+    Attributes:
+        role: The number of the role, see `bilateral.core.contracts.buyer_terms.BuyerRole`.
+        nominee: The successor; the zero address: the nomination was withdrawn.
+    """
+
+    role: int
+    holder: str
+    nominee: str
+
+
+@dataclass(frozen=True, slots=True)
+class RoleTaken(Event):
+    """A role has a holder: at the deployment, and when a successor accepts.
+
+    Attributes:
+        role: The number of the role, see `bilateral.core.contracts.buyer_terms.BuyerRole`.
+        former_holder: The former holder; the zero address at the deployment.
+        holder: The holder now.
+    """
+
+    role: int
+    former_holder: str
+    holder: str
+
+
+@dataclass(frozen=True, slots=True)
+class Anchored(Event):
+    """The anchorer posted a root.
+
+    Attributes:
+        root: The Merkle root of the service's state.
+    """
+
+    epoch: int
+    root: bytes
+
+
+@dataclass(frozen=True, slots=True)
+class TierRootsPosted(Event):
+    """The attestor posted the roots of a day's groups of buyers by tier.
+
+    Attributes:
+        epoch: The UTC day, in days since the beginning of Unix time.
+        policy: The hash of the scoring policy's name.
+    """
+
+    epoch: int
+    policy: bytes
+
+
+BUYER_EVENTS: Final[Mapping[Registry, tuple[type[Event], ...]]] = {
+    Registry.BUYERS: (
+        PaymentSettled,
+        PaymentNotCounted,
+        PaymentAttested,
+        FeedbackAttested,
+        ReviewsAttested,
+        SuccessorNominated,
+        RoleTaken,
+        Anchored,
+    ),
+    Registry.TIER_PROOFS: (TierRootsPosted,),
+}
+"""The types of the events of each registry of buyers."""
