@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from operator import itemgetter
-from typing import Any, Final
+from typing import Any, Final, Literal
 
 from sqlalchemy import Connection, func, select, tuple_
 
@@ -78,19 +78,14 @@ def _latest(connection: Connection, chain_id: int, agents: Collection[tuple[str,
         yield from connection.execute(select(ranked).where(ranked.c.rank == 1))
 
 
-def wallets_until(connection: Connection, chain_id: int) -> list[str]:
-    """Return all accounts that ever were the wallet of an agent, in order."""
-    return _ever(connection, chain_id, "wallet")
+_CAN_BE_PAID: Final = (agent_account.c.wallet.is_not(None), agent_account.c.owner.is_not(None))
+"""The conditions of an agent that can be paid."""
 
 
-def owners_until(connection: Connection, chain_id: int) -> list[str]:
-    """Return all accounts that ever owned an agent with a wallet, in order. Only such agents are paid."""
-    return _ever(connection, chain_id, "owner")
-
-
-def _ever(connection: Connection, chain_id: int, name: str) -> list[str]:
+def accounts_until(connection: Connection, chain_id: int, column: Literal["wallet", "owner"]) -> list[str]:
+    """Return all accounts that ever were the wallet or the owner of an agent that can be paid, in order."""
     table = agent_account.c
-    query = select(table[name]).where(table.chain_id == chain_id, *_payable()).distinct().order_by(table[name])
+    query = select(table[column]).where(table.chain_id == chain_id, *_CAN_BE_PAID).distinct().order_by(table[column])
     return list(connection.execute(query).scalars())
 
 
@@ -100,16 +95,11 @@ def first_blocks(connection: Connection, chain_id: int, accounts: Collection[str
     owners: dict[str, int] = {}
     for part in in_parts(sorted(accounts)):
         for column in (table.wallet, table.owner):
-            is_wanted = table.chain_id == chain_id, column.in_(part), *_payable()
-            query = select(column, func.min(table.block_number)).where(*is_wanted).group_by(column)
+            conditions = table.chain_id == chain_id, column.in_(part), *_CAN_BE_PAID
+            query = select(column, func.min(table.block_number)).where(*conditions).group_by(column)
             for account, block in connection.execute(query):
                 owners[account] = min(block, owners.get(account, block))
     return owners
-
-
-def _payable() -> tuple[Any, ...]:
-    """Return the conditions of an agent that can be paid."""
-    return agent_account.c.wallet.is_not(None), agent_account.c.owner.is_not(None)
 
 
 class Wallets:
@@ -143,5 +133,5 @@ class Wallets:
 
     def agents_at(self, wallet: str, place: tuple[int, int]) -> list[tuple[str, int, str]]:
         """Return the agents whose wallet an account was at a place of the chain."""
-        held = [period[2:] for period in self._periods.get(wallet, ()) if period[0] < place < period[1]]
-        return sorted(held, key=itemgetter(1, 0))
+        matching = [period[2:] for period in self._periods.get(wallet, ()) if period[0] < place < period[1]]
+        return sorted(matching, key=itemgetter(1, 0))
