@@ -16,8 +16,7 @@ from bilateral.core.values.standing import Side, Standing
 from bilateral.index.log import tables as events
 from bilateral.index.reading.prepared import Prepared
 from bilateral.index.standing import tables as schema
-from bilateral.index.standing.queries import stored_standing
-from bilateral.index.standing.standings import standings_states
+from bilateral.index.standing.queries import standings_states, stored_standing
 from bilateral.index.standing.tables import Part
 
 _MOST_FINDINGS: Final = 5  # the strongest decide; each takes a query for its evidence

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from sqlalchemy import Connection, select
 
 from bilateral.index.log import tables as schema
-from bilateral.index.standing.standings import StandingsState, of_chain, standings_states
+from bilateral.index.standing.queries import StandingsState, of_chain, standings_states
 
 
 @dataclass(frozen=True, slots=True)

@@ -13,7 +13,7 @@ from bilateral.core.values.times import moment
 from bilateral.index.log import tables as schema
 from bilateral.index.log.database import snapshot
 from bilateral.index.projections import PROJECTIONS
-from bilateral.index.standing.standings import StandingsState, standings_states
+from bilateral.index.standing.queries import StandingsState, standings_states
 
 
 @dataclass(frozen=True)

@@ -19,9 +19,10 @@ from bilateral.index.log.database import is_transient, snapshot
 from bilateral.index.log.dialects import dialect_of
 from bilateral.index.standing.inputs import TableReader
 from bilateral.index.standing.opinions import accounts_without_funding
+from bilateral.index.standing.projection import note_problem
 from bilateral.index.standing.proofs import ClaimedTransactions
-from bilateral.index.standing.results import replace_results
-from bilateral.index.standing.standings import identity_registries, note_problem, replace_standings
+from bilateral.index.standing.queries import identity_registries
+from bilateral.index.standing.results import replace_results, replace_standings
 from bilateral.index.standing.tables import AnalysisKey
 from bilateral.trust.engine import Engine as TrustEngine
 from bilateral.trust.features.reviews import Reviews

@@ -1,13 +1,20 @@
-"""Standings follow the log: findings go with the blocks that a reorganisation removes."""
+"""Standings follow the log: findings go with the blocks that a reorganisation removes. Notes of failed analyses."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import time
+from collections.abc import Iterator, Mapping
+from typing import Any, Final
 
-from sqlalchemy import Connection, delete, select, update
+from sqlalchemy import Connection, delete, insert, select, update
 
+from bilateral.core.text import printable
 from bilateral.index.log.projection import Projection, Removal
 from bilateral.index.standing import tables as schema
+from bilateral.index.standing.tables import AnalysisKey, standing_refresh
+
+_MAX_PROBLEM: Final = 500
+"""Characters of a problem that are stored."""
 
 
 class Standing(Projection):
@@ -47,3 +54,15 @@ def forget_blocks(connection: Connection, chain_id: int, block: int) -> None:
         later = (column.table.c.chain_id == chain_id) & (column > block)
         connection.execute(update(column.table).where(later).values({column.name: last}))
     connection.execute(delete(funding).where(funding.c.chain_id == chain_id, funding.c.block_number > block))
+
+
+def note_problem(connection: Connection, key: AnalysisKey, problem: str | None) -> None:
+    """Note why the last analysis of a registry failed, or that it did not."""
+    reported = None if problem is None else printable(problem)[:_MAX_PROBLEM]
+    note(connection, key, {"problem": reported, "problem_at": None if reported is None else int(time.time())})
+
+
+def note(connection: Connection, key: AnalysisKey, values: Mapping[str, Any]) -> None:
+    """Write values beside the standings of a registry."""
+    if connection.execute(update(standing_refresh).where(key.of(standing_refresh)).values(**values)).rowcount == 0:
+        connection.execute(insert(standing_refresh).values(**key.columns, **values))

@@ -3,17 +3,26 @@
 from __future__ import annotations
 
 import json
+import time
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from typing import Any
+from enum import StrEnum
+from typing import Any, Final
 
-from sqlalchemy import Connection, and_, select
+from sqlalchemy import Connection, Select, Table, and_, select
 
 from bilateral.core.values.standing import Side, Standing, StandingReason, Status
+from bilateral.index.log import tables as schema
 from bilateral.index.log.lists import in_parts
 from bilateral.index.reading.registries import AgentKey, Registries, numbers_by_chain
-from bilateral.index.standing.tables import standing, standing_refresh
+from bilateral.index.standing.tables import AnalysisKey, standing, standing_refresh
 from bilateral.index.standing.words import MARKS, why
+
+STALE_SECONDS: Final = 600.0
+"""The least seconds by which standings lag their chain when they are stale."""
+
+_STALE_REFRESHES: Final = 3
+"""The refreshes of a large index that take longer, after which its standings are stale."""
 
 
 def stored_standing(
@@ -115,3 +124,99 @@ def first_code(reasons: str | None) -> str | None:
     """Return the code of the reason that counts most."""
     listed: list[dict[str, Any]] = json.loads(reasons or "[]")
     return listed[0]["code"] if listed else None
+
+
+def identity_registries(connection: Connection) -> list[AnalysisKey]:
+    """Return the identity registries that an index has agents of, by chain and address."""
+    table = schema.registry
+    query = select(table.c.chain_id, table.c.identity_registry).distinct()
+    return [AnalysisKey(*row) for row in connection.execute(query.order_by(*query.selected_columns))]
+
+
+def stored_problem(connection: Connection, key: AnalysisKey) -> str | None:
+    """Return the noted problem of a registry; None without one."""
+    query = select(standing_refresh.c.problem).where(key.of(standing_refresh))
+    return connection.execute(query).scalar_one_or_none()
+
+
+class Currency(StrEnum):
+    """The age of a chain's standings."""
+
+    CURRENT = "current"
+    """They have all rows of the index but those of the last minutes."""
+
+    STALE = "stale"
+    """The analysis lags its chain by more than ten minutes, or by three refreshes if these take longer."""
+
+    MISSING = "missing"
+    """No analysis has succeeded yet."""
+
+
+@dataclass(frozen=True, slots=True)
+class StandingsState:
+    """The state of a chain's standings.
+
+    Attributes:
+        block: The last block that they rest on; None before the first analysis.
+        made_at: The time at which they were made or confirmed, in Unix seconds; None before the first analysis.
+        problem: The reason why the last analysis failed or cannot run; None if there is none.
+        status: `current`, `stale` or `missing`.
+    """
+
+    block: int | None = None
+    made_at: int | None = None
+    problem: str | None = None
+    status: str = Currency.MISSING
+
+    @property
+    def is_missing(self) -> bool:
+        """True before the first analysis."""
+        return self.status == Currency.MISSING
+
+    @property
+    def is_stale(self) -> bool:
+        """True if the analysis lags its chain."""
+        return self.status == Currency.STALE
+
+    @property
+    def age(self) -> float | None:
+        """The seconds since they were made; None before the first analysis."""
+        return None if self.made_at is None else max(0.0, time.time() - self.made_at)
+
+    @property
+    def lack(self) -> str | None:
+        """Why a chain has no current standings, as the end of a sentence; None if it has."""
+        cause = "" if self.problem is None else f": {self.problem}"
+        if self.is_missing:
+            return f"is not analysed yet{cause}"
+        if self.is_stale:
+            return f"was analysed {(self.age or 0) / 60:,.0f} minutes ago, up to block {self.block}{cause}"
+        return None
+
+
+def standings_states(connection: Connection, chain_id: int | None = None) -> dict[int, StandingsState]:
+    """Return the state of the standings of each chain. Of several registries, the one with the oldest counts."""
+    columns, chain = standing_refresh.c, schema.chain.c
+    query = select(columns.chain_id, columns.block_number, columns.made_at, columns.problem)
+    query = query.add_columns(columns.seconds, chain.block_number).join(
+        schema.chain, chain.chain_id == columns.chain_id
+    )
+    states: dict[int, StandingsState] = {}
+    requested = of_chain(query, standing_refresh, chain_id).order_by(columns.made_at.desc().nulls_last())
+    for number, block, made_at, problem, seconds, head in connection.execute(requested):
+        status = _currency(block, made_at, seconds or 0.0, head)
+        states[number] = StandingsState(block, made_at, problem, status)
+    return states
+
+
+def _currency(block: int | None, made_at: int | None, seconds: float, head: int) -> Currency:
+    """Return the age of standings up to a block, in an index up to another one."""
+    if block is None or made_at is None:
+        return Currency.MISSING
+    is_late = time.time() - made_at > max(STALE_SECONDS, _STALE_REFRESHES * seconds)
+    return Currency.STALE if block < head and is_late else Currency.CURRENT
+
+
+def of_chain(query: Select[Any], table: Table, chain_id: int | None) -> Select[Any]:
+    """Return a query about one chain: then it asks no server of another. For None the query is about all."""
+    return query if chain_id is None else query.where(table.c.chain_id == chain_id)

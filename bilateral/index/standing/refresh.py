@@ -22,7 +22,8 @@ from bilateral.index.payments import tables as payments
 from bilateral.index.standing import tables as analysis
 from bilateral.index.standing.analysis import Analyst
 from bilateral.index.standing.funding import FundingCollector
-from bilateral.index.standing.standings import identity_registries, note_problem
+from bilateral.index.standing.projection import note_problem
+from bilateral.index.standing.queries import identity_registries
 from bilateral.index.standing.tables import AnalysisKey, standing_refresh
 
 _LOGGER: Final = logging.getLogger("bilateral.index")

@@ -20,7 +20,8 @@ from bilateral.core.text.log_lines import log_safely
 from bilateral.index.chain.endpoint import Endpoint
 from bilateral.index.chain.source import Source
 from bilateral.index.log.database import open_database
-from bilateral.index.standing.standings import identity_registries, note_problem, stored_problem
+from bilateral.index.standing.projection import note_problem
+from bilateral.index.standing.queries import identity_registries, stored_problem
 
 _LOGGER: Final = logging.getLogger("bilateral.index")
 

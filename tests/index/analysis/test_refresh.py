@@ -12,8 +12,8 @@ from bilateral.index.log import tables as schema
 from bilateral.index.operating.status import chain_statuses
 from bilateral.index.standing import refresh
 from bilateral.index.standing.analysis import Analyst
+from bilateral.index.standing.queries import standings_states
 from bilateral.index.standing.refresh import Refresher
-from bilateral.index.standing.standings import standings_states
 from bilateral.index.standing.tables import standing, standing_refresh
 from bilateral.index.standing.worker import Background
 from tests.index.analysis.conftest import KEY
