@@ -2,7 +2,7 @@
 
 A batch of events makes one change a summary and one a counterpart, in time that does not depend on how many entries
 there are. All sums are exact integers, so adding and removing in any order gives the same rows as computing them again.
-A rollback removes the changes of the removed events, and needs no record of former rows.
+A rollback removes the changes of the removed events, and needs no record of previous rows.
 """
 
 from __future__ import annotations
@@ -47,14 +47,13 @@ _NOTHING: Final = (0, 0, 0)
 _FEEDBACK_KEY: Final = ("registry", "agent_id", "client_address", "feedback_index")
 
 SUMMARY_EVENTS: Final = (
-    *(NewFeedback, FeedbackRevoked, NewAuthorizedFeedback, ClientRated, ValidatorRated),
-    RatingsOpened,
+    *(NewFeedback, FeedbackRevoked, NewAuthorizedFeedback, ClientRated, ValidatorRated, RatingsOpened),
 )
 """The events that summaries follow from."""
 
-_GIVEN, _REVOKED, _AUTHORIZED, _CLIENT, _VALIDATOR, _OPENED = (schema.EVENT_TABLES[event] for event in SUMMARY_EVENTS)
-_pick_feedback: Final = {table: picker(table, *_FEEDBACK_KEY) for table in (_GIVEN, _REVOKED)}
-_pick_entry = picker(_GIVEN, "registry", "agent_id", "tag1", "client_address", "value", "value_decimals")
+_NEW, _REVOKED, _AUTHORIZED, _CLIENT, _VALIDATOR, _OPENED = (schema.EVENT_TABLES[event] for event in SUMMARY_EVENTS)
+_pick_feedback: Final = {table: picker(table, *_FEEDBACK_KEY) for table in (_NEW, _REVOKED)}
+_pick_entry = picker(_NEW, "registry", "agent_id", "tag1", "client_address", "value", "value_decimals")
 _pick_authorized = picker(_AUTHORIZED, "registry", "agent_id", "tag1", "client_address", "score")
 _pick_client = picker(_CLIENT, "registry", "client_id", "server_id", "rating")
 _pick_opened = picker(_OPENED, "registry", "client_id", "server_id", "client", "feedback_index")
@@ -131,7 +130,7 @@ class SummaryTables:
     def derive(self, events: EventRows, sign: int = 1) -> None:
         """Bring the tables up to date with further events, or undo events that the tables of events still hold."""
         opened = {row[_BLOCK : _BLOCK + 2]: _pick_opened(row) for row in events.get(_OPENED, ())}
-        for row in events.get(_GIVEN, ()):
+        for row in events.get(_NEW, ()):
             if _pick_entry(row)[-1] <= DECIMALS:
                 self._add_feedback(row, sign, is_blind=_opens_feedback(opened, row))
         for row in events.get(_AUTHORIZED, ()):
@@ -176,7 +175,7 @@ class SummaryTables:
         A registry of the standard gives each index once, and revokes it once, afterwards. Others may do as they like:
         a revocation removes the latest feedback with its index, if that still counts.
         """
-        of_batch = {table: events.get(table, ()) for table in (_GIVEN, _REVOKED)}
+        of_batch = {table: events.get(table, ()) for table in (_NEW, _REVOKED)}
         keys = {_pick_feedback[_REVOKED](row) for row in of_batch[_REVOKED]}
         if not keys:
             return []
@@ -201,35 +200,27 @@ class SummaryTables:
                 newest[key] = row
         return removed
 
+    def _existing(self, table: Table, keys: list[Row]) -> dict[Row, Row]:
+        """Return the rows of a table with some keys, by key."""
+        columns = key_columns(table)
+        return {row[: len(columns)]: row for row in self._rows.select(table, columns, keys)}
+
     def _write(self) -> None:
         chain_id, changes = self._chain_id, dict(sorted(self._changes.items()))  # in the order of the tables' pages
         self._changes = defaultdict(_Change)
-        former_counterparts: dict[Row, Row] = {
-            row[:6]: row
-            for row in self._rows.select(
-                rating_tables.counterpart,
-                key_columns(rating_tables.counterpart),
-                [
-                    (chain_id, *subject, account)
-                    for subject, change in changes.items()
-                    for account in change.counterparts
-                ],
-            )
-        }
-        former_summaries: dict[Row, Row] = {
-            row[:5]: row
-            for row in self._rows.select(
-                rating_tables.summary, key_columns(rating_tables.summary), [(chain_id, *subject) for subject in changes]
-            )
-        }
+        previous_summaries = self._existing(rating_tables.summary, [(chain_id, *subject) for subject in changes])
+        previous_counterparts = self._existing(
+            rating_tables.counterpart,
+            [(chain_id, *subject, account) for subject, change in changes.items() for account in change.counterparts],
+        )
         summaries = Writes(self._rows, rating_tables.summary)
         counterparts = Writes(self._rows, rating_tables.counterpart)
         for subject, change in changes.items():
             key = (chain_id, *subject)
-            _, _, _, _, _, count, number, value_sum, share_sum = former_summaries.get(key, (*key, 0, 0, 0, 0))[:9]
+            _, _, _, _, _, count, number, value_sum, share_sum = previous_summaries.get(key, (*key, 0, 0, 0, 0))[:9]
             for account, (added, added_shares, added_units) in change.counterparts.items():
                 account_key = (*key, account)
-                existing = former_counterparts.get(account_key)
+                existing = previous_counterparts.get(account_key)
                 before, shares, units = _NOTHING if existing is None else existing[6:]
                 after, new_shares = before + added, shares + added_shares
                 if before:
@@ -243,8 +234,11 @@ class SummaryTables:
                     counterparts.add(account_key, existing, row)
             count += change.count
             value_sum += change.value_sum
-            values = (*key, *_values(count, number, value_sum, share_sum, subject[3])) if count else None
-            summaries.add(key, former_summaries.get(key), values)
+            scale = scale_of_tag(subject[3])
+            bound = None if scale is None or not count else lower_bound(share_sum, number, scale)
+            sums = count, number, value_sum, share_sum
+            row = (*key, *sums, value_sum / (_UNITS[0] * count), bound) if count else None
+            summaries.add(key, previous_summaries.get(key), row)
         summaries.write()
         counterparts.write()
 
@@ -257,7 +251,7 @@ def _opens_feedback(opened: _Openings, row: Row) -> bool:
     opening = opened.get((row[_BLOCK], row[_BLOCK + 1] + 1))
     if opening is None:
         return False
-    return bool((opening[0], *opening[2:]) == _pick_feedback[_GIVEN](row))
+    return bool((opening[0], *opening[2:]) == _pick_feedback[_NEW](row))
 
 
 def _opens_rating(opened: _Openings, row: Row) -> bool:
@@ -265,13 +259,6 @@ def _opens_rating(opened: _Openings, row: Row) -> bool:
     registry, client_id, server_id, _ = _pick_client(row)
     places = ((row[_BLOCK], row[_BLOCK + 1] + distance) for distance in (1, 2))
     return any(opened[place][:3] == (registry, client_id, server_id) for place in places if place in opened)
-
-
-def _values(count: int, counterparts: int, value_sum: int, share_sum: int, tag: str) -> Row:
-    """Return the values of a summary's row."""
-    scale = scale_of_tag(tag)
-    bound = None if scale is None else lower_bound(share_sum, counterparts, scale)
-    return count, counterparts, value_sum, share_sum, value_sum / (_UNITS[0] * count), bound
 
 
 @lru_cache(maxsize=1 << 12)

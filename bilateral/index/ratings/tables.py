@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from typing import Final
+from typing import Any, Final
 
-from sqlalchemy import BigInteger, Column, Float, Index, MetaData, PrimaryKeyConstraint, Table
+from sqlalchemy import BigInteger, Column, ColumnElement, Float, Index, MetaData, PrimaryKeyConstraint, Table
 
 from bilateral.index.log.columns import BY_CHAIN, WideInteger, agent_columns, key_string, required
 
@@ -49,3 +49,8 @@ counterpart: Final = Table(
 )
 SUMMARY_TABLES: Final = (summary, counterpart)
 """Tables that are computed from feedback and ratings."""
+
+
+def event_columns(columns: Any, *names: str) -> list[ColumnElement[Any]]:
+    """Return some columns of events, and after them those that say where each event stands."""
+    return [columns[name] for name in (*names, "block_number", "log_index", "block_time", "transaction_hash")]

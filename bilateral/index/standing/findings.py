@@ -8,6 +8,7 @@ from typing import Any, Final
 
 from sqlalchemy import Connection, Row, Table, func, select, union_all
 
+from bilateral.index.reading.values import hexadecimal
 from bilateral.index.standing import tables as schema
 from bilateral.index.standing.tables import Part, of_registry
 
@@ -136,27 +137,32 @@ class TrustScore:
 
 def analysis_run(connection: Connection, chain_id: int, identity: str) -> AnalysisRun | None:
     """Return the stored analysis of an identity registry; None if there is none."""
-    made, marked, finding = schema.analysis, schema.suspicion, schema.finding
-    row = connection.execute(
-        select(
-            *(made.c[name] for name in ("chain_id", "identity_registry", "block_number", "made_at")),
-            *(made.c[name] for name in ("agents", "opinions", "threshold")),
-        ).where(*of_registry(made, chain_id, identity))
-    ).first()
+    run, suspicion, finding = schema.analysis, schema.suspicion, schema.finding
+    names = ("chain_id", "identity_registry", "block_number", "made_at", "agents", "opinions", "threshold")
+    query = select(*(run.c[name] for name in names)).where(*of_registry(run, chain_id, identity))
+    row = connection.execute(query).first()
     if row is None:
         return None
-    flagged = select(func.count()).where(*of_registry(marked, chain_id, identity), marked.c.is_flagged.is_(True))
+    flagged = select(func.count()).where(*of_registry(suspicion, chain_id, identity), suspicion.c.is_flagged.is_(True))
     findings = select(func.count()).where(*of_registry(finding, chain_id, identity))
     return AnalysisRun(*row, *(connection.execute(counting).scalar_one() for counting in (flagged, findings)))
 
 
-def findings(
-    connection: Connection, chain_id: int, identity: str, finding_id: str | None = None
-) -> tuple[Finding, ...]:
-    """Return the findings of an analysis, the strongest first: the first 100."""
-    finding = schema.finding
-    requested = [] if finding_id is None else [finding.c.finding_id == finding_id]
-    return _findings(connection, chain_id, identity, requested)
+def findings(connection: Connection, chain_id: int, identity: str, *finding_ids: str) -> tuple[Finding, ...]:
+    """Return the findings of an analysis, the strongest first: all of them or those with some ids, the first 100."""
+    finding, member = schema.finding, schema.finding_member
+    count = (
+        select(func.count())
+        .where(*of_registry(member, chain_id, identity), member.c.finding_id == finding.c.finding_id)
+        .correlate(finding)
+        .scalar_subquery()
+    )
+    names = ("finding_id", "detector", "q_value", "strength", "statistic", "sentence")
+    query = select(*(finding.c[name] for name in names), count).where(*of_registry(finding, chain_id, identity))
+    if finding_ids:
+        query = query.where(finding.c.finding_id.in_(finding_ids))
+    rows = connection.execute(query.order_by(finding.c.strength.desc(), finding.c.finding_id).limit(MAX_FINDINGS))
+    return tuple(Finding(*row) for row in rows)
 
 
 def findings_about(
@@ -171,10 +177,8 @@ def findings_about(
     )
     ranked = sorted(rows, key=lambda row: _PARTS.index(row.part), reverse=True)  # the gravest part of several accounts
     parts = {row.finding_id: row.part for row in ranked}
-    if not parts:
-        return ()
-    requested = [schema.finding.c.finding_id.in_(sorted(parts))]
-    return tuple((finding, parts[finding.id]) for finding in _findings(connection, chain_id, identity, requested))
+    matching = findings(connection, chain_id, identity, *sorted(parts)) if parts else ()
+    return tuple((finding, parts[finding.id]) for finding in matching)
 
 
 def members_of(
@@ -182,7 +186,7 @@ def members_of(
 ) -> dict[str, tuple[Member, ...]]:
     """Return the accounts of findings, by the finding: the first 200 of each."""
     rows = _first_rows(connection, schema.finding_member, (chain_id, identity), finding_ids, ("part", "account"))
-    return {id_: tuple(Member(row.account, row.part) for row in of_finding) for id_, of_finding in rows.items()}
+    return {id_: tuple(Member(row.account, row.part) for row in some) for id_, some in rows.items()}
 
 
 def evidence_of(
@@ -191,13 +195,7 @@ def evidence_of(
     """Return the events that findings rest on, by the finding: the first 200 of each. See `members_of`."""
     names = ("position", "table_name", "block_number", "log_index", "transaction_hash")
     rows = _first_rows(connection, schema.finding_row, (chain_id, identity), finding_ids, names)
-    return {
-        id_: tuple(
-            EvidenceRow(table, block, log_index, None if transaction is None else f"0x{transaction.hex()}")
-            for table, block, log_index, transaction in (tuple(row)[2:] for row in of_finding)
-        )
-        for id_, of_finding in rows.items()
-    }
+    return {id_: tuple(EvidenceRow(*row[2:-1], hexadecimal(row[-1])) for row in some) for id_, some in rows.items()}
 
 
 def clusters(connection: Connection, chain_id: int, identity: str) -> tuple[Cluster, ...]:
@@ -228,34 +226,6 @@ def trust_scores(
         trust_score.c.subject.in_(sorted(subjects)),
     )
     return tuple(TrustScore(*row) for row in connection.execute(query.order_by(trust_score.c.side)))
-
-
-def flagged_accounts(connection: Connection, chain_id: int, identity: str) -> frozenset[str]:
-    """Return the accounts that an analysis flags: the first 5,000."""
-    suspicion = schema.suspicion
-    query = (
-        select(suspicion.c.account)
-        .where(*of_registry(suspicion, chain_id, identity), suspicion.c.is_flagged.is_(True))
-        .limit(5_000)
-    )
-    return frozenset(connection.execute(query).scalars())
-
-
-def _findings(connection: Connection, chain_id: int, identity: str, wanted: list[Any]) -> tuple[Finding, ...]:
-    """Return findings with the number of their members."""
-    finding, member = schema.finding, schema.finding_member
-    count = (
-        select(func.count())
-        .where(*of_registry(member, chain_id, identity), member.c.finding_id == finding.c.finding_id)
-        .correlate(finding)
-        .scalar_subquery()
-    )
-    names = ("finding_id", "detector", "q_value", "strength", "statistic", "sentence")
-    query = select(*(finding.c[name] for name in names), count).where(
-        *of_registry(finding, chain_id, identity), *wanted
-    )
-    rows = connection.execute(query.order_by(finding.c.strength.desc(), finding.c.finding_id).limit(MAX_FINDINGS))
-    return tuple(Finding(*values) for values in map(tuple, rows))
 
 
 def _first_rows(

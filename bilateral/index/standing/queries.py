@@ -39,14 +39,14 @@ def stored_standing(
     row = connection.execute(query).mappings().first()
     if row is None:
         return None
-    named = {**row, "agent_id": int(row["agent_id"]), "lower": row["lower_bound"], "upper": row["upper_bound"]}
-    return Standing.of(named, row["block_number"], row["made_at"])
+    values = {**row, "agent_id": int(row["agent_id"]), "lower": row["lower_bound"], "upper": row["upper_bound"]}
+    return Standing.of(values, row["block_number"], row["made_at"])
 
 
 def standings_of(connection: Connection, key: AgentKey) -> tuple[Standing, ...]:
     """Return the standing of an agent as a server, and as a client if it was rated as one; none before an analysis."""
     of_sides = (stored_standing(connection, key.chain_id, key.identity_registry, key.agent_id, side) for side in Side)
-    return tuple(held for held in of_sides if held is not None and (held.side == Side.SERVER or held.raters))
+    return tuple(stored for stored in of_sides if stored is not None and (stored.side == Side.SERVER or stored.raters))
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,17 +88,15 @@ def doubts_of(connection: Connection, registries: Registries, ids: Iterable[str 
 def chains_with_standings(connection: Connection, chains: Sequence[int], side: str) -> list[int]:
     """Return the chains on which agents have standings on a side."""
     columns = standing.c
-    queries = {
-        chain_id: select(columns.side).where(columns.chain_id == chain_id, columns.side == side).limit(1)
-        for chain_id in chains
-    }
-    return [chain_id for chain_id, query in queries.items() if connection.execute(query).first()]
+    queries = {chain_id: (columns.chain_id == chain_id, columns.side == side) for chain_id in chains}
+    query = select(columns.side).limit(1)
+    return [chain_id for chain_id, of in queries.items() if connection.execute(query.where(*of)).first()]
 
 
 def analysed_chains(connection: Connection, chains: Sequence[int]) -> list[int]:
     """Return the chains of some that have been analysed."""
-    made = standing_refresh.c
-    query = select(made.chain_id).where(made.chain_id.in_(chains), made.block_number.is_not(None)).distinct()
+    columns = standing_refresh.c
+    query = select(columns.chain_id).where(columns.chain_id.in_(chains), columns.block_number.is_not(None)).distinct()
     analysed = set(connection.execute(query).scalars())
     return [chain_id for chain_id in chains if chain_id in analysed]
 
@@ -108,15 +106,12 @@ def statuses(
 ) -> dict[tuple[int, str, int], tuple[str, float, str | None, float | None]]:
     """Return status, lower bound, first reason and rating of some agents' standings, by chain, registry and id."""
     columns = standing.c
-    asked = [
-        column.in_(sorted(set(values)))
-        for column, values in zip(
-            (columns.chain_id, columns.identity_registry, columns.agent_id), zip(*keys, strict=True), strict=True
-        )
-    ]
     key = columns.chain_id, columns.identity_registry, columns.agent_id
+    is_requested = [
+        column.in_(sorted(set(values))) for column, values in zip(key, zip(*keys, strict=True), strict=True)
+    ]
     query = select(*key, columns.status, columns.lower_bound, columns.reasons, columns.rating)
-    rows = connection.execute(query.where(*asked, columns.side == side))
+    rows = connection.execute(query.where(*is_requested, columns.side == side))
     return {(row[0], row[1], int(row[2])): (row[3], row[4], first_code(row[5]), row[6]) for row in rows}
 
 

@@ -129,7 +129,7 @@ def _keep_current(url: str, rpc_urls: Sequence[Sequence[str]], stop: Event, pare
 
     try:
         require_modules("index", "numpy", "pyarrow", "scipy")
-        from bilateral.index.standing.refresh import Refresher  # noqa: PLC0415  # slow to import
+        from bilateral.index.standing.analysis import Refresher  # noqa: PLC0415  # slow to import
     except ImportError as problem:  # missing, or it does not load on this machine
         _LOGGER.warning("standings=off: nothing is ranked or rated without an analysis: %s", problem)
         note_everywhere(engine, str(problem))
