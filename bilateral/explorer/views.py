@@ -21,7 +21,7 @@ from bilateral.index.agents.queries import Change, changes_of
 from bilateral.index.files.identities import OtherIdentity, SolanaIdentity, other_identities, solana_identities
 from bilateral.index.files.queries import names_of
 from bilateral.index.operating.chains import ChainProgress, chains
-from bilateral.index.payments.queries import payment_states, payments_by, payments_to
+from bilateral.index.payments.queries import payment_states, payments_of
 from bilateral.index.profiles.queries import Agent
 from bilateral.index.profiles.queries import agent as read_agent
 from bilateral.index.ratings.authorized import AuthorizedFeedback, authorized_feedback_of
@@ -284,10 +284,11 @@ def _money(connection: Connection, key: AgentKey, accounts: Iterable[str]) -> ag
     received = [
         payment
         for account in accounts
-        for payment in payments_to(connection, key.chain_id, account, _PAYMENTS)
+        for payment in payments_of(connection, key.chain_id, account, "payee", _PAYMENTS)
         if payment.agent == key.id
     ]
-    paid = [payment for account in accounts for payment in payments_by(connection, key.chain_id, account, _PAYMENTS)]
+    of_accounts = (payments_of(connection, key.chain_id, account, "payer", _PAYMENTS) for account in accounts)
+    paid = [payment for payments in of_accounts for payment in payments]
     return agent_figures.money_by_day(received, paid)
 
 

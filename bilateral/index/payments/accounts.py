@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-from operator import itemgetter
+from itertools import groupby
+from operator import attrgetter, itemgetter
 from typing import Any, Final, Literal
 
 from sqlalchemy import Connection, func, select, tuple_
@@ -14,10 +15,9 @@ from bilateral.core.events.agents import WALLET_KEY, AgentStates
 from bilateral.index.log import tables as schema
 from bilateral.index.log.batches import EventRows
 from bilateral.index.log.lists import in_parts
-from bilateral.index.log.rows import Row, Rows, picker
+from bilateral.index.log.rows import Rows, picker
 from bilateral.index.payments.tables import agent_account
 
-_EVENTS: Final = (Transfer, MetadataSet, AgentRegistered, AgentUpdated)
 _PICK: Final = {
     event: picker(schema.EVENT_TABLES[event], "block_number", "log_index", "registry", "agent_id", *names)
     for event, names in {
@@ -31,7 +31,7 @@ _PICK: Final = {
 
 def store_accounts(connection: Connection, rows: Rows, chain_id: int, first: int, last: int) -> None:
     """Store the changes of owners and wallets in a range of blocks."""
-    tables = [schema.EVENT_TABLES[event] for event in _EVENTS]
+    tables = [schema.EVENT_TABLES[event] for event in _PICK]
     changes = _changes({table: rows.of_blocks(table, chain_id, first, last) for table in tables})
     states: dict[str, AgentStates] = defaultdict(AgentStates)
     for row in _latest(connection, chain_id, {(change[2], change[3]) for change in changes}):
@@ -44,7 +44,9 @@ def store_accounts(connection: Connection, rows: Rows, chain_id: int, first: int
 
 def _changes(events: EventRows) -> list[tuple[Any, ...]]:
     """Return the changes of owners and wallets in the order of the chain, each with its event's type at the end."""
-    changes = [(*_PICK[event](row), event) for event in _EVENTS for row in events.get(schema.EVENT_TABLES[event], ())]
+    changes = [
+        (*pick(row), event) for event, pick in _PICK.items() for row in events.get(schema.EVENT_TABLES[event], ())
+    ]
     changes = [change for change in changes if change[-1] is not MetadataSet or change[4] == WALLET_KEY]
     return sorted(changes, key=itemgetter(0, 1))
 
@@ -107,29 +109,21 @@ class Wallets:
 
     def __init__(self, connection: Connection, chain_id: int, wallets: Sequence[str]) -> None:
         self._periods: dict[str, list[tuple[tuple[int, int], tuple[int, int], str, int, str]]] = defaultdict(list)
-        table = agent_account
+        table, agent = agent_account.c, (agent_account.c.identity_registry, agent_account.c.agent_id)
         agents: set[tuple[str, int]] = set()
-        for of_wallets in in_parts(wallets):
-            query = select(table.c.identity_registry, table.c.agent_id).distinct()
-            periods = connection.execute(query.where(table.c.chain_id == chain_id, table.c.wallet.in_(of_wallets)))
-            agents.update((row.identity_registry, int(row.agent_id)) for row in periods)
-        for part in in_parts(sorted(agents)):
-            requested = tuple_(table.c.identity_registry, table.c.agent_id).in_(part)
-            query = select(table).where(table.c.chain_id == chain_id, requested)
-            changes: dict[tuple[str, int], list[Row]] = defaultdict(list)
-            for row in connection.execute(
-                query.order_by(table.c.identity_registry, table.c.agent_id, table.c.block_number, table.c.log_index)
-            ):
-                changes[row.identity_registry, int(row.agent_id)].append(row)
-            for (registry, agent_id), of_agent in changes.items():
-                self._add(registry, agent_id, of_agent)
-
-    def _add(self, registry: str, agent_id: int, changes: Sequence[Any]) -> None:
-        ends = [(row.block_number, row.log_index) for row in changes[1:]] + [(1 << 63, 0)]
-        for row, end in zip(changes, ends, strict=True):
-            if row.wallet and row.owner:
-                start = row.block_number, row.log_index
-                self._periods[row.wallet].append((start, end, registry, agent_id, row.owner))
+        for part in in_parts(wallets):
+            query = select(*agent).distinct().where(table.chain_id == chain_id, table.wallet.in_(part))
+            agents.update((registry, int(agent_id)) for registry, agent_id in connection.execute(query))
+        for some in in_parts(sorted(agents)):
+            changes = select(agent_account).where(table.chain_id == chain_id, tuple_(*agent).in_(some))
+            rows = connection.execute(changes.order_by(*agent, table.block_number, table.log_index))
+            for (registry, agent_id), of_agent in groupby(rows, attrgetter("identity_registry", "agent_id")):
+                periods = list(of_agent)
+                ends = [(row.block_number, row.log_index) for row in periods[1:]] + [(1 << 63, 0)]
+                for row, end in zip(periods, ends, strict=True):
+                    if row.wallet and row.owner:
+                        start = row.block_number, row.log_index
+                        self._periods[row.wallet].append((start, end, registry, int(agent_id), row.owner))
 
     def agents_at(self, wallet: str, place: tuple[int, int]) -> list[tuple[str, int, str]]:
         """Return the agents whose wallet an account was at a place of the chain."""

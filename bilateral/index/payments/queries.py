@@ -10,14 +10,7 @@ from typing import Any, Final
 
 from sqlalchemy import BigInteger, Connection, Row, Select, bindparam, select
 
-from bilateral.core.events import (
-    ClientRated,
-    NewAuthorizedFeedback,
-    NewFeedback,
-    Registered,
-    ValidationRequest,
-    ValidatorRated,
-)
+from bilateral.core import events
 from bilateral.index.log import tables as schema
 from bilateral.index.log.lists import in_parts
 from bilateral.index.payments.tables import FORGOTTEN, late_payment, payment, payment_cursor
@@ -34,9 +27,10 @@ _NEWEST: Final = 20_000
 _MOST: Final = 20  # events; a batch may have more
 
 _PAGES: Final = {
-    **dict.fromkeys((NewFeedback, NewAuthorizedFeedback, ClientRated, ValidatorRated), ("rating", ())),
-    ValidationRequest: ("validation", ("request_hash",)),
-    Registered: ("registration", ("agent_id",)),
+    **dict.fromkeys((events.NewFeedback, events.NewAuthorizedFeedback), ("rating", ())),
+    **dict.fromkeys((events.ClientRated, events.ValidatorRated), ("rating", ())),
+    events.ValidationRequest: ("validation", ("request_hash",)),
+    events.Registered: ("registration", ("agent_id",)),
 }
 """The kind of the page of each event, and the column that names it if the place of the event does not."""
 
@@ -59,7 +53,7 @@ class Logged:
 
 def logged_in(connection: Connection, chain_id: int, transaction: bytes) -> tuple[Logged, ...]:
     """Return the events of a transaction that have a page, among the newest 20,000 of each kind."""
-    events: list[Logged] = []
+    logged: list[Logged] = []
     for event, (kind, name) in _PAGES.items():
         columns = schema.EVENT_TABLES[event].c
         newest = (
@@ -70,8 +64,8 @@ def logged_in(connection: Connection, chain_id: int, transaction: bytes) -> tupl
             .subquery()
         )
         matching = select(newest).where(newest.c.transaction_hash == transaction).limit(_MOST)
-        events += [Logged(kind, *row[1:]) for row in connection.execute(matching)]
-    return tuple(sorted(events, key=lambda logged: (logged.block, logged.log_index))[:_MOST])
+        logged += [Logged(kind, *row[1:]) for row in connection.execute(matching)]
+    return tuple(sorted(logged, key=lambda event: (event.block, event.log_index))[:_MOST])
 
 
 def paid_in(connection: Connection, chain_id: int, transaction: bytes) -> Sequence[Row[tuple[str, int, str]]]:
@@ -200,20 +194,9 @@ def payment_states(connection: Connection, key: AgentKey, newest: Sequence[Recen
     return tuple(proof.state for proof in _proofs(connection, key.chain_id, claims))
 
 
-def payments_by(connection: Connection, chain_id: int, payer: str, limit: int = 12) -> tuple[Payment, ...]:
-    """Return the newest payments of an account to agents."""
-    return _newest(_BY_PAYER, connection, chain_id, payer, limit)
-
-
-def payments_to(connection: Connection, chain_id: int, payee: str, limit: int = 12) -> tuple[Payment, ...]:
-    """Return the newest payments to an account that is the wallet of agents."""
-    return _newest(_BY_PAYEE, connection, chain_id, payee, limit)
-
-
-def _newest(
-    statement: Prepared, connection: Connection, chain_id: int, account: str, limit: int
-) -> tuple[Payment, ...]:
-    rows = statement.all(connection, {"chain": chain_id, "account": account, "limit": limit})
+def payments_of(connection: Connection, chain_id: int, account: str, side: str, limit: int = 12) -> tuple[Payment, ...]:
+    """Return the newest payments of an account (`payer`) to agents, or those to it (`payee`) as a wallet of agents."""
+    rows = _BY_SIDE[side].all(connection, {"chain": chain_id, "account": account, "limit": limit})
     return tuple(_payment(chain_id, *row[1:]) for row in rows)
 
 
@@ -264,5 +247,5 @@ def _of_account(name: str) -> Prepared:
     return Prepared(newest.limit(bindparam("limit", type_=BigInteger)))
 
 
-_BY_PAYER: Final = _of_account("payer")
-_BY_PAYEE: Final = _of_account("payee")
+PAYMENT_SIDES: Final = ("payer", "payee")
+_BY_SIDE: Final = {side: _of_account(side) for side in PAYMENT_SIDES}

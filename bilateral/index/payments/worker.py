@@ -68,15 +68,13 @@ class PaymentStore:
             if index is None:
                 return None
             cursor = self._cursor(connection, index.first_block - 1)
-            last = index.block_number - self.terms.confirmations + 1
-            table = schema.block
-            existing = select(table.c.block_number, table.c.block_hash).where(
-                table.c.chain_id == self.chain_id, table.c.block_number > cursor[0], table.c.block_number <= last
-            )
-            near = existing.where(table.c.block_number <= cursor[0] + _MOST_BLOCKS)
+            last, block = index.block_number - self.terms.confirmations + 1, schema.block.c
+            is_due = block.chain_id == self.chain_id, block.block_number > cursor[0], block.block_number <= last
+            existing = select(block.block_number, block.block_hash).where(*is_due).limit(1)
+            near = existing.where(block.block_number <= cursor[0] + _MOST_BLOCKS)
             # Deep in the chain the index keeps the hashes of some blocks only: a range may have to be longer.
-            end = connection.execute(near.order_by(table.c.block_number.desc()).limit(1)).one_or_none()
-            end = end or connection.execute(existing.order_by(table.c.block_number).limit(1)).one_or_none()
+            end = connection.execute(near.order_by(block.block_number.desc())).one_or_none()
+            end = end or connection.execute(existing.order_by(block.block_number)).one_or_none()
         if end is None:
             return None
         return PaymentRange(cursor[0] + 1, end.block_number, bytes(end.block_hash), cursor)
@@ -96,12 +94,9 @@ class PaymentStore:
         """Store the payments of a range, and move the cursor to its end."""
         with self._engine.begin() as connection:
             self._lock(connection, due, (due.last, due.hash))
-            self._require_blocks(
-                connection, due, {transfer.block_number: transfer.block_hash for transfer in (*paid, *returned)}
-            )
-            rows = rows_of(connection)
+            blocks = {transfer.block_number: transfer.block_hash for transfer in (*paid, *returned)}
+            self._require_blocks(connection, due, blocks)
             payments = self._payments(connection, [transfer for transfer in paid if transfer.amount > 0])
-            rows.insert(payment, payments)
             # A range ends at any block, so that an account may be a seller only after its transfer.
             sellers = first_blocks(connection, self.chain_id, {transfer.sender for transfer in returned})
             back = [
@@ -109,6 +104,8 @@ class PaymentStore:
                 for transfer in returned
                 if transfer.amount > 0 and sellers.get(transfer.sender, due.last + 1) <= transfer.block_number
             ]
+            rows = rows_of(connection)
+            rows.insert(payment, payments)
             rows.insert(payment_return, back)
             note_late_payments(connection, self.chain_id, {row[1] for row in (*payments, *back)})
         return len(payments)
@@ -160,17 +157,10 @@ class PaymentStore:
     def _lock(self, connection: Connection, due: PaymentRange, new: tuple[int, bytes]) -> None:
         """Move the cursor, and keep a rollback from beginning before the end of the transaction."""
         table, (number, hash_) = payment_cursor, due.previous
-        moved = connection.execute(
-            update(table)
-            .where(
-                table.c.chain_id == self.chain_id,
-                table.c.block_number == number,
-                table.c.block_hash == hash_,
-                table.c.terms == self.terms.text,
-            )
-            .values(block_number=new[0], block_hash=new[1], changed_at=int(time.time()))
-        ).rowcount
-        if not moved:
+        is_ours = table.c.chain_id == self.chain_id, table.c.terms == self.terms.text
+        at_cursor = update(table).where(*is_ours, table.c.block_number == number, table.c.block_hash == hash_)
+        moved = at_cursor.values(block_number=new[0], block_hash=new[1], changed_at=int(time.time()))
+        if not connection.execute(moved).rowcount:
             raise CursorMovedError(self.chain_id, number)
         self._require_blocks(connection, due, {})
 

@@ -16,14 +16,7 @@ from typing import Final, TypeAlias
 
 from sqlalchemy import Connection, Table, delete
 
-from bilateral.core.events import (
-    ClientRated,
-    FeedbackRevoked,
-    NewAuthorizedFeedback,
-    NewFeedback,
-    RatingsOpened,
-    ValidatorRated,
-)
+from bilateral.core import events as kinds
 from bilateral.core.values.blind import BLIND_SIDES
 from bilateral.core.values.bounds import lower_bound, scale_of_tag, share_of_scale
 from bilateral.core.values.units import units_of
@@ -47,7 +40,8 @@ _NOTHING: Final = (0, 0, 0)
 _FEEDBACK_KEY: Final = ("registry", "agent_id", "client_address", "feedback_index")
 
 SUMMARY_EVENTS: Final = (
-    *(NewFeedback, FeedbackRevoked, NewAuthorizedFeedback, ClientRated, ValidatorRated, RatingsOpened),
+    *(kinds.NewFeedback, kinds.FeedbackRevoked, kinds.NewAuthorizedFeedback),
+    *(kinds.ClientRated, kinds.ValidatorRated, kinds.RatingsOpened),
 )
 """The events that summaries follow from."""
 

@@ -21,7 +21,7 @@ from bilateral.index.ratings.blind import follows_feedback, is_blind_rating, is_
 from bilateral.index.ratings.feedback import SELECTION, VIEW, Feedback, feedback_of_row
 from bilateral.index.ratings.tables import event_columns, summary
 from bilateral.index.reading.pages import Page, Small, after, decode_cursor, encode_cursor, page_of, require_limit
-from bilateral.index.reading.prepared import CHAIN, Prepared
+from bilateral.index.reading.prepared import CHAIN, Prepared, one_of, spread
 from bilateral.index.reading.registries import AgentKey
 from bilateral.index.reading.values import Wide, hexadecimal
 
@@ -34,8 +34,8 @@ _SUMMARY_COLUMNS: Final = ("registry", "side", "tag", "count", "counterparts", "
 
 def summaries(connection: sa.Connection, key: AgentKey) -> tuple[RatingSummary, ...]:
     """Return the summaries of the values for an agent, those with the most counterparts first."""
-    registries = {f"registry_{place}": address for place, address in enumerate(key.registries)}
-    rows = _summaries(len(registries)).all(connection, {**_parameters(key), **registries})
+    size = len(key.registries)
+    rows = _summaries(size).all(connection, {**_parameters(key), **spread("registry", key.registries, size)})
     return tuple(RatingSummary(*row) for row in rows)
 
 
@@ -44,23 +44,18 @@ def _parameters(key: AgentKey) -> dict[str, Any]:
     return dict(zip(_KEY, (key.chain_id, key.identity_registry, key.agent_id), strict=True))
 
 
-def _is(columns: Any) -> list[sa.ColumnElement[bool]]:
+def _is(columns: Any, names: Sequence[str] = _KEY) -> list[sa.ColumnElement[bool]]:
     """Return the conditions that a row is of the agent of `_parameters`."""
-    return [columns[name] == sa.bindparam(name, type_=agent_tables.agent.c[name].type) for name in _KEY]
+    return [columns[name] == sa.bindparam(name, type_=agent_tables.agent.c[name].type) for name in names]
 
 
 @cache
 def _summaries(registries: int) -> Prepared:
     """Return the statement for the summaries of an agent in a number of registries."""
-    listed = [sa.bindparam(f"registry_{place}", type_=_SUMMARY.registry.type) for place in range(registries)]
     return Prepared(
         sa.select(*(_SUMMARY[name] for name in _SUMMARY_COLUMNS))
-        .where(
-            _SUMMARY.chain_id == sa.bindparam("chain_id", type_=_SUMMARY.chain_id.type),
-            _SUMMARY.registry.in_(listed),
-            _SUMMARY.agent_id == sa.bindparam("agent_id", type_=_SUMMARY.agent_id.type),
-            is_plain(_SUMMARY.side),
-        )
+        .where(*_is(_SUMMARY, ("chain_id", "agent_id")), one_of("registry", _SUMMARY.registry, registries))
+        .where(is_plain(_SUMMARY.side))
         .order_by(_SUMMARY.counterparts.desc(), _SUMMARY.registry, _SUMMARY.side, _SUMMARY.tag)
         .limit(MAX_ENTRIES)
     )

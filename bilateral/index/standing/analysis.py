@@ -117,8 +117,7 @@ class Analyst:
         fitted = TrustEngine().fit(tables.tables, reviews, trusted)
         results = Results.of(fitted, tables.places)
         summary = AnalysisSummary(
-            chain_id=self._key.chain_id,
-            identity_registry=self._key.identity_registry,
+            **self._key.columns,
             block=state.block_number,
             agents=tables.tables.agents.num_rows,
             opinions=sum(getattr(tables.tables, name).num_rows for name in ("feedback", "ratings", "validations")),

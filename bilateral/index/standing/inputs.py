@@ -17,17 +17,7 @@ from sqlalchemy import Connection, text
 from bilateral.core.values.currency import ETHER, symbol_of
 from bilateral.index.log.columns import python_integer
 from bilateral.index.payments.terms import MICROS
-from bilateral.index.standing.opinions import (
-    AUTHORIZED_FEEDBACK,
-    FEEDBACK,
-    LARGEST_ID,
-    NOBODY,
-    OF_REGISTRY,
-    RATINGS,
-    CachedEvents,
-    Place,
-    Places,
-)
+from bilateral.index.standing import opinions
 from bilateral.index.standing.proofs import ClaimedTransactions, Proofs
 from bilateral.index.standing.tables import FundingState
 from bilateral.trust.tables.schema import COLUMNS, OPTIONAL, Tables
@@ -50,7 +40,7 @@ _APPROVED: Final = f"SELECT DISTINCT agent_id, owner, account FROM approval WHER
 _VALIDATIONS: Final = f"""
     SELECT validator_address, agent_id, response, block_time, block_number, log_index, transaction_hash
     FROM validation_response answered
-    WHERE chain_id = :chain_id AND {OF_REGISTRY} AND NOT EXISTS (
+    WHERE chain_id = :chain_id AND {opinions.OF_REGISTRY} AND NOT EXISTS (
       SELECT 1 FROM validation_response later
       WHERE later.chain_id = answered.chain_id AND later.registry = answered.registry
         AND later.request_hash = answered.request_hash
@@ -86,7 +76,7 @@ _RETURNS: Final = f"""
 _PROOFS: Final = f"""
     SELECT reference.block_number, reference.log_index, claimed.payment_transaction
     FROM referenced_file reference JOIN feedback_file claimed ON claimed.content_hash = reference.content_hash
-    WHERE reference.chain_id = :chain_id AND {OF_REGISTRY} AND reference.kind = 'feedback'
+    WHERE reference.chain_id = :chain_id AND {opinions.OF_REGISTRY} AND reference.kind = 'feedback'
       AND reference.integrity IS NOT NULL AND claimed.payment_transaction IS NOT NULL
 """
 
@@ -103,7 +93,7 @@ class IndexedTables:
     """
 
     tables: Tables
-    places: Mapping[str, Sequence[Place]]
+    places: Mapping[str, Sequence[opinions.Place]]
     left_out: int
 
 
@@ -122,8 +112,8 @@ class TableReader:
     def __init__(self, chain_id: int, identity_registry: str) -> None:
         self.claimed = ClaimedTransactions()
         self._values = {"chain_id": chain_id, "identity": identity_registry}
-        self._feedback = [CachedEvents(FEEDBACK), CachedEvents(AUTHORIZED_FEEDBACK)]
-        self._ratings = CachedEvents(RATINGS)
+        self._feedback = [opinions.CachedEvents(opinions.FEEDBACK), opinions.CachedEvents(opinions.AUTHORIZED_FEEDBACK)]
+        self._ratings = opinions.CachedEvents(opinions.RATINGS)
 
     def read(self, connection: Connection) -> IndexedTables:
         """Read the tables. They equal those of a new reader."""
@@ -144,7 +134,7 @@ class _Reading:
 
     def tables(self, feedback: pa.Table, ratings: pa.Table) -> IndexedTables:
         """Read every table but those of feedback and ratings, whose events are given."""
-        agents = [row for row in self._rows(_AGENTS, number=0) if row[0] <= LARGEST_ID]
+        agents = [row for row in self._rows(_AGENTS, number=0) if row[0] <= opinions.LARGEST_ID]
         self._owners = {row[0]: row[1] for row in agents}
         self._speaker = {row[0]: row[2] for row in agents}
         self._ids = pa.array(list(self._speaker), pa.int64())
@@ -183,9 +173,10 @@ class _Reading:
         holders: dict[int, list[dict[str, Any]]] = defaultdict(list)
         for agent_id, sender, receiver, time in self._rows(_HOLDERS, number=0):
             periods = holders[agent_id]
-            if not periods and sender != NOBODY:  # a registry may hand out agents without a first transfer from nobody
+            # A registry may hand out agents without a first transfer from nobody.
+            if not periods and sender != opinions.NOBODY:
                 periods.append({"account": sender, "since": 0.0})
-            periods.append({"account": None if receiver == NOBODY else receiver, "since": float(time)})
+            periods.append({"account": None if receiver == opinions.NOBODY else receiver, "since": float(time)})
         return {agent_id: periods for agent_id, periods in holders.items() if len(periods) > 1}
 
     def _operators(self, feedback: pa.Table, validations: Iterable[tuple[Any, ...]]) -> dict[int, list[str]]:
@@ -193,8 +184,8 @@ class _Reading:
         # An owner may have thousands of agents and of operators, so their pairs are not counted up: each approved
         # account that judged an agent is looked up among the approvals.
         for_all = {tuple(row) for row in self._rows(_OPERATORS)}
-        for_one = {tuple(row) for row in self._rows(_APPROVED, number=0, nobody=NOBODY)}
-        approved = {row[-1] for row in for_all | for_one} - {NOBODY}
+        for_one = {tuple(row) for row in self._rows(_APPROVED, number=0, nobody=opinions.NOBODY)}
+        approved = {row[-1] for row in for_all | for_one} - {opinions.NOBODY}
         by_approved = feedback.filter(pc.is_in(feedback["client"], pa.array(sorted(approved), pa.string())))
         clients, agents = (by_approved[name].to_pylist() for name in ("client", "agent_id"))
         validated = ((self._owners[row[0]], row[1]) for row in validations)
@@ -216,7 +207,7 @@ class _Reading:
     def _judged(self, rows: pa.Table) -> pa.Table:
         """Return the feedback that is not revoked, of both kinds of registries, with the payments that it proves."""
         rows = self._of_indexed(rows, "agent_id")
-        self._places["feedback"] = Places(rows)
+        self._places["feedback"] = opinions.Places(rows)
         proven = np.full(rows.num_rows, None, object)
         places = np.flatnonzero(np.isin(rows["block"].to_numpy(), self._proofs.blocks()))
         claiming = rows.select(["block", "log", "client", "agent_id"]).take(places)
@@ -233,7 +224,7 @@ class _Reading:
     def _rated(self, rows: pa.Table) -> pa.Table:
         """Return the ratings of clients, by the account that speaks as the client, and of validators."""
         rows = self._of_indexed(rows, "agent_id", "server_id")
-        self._places["ratings"] = Places(rows)
+        self._places["ratings"] = opinions.Places(rows)
         is_client = pc.equal(rows["kind"], "client")
         speakers = pa.array(self._speaker.values(), pa.string()).take(pc.index_in(rows["agent_id"], self._ids))
         return pa.table(

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from itertools import chain
 from typing import Any, Final
 
-from sqlalchemy import Connection, RowMapping, and_, func, select, union
+from sqlalchemy import Connection, RowMapping, Select, and_, func, select, union
 
 from bilateral.core.events import NewAuthorizedFeedback
 from bilateral.index.agents import tables as agent_tables
@@ -25,6 +25,7 @@ MAX_CLIENTS: Final = 5_000
 MAX_ACCOUNTS: Final = 200
 """Accounts that an answer names, the most suspicious first: a ring may have thousands."""
 
+_SUSPICION: Final = schema.suspicion
 _AUTHORIZED: Final = events.EVENT_TABLES[NewAuthorizedFeedback]
 _FALSE: Final = 0.5  # a rating that is false more likely than not
 _RANKS_ONLY: Final = frozenset({"tied_by_others", "weak_signs"})
@@ -81,8 +82,7 @@ class TrustedClients:
 
 def suspect(connection: Connection, chain_id: int, identity: str, account: str) -> Suspect:
     """Return the judgement about an account. An account that never acted has no suspicion."""
-    suspicion = schema.suspicion
-    query = select(suspicion).where(*of_registry(suspicion, chain_id, identity), suspicion.c.account == account)
+    query = _judgements(chain_id, identity).where(_SUSPICION.c.account == account)
     row = connection.execute(query).mappings().first()
     return Suspect(account, 0.0, False, None, None, {}) if row is None else _suspect(row)
 
@@ -91,22 +91,27 @@ def flagged_accounts(
     connection: Connection, chain_id: int, identity: str, among: Iterable[str] | None = None
 ) -> frozenset[str]:
     """Return the accounts that an analysis flags: those among some accounts, or the first 5,000."""
-    suspicion = schema.suspicion
-    query = select(suspicion.c.account).where(
-        *of_registry(suspicion, chain_id, identity), suspicion.c.is_flagged.is_(True)
-    )
-    query = query.limit(5_000) if among is None else query.where(suspicion.c.account.in_(sorted(set(among))))
+    columns = _SUSPICION.c
+    query = _judgements(chain_id, identity).with_only_columns(columns.account).where(columns.is_flagged.is_(True))
+    query = query.limit(5_000) if among is None else query.where(columns.account.in_(sorted(set(among))))
     return frozenset(connection.execute(query).scalars())
 
 
 def cluster_accounts(connection: Connection, chain_id: int, identity: str, cluster: int) -> tuple[Suspect, ...]:
     """Return the accounts of a cluster, the most suspicious first: the first 200."""
-    suspicion = schema.suspicion
-    query = select(suspicion).where(*of_registry(suspicion, chain_id, identity), suspicion.c.cluster == cluster)
-    rows = connection.execute(
-        query.order_by(suspicion.c.suspicion.desc(), suspicion.c.account).limit(MAX_ACCOUNTS)
-    ).mappings()
-    return tuple(_suspect(row) for row in rows)
+    columns = _SUSPICION.c
+    query = _judgements(chain_id, identity).where(columns.cluster == cluster)
+    query = query.order_by(columns.suspicion.desc(), columns.account).limit(MAX_ACCOUNTS)
+    return tuple(_suspect(row) for row in connection.execute(query).mappings())
+
+
+def _judgements(chain_id: int, identity: str) -> Select[Any]:
+    return select(_SUSPICION).where(*of_registry(_SUSPICION, chain_id, identity))
+
+
+def _suspect(row: RowMapping) -> Suspect:
+    fields = {name: row[name] for name in ("account", "suspicion", "is_flagged", "cluster", "trust")}
+    return Suspect(**fields, parts=json.loads(row["parts"]))
 
 
 def trusted_clients(connection: Connection, key: AgentKey) -> TrustedClients | None:
@@ -154,9 +159,8 @@ def _feedback_up_to(key: AgentKey, block: int) -> Any:
 
 def _judged(connection: Connection, key: AgentKey, clients: list[str]) -> Mapping[str, RowMapping]:
     """Return the judgements about accounts, some hundred a query."""
-    suspicion = schema.suspicion
-    query = select(suspicion).where(*of_registry(suspicion, key.chain_id, key.identity_registry))
-    rows = (connection.execute(query.where(suspicion.c.account.in_(part))).mappings() for part in in_parts(clients))
+    query = _judgements(key.chain_id, key.identity_registry)
+    rows = (connection.execute(query.where(_SUSPICION.c.account.in_(part))).mappings() for part in in_parts(clients))
     return {row["account"]: row for row in chain.from_iterable(rows)}
 
 
@@ -190,8 +194,3 @@ def _false_clients(
         if max(claimed, certainty * min(1.0, 2 * claimed)) >= _FALSE:
             false.add(client)
     return false
-
-
-def _suspect(row: RowMapping) -> Suspect:
-    fields = {name: row[name] for name in ("account", "suspicion", "is_flagged", "cluster", "trust")}
-    return Suspect(**fields, parts=json.loads(row["parts"]))
