@@ -54,7 +54,6 @@ def _changes(events: EventRows) -> list[tuple[Any, ...]]:
 def _after(
     chain_id: int, states: Mapping[str, AgentStates], changes: Iterable[tuple[Any, ...]]
 ) -> Iterator[tuple[Any, ...]]:
-    """Yield the owner and the wallet of an agent after each change."""
     for block, log_index, registry, agent_id, *values, event in changes:
         state = states[registry]
         if event is Transfer:
@@ -68,7 +67,6 @@ def _after(
 
 
 def _latest(connection: Connection, chain_id: int, agents: Collection[tuple[str, int]]) -> Iterator[Any]:
-    """Yield the last stored change of each of some agents."""
     table = agent_account
     for part in in_parts(sorted(agents)):
         rank = func.row_number().over(

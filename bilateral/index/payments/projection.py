@@ -22,7 +22,20 @@ class Payments(Projection):
 
     def undo(self, removal: Removal) -> Iterator[None]:
         yield
-        _forget_payments_after(removal.connection, removal.chain_id, removal.target.number, removal.target.hash)
+        connection, chain_id, block = removal.connection, removal.chain_id, removal.target.number
+        cursor, late = payment_cursor, late_payment
+        # First, because it locks the cursor: a worker that stores payments of these blocks ends before, or gives up.
+        connection.execute(update(cursor).where(cursor.c.chain_id == chain_id).values(changed_at=int(time.time())))
+        for column in (*(table.c.block_number for table in CHAIN_TABLES), late.c.first_block):
+            connection.execute(delete(column.table).where(column.table.c.chain_id == chain_id, column > block))
+        # Payments that were read at removed blocks count from the block after the last one that stays: an answer at
+        # that one did not have them.
+        for column, values in (
+            (late.c.seen_block, {"seen_block": block + 1}),
+            (cursor.c.block_number, {"block_number": block, "block_hash": removal.target.hash}),
+        ):
+            is_later = column.table.c.chain_id == chain_id, column > block
+            connection.execute(update(column.table).where(*is_later).values(values))
         yield
 
 
@@ -45,20 +58,3 @@ def _note(connection: Connection, chain_id: int, first_block: int) -> None:
     if head is not None and head > first_block:
         late = {"chain_id": chain_id, "first_block": first_block, "seen_block": head}
         rows_of(connection).insert_if_absent(late_payment, late)
-
-
-def _forget_payments_after(connection: Connection, chain_id: int, block: int, hash_: bytes) -> None:
-    """Remove the payments of blocks that a reorganisation replaced, and move the cursor back."""
-    cursor, late = payment_cursor, late_payment
-    # First, because it locks the cursor: a worker that stores payments of these blocks ends before, or gives up.
-    connection.execute(update(cursor).where(cursor.c.chain_id == chain_id).values(changed_at=int(time.time())))
-    for column in (*(table.c.block_number for table in CHAIN_TABLES), late.c.first_block):
-        connection.execute(delete(column.table).where(column.table.c.chain_id == chain_id, column > block))
-    # Payments that were read at removed blocks count from the block after the last one that stays: an answer at that
-    # one did not have them.
-    for column, values in (
-        (late.c.seen_block, {"seen_block": block + 1}),
-        (cursor.c.block_number, {"block_number": block, "block_hash": hash_}),
-    ):
-        is_later = column.table.c.chain_id == chain_id, column > block
-        connection.execute(update(column.table).where(*is_later).values(values))

@@ -104,7 +104,7 @@ def payment_progress(connection: Connection) -> tuple[PaymentProgress, ...]:
     )
 
 
-def payments_known_at(connection: Connection, chain_id: int, block: int) -> int | None:
+def last_block_with_payments(connection: Connection, chain_id: int, block: int) -> int | None:
     """Return the last block whose payments the index had read when a block was its last one."""
     table = late_payment
     query = select(table.c.first_block).where(table.c.chain_id == chain_id, table.c.seen_block > block)
@@ -239,7 +239,6 @@ def _selection() -> Select[Any]:
 
 
 def _of_account(name: str) -> Prepared:
-    """Return the statement for the newest payments of an account, as the payer or as the payee."""
     columns = payment.c
     account = columns[name] == bindparam("account", type_=columns[name].type)
     newest = _selection().where(columns.chain_id == CHAIN, account)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from functools import lru_cache
-from typing import Any, Final, NamedTuple, TypeAlias
+from typing import Any, Final, Literal, NamedTuple, TypeAlias
 
 from eth_utils.crypto import keccak
 
@@ -85,17 +85,11 @@ class TransferSource(Source):
         self._tokens = tokens
         self._filter: list[Any] = []
 
-    def received(self, accounts: Collection[str], first: int, last: int) -> list[TokenTransfer]:
-        """Return all transfers to some accounts, in the order of the chain."""
-        return self._transfers([[TRANSFER_TOPIC], None], "receiver", accounts, first, last)
-
-    def sent(self, accounts: Collection[str], first: int, last: int) -> list[TokenTransfer]:
-        """Return all transfers from some accounts, in the order of the chain."""
-        return self._transfers([[TRANSFER_TOPIC]], "sender", accounts, first, last)
-
-    def _transfers(
-        self, topics: list[Any], side: str, accounts: Collection[str], first: int, last: int
+    def transfers(
+        self, side: Literal["sender", "receiver"], accounts: Collection[str], first: int, last: int
     ) -> list[TokenTransfer]:
+        """Return all transfers from or to some accounts, in the order of the chain."""
+        topics: list[Any] = [[TRANSFER_TOPIC], *([None] if side == "receiver" else [])]
         transfers: dict[tuple[int, int], TokenTransfer] = {}
         for part in in_parts(sorted(accounts), _ACCOUNTS):
             for transfer in self._read_transfers([*topics, _topics(part)], first, last):
@@ -134,7 +128,6 @@ class TransferSource(Source):
                 yield TokenTransfer(*place, address_of(entry.address), *accounts, int.from_bytes(data))
 
     def _read(self, topics: list[Any], first: int, last: int) -> list[BlockLogs]:
-        """Return all logs of a range of blocks that fit topics."""
         self._filter = topics
         blocks: list[BlockLogs] = []
         while first <= last:
@@ -155,7 +148,6 @@ def _topics(accounts: Sequence[str]) -> list[str]:
 
 @lru_cache(maxsize=1 << 16)
 def _account(topic: str) -> str:
-    """Return the account in a topic, in checksum form."""
     return checksummed("0x" + topic[-40:])
 
 

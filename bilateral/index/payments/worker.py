@@ -15,7 +15,6 @@ from bilateral.core.errors import MalformedNodeAnswerError
 from bilateral.core.events import ApprovalForAll
 from bilateral.index.chain.checks import ENDPOINT_FAILURES
 from bilateral.index.chain.pool import Pool
-from bilateral.index.chain.source import Source
 from bilateral.index.errors import ChainChangedError, CursorMovedError
 from bilateral.index.log import tables as schema
 from bilateral.index.log.lists import in_parts
@@ -87,8 +86,8 @@ class PaymentStore:
             within = table.c.chain_id == self.chain_id, table.c.block_number >= due.first
             connection.execute(delete(table).where(*within))  # of a range that was not finished
             store_accounts(connection, rows_of(connection), self.chain_id, due.first, due.last)
-            wallets, owners = (accounts_until(connection, self.chain_id, column) for column in ("wallet", "owner"))
-            return wallets, owners
+            wallets = accounts_until(connection, self.chain_id, "wallet")
+            return wallets, accounts_until(connection, self.chain_id, "owner")
 
     def append(self, due: PaymentRange, paid: Sequence[TokenTransfer], returned: Sequence[TokenTransfer]) -> int:
         """Store the payments of a range, and move the cursor to its end."""
@@ -235,8 +234,10 @@ class PaymentFollower:
             return False
         while True:
             source = self._pool.choose()
+            if source.name not in self._sources:
+                self._sources[source.name] = TransferSource(source.endpoint, list(self._store.terms.tokens), self._wait)
             try:
-                stored = self._read(self._transfer_source(source), due)
+                stored = self._read(self._sources[source.name], due)
             except (CursorMovedError, ChainChangedError):
                 return True  # the index must roll back first, or another worker was faster
             except ENDPOINT_FAILURES as problem:
@@ -246,30 +247,22 @@ class PaymentFollower:
                 _LOGGER.info("chain=%d payments=%d block=%d", self._store.chain_id, stored, due.last)
                 return True
 
-    def _transfer_source(self, source: Source) -> TransferSource:
-        """Return the reader of the tokens' logs through an endpoint, which is made once."""
-        if source.name not in self._sources:
-            tokens = list(self._store.terms.tokens)
-            self._sources[source.name] = TransferSource(source.endpoint, tokens, self._wait)
-        return self._sources[source.name]
-
     def _read(self, source: TransferSource, due: PaymentRange) -> int:
         """Read and store the payments of a range. Its end must have the same hash before and after."""
         self._require_end(source, due)
         wallets, owners = self._store.accounts(due)
-        paid = source.received(wallets, due.first, due.last)
-        returned = source.sent({*wallets, *owners}, due.first, due.last)
+        paid = source.transfers("receiver", wallets, due.first, due.last)
+        returned = source.transfers("sender", {*wallets, *owners}, due.first, due.last)
         payers = {transfer.sender for transfer in paid if transfer.amount > 0}
         if payers:
             first, last = paid[0].block_number, paid[-1].block_number
             used = source.authorizations(payers, first, last)
             unsure = unsure_senders(paid, used)
-            paid = with_nonces(paid, used, source.sent(unsure, first, last) if unsure else ())
+            paid = with_nonces(paid, used, source.transfers("sender", unsure, first, last) if unsure else ())
         self._require_end(source, due)
         return self._store.append(due, paid, returned)
 
     def _require_end(self, source: TransferSource, due: PaymentRange) -> None:
-        """Check that the last block of a range is still in the chain."""
         header = source.header(due.last)
         if header is None:
             raise MalformedNodeAnswerError(f"{source.name} lacks block {due.last}")

@@ -111,6 +111,5 @@ def authorized_of_row(row: Row[*tuple[Any, ...]]) -> AuthorizedFeedback:
     """Return a row as authorised feedback."""
     chain_id, agent_id, registry, client, score, tag1, tag2, uri, hash_, *place, transaction = row
     texts = short_text(tag1), short_text(tag2), uri, hexadecimal(hash_)
-    return AuthorizedFeedback(
-        f"{chain_id}:{agent_id}", registry, client, score, *texts, *place, f"0x{transaction.hex()}"
-    )
+    agent = f"{chain_id}:{agent_id}"
+    return AuthorizedFeedback(agent, registry, client, score, *texts, *place, f"0x{transaction.hex()}")

@@ -106,11 +106,9 @@ class SealState(StrEnum):
 _VIEW: Final = sa.table(
     "sealed_pair",
     *(sa.column(field.name, field.type) for field in _SEALED.c if field.name != "block_hash"),
-    sa.column("client_address", sa.Text),
     sa.column("feedback_index", _OPENED.c.feedback_index.type),
-    sa.column("feedback_opened_at", sa.BigInteger),
-    sa.column("rating_opened_at", sa.BigInteger),
-    sa.column("state", sa.Text),
+    *(sa.column(name, sa.Text) for name in ("client_address", "state")),
+    *(sa.column(name, sa.BigInteger) for name in ("feedback_opened_at", "rating_opened_at")),
 )
 
 

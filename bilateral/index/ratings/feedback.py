@@ -136,7 +136,6 @@ _ANY: Final = FeedbackFilter()
 
 
 def _selection() -> sa.Select[Any]:
-    """Return the statement for feedback with its file."""
     columns, reference, file, read = VIEW.c, files.file_reference, files.file, files.feedback_file
     names = ("chain_id", "agent_id", "registry", "client_address", "feedback_index", "value", "value_decimals")
     texts = ("tag1", "tag2", "endpoint", "feedback_uri", "feedback_hash", "is_revoked", "revoked_block", "is_blind")
@@ -268,10 +267,8 @@ def feedback_of_row(row: Sequence[Any]) -> Feedback:
 
 
 def _feedback_id(agent: str, client: str, index: int) -> str:
-    """Return the textual id. A registry of somebody else may emit the index 0, which has none.
-
-    `FeedbackId` would check again what the tables hold: an address in checksum form, and numbers within their ranges.
-    """
+    """Return the textual id, which feedback of the index 0 lacks: a registry of somebody else may emit that."""
+    # `FeedbackId` would check again what the tables hold: an address in checksum form, and numbers within their ranges.
     return f"{agent}:{client}:{index - 1}" if index else f"{agent}:{client}:"
 
 

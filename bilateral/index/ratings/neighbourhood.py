@@ -39,20 +39,11 @@ def distribution(connection: sa.Connection, key: AgentKey, summary: RatingSummar
     `MAX_COUNTERPARTS` at most: the first ones in the order of their addresses, which says nothing about them.
     """
     columns = rating_tables.counterpart.c
-    tally = (
-        sa.select(columns.share_sum, columns.count)
-        .where(
-            columns.chain_id == key.chain_id,
-            columns.registry == summary.registry,
-            columns.agent_id == key.agent_id,
-            columns.side == summary.side,
-            columns.tag == summary.tag,
-        )
-        .order_by(columns.account)
-        .limit(MAX_COUNTERPARTS)
-        .subquery()
-        .c
+    of_agent = columns.chain_id == key.chain_id, columns.registry == summary.registry, columns.agent_id == key.agent_id
+    of_summary = sa.select(columns.share_sum, columns.count).where(
+        *of_agent, columns.side == summary.side, columns.tag == summary.tag
     )
+    tally = of_summary.order_by(columns.account).limit(MAX_COUNTERPARTS).subquery().c
     tenth = dialect_of(connection).quotient(tally.share_sum * TENTHS, tally.count * SHARES).label("tenth")
     counts = [0] * TENTHS
     for part, count in connection.execute(sa.select(tenth, sa.func.count()).group_by(tenth)):
@@ -189,20 +180,15 @@ def _of_keys(keys: Sequence[tuple[Any, ...]], chain_id: int) -> sa.Select[Any]:
 def _entries(
     connection: sa.Connection, key: AgentKey, account: str, event: type[NewFeedback | NewAuthorizedFeedback]
 ) -> Sequence[sa.Row[*tuple[Any, ...]]]:
-    """Return registry, agent and tag of the last entries of feedback that an account gave."""
     columns = schema.EVENT_TABLES[event].c
-    newest = (
-        sa.select(columns.registry, columns.agent_id, columns.tag1)
-        .where(columns.chain_id == key.chain_id, columns.client_address == account)
-        .where(unindexed(columns.registry).in_(key.registries))
-        .order_by(columns.block_number.desc(), columns.log_index.desc())
-        .limit(MAX_COUNTERPARTS)
-    )
-    return connection.execute(newest).all()
+    is_by = columns.chain_id == key.chain_id, columns.client_address == account
+    entries = sa.select(columns.registry, columns.agent_id, columns.tag1).where(*is_by)
+    newest = entries.where(unindexed(columns.registry).in_(key.registries))
+    newest = newest.order_by(columns.block_number.desc(), columns.log_index.desc())
+    return connection.execute(newest.limit(MAX_COUNTERPARTS)).all()
 
 
 def _agents_of(connection: sa.Connection, key: AgentKey, accounts: Iterable[str]) -> dict[str, int]:
-    """Return the agents as which accounts speak."""
     addresses = [account for account in accounts if not account.startswith(_AGENT)]
     primary = agent_tables.primary_agent.c
     speaker = _speaker(primary.chain_id, key.identity_registry)
@@ -272,31 +258,30 @@ def newest_links(connection: sa.Connection, chain_id: int, identity: str, limit:
     An account that speaks as an agent counts as that agent. Revoked feedback counts too. The number of nodes is limited
     to `MAX_NODES`.
     """
-    registries = sa.select(schema.registry.c.address).where(
-        schema.registry.c.chain_id == chain_id, schema.registry.c.identity_registry == identity
+    registry = schema.registry.c
+    registries = sa.select(registry.address).where(
+        registry.chain_id == chain_id, registry.identity_registry == identity
     )
     allowed = set(connection.execute(registries).scalars())
     parameters = {"chain": chain_id, "identity": identity, "limit": limit}
     sums: dict[tuple[str, str, str], list[int]] = defaultdict(lambda: [0, 0, 0])
-    for registry, agent, client, value, decimals, tag, speaker in _FEEDBACK.all(connection, parameters):
-        if registry in allowed and (speaker is None or speaker != agent):
+    for address, agent, client, value, decimals, tag, speaker in _FEEDBACK.all(connection, parameters):
+        if address in allowed and (speaker is None or speaker != agent):
             source = client if speaker is None else _short_id(chain_id, speaker)
             _add(sums[source, _short_id(chain_id, agent), "server"], _share(tag, value, decimals))
-    for registry, agent, server, rating in _RATINGS.all(connection, parameters):
-        if registry in allowed:
+    for address, agent, server, rating in _RATINGS.all(connection, parameters):
+        if address in allowed:
             _add(sums[_short_id(chain_id, server), _short_id(chain_id, agent), "client"], rating * SHARES // 100)
     return _largest(sums)
 
 
 @lru_cache(maxsize=1 << 16)  # to convert the numbers of all rows takes as long as all the rest
 def _short_id(chain_id: int, agent: Any) -> str:
-    """Return the short id of an agent, by the number of its token in the form of the database."""
     return f"{chain_id}:{python_integer(agent)}"
 
 
 @lru_cache(maxsize=1 << 12)
 def _share(tag: str, value: Any, decimals: int) -> int | None:
-    """Return a value's share of its tag's scale; None for a tag without one."""
     scale = scale_of_tag(tag)
     return None if scale is None else share_of_scale(python_integer(value), decimals, scale)
 
@@ -310,22 +295,20 @@ def _add(total: list[int], share: int | None) -> None:
 
 
 def _largest(sums: dict[tuple[str, str, str], list[int]]) -> tuple[Link, ...]:
-    """Return the links between the nodes with the most ratings."""
     ratings: dict[str, int] = defaultdict(int)
     for (source, target, _), (count, _, _) in sums.items():
         ratings[source] += count
         ratings[target] += count
     retained = set(sorted(sorted(ratings), key=ratings.__getitem__, reverse=True)[:MAX_NODES])
-    links = sorted((ends, total) for ends, total in sums.items() if ends[0] in retained and ends[1] in retained)
-    links.sort(key=lambda link: -link[1][0])
+    ends = sorted(ends for ends in sums if ends[0] in retained and ends[1] in retained)
+    ends.sort(key=lambda pair: -sums[pair][0])
+    links = ((pair, *sums[pair]) for pair in ends)
     return tuple(
-        Link(*ends, count, 100 * share / (scaled * SHARES) if scaled else None)
-        for ends, (count, scaled, share) in links
+        Link(*pair, count, 100 * share / (scaled * SHARES) if scaled else None) for pair, count, scaled, share in links
     )
 
 
 def _newest(event: type[Event], *names: str) -> sa.Subquery:
-    """Return the newest rows of a table of events: registry, and some columns."""
     columns = schema.EVENT_TABLES[event].c
     query = sa.select(columns.registry, *(columns[name] for name in names)).where(columns.chain_id == CHAIN)
     newest = query.order_by(columns.block_number.desc(), columns.log_index.desc())

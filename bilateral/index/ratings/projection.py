@@ -53,11 +53,9 @@ _pick_client = picker(_CLIENT, "registry", "client_id", "server_id", "rating")
 _pick_opened = picker(_OPENED, "registry", "client_id", "server_id", "client", "feedback_index")
 _pick_validator = picker(_VALIDATOR, "registry", "validator_id", "server_id", "rating")
 
-SUMMARY_COLUMNS: Final = frozenset(
-    {
-        *("block_number", "log_index", *_FEEDBACK_KEY, "tag1", "value", "value_decimals", "score"),
-        *("client_id", "validator_id", "server_id", "rating", "client"),
-    }
+SUMMARY_COLUMNS: Final = (
+    *("block_number", "log_index", *_FEEDBACK_KEY, "tag1", "value", "value_decimals", "score"),
+    *("client_id", "validator_id", "server_id", "rating", "client"),
 )
 """The columns of these events that summaries follow from."""
 
@@ -70,14 +68,7 @@ _Openings: TypeAlias = "dict[Row, Row]"
 
 @dataclass(slots=True)
 class _Change:
-    """The change of one summary.
-
-    Attributes:
-        count: The change of the number of entries.
-        value_sum: The change of the sum of values.
-        counterparts: For each counterpart the change of its number of entries, of the sum of their shares, and of the
-            sum of their values in millionths.
-    """
+    """The changes of a summary, and those of each counterpart's number of entries, sum of shares and sum of units."""
 
     count: int = 0
     value_sum: int = 0
@@ -96,10 +87,8 @@ class Ratings(Projection):
 
     def undo(self, removal: Removal) -> Iterator[None]:
         # The latest blocks come out first, so that the tables go through states that the chain had.
-        first = removal.target.number + 1
-        for block, events in stored_batches(
-            removal.connection, removal.chain_id, SUMMARY_EVENTS, first, columns=SUMMARY_COLUMNS, latest_first=True
-        ):
+        removed = removal.connection, removal.chain_id, SUMMARY_EVENTS, removal.target.number + 1
+        for block, events in stored_batches(*removed, columns=SUMMARY_COLUMNS, latest_first=True):
             SummaryTables(removal.chain_id, removal.rows).derive(events, sign=-1)
             removal.progress(block)
         yield
@@ -155,7 +144,6 @@ class SummaryTables:
             self._add_feedback(row, sign, is_blind=_opens_feedback(existing, row))
 
     def _add(self, subject: Subject, account: str, value: int, decimals: int, sign: int) -> None:
-        """Add an entry (sign 1), or remove it (-1)."""
         change = self._changes[subject]
         share, units = _share(subject[3], value, decimals)
         change.count += sign
@@ -164,11 +152,9 @@ class SummaryTables:
         change.counterparts[account] = count + sign, shares + sign * share, sum_of_units + sign * units
 
     def _revoked(self, events: EventRows) -> list[Row]:
-        """Return the rows of the feedback that the revocations among some events remove.
-
-        A registry of the standard gives each index once, and revokes it once, afterwards. Others may do as they like:
-        a revocation removes the latest feedback with its index, if that still counts.
-        """
+        """Return the rows of the feedback that the revocations among some events remove."""
+        # A registry of the standard gives each index once, and revokes it once, afterwards. Others may do as they like:
+        # a revocation removes the latest feedback with its index, if that still counts.
         of_batch = {table: events.get(table, ()) for table in (_NEW, _REVOKED)}
         keys = {_pick_feedback[_REVOKED](row) for row in of_batch[_REVOKED]}
         if not keys:
@@ -195,7 +181,6 @@ class SummaryTables:
         return removed
 
     def _existing(self, table: Table, keys: list[Row]) -> dict[Row, Row]:
-        """Return the rows of a table with some keys, by key."""
         columns = key_columns(table)
         return {row[: len(columns)]: row for row in self._rows.select(table, columns, keys)}
 
@@ -238,10 +223,8 @@ class SummaryTables:
 
 
 def _opens_feedback(opened: _Openings, row: Row) -> bool:
-    """Return True if an opening follows a feedback at once and names it: the feedback is blind.
-
-    A registry of somebody else may emit what it likes, and marks its own feedback alone.
-    """
+    """Return True if an opening follows a feedback at once and names it: the feedback is blind."""
+    # A registry of somebody else may emit what it likes, and marks its own feedback alone.
     opening = opened.get((row[_BLOCK], row[_BLOCK + 1] + 1))
     if opening is None:
         return False

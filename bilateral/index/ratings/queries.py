@@ -51,7 +51,6 @@ def _is(columns: Any, names: Sequence[str] = _KEY) -> list[sa.ColumnElement[bool
 
 @cache
 def _summaries(registries: int) -> Prepared:
-    """Return the statement for the summaries of an agent in a number of registries."""
     return Prepared(
         sa.select(*(_SUMMARY[name] for name in _SUMMARY_COLUMNS))
         .where(*_is(_SUMMARY, ("chain_id", "agent_id")), one_of("registry", _SUMMARY.registry, registries))
@@ -156,13 +155,12 @@ def ratings_of(  # noqa: PLR0913  # one a filter
     """Return the ratings of an agent, or by it, the newest first."""
     require_limit(limit)
     kind = f"{direction} ratings of {key.global_id}"
-    last = None if cursor is None else decode_cursor(kind, cursor, int, Small)
     values = {"chain": key.chain_id, "registries": key.registries, "agent": key.agent_id, "limit": limit + 1}
-    if last is not None:
-        values |= dict(zip(_LAST, last, strict=True))
+    if cursor is not None:
+        values |= dict(zip(_LAST, decode_cursor(kind, cursor, int, Small), strict=True))
     if servers is not None:
         values["servers"] = servers
-    options = {"has_cursor": last is not None, "has_servers": servers is not None, "only_blind": blind is not None}
+    options = {"has_cursor": cursor is not None, "has_servers": servers is not None, "only_blind": blind is not None}
     statement = _statement(direction, side, **options)
     rows = connection.execute(statement, values).all()
     return page_of(rows, limit, rating_of_row, lambda row: encode_cursor(kind, row.block_number, row.log_index))
@@ -203,7 +201,6 @@ def rating_selection(side: RatedSide, chain: Any) -> sa.Select[Any]:
 def _part(
     side: RatedSide, direction: Direction, *, has_cursor: bool, has_servers: bool, only_blind: bool
 ) -> sa.Select[Any]:
-    """Return the statement for the ratings of one side."""
     table, subject = SIDES[side]
     columns = table.c
     agent_id = columns[subject] if direction is Direction.RECEIVED else columns.server_id
@@ -299,7 +296,6 @@ def registration_evidence(connection: sa.Connection, key: AgentKey) -> FileEvide
 
 
 def _file(connection: sa.Connection, reference: sa.Table, *conditions: sa.ColumnElement[bool]) -> FileEvidence | None:
-    """Return the file that a row of a table names."""
     file, content, read = files.file, files.file_content, files.feedback_file
     contents = ("interaction_hash", "agent_signature", "client_signature")
     payment = ("payment_from", "payment_to", "payment_chain_id", "payment_transaction")

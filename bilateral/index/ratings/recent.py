@@ -45,10 +45,11 @@ _FEEDBACK: Final = ("registry", "agent_id", "client_address", "feedback_index")
 def _newest_answer(*names: str) -> Prepared:
     """Return the statement for the newest answer to one feedback. An index has its order."""
     columns = schema.EVENT_TABLES[ResponseAppended].c
-    query = select(
-        columns.responder, columns.response_uri, columns.block_time, columns.block_number, columns.log_index
-    ).where(*(columns[name] == bindparam(name, type_=columns[name].type) for name in ("chain_id", *_FEEDBACK, *names)))
-    return Prepared(query.order_by(columns.block_number.desc(), columns.log_index.desc()).limit(1))
+    place = columns.block_number, columns.log_index
+    query = select(columns.responder, columns.response_uri, columns.block_time, *place)
+    key = ("chain_id", *_FEEDBACK, *names)
+    query = query.where(*(columns[name] == bindparam(name, type_=columns[name].type) for name in key))
+    return Prepared(query.order_by(*(column.desc() for column in place)).limit(1))
 
 
 _BY: Final = _newest_answer("responder")
@@ -190,12 +191,10 @@ def _newest_feedback() -> Select[Any]:
 
 
 def _has(events: Any, row: Any) -> Any:
-    """Return the condition that an event about a feedback exists."""
     return exists().where(events.chain_id == CHAIN, *(events[name] == row[name] for name in _FEEDBACK))
 
 
 def _claimed_payment(row: Any) -> Any:
-    """Return the transaction that the file of a feedback names as its payment."""
     reference, file, read = files.file_reference.c, files.file.c, files.feedback_file.c
     query = select(read.payment_transaction).where(
         reference.chain_id == CHAIN,

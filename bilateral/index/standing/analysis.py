@@ -27,7 +27,6 @@ from bilateral.index.standing.funding import FundingCollector
 from bilateral.index.standing.inputs import TableReader
 from bilateral.index.standing.opinions import accounts_without_funding
 from bilateral.index.standing.projection import note_problem
-from bilateral.index.standing.proofs import ClaimedTransactions
 from bilateral.index.standing.queries import identity_registries
 from bilateral.index.standing.results import replace_results, replace_standings
 from bilateral.index.standing.tables import AnalysisKey, funding, standing_refresh
@@ -88,11 +87,7 @@ class Analyst:
         self._engine = engine
         self._key = key
         self._reader = TableReader(key.chain_id, key.identity_registry)
-
-    @property
-    def claimed(self) -> ClaimedTransactions:
-        """The transactions that clients claim as proofs, and that the index alone cannot judge."""
-        return self._reader.claimed
+        self.claimed = self._reader.claimed  # transactions that the index alone cannot judge
 
     def analyse(self, reviews: Reviews | None = None, trusted: Sequence[str] = ()) -> AnalysisSummary:
         """Analyse as of the index's last block, and replace the stored results. See `analyse`."""
@@ -165,15 +160,13 @@ def _state(connection: Connection, key: AnalysisKey) -> Row[tuple[int, bytes, in
 
 
 def _is_still_indexed(connection: Connection, chain_id: int, state: Row[tuple[int, bytes, int]]) -> bool:
-    """Check that no reorganisation has replaced the block of a state."""
     chain, block = schema.chain, schema.block
     query = select(chain.c.reorganizations).where(chain.c.chain_id == chain_id)
     if connection.execute(query).scalar_one() == state.reorganizations:
         return True
-    retained = select(block.c.block_hash).where(
-        block.c.chain_id == chain_id, block.c.block_number == state.block_number
-    )
-    return bool(connection.execute(retained).scalar_one_or_none() == state.block_hash)
+    of_state = block.c.chain_id == chain_id, block.c.block_number == state.block_number
+    retained = connection.execute(select(block.c.block_hash).where(*of_state)).scalar_one_or_none()
+    return bool(retained == state.block_hash)
 
 
 PAUSE: Final = 1.0
@@ -292,10 +285,7 @@ class Refresher:
         _LOGGER.info("chain=%d standings=analysis seconds=%.1f", key.chain_id, time.monotonic() - began)
 
     def _find_funds(self, key: AnalysisKey) -> int:
-        """Look for the first funds of new accounts, and return their number.
-
-        Nodes without old states do not know them, and nothing waits for that.
-        """
+        """Look for the first funds of new accounts, and return their number, 0 if no node keeps old states."""
         urls = self._urls.get(key.chain_id)
         if not urls:
             return 0

@@ -19,9 +19,6 @@ MAX_ROWS: Final = 200
 """The most members of a finding that an answer names, and the most rows of evidence that it shows."""
 
 
-_PARTS: Final = tuple(Part)
-
-
 @dataclass(frozen=True, slots=True)
 class AnalysisRun:
     """An analysis.
@@ -175,7 +172,9 @@ def findings_about(
         .where(*of_registry(member, chain_id, identity), member.c.account.in_(sorted(accounts)))
         .limit(MAX_FINDINGS)
     )
-    ranked = sorted(rows, key=lambda row: _PARTS.index(row.part), reverse=True)  # the gravest part of several accounts
+    ranked = sorted(
+        rows, key=lambda row: tuple(Part).index(row.part), reverse=True
+    )  # the gravest part of several accounts
     parts = {row.finding_id: row.part for row in ranked}
     matching = findings(connection, chain_id, identity, *sorted(parts)) if parts else ()
     return tuple((finding, parts[finding.id]) for finding in matching)
@@ -209,9 +208,8 @@ def clusters(connection: Connection, chain_id: int, identity: str) -> tuple[Clus
         .order_by(func.max(suspicion.c.suspicion).desc(), suspicion.c.cluster)
         .limit(MAX_FINDINGS)
     )
-    return tuple(
-        Cluster(int(number), count, int(some), worst) for number, count, some, worst in connection.execute(query)
-    )
+    rows = connection.execute(query)
+    return tuple(Cluster(int(number), count, int(some), worst) for number, count, some, worst in rows)
 
 
 def trust_scores(

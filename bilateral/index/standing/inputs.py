@@ -238,7 +238,6 @@ class _Reading:
         )
 
     def _validations(self) -> Iterator[tuple[Any, ...]]:
-        """Yield the answers of validators that are agents."""
         for validator, agent_id, response, time, *place in self._rows(_VALIDATIONS, number=1):
             if validator in self._agents_of and agent_id in self._speaker:
                 self._places["validations"].append(("validation_response", *place))
@@ -257,10 +256,8 @@ class _Reading:
                 self._left_out += 1
 
     def _transfers(self) -> list[tuple[Any, ...]]:
-        """Return first inbound transfers whose source is known, and what paid wallets passed on, by time.
-
-        Money of a paid wallet founds no account: the index does not know whether its receiver had money before.
-        """
+        """Return first inbound transfers whose source is known, and what paid wallets passed on, by time."""
+        # Money of a paid wallet founds no account: the index does not know whether its receiver had money before.
         rows: list[tuple[tuple[Any, ...], tuple[Any, ...]]] = []
         coin = symbol_of(self._values["chain_id"])
         for source, account, amount, time, block, hash_ in self._rows(_FUNDING, state=FundingState.FOUND.value):
@@ -274,9 +271,4 @@ class _Reading:
 
 
 def _table(name: str, rows: Iterable[tuple[Any, ...]]) -> pa.Table:
-    """Return rows as an Arrow table with the columns of an analysis's table."""
-    columns = COLUMNS[name] | OPTIONAL.get(name, {})
-    values = list(zip(*rows, strict=True)) or [()] * len(columns)
-    return pa.table(
-        {column: pa.array(cells, kind) for (column, kind), cells in zip(columns.items(), values, strict=True)}
-    )
+    return opinions.table_of(rows, pa.schema((COLUMNS[name] | OPTIONAL.get(name, {})).items()))

@@ -4,7 +4,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final, TypeAlias
 
@@ -101,16 +101,17 @@ class CachedEvents:
             converted = [columns for row in rows if (columns := self._events.convert(row)) is not None]
             too_large += len(rows) - len(converted)
             if converted:
-                parts.append(self._table(converted))
+                parts.append(table_of(converted, self._events.schema))
         return parts, too_large
-
-    def _table(self, rows: list[tuple[Any, ...]]) -> pa.Table:
-        schema = self._events.schema
-        cells = zip(zip(*rows, strict=True), schema.types, strict=True)
-        return pa.table([pa.array(column, kind) for column, kind in cells], schema=schema)
 
     def _counts(self, connection: Connection, values: Mapping[str, Any], last: int) -> list[int]:
         return [_count(connection, table, values["chain_id"], last) for table in self._events.tables]
+
+
+def table_of(rows: Iterable[Sequence[Any]], schema: pa.Schema) -> pa.Table:
+    """Return rows as an Arrow table."""
+    columns = list(zip(*rows, strict=True)) or [()] * len(schema)
+    return pa.table([pa.array(*column) for column in zip(columns, schema.types, strict=True)], schema=schema)
 
 
 class Places(Sequence[Place]):
@@ -143,7 +144,6 @@ The group lets a shard count its own events, see `bilateral.index.reading.statis
 
 
 def _count(connection: Connection, table: str, chain_id: int, last: int) -> int:
-    """Count the events of a table up to a block."""
     return connection.execute(text(COUNT.format(table=table)), {"chain_id": chain_id, "last": last}).scalar() or 0
 
 

@@ -205,7 +205,6 @@ def standings_states(connection: Connection, chain_id: int | None = None) -> dic
 
 
 def _currency(block: int | None, made_at: int | None, seconds: float, head: int) -> Currency:
-    """Return the age of standings up to a block, in an index up to another one."""
     if block is None or made_at is None:
         return Currency.MISSING
     is_late = time.time() - made_at > max(STALE_SECONDS, _STALE_REFRESHES * seconds)

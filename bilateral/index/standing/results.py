@@ -6,7 +6,7 @@ import json
 import math
 import time
 from collections import defaultdict
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, Final
 
 import pyarrow as pa
@@ -100,7 +100,6 @@ def _table(rows: list[dict[str, Any]], columns: Mapping[str, pa.DataType]) -> pa
 
 
 def _addresses(rows: list[dict[str, Any]]) -> pa.Table:
-    """Return accounts with the part of each detector in their suspicion."""
     parts = [json.loads(row["parts"]) for row in rows]
     detectors = sorted({name for part in parts for name in part})
     absent = dict.fromkeys(detectors, 0.0)
@@ -115,7 +114,6 @@ def _scores_of(rows: list[dict[str, Any]], side: str, name: str, kind: pa.DataTy
 
 
 def _stored_findings(connection: Connection, key: AnalysisKey) -> pa.Table:
-    """Return the findings, the strongest first, with their members by part."""
     members: dict[tuple[str, str], list[str]] = defaultdict(list)
     for row in _stored(connection, schema.finding_member, key):
         members[row["finding"], row["part"]].append(row["address"])
@@ -167,13 +165,9 @@ def replace_results(
     previous, flagged = current_analysis(connection, key), _flagged(connection, key)
     for table in (*schema.RESULT_TABLES, schema.analysis):
         connection.execute(delete(table).where(key.of(table)))
-    for table, rows in (
-        (schema.suspicion, _suspicions(results)),
-        (schema.trust_score, _scores(results)),
-        (schema.finding, iter(results.findings.to_pylist())),
-        (schema.finding_member, _members(results)),
-        (schema.finding_row, _rows(results, places)),
-    ):
+    findings = results.findings.to_pylist()
+    stored = _suspicions(results), _scores(results), findings, _members(results), _rows(results, places)
+    for table, rows in zip(schema.RESULT_TABLES, stored, strict=True):
         _insert(connection, table, key, rows)
     numbers = _numbers(connection, key, previous)
     connection.execute(insert(schema.analysis).values(**key.columns, **head, **numbers))
@@ -185,7 +179,6 @@ def replace_results(
 
 
 def _flagged(connection: Connection, key: AnalysisKey) -> set[str]:
-    """Return the accounts that the stored analysis flags."""
     columns = schema.suspicion.c
     query = select(columns.account).where(key.of(schema.suspicion), columns.is_flagged)
     return set(connection.execute(query).scalars())
@@ -210,8 +203,7 @@ def current_analysis(connection: Connection, key: AnalysisKey) -> RowMapping | N
     return connection.execute(select(schema.analysis).where(key.of(schema.analysis))).mappings().first()
 
 
-def _insert(connection: Connection, table: Table, key: AnalysisKey, rows: Iterator[Mapping[str, Any]]) -> None:
-    """Insert rows of results, some thousands at once."""
+def _insert(connection: Connection, table: Table, key: AnalysisKey, rows: Iterable[Mapping[str, Any]]) -> None:
     names = {column: _NAMES.get(column, column) for column in table.c.keys()}  # noqa: SIM118  # a collection of columns
     for part in in_parts(rows, _AT_ONCE):
         values = [{column: row[name] for column, name in names.items() if name in row} for row in part]
@@ -240,7 +232,6 @@ def _suspicions(results: Results) -> Iterator[dict[str, Any]]:
 
 
 def _scores(results: Results) -> Iterator[dict[str, Any]]:
-    """Yield the scores of agents by their id, and those of clients and buyers by their account."""
     for table, (side, name, _) in _SUBJECTS.items():
         for row in _each(getattr(results, table)):
             values = {column: _finite(row[column]) for column in _SCORE}
@@ -256,7 +247,6 @@ def _members(results: Results) -> Iterator[dict[str, Any]]:
 
 
 def _rows(results: Results, places: Mapping[str, Sequence[Place]]) -> Iterator[dict[str, Any]]:
-    """Yield the events that the rows of findings were made from."""
     columns = (results.rows[name].to_pylist() for name in ("finding", "table", "row"))
     for position, (finding, table, row) in enumerate(zip(*columns, strict=True)):
         event, block_number, log_index, hash_ = places[table][row]

@@ -158,7 +158,6 @@ def _feedback_up_to(key: AgentKey, block: int) -> Any:
 
 
 def _judged(connection: Connection, key: AgentKey, clients: list[str]) -> Mapping[str, RowMapping]:
-    """Return the judgements about accounts, some hundred a query."""
     query = _judgements(key.chain_id, key.identity_registry)
     rows = (connection.execute(query.where(_SUSPICION.c.account.in_(part))).mappings() for part in in_parts(clients))
     return {row["account"]: row for row in chain.from_iterable(rows)}
@@ -176,11 +175,8 @@ def _false_clients(
         .select_from(ratings)
         .join(event, and_(*(event.c[name] == ratings.c[name] for name in ("block_number", "log_index"))))
         .join(finding, and_(*(finding.c[name] == event.c[name] for name in same_finding)))
-        .join(
-            member,
-            and_(*(member.c[name] == event.c[name] for name in same_finding), member.c.account == ratings.c.client),
-        )
-        .where(event.c.chain_id == key.chain_id, event.c.identity_registry == key.identity_registry)
+        .join(member, and_(*(member.c[name] == event.c[name] for name in same_finding)))
+        .where(*of_registry(event, key.chain_id, key.identity_registry), member.c.account == ratings.c.client)
         .where(event.c.table_name.in_(["new_feedback", "new_authorized_feedback"]), member.c.part == Part.ACTOR)
         .group_by(ratings.c.client)
     )

@@ -103,7 +103,6 @@ def reasons_of(standing: Standing) -> list[str]:
 
 
 def _worth_of(raters: int, independent: float) -> str:
-    """Return how many raters there are, and how many independent ones they are worth."""
     if not raters:
         return "no rater"
     if independent < _HARDLY:

@@ -9,6 +9,7 @@ import signal
 import threading
 import time
 from collections.abc import Sequence
+from contextlib import suppress
 from multiprocessing.synchronize import Event
 from typing import Any, Final
 
@@ -79,7 +80,6 @@ class Background:
         return self._context.Process(target=_keep_current, args=arguments, daemon=True)
 
     def _watch(self) -> None:
-        """Start the process, and again after a crash."""
         while not self._stop.is_set():
             stop = self._context.Event()
             process = self._process(stop, is_once=False)
@@ -97,10 +97,9 @@ class Background:
 
     def _note_end(self, code: int | None) -> None:
         """Note that the process ended by itself, unless it noted that."""
-        if code in (0, _NOTED):
-            return
-        _LOGGER.warning("standings=ended code=%s", code)
-        note_everywhere(self._engine, f"the process of the analysis ended with code {code}; it starts again")
+        if code not in (0, _NOTED):
+            _LOGGER.warning("standings=ended code=%s", code)
+            note_everywhere(self._engine, f"the process of the analysis ended with code {code}; it starts again")
 
 
 _NOTED: Final = 3
@@ -157,11 +156,8 @@ def _keep_current(url: str, rpc_urls: Sequence[Sequence[str]], stop: Event, pare
 
 def _with_chain(urls: Sequence[str]) -> tuple[int, tuple[str, ...]] | None:
     """Return the chain that nodes say they are of, and the URLs of those that answer; None if none does."""
-    chain_id, answering = None, list[str]()
+    chains: dict[str, int] = {}
     for url in urls:
-        try:
-            chain_id = Source(Endpoint(url), ()).chain_id()
-        except NODE_FAILURES:
-            continue
-        answering.append(url)
-    return None if chain_id is None else (chain_id, tuple(answering))
+        with suppress(*NODE_FAILURES):
+            chains[url] = Source(Endpoint(url), ()).chain_id()
+    return (list(chains.values())[-1], tuple(chains)) if chains else None
