@@ -216,14 +216,11 @@ def trust_scores(
     connection: Connection, chain_id: int, identity: str, subjects: Iterable[str]
 ) -> tuple[TrustScore, ...]:
     """Return the scores of an agent, without false ratings."""
-    trust_score = schema.trust_score
+    columns = schema.trust_score.c
     names = ("side", "score", "lower_bound", "raters", "effective", "status")
-    query = select(*(trust_score.c[name] for name in names)).where(
-        *of_registry(trust_score, chain_id, identity),
-        trust_score.c.side.in_(["server", "client", "validator"]),
-        trust_score.c.subject.in_(sorted(subjects)),
-    )
-    return tuple(TrustScore(*row) for row in connection.execute(query.order_by(trust_score.c.side)))
+    query = select(*(columns[name] for name in names)).where(*of_registry(schema.trust_score, chain_id, identity))
+    query = query.where(columns.side.in_(["server", "client", "validator"]), columns.subject.in_(sorted(subjects)))
+    return tuple(TrustScore(*row) for row in connection.execute(query.order_by(columns.side)))
 
 
 def _first_rows(

@@ -120,7 +120,7 @@ def _stored_findings(connection: Connection, key: AnalysisKey) -> pa.Table:
     findings = _stored(connection, schema.finding, key)
     findings.sort(key=lambda row: (-row["strength"], row["finding"]))
     for row in findings:
-        row |= {column: members[row["finding"], part.value] for part, column in _MEMBERS.items()}
+        row.update({column: members[row["finding"], part.value] for part, column in _MEMBERS.items()})
     return _table(findings, _FINDING)
 
 
