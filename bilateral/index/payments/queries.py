@@ -17,6 +17,7 @@ from bilateral.index.payments.tables import FORGOTTEN, late_payment, payment, pa
 from bilateral.index.payments.terms import MICROS
 from bilateral.index.ratings.feedback import Feedback
 from bilateral.index.ratings.recent import RecentFeedback
+from bilateral.index.ratings.tables import place_values
 from bilateral.index.reading.prepared import CHAIN, Prepared
 from bilateral.index.reading.registries import AgentKey
 from bilateral.index.reading.values import Exact, exact
@@ -68,7 +69,7 @@ def logged_in(connection: Connection, chain_id: int, transaction: bytes) -> tupl
     return tuple(sorted(logged, key=lambda event: (event.block, event.log_index))[:_MOST])
 
 
-def paid_in(connection: Connection, chain_id: int, transaction: bytes) -> Sequence[Row[tuple[str, int, str]]]:
+def paid_in(connection: Connection, chain_id: int, transaction: bytes) -> Sequence[Row[str, int, str]]:
     """Return the agents that a transaction of any age paid: `identity_registry`, `agent_id` and `payer` of each."""
     columns = payment.c
     query = select(columns.identity_registry, columns.agent_id, columns.payer).where(
@@ -224,11 +225,9 @@ def _proofs(
 
 
 def _payment(chain_id: int, *values: Any) -> Payment:
-    payer, payee, agent_id, token, micros, relation, block, log_index, time, transaction = values
-    return Payment(
-        *(chain_id, payer, payee, f"{chain_id}:{int(agent_id)}", token, exact(micros, MICROS), relation is not None),
-        *(block, log_index, time, f"0x{transaction.hex()}"),
-    )
+    payer, payee, agent_id, token, micros, relation, *place = values
+    paid = chain_id, payer, payee, f"{chain_id}:{int(agent_id)}", token, exact(micros, MICROS), relation is not None
+    return Payment(*paid, *place_values(*place))
 
 
 def _selection() -> Select[Any]:

@@ -11,7 +11,7 @@ from sqlalchemy import ColumnElement, Connection, Row, Select, and_, select
 from bilateral.core.events import NewAuthorizedFeedback
 from bilateral.index.log import tables as schema
 from bilateral.index.log.text import padded_text
-from bilateral.index.ratings.tables import event_columns
+from bilateral.index.ratings.tables import event_columns, place_values
 from bilateral.index.reading.pages import Page, newest_page
 from bilateral.index.reading.registries import AgentKey
 from bilateral.index.reading.values import hexadecimal, short_text
@@ -109,7 +109,7 @@ def authorized_selection() -> Select[Any]:
 
 def authorized_of_row(row: Row[*tuple[Any, ...]]) -> AuthorizedFeedback:
     """Return a row as authorised feedback."""
-    chain_id, agent_id, registry, client, score, tag1, tag2, uri, hash_, *place, transaction = row
+    chain_id, agent_id, registry, client, score, tag1, tag2, uri, hash_, *place = row
     texts = short_text(tag1), short_text(tag2), uri, hexadecimal(hash_)
     agent = f"{chain_id}:{agent_id}"
-    return AuthorizedFeedback(agent, registry, client, score, *texts, *place, f"0x{transaction.hex()}")
+    return AuthorizedFeedback(agent, registry, client, score, *texts, *place_values(*place))

@@ -13,7 +13,7 @@ from bilateral.core.values.blind import BLIND_SIDES
 from bilateral.index.agents import tables as agent_tables
 from bilateral.index.log import tables as schema
 from bilateral.index.log.unindexed import unindexed
-from bilateral.index.ratings.tables import event_columns
+from bilateral.index.ratings.tables import event_columns, place_values
 from bilateral.index.reading.pages import Page, newest_page
 from bilateral.index.reading.registries import AgentKey
 from bilateral.index.reading.values import Wide
@@ -178,10 +178,10 @@ def sealed_pairs_of(
 
 def _pair(row: sa.Row[*tuple[Any, ...]]) -> SealedPair:
     chain_id, client_id, server_id, registry, interaction, state, account, index, *rest = row
-    feedback_at, rating_at, *place, transaction = rest
+    feedback_at, rating_at, *place = rest
     server = f"{chain_id}:{server_id}"
     missing = tuple(side for side, opened_at in (("client", feedback_at), ("server", rating_at)) if opened_at is None)
     agents = f"{chain_id}:{client_id}", client_id, server, server_id, registry
     feedback = None if feedback_at is None else f"{server}:{account}:{index - 1}"
     opened = state, missing, feedback, feedback_at, rating_at
-    return SealedPair(*agents, f"0x{interaction.hex()}", *opened, *place, f"0x{transaction.hex()}")
+    return SealedPair(*agents, f"0x{interaction.hex()}", *opened, *place_values(*place))

@@ -15,7 +15,7 @@ from bilateral.core.events import NewFeedback, ResponseAppended
 from bilateral.core.values.blind import Blind
 from bilateral.index.files import tables as files
 from bilateral.index.log import tables as schema
-from bilateral.index.ratings.tables import event_columns
+from bilateral.index.ratings.tables import event_columns, place_values
 from bilateral.index.reading.pages import Page, decode_cursor, encode_cursor, newest_page, page_of, require_limit
 from bilateral.index.reading.prepared import Prepared
 from bilateral.index.reading.registries import AgentKey
@@ -258,12 +258,13 @@ def feedback_of_row(row: Sequence[Any]) -> Feedback:
     chain_id, agent_id, registry, client, index, value, decimals, tag1, tag2, endpoint, uri, *rest = row
     hash_, is_revoked, revoked_block, is_blind, block, log_index, time, transaction, state, *content = rest
     agent = f"{chain_id}:{agent_id}"
-    return Feedback(
+    values: tuple[Any, ...] = (
         *(_feedback_id(agent, client, index), agent, agent_id, registry, client, index, exact(value, decimals)),
         *(tag1, tag2, endpoint, uri, hexadecimal(hash_), bool(is_revoked), revoked_block, bool(is_blind)),
-        *(block, log_index, time, f"0x{transaction.hex()}"),
+        *place_values(block, log_index, time, transaction),
         None if state is None else FileContent(state, *content),
     )
+    return Feedback(*values)
 
 
 def _feedback_id(agent: str, client: str, index: int) -> str:
@@ -315,9 +316,9 @@ def responses_of(  # noqa: PLR0913  # one a filter
         statement = statement.where(columns.feedback_index == feedback_index)
 
     def convert(row: sa.Row[*tuple[Any, ...]]) -> Response:
-        rater, index, registry, responder, uri, hash_, *place, transaction = row
+        rater, index, registry, responder, uri, hash_, *place = row
         answered = _feedback_id(agent, rater, index), registry, responder
-        return Response(*answered, uri, hexadecimal(hash_), *place, f"0x{transaction.hex()}")
+        return Response(*answered, uri, hexadecimal(hash_), *place_values(*place))
 
     order, kind = (columns.block_number, columns.log_index), f"responses of {key.global_id}"
     return newest_page(connection, statement, order, convert, kind=kind, limit=limit, cursor=cursor)

@@ -302,10 +302,11 @@ def _largest(sums: dict[tuple[str, str, str], list[int]]) -> tuple[Link, ...]:
     retained = set(sorted(sorted(ratings), key=ratings.__getitem__, reverse=True)[:MAX_NODES])
     ends = sorted(ends for ends in sums if ends[0] in retained and ends[1] in retained)
     ends.sort(key=lambda pair: -sums[pair][0])
-    links = ((pair, *sums[pair]) for pair in ends)
-    return tuple(
-        Link(*pair, count, 100 * share / (scaled * SHARES) if scaled else None) for pair, count, scaled, share in links
-    )
+    links = []
+    for pair in ends:
+        count, scaled, share = sums[pair]
+        links.append(Link(*pair, count, 100 * share / (scaled * SHARES) if scaled else None))
+    return tuple(links)
 
 
 def _newest(event: type[Event], *names: str) -> sa.Subquery:

@@ -216,8 +216,8 @@ class SummaryTables:
             scale = scale_of_tag(subject[3])
             bound = None if scale is None or not count else lower_bound(share_sum, number, scale)
             sums = count, number, value_sum, share_sum
-            row = (*key, *sums, value_sum / (_UNITS[0] * count), bound) if count else None
-            summaries.add(key, previous_summaries.get(key), row)
+            values = (*key, *sums, value_sum / (_UNITS[0] * count), bound) if count else None
+            summaries.add(key, previous_summaries.get(key), values)
         summaries.write()
         counterparts.write()
 

@@ -15,7 +15,7 @@ from bilateral.index.files import tables as files
 from bilateral.index.log import tables as schema
 from bilateral.index.log.unindexed import newest_first
 from bilateral.index.ratings.feedback import Feedback
-from bilateral.index.ratings.tables import event_columns
+from bilateral.index.ratings.tables import event_columns, place_values
 from bilateral.index.reading.prepared import CHAIN, Prepared
 from bilateral.index.reading.registries import AgentKey
 from bilateral.index.reading.values import Exact, exact
@@ -45,10 +45,9 @@ _FEEDBACK: Final = ("registry", "agent_id", "client_address", "feedback_index")
 def _newest_answer(*names: str) -> Prepared:
     """Return the statement for the newest answer to one feedback. An index has its order."""
     columns = schema.EVENT_TABLES[ResponseAppended].c
-    place = columns.block_number, columns.log_index
-    query = select(columns.responder, columns.response_uri, columns.block_time, *place)
-    key = ("chain_id", *_FEEDBACK, *names)
-    query = query.where(*(columns[name] == bindparam(name, type_=columns[name].type) for name in key))
+    place, key = (columns.block_number, columns.log_index), ("chain_id", *_FEEDBACK, *names)
+    is_about = (columns[name] == bindparam(name, type_=columns[name].type) for name in key)
+    query = select(columns.responder, columns.response_uri, columns.block_time, *place).where(*is_about)
     return Prepared(query.order_by(*(column.desc() for column in place)).limit(1))
 
 
@@ -121,10 +120,10 @@ def latest_ratings(
 
 
 def _rating(chain_id: int, row: tuple[Any, ...]) -> LatestRating:
-    side, *place, transaction, agent_id, server_id, account, value, decimals, tag = row
+    side, *place, agent_id, server_id, account, value, decimals, tag = row
     server = None if server_id is None else f"{chain_id}:{server_id}"
     rating = side, f"{chain_id}:{agent_id}", server, account, exact(value, decimals), tag
-    return LatestRating(*rating, *place, f"0x{bytes(transaction).hex()}")
+    return LatestRating(*rating, *place_values(*place))
 
 
 MOST: Final = 300

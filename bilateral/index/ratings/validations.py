@@ -10,7 +10,7 @@ from sqlalchemy import BigInteger, ColumnElement, Connection, Integer, Row, Text
 from bilateral.core.events import ValidationRequest, ValidationResponse
 from bilateral.index.log import tables as schema
 from bilateral.index.log.columns import ADDRESS, HASH, WideInteger
-from bilateral.index.ratings.tables import event_columns
+from bilateral.index.ratings.tables import event_columns, place_values
 from bilateral.index.reading.pages import Page, after, decode_cursor, encode_cursor, page_of, require_limit
 from bilateral.index.reading.registries import AgentKey
 from bilateral.index.reading.values import Wide, hexadecimal
@@ -166,10 +166,10 @@ def validation_records(connection: Connection, chain_id: int, request: bytes) ->
         .order_by(columns.block_number, columns.log_index)
     )
     records = []
-    for agent_id, registry, *sent, transaction in rows.all():
-        about = f"0x{request.hex()}", f"{chain_id}:{agent_id}", registry
+    for agent_id, registry, validator, uri, *place in rows.all():
+        about = f"0x{request.hex()}", f"{chain_id}:{agent_id}", registry, validator, uri
         answers = _answers(connection, chain_id, registry, request)
-        records.append(ValidationRecord(*about, *sent, f"0x{transaction.hex()}", answers))
+        records.append(ValidationRecord(*about, *(*place_values(*place), answers)))
     return tuple(records)
 
 
@@ -182,6 +182,6 @@ def _answers(connection: Connection, chain_id: int, registry: str, request: byte
         .limit(_MOST_ANSWERS)
     )
     return tuple(
-        ValidationAnswer(validator, response, uri, hexadecimal(hash_), *sent, f"0x{transaction.hex()}")
-        for validator, response, uri, hash_, *sent, transaction in rows
+        ValidationAnswer(validator, response, uri, hexadecimal(hash_), tag, *place_values(*place))
+        for validator, response, uri, hash_, tag, *place in rows
     )

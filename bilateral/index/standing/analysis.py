@@ -147,7 +147,7 @@ class Analyst:
         return summary
 
 
-def _state(connection: Connection, key: AnalysisKey) -> Row[tuple[int, bytes, int]]:
+def _state(connection: Connection, key: AnalysisKey) -> Row[int, bytes, int]:
     """Return the last block of the index, its hash, and the number of reorganisations so far."""
     if key not in identity_registries(connection):
         raise InvalidArgumentError(
@@ -159,7 +159,7 @@ def _state(connection: Connection, key: AnalysisKey) -> Row[tuple[int, bytes, in
     return connection.execute(query.where(chain.c.chain_id == key.chain_id)).one()
 
 
-def _is_still_indexed(connection: Connection, chain_id: int, state: Row[tuple[int, bytes, int]]) -> bool:
+def _is_still_indexed(connection: Connection, chain_id: int, state: Row[int, bytes, int]) -> bool:
     chain, block = schema.chain, schema.block
     query = select(chain.c.reorganizations).where(chain.c.chain_id == chain_id)
     if connection.execute(query).scalar_one() == state.reorganizations:

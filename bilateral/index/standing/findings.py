@@ -159,7 +159,7 @@ def findings(connection: Connection, chain_id: int, identity: str, *finding_ids:
     if finding_ids:
         query = query.where(finding.c.finding_id.in_(finding_ids))
     rows = connection.execute(query.order_by(finding.c.strength.desc(), finding.c.finding_id).limit(MAX_FINDINGS))
-    return tuple(Finding(*row) for row in rows)
+    return tuple(Finding(*values) for values in map(tuple, rows))
 
 
 def findings_about(
@@ -194,7 +194,10 @@ def evidence_of(
     """Return the events that findings rest on, by the finding: the first 200 of each. See `members_of`."""
     names = ("position", "table_name", "block_number", "log_index", "transaction_hash")
     rows = _first_rows(connection, schema.finding_row, (chain_id, identity), finding_ids, names)
-    return {id_: tuple(EvidenceRow(*row[2:-1], hexadecimal(row[-1])) for row in some) for id_, some in rows.items()}
+    return {
+        id_: tuple(EvidenceRow(table, block, log, hexadecimal(hash_)) for _, _, table, block, log, hash_ in of_finding)
+        for id_, of_finding in rows.items()
+    }
 
 
 def clusters(connection: Connection, chain_id: int, identity: str) -> tuple[Cluster, ...]:
@@ -225,7 +228,7 @@ def trust_scores(
 
 def _first_rows(
     connection: Connection, table: Table, place: tuple[int, str], finding_ids: Iterable[str], names: Sequence[str]
-) -> dict[str, list[Row[Any]]]:
+) -> dict[str, list[Row[*tuple[Any, ...]]]]:
     """Return the first 200 rows of each finding in the order of some columns, by one statement."""
     columns = [table.c[name] for name in names]
     first = [
@@ -236,7 +239,7 @@ def _first_rows(
         .subquery()
         for finding_id in sorted(finding_ids)
     ]
-    rows: dict[str, list[Row[Any]]] = {}
+    rows: dict[str, list[Row[*tuple[Any, ...]]]] = {}
     if first:
         for row in connection.execute(union_all(*map(select, first))):
             rows.setdefault(row.finding_id, []).append(row)

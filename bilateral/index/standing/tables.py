@@ -25,8 +25,7 @@ def _of_registries(name: str, *items: sa.schema.SchemaItem, key: Sequence[str] =
 
 standing: Final = _of_registries(
     "standing",
-    sa.Column("side", sa.String(6), nullable=False),
-    sa.Column("agent_id", WideInteger, nullable=False),
+    *(*required(sa.String(6), "side"), *required(WideInteger, "agent_id")),
     sa.Column("status", sa.String(9), nullable=False),
     *optional(sa.Float(53), "rank", "rating"),
     *required(sa.Float(53), "lower_bound", "upper_bound", "effective_raters"),
@@ -98,8 +97,7 @@ sa.Index("funding_by_source", funding.c.chain_id, funding.c.source)
 analysis: Final = _of_registries(
     "analysis",
     sa.Column("block_number", sa.BigInteger, nullable=False),
-    sa.Column("block_hash", HASH, nullable=False),
-    sa.Column("is_exact", sa.Boolean, nullable=False),
+    *(*required(HASH, "block_hash"), *required(sa.Boolean, "is_exact")),
     *required(sa.BigInteger, "made_at", "agents", "opinions", "left_out", "accounts_without_funding"),
     *required(sa.Integer, "trusted_accounts", "reviewed_cases"),
     sa.Column("threshold", sa.Float(53), nullable=False),
@@ -119,8 +117,7 @@ suspicion: Final = _of_registries(
 
 trust_score: Final = _of_registries(
     "trust_score",
-    sa.Column("side", sa.String(9), nullable=False),
-    sa.Column("subject", sa.String(78), nullable=False),
+    *(*required(sa.String(9), "side"), *required(sa.String(78), "subject")),
     *optional(sa.Float(53), "score", "low", "high", "lower_bound"),
     sa.Column("raters", sa.BigInteger, nullable=False),
     *required(sa.Float(53), "effective", "removed"),
@@ -132,8 +129,7 @@ trust_score: Final = _of_registries(
 
 finding: Final = _of_registries(
     "finding",
-    sa.Column("finding_id", sa.String(60), nullable=False),
-    sa.Column("detector", sa.String(40), nullable=False),
+    *(*required(sa.String(60), "finding_id"), *required(sa.String(40), "detector")),
     *required(sa.Float(53), "q_value", "strength"),
     *required(sa.Text, "statistic", "sentence"),
     key=("finding_id",),
@@ -150,8 +146,7 @@ finding_member: Final = _of_registries(
 
 finding_row: Final = _of_registries(
     "finding_row",
-    sa.Column("finding_id", sa.String(60), nullable=False),
-    sa.Column("position", sa.Integer, nullable=False),
+    *(*required(sa.String(60), "finding_id"), *required(sa.Integer, "position")),
     sa.Column("table_name", sa.String(40), nullable=False),
     sa.Column("block_number", sa.BigInteger, nullable=False),
     sa.Column("log_index", sa.Integer),
