@@ -27,9 +27,11 @@ _NEWEST: Final = 20_000
 
 _MOST: Final = 20  # events; a batch may have more
 
-_PAGES: Final = {
-    **dict.fromkeys((events.NewFeedback, events.NewAuthorizedFeedback), ("rating", ())),
-    **dict.fromkeys((events.ClientRated, events.ValidatorRated), ("rating", ())),
+_PAGES: Final[dict[type[events.Event], tuple[str, tuple[str, ...]]]] = {
+    events.NewFeedback: ("rating", ()),
+    events.NewAuthorizedFeedback: ("rating", ()),
+    events.ClientRated: ("rating", ()),
+    events.ValidatorRated: ("rating", ()),
     events.ValidationRequest: ("validation", ("request_hash",)),
     events.Registered: ("registration", ("agent_id",)),
 }
@@ -72,9 +74,8 @@ def logged_in(connection: Connection, chain_id: int, transaction: bytes) -> tupl
 def paid_in(connection: Connection, chain_id: int, transaction: bytes) -> Sequence[Row[str, int, str]]:
     """Return the agents that a transaction of any age paid: `identity_registry`, `agent_id` and `payer` of each."""
     columns = payment.c
-    query = select(columns.identity_registry, columns.agent_id, columns.payer).where(
-        columns.transaction_hash == transaction, columns.chain_id == chain_id
-    )
+    of_transaction = columns.transaction_hash == transaction, columns.chain_id == chain_id
+    query = select(columns.identity_registry, columns.agent_id, columns.payer).where(*of_transaction)
     return connection.execute(query.distinct().limit(_MOST)).all()
 
 
@@ -206,7 +207,7 @@ def _proofs(
 ) -> tuple[PaymentProof, ...]:
     """Return the proof of each claim: the named transaction, the client, and the rated agent's registry and id."""
     transactions = {claim: matched[1].lower() for claim, *_ in claims if (matched := _HASH.fullmatch(claim or ""))}
-    payments: dict[tuple[str, str, str, str], list[Payment]] = defaultdict(list)
+    payments: dict[tuple[str | None, ...], list[Payment]] = defaultdict(list)
     for part in in_parts(map(bytes.fromhex, sorted(set(transactions.values())))):
         query = _selection().where(payment.c.chain_id == chain_id, payment.c.transaction_hash.in_(part))
         for identity, *values in connection.execute(query):
