@@ -35,7 +35,7 @@ from bilateral.index.files.worker import FileSettings
 from bilateral.index.log.database import open_database
 from bilateral.index.operating.process import follow_chains
 from bilateral.index.operating.settings import ChainSettings, IndexSettings
-from bilateral.index.standing.refresh import Refresher
+from bilateral.index.standing.analysis import Refresher
 from scripts._anvil import running_anvil
 from simulation.event_chain import OPTIONS, EventChain
 from simulation.events import ADDRESSES, Log, encoded

@@ -31,7 +31,7 @@ def baselines(context: Context, honest: Ints) -> dict[str, Floats]:
     percent = opinions.percent[rows].astype(np.float64)
     received = np.bincount(account, minlength=size)
     youngest = np.full(size, np.inf)
-    np.minimum.at(youngest, rater, np.maximum(opinions.ts[rows] - context.kin.born[rater], 0.0))
+    np.minimum.at(youngest, rater, np.maximum(opinions.ts[rows] - context.ties.born[rater], 0.0))
     return {
         "plain mean of given values": group_sums(percent, rater, size)
         / np.maximum(np.bincount(rater, minlength=size), 1),
@@ -52,7 +52,7 @@ def baselines(context: Context, honest: Ints) -> dict[str, Floats]:
 def _components(context: Context) -> Floats:
     """Return the size of each account's component of funding, without exchanges."""
     ledger = context.ledger
-    known = (ledger.funder >= 0) & ~context.kin.is_hub[np.maximum(ledger.funder, 0)]
+    known = (ledger.funder >= 0) & ~context.ties.is_hub[np.maximum(ledger.funder, 0)]
     edges = (ledger.funder[known], np.flatnonzero(known))
     graph = sparse.csr_matrix((np.ones(len(edges[0])), edges), (ledger.accounts,) * 2)
     _, label = connected_components(graph, directed=False)
@@ -189,7 +189,7 @@ def _counts(context: Context) -> Floats:
     written = np.bincount(rater, minlength=size)
     known = ledger.payer >= 0
     age = np.full(size, np.inf)
-    np.minimum.at(age, rater, np.maximum(opinions.ts[rows] - context.kin.born[rater], 0.0))
+    np.minimum.at(age, rater, np.maximum(opinions.ts[rows] - context.ties.born[rater], 0.0))
     mean = group_sums(opinions.percent[rows].astype(np.float64), rater, size) / np.maximum(written, 1)
     return np.column_stack(
         [

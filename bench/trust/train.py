@@ -22,7 +22,7 @@ from bilateral.trust.features.context import Context
 from bilateral.trust.features.features import features
 from bilateral.trust.features.judgements import Judgements
 from bilateral.trust.features.neighbours import around
-from bilateral.trust.features.signs import LARGEST, MODEL, Model, known
+from bilateral.trust.features.signs import LARGEST, MODEL, Model, finite
 from bilateral.trust.tables.arrays import Flags, Floats
 
 SEEDS: Final = range(5101, 5201)
@@ -59,7 +59,7 @@ class Sample:
             judged: Marks the accounts that count.
             guilty: Marks the attackers.
         """
-        columns = {name: known(column) for name, column in features(context, Judgements.of(context))}
+        columns = {name: finite(column) for name, column in features(context, Judgements.of(context))}
         return cls(context, columns, judged, guilty)
 
 
@@ -81,7 +81,7 @@ def train(samples: Sequence[Sample]) -> dict[str, Any]:
     for sample, first in zip(samples, firsts, strict=True):
         judgements = Judgements.of(sample.context)
         score = np.where(_acting(sample.context), first, 0).astype(np.float32)
-        beside.append({name: known(column) for name, column in around(sample.context, judgements, score)})
+        beside.append({name: finite(column) for name, column in around(sample.context, judgements, score)})
     more = _edges(beside, samples)
     coded = [
         np.concatenate([codes, _coded(columns, more)], axis=1) for codes, columns in zip(coded, beside, strict=True)

@@ -14,7 +14,7 @@ from bilateral.buyers.score import score_of
 from bilateral.checks.errors import PaymentsNotHeldError
 from bilateral.checks.from_index.as_of_block import AsOfBlock
 from bilateral.checks.verdicts import BuyerRecord, EventEvidence
-from bilateral.index.payments.queries import payments_known_at
+from bilateral.index.payments.queries import last_block_with_payments
 from bilateral.index.payments.tables import payment, payment_return
 
 _SHOWN: Final = 3  # examples: whom the buyer paid last
@@ -30,7 +30,7 @@ def stored_buyers(connection: Connection, moment: AsOfBlock, account: str) -> Bu
         return None
     last_block = moment.payments
     if last_block is None:
-        last_block = payments_known_at(connection, moment.chain_id, moment.block)
+        last_block = last_block_with_payments(connection, moment.chain_id, moment.block)
     if last_block is None:
         raise PaymentsNotHeldError(moment.block)
     last_block = min(last_block, moment.block)

@@ -15,8 +15,8 @@ from bilateral.index.reading.registries import read_registries
 from bilateral.index.standing.analysis import analyse as analyse_registry
 from bilateral.index.standing.funding import FundingCollector
 from bilateral.index.standing.inputs import read_tables
+from bilateral.index.standing.queries import identity_registries
 from bilateral.index.standing.results import stored_results
-from bilateral.index.standing.standings import identity_registries
 from bilateral.trust.features.reviews import absent_message
 
 if TYPE_CHECKING:

@@ -18,7 +18,7 @@ from bilateral.index.agents.queries import Account
 from bilateral.index.agents.queries import account as read_account
 from bilateral.index.files.queries import names_of
 from bilateral.index.operating.chains import ChainProgress, chains
-from bilateral.index.payments.queries import Payment, payments_by, payments_to
+from bilateral.index.payments.queries import PAYMENT_SIDES, Payment, payments_of
 from bilateral.index.ratings.authorized import AuthorizedFeedback, authorized_feedback_by
 from bilateral.index.ratings.feedback import Feedback, FeedbackFilter, feedback_by
 from bilateral.index.ratings.queries import Direction, Rating, RatingSummary, ratings_of, summaries
@@ -110,8 +110,10 @@ def account_page(connection: Connection, registries: Registries, address: str) -
     rated, received = (
         _newest(_ratings(connection, keys, direction)) for direction in (Direction.GIVEN, Direction.RECEIVED)
     )
-    payments_made = [payment for id_ in chain_ids for payment in payments_by(connection, id_, address, _PAYMENTS)]
-    got = [payment for id_ in chain_ids for payment in payments_to(connection, id_, address, _PAYMENTS)]
+    payments_made, got = (
+        [payment for id_ in chain_ids for payment in payments_of(connection, id_, address, side, _PAYMENTS)]
+        for side in PAYMENT_SIDES
+    )
     paid, was_paid = _newest(payments_made), _newest(got)
     requested = [
         validation for id_ in chain_ids for validation in validations_by(connection, id_, address, limit=_ROWS).items

@@ -19,7 +19,7 @@ from bilateral.index.files.queries import names_of
 from bilateral.index.log.text import key_text
 from bilateral.index.payments.queries import logged_in, paid_in
 from bilateral.index.ratings import tables as rating_tables
-from bilateral.index.ratings.records import validation_records
+from bilateral.index.ratings.validations import validation_records
 from bilateral.index.reading.registries import AgentKey, Registries, agent_key
 from bilateral.index.search.filters import AgentSearch, Side, storable
 from bilateral.index.search.queries import search_agents

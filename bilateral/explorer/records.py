@@ -17,9 +17,9 @@ from bilateral.index.operating.chains import ChainProgress, chains
 from bilateral.index.payments.queries import PaymentProof, proof_of, proofs_of
 from bilateral.index.ratings.authorized import AuthorizedFeedback
 from bilateral.index.ratings.feedback import Feedback, Response, responses_of
-from bilateral.index.ratings.queries import Rating
+from bilateral.index.ratings.queries import FileEvidence, Rating, file_evidence, rating_at
 from bilateral.index.ratings.recent import Answer, answers_to
-from bilateral.index.ratings.records import FileEvidence, ValidationRecord, file_evidence, rating_at, validation_records
+from bilateral.index.ratings.validations import ValidationRecord, validation_records
 from bilateral.index.reading.registries import Registries
 from bilateral.index.standing.queries import Doubt, doubts_of
 

@@ -21,23 +21,29 @@ from bilateral.index.agents.queries import Change, changes_of
 from bilateral.index.files.identities import ForeignIdentity, OtherIdentity, foreign_identities, other_identities
 from bilateral.index.files.queries import names_of
 from bilateral.index.operating.chains import ChainProgress, chains
-from bilateral.index.payments.queries import payment_states, payments_by, payments_to
+from bilateral.index.payments.queries import payment_states, payments_of
 from bilateral.index.profiles.queries import Agent
 from bilateral.index.profiles.queries import agent as read_agent
 from bilateral.index.ratings.authorized import AuthorizedFeedback, authorized_feedback_of
+from bilateral.index.ratings.blind import SealedPair, sealed_pairs_of
 from bilateral.index.ratings.feedback import Feedback, FeedbackFilter, feedback_of
 from bilateral.index.ratings.neighbourhood import TENTHS, Edge, distribution, neighbourhood
-from bilateral.index.ratings.queries import Direction, Rating, RatingSummary, ratings_of
+from bilateral.index.ratings.queries import (
+    Direction,
+    FileEvidence,
+    Rating,
+    RatingSummary,
+    ratings_of,
+    registration_evidence,
+)
 from bilateral.index.ratings.recent import LatestRating, latest_ratings, rating_times, recent_feedback
-from bilateral.index.ratings.records import FileEvidence, registration_evidence
-from bilateral.index.ratings.sealed import SealedPair, sealed_pairs_of
 from bilateral.index.ratings.validations import Validation, validations_of
 from bilateral.index.reading.registries import AgentKey, Registries, read_registries
 from bilateral.index.search.filters import Side
 from bilateral.index.search.leaders import Board, Leader, leaderboard
 from bilateral.index.standing.findings import TrustScore, trust_scores
 from bilateral.index.standing.queries import Doubt, doubts_of, standings_of
-from bilateral.index.standing.trusted import flagged_among
+from bilateral.index.standing.trusted import flagged_accounts
 from bilateral.index.standing.words import LEAST_RATING
 
 _ROWS: Final = 12  # of each list; its link leads to the rest
@@ -239,7 +245,7 @@ def agent_page(connection: Connection, registries: Registries, key: AgentKey) ->
     ids |= {about for finding in findings for about in finding.agents}
     as_server = side_view(connection, key, agent, "server")
     payments = payment_states(connection, key, recent)
-    flagged = flagged_among(*place, {row.client for row in recent})
+    flagged = flagged_accounts(*place, {row.client for row in recent})
     return AgentPage(
         agent=agent,
         as_server=as_server,
@@ -278,10 +284,11 @@ def _money(connection: Connection, key: AgentKey, accounts: Iterable[str]) -> ag
     received = [
         payment
         for account in accounts
-        for payment in payments_to(connection, key.chain_id, account, _PAYMENTS)
+        for payment in payments_of(connection, key.chain_id, account, "payee", _PAYMENTS)
         if payment.agent == key.id
     ]
-    paid = [payment for account in accounts for payment in payments_by(connection, key.chain_id, account, _PAYMENTS)]
+    of_accounts = (payments_of(connection, key.chain_id, account, "payer", _PAYMENTS) for account in accounts)
+    paid = [payment for payments in of_accounts for payment in payments]
     return agent_figures.money_by_day(received, paid)
 
 

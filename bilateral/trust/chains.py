@@ -63,7 +63,7 @@ class Chains:
 
     def apart(self, results: Results) -> Results:
         """Return results with the chain and the own number of each agent and row."""
-        sentences = pa.array([_told(text) for text in results.findings["sentence"].to_pylist()], pa.string())
+        sentences = pa.array([_with_chains(text) for text in results.findings["sentence"].to_pylist()], pa.string())
         place = results.findings.column_names.index("sentence")
         return replace(
             results,
@@ -131,18 +131,17 @@ def _joined(tables: list[pa.Table]) -> pa.Table:
 
 
 def _split(table: pa.Table, column: str) -> pa.Table:
-    """Return a table with the chain and the own number of each id."""
     chain = pc.divide(table[column], _SIZE)
     own = pc.subtract(table[column], pc.multiply(chain, _SIZE))
     place = table.column_names.index(column)
     return table.set_column(place, column, own).add_column(place, "chain_id", chain)
 
 
-def _told(sentence: str) -> str:
+def _with_chains(sentence: str) -> str:
     """Return a sentence that names agents by chain and number."""
 
-    def named(match: re.Match[str]) -> str:
+    def agent_name(match: re.Match[str]) -> str:
         chain, own = divmod(int(match[1]), _SIZE)
         return f"agent {own} of chain {chain}" if chain else match[0]
 
-    return _NUMBER.sub(named, sentence)
+    return _NUMBER.sub(agent_name, sentence)

@@ -104,7 +104,6 @@ def decide(tables: Tables, asks: pa.Table, analyses: int = 1) -> pa.Table:
 
 
 def _answered(table: pa.Table, asks: pa.Table) -> pa.Table:
-    """Return the answers to asks by the standings of one time."""
     agent_ids = asks.column("agent_id")
     servers = table.filter(pc.equal(table.column("side"), str(Side.SERVER)))
     rows_of_agents = servers.filter(pc.is_in(servers.column("agent_id"), pc.unique(agent_ids)))
@@ -116,7 +115,6 @@ def _answered(table: pa.Table, asks: pa.Table) -> pa.Table:
 
 
 def _answer(agent_id: int, standing: Standing | None, amount: float) -> dict[str, Any]:
-    """Return the answer to an ask."""
     if standing is None:
         reason = f"agent {agent_id} is not registered at this time"
         return {"verdict": "decline", "score": None, "lower": 0.0, "status": _UNKNOWN, "reason": reason}
@@ -132,7 +130,6 @@ def _answer(agent_id: int, standing: Standing | None, amount: float) -> dict[str
 
 
 def _why(standing: Standing, limit: Limit, amount: float, *, is_accepted: bool) -> str:
-    """Return the reason of an answer."""
     if is_accepted and amount <= TRIAL:
         return f"may be tried for {amount:g}, up to {TRIAL:g}"
     verb = "suffices" if is_accepted else "does not suffice"

@@ -17,7 +17,7 @@ from bilateral.trust.detectors.cotargeting import CoTargeting
 from bilateral.trust.detectors.links import Links
 from bilateral.trust.detectors.lockstep import Lockstep
 from bilateral.trust.detectors.retaliation import Retaliation
-from bilateral.trust.detectors.reviewed import ReviewedKin
+from bilateral.trust.detectors.reviewed import ReviewedGroups
 from bilateral.trust.detectors.values import Values
 from bilateral.trust.detectors.wash import WashPayments
 from bilateral.trust.features.context import Context
@@ -88,13 +88,13 @@ class Engine:
         findings = []
         for detector in self.detectors:
             findings += step(detector.name, partial(detector.fit, context)).findings_
-        findings += ReviewedKin(verdicts).fit(context).findings_
+        findings += ReviewedGroups(verdicts).fit(context).findings_
         findings.sort(key=lambda finding: -finding.strength)
-        doubt = step("suspicion", lambda: suspicion(context, findings, verdicts, self.threshold, learned=self.learned))
-        self.scores_ = step("scores", lambda: scores(context, doubt))
-        self.trust_ = step("trust", lambda: _trust(ledger, doubt.row, trusted)) if trusted else None
+        result = step("suspicion", lambda: suspicion(context, findings, verdicts, self.threshold, learned=self.learned))
+        self.scores_ = step("scores", lambda: scores(context, result))
+        self.trust_ = step("trust", lambda: _trust(ledger, result.row, trusted)) if trusted else None
         self.tables_, self.context_, self.reviews_ = tables, context, reviews
-        self.findings_, self.suspicion_ = findings, doubt
+        self.findings_, self.suspicion_ = findings, result
         return self
 
     def absent_cases(self) -> tuple[str, ...]:

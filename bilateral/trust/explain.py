@@ -45,7 +45,6 @@ def _readable(value: Any) -> Any:
 
 
 def _facts(results: Results, identifier: str) -> dict[str, Any]:
-    """Return the facts about an id."""
     if identifier.isascii() and identifier.isdigit():
         return _agent(results, int(identifier))
     matches = results.findings.filter(pc.equal(results.findings["finding"], identifier))
@@ -140,10 +139,8 @@ def _case(results: Results, address: str) -> dict[str, str] | None:
 
 
 def _verdict(suspicion: float, case: dict[str, str] | None, *, has_parts: bool) -> str | None:
-    """Return the verdict about an account; None without one.
-
-    An index stores no cases, but a verdict shows: the suspicion of who was acquitted is 0, whatever its parts.
-    """
+    """Return the verdict about an account; None without one."""
+    # An index stores no cases, but a verdict shows: the suspicion of who was acquitted is 0, whatever its parts.
     if case:
         return case["verdict"]
     if suspicion == GUILTY:
@@ -152,7 +149,6 @@ def _verdict(suspicion: float, case: dict[str, str] | None, *, has_parts: bool) 
 
 
 def _scored(side: str, row: dict[str, Any]) -> str:
-    """Return the sentence about a score of an account."""
     if row["abstain"]:
         return f"As a {side}: {row['status']}, too little evidence for a score."
     return (

@@ -139,10 +139,8 @@ def _addresses(engine: Engine) -> pa.Table:
 
 
 def _cluster_numbers(labels: Ints, addresses: pa.Array) -> pa.Array:
-    """Return the number of each account's cluster: a digest of its members, as that of a finding. So links to it stay.
-
-    It has 48 bits, so that JSON keeps it in every program.
-    """
+    """Return the number of each account's cluster: a digest of its members, like that of a finding, so links stay."""
+    # It has 48 bits, so that JSON keeps it in every program.
     numbers = np.zeros(len(labels), np.int64)
     for label in np.unique(labels[labels >= 0]).tolist():
         places = np.flatnonzero(labels == label)
@@ -208,7 +206,6 @@ def _buyers(engine: Engine) -> pa.Table:
 
 
 def _columns(scores: Scores, places: Ints) -> dict[str, Any]:
-    """Return the columns of the scores of some subjects."""
     return {
         **{
             name: getattr(scores, name)[places]
@@ -224,30 +221,26 @@ def _findings(engine: Engine, names: list[str]) -> pa.Table:
     def members(accounts: Ints) -> list[str]:
         return list(addresses.take(pa.array(accounts.astype(np.int64))).to_pylist())
 
+    kinds = {"detector": pa.string(), "q_value": pa.float64(), "strength": pa.float64(), "statistic": pa.string()}
+    findings, parts = engine.findings_, ("actors", "beneficiaries", "subjects")
     return pa.table(
         {
             "finding": pa.array(names, pa.string()),
-            "detector": pa.array([finding.detector for finding in engine.findings_], pa.string()),
-            "q_value": pa.array([finding.q_value for finding in engine.findings_], pa.float64()),
-            "strength": pa.array([finding.strength for finding in engine.findings_], pa.float64()),
-            "statistic": pa.array([finding.statistic for finding in engine.findings_], pa.string()),
-            "sentence": pa.array([_sentence(engine, finding) for finding in engine.findings_], pa.string()),
-            "actors": pa.array([members(finding.actors) for finding in engine.findings_], pa.list_(pa.string())),
-            "beneficiaries": pa.array(
-                [members(finding.beneficiaries) for finding in engine.findings_], pa.list_(pa.string())
-            ),
-            "subjects": pa.array([members(finding.subjects) for finding in engine.findings_], pa.list_(pa.string())),
+            **{name: pa.array([getattr(finding, name) for finding in findings], kind) for name, kind in kinds.items()},
+            "sentence": pa.array([_sentence(engine, finding) for finding in findings], pa.string()),
+            **{
+                part: pa.array([members(getattr(finding, part)) for finding in findings], pa.list_(pa.string()))
+                for part in parts
+            },
         }
     )
 
 
 def _sentence(engine: Engine, finding: Finding) -> str:
-    """Return the claim of a finding, with the money in it."""
     return f"{finding.sentence} {describe_money(engine.context_.ledger, finding)}".rstrip()
 
 
 def _rows_of(engine: Engine, finding: Finding) -> dict[str, Ints]:
-    """Return the rows that a finding rests on, by table."""
     opinions, moved = engine.context_.ledger.opinions, engine.context_.ledger.moved
     kinds, rows = opinions.kind[finding.opinions], opinions.row[finding.opinions]
     out = {name: rows[np.isin(kinds, np.flatnonzero(np.array(SOURCES) == name))] for name in dict.fromkeys(SOURCES)}
@@ -316,14 +309,11 @@ def _trust(engine: Engine) -> pa.Table:
 
 
 def _cases(engine: Engine) -> pa.Table:
-    """Return the cases that people decided."""
     cases = list(engine.reviews_.cases.values()) if engine.reviews_ is not None else []
-    absent = frozenset(engine.absent_cases())
+    absent, texts = frozenset(engine.absent_cases()), ("account", "verdict", "reason")
     return pa.table(
         {
-            "account": pa.array([case.account for case in cases], pa.string()),
-            "verdict": pa.array([case.verdict for case in cases], pa.string()),
-            "reason": pa.array([case.reason for case in cases], pa.string()),
+            **{name: pa.array([getattr(case, name) for case in cases], pa.string()) for name in texts},
             "occurs": pa.array([case.account not in absent for case in cases], pa.bool_()),
         }
     )

@@ -19,9 +19,8 @@ from bilateral.index.chain.source import Source
 from bilateral.index.log.database import open_database
 from bilateral.index.operating.settings import ChainSettings
 from bilateral.index.operating.worker import Worker
-from bilateral.index.standing.analysis import analyse
+from bilateral.index.standing.analysis import Refresher, analyse
 from bilateral.index.standing.funding import FundingCollector
-from bilateral.index.standing.refresh import Refresher
 from bilateral.index.standing.results import stored_results
 from bilateral.index.standing.tables import AnalysisKey, standing
 from bilateral.trust.explain import explain

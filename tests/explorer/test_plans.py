@@ -16,7 +16,7 @@ from bilateral.index.ratings import recent as answers
     [
         (answers._BY, "response_appended_by_responder"),
         (answers._BY_ANYBODY, "response_appended_by_subject"),
-        (paid._BY_PAYEE, "payment_by_payee"),
+        (paid._BY_SIDE["payee"], "payment_by_payee"),
     ],
     ids=["the agent's answer", "the newest answer", "payments to an account"],
 )

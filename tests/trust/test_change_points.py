@@ -5,13 +5,13 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from bilateral.trust.scores.change_points import lasting
+from bilateral.trust.scores.change_points import persistence
 
 
 def kept(values, weight=1.0):
     """The probabilities that opinions about one subject last."""
     weights = np.broadcast_to(np.asarray(weight, float), len(values)).copy()
-    return lasting(np.zeros(len(values), np.int64), np.array(values, float), weights, weights, 1.5)
+    return persistence(np.zeros(len(values), np.int64), np.array(values, float), weights, weights, 1.5)
 
 
 def test_opinions_before_a_turn_count_little_and_those_since_then_count():
@@ -46,8 +46,10 @@ def test_subjects_do_not_see_each_other():
     late = np.arange(3000) - np.searchsorted(subject, subject) > 4
     values = np.where(late & (subject % 2 == 0), 20, 85) + draw.normal(0, 9, 3000)
     weight = draw.uniform(0.2, 1, 3000)
-    together = lasting(subject, values, weight, weight, 1.5)
-    alone = [lasting(*(entry[subject == n] for entry in (subject, values, weight, weight)), 1.5) for n in range(400)]
+    together = persistence(subject, values, weight, weight, 1.5)
+    alone = [
+        persistence(*(entry[subject == n] for entry in (subject, values, weight, weight)), 1.5) for n in range(400)
+    ]
     assert together == pytest.approx(np.concatenate(alone), abs=1e-5)
     many = np.bincount(subject)[subject] > 7
     turned = subject % 2 == 0

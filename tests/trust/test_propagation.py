@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from bilateral.core.errors import InvalidArgumentError
-from bilateral.trust.detectors.reviewed import ReviewedKin
+from bilateral.trust.detectors.reviewed import ReviewedGroups
 from bilateral.trust.tables.propagation import EigenTrust, LabelSpreading
 from tests.trust.conftest import names
 
@@ -53,7 +53,7 @@ def test_kin_of_reviewed_accounts_are_suspected_as_far_as_the_cases_say(market, 
     context = market.context()
     place = {address: number for number, address in enumerate(context.ledger.addresses.to_pylist())}
     verdicts = {place[f"child{number}"]: number < guilty for number in range(guilty + innocent)}
-    findings = ReviewedKin(verdicts).fit(context).findings_
+    findings = ReviewedGroups(verdicts).fit(context).findings_
     assert findings[0].q_value == pytest.approx(doubt)
     assert names(context, findings[0].actors) == {"child11"}
     assert len(findings[0].tied) == 11 - guilty - innocent

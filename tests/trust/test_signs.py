@@ -19,7 +19,7 @@ from bilateral.trust.features.features import features
 from bilateral.trust.features.findings import Basis, Finding, Part
 from bilateral.trust.features.judgements import Judgements
 from bilateral.trust.features.neighbours import around
-from bilateral.trust.features.signs import MOST, Model, Trees, known, model
+from bilateral.trust.features.signs import MOST, Model, Trees, finite, model
 from bilateral.trust.scores.suspicion import suspicion
 
 SMALL = Settings(clients=250, owners=120, platforms=1, communities=2)
@@ -76,7 +76,7 @@ def test_each_edge_is_that_of_a_tree():
 
 
 def test_unknown_and_infinite_values_have_codes():
-    assert known(np.array([np.nan, np.inf, -np.inf, 2.0])).tolist() == [-1e6, 1e6, -1e6, 2.0]
+    assert finite(np.array([np.nan, np.inf, -np.inf, 2.0])).tolist() == [-1e6, 1e6, -1e6, 2.0]
 
 
 def test_an_opinion_is_traced_by_a_payment_or_an_answer_of_the_same_two(scene):

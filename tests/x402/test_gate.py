@@ -22,7 +22,7 @@ from bilateral.index.log.tables import EVENT_TABLES
 from bilateral.index.operating.process import follow_chains
 from bilateral.index.operating.settings import ChainSettings, IndexSettings
 from bilateral.index.reading.readers import Reader
-from bilateral.index.standing.refresh import Refresher
+from bilateral.index.standing.analysis import Refresher
 from bilateral.index.standing.tables import standing
 from bilateral.x402 import AsyncVerifier, PaymentRefusedError, VerifiedClient, declare_8004_reputation, protect_client
 from bilateral.x402.proof.types import ClientAgent

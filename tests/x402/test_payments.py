@@ -153,7 +153,7 @@ def test_authorization_of_another_group_belongs_to_no_transfer_here():
 def test_index_pairs_them_alike(case):
     places, used_at, expected = PAIRS[case]
     transfers = [TokenTransfer(1, at, b"", 0, b"tx", "token", PAYER, PAYEE, 10) for at in places]
-    uses = {(1, at): (b"tx", "token", PAYER, nonce.encode()) for at, nonce in used_at.items()}
+    uses = {((1, b"tx", "token", PAYER), at): nonce.encode() for at, nonce in used_at.items()}
     nonces = {nonce.log_index: nonce.nonce for nonce in with_nonces(transfers, uses)}
     assert nonces == {at: expected[at].encode() if at in expected else None for at in places}
 
@@ -162,5 +162,5 @@ def test_index_pairs_them_alike(case):
 @pytest.mark.parametrize("at", [0, 2])
 def test_authorization_of_another_transaction_token_or_account_is_of_no_transfer_here(other, at):
     transfers = [TokenTransfer(1, 1, b"", 0, b"tx", "token", PAYER, PAYEE, 10)]
-    assert with_nonces(transfers, {(1, at): (*other, A)}) == transfers
-    assert with_nonces(transfers, {(2, at): (b"tx", "token", PAYER, A)}) == transfers
+    assert with_nonces(transfers, {((1, *other), at): A}) == transfers
+    assert with_nonces(transfers, {((2, b"tx", "token", PAYER), at): A}) == transfers

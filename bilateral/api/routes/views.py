@@ -20,7 +20,7 @@ from bilateral.explorer.networks import slug_of
 from bilateral.explorer.records import RatingPage, ValidationPage, rating_page, validation_page
 from bilateral.explorer.searching import SearchPage, filled, path_of, search_page
 from bilateral.index.errors import MissingChainError
-from bilateral.index.ratings.network import MAX_RATINGS
+from bilateral.index.ratings.neighbourhood import MAX_RATINGS
 from bilateral.index.reading.registries import AgentKey
 
 router = APIRouter(include_in_schema=False, default_response_class=Response)

@@ -26,8 +26,7 @@ from bilateral.index.log.lists import in_parts
 from bilateral.index.ratings import tables as rating_tables
 from bilateral.index.ratings.tables import DECIMALS
 from bilateral.index.reading.prepared import Prepared, one_of, size_for, spread
-from bilateral.index.standing.queries import stored_standing
-from bilateral.index.standing.standings import standings_states
+from bilateral.index.standing.queries import standings_states, stored_standing
 
 MOST_LINES: Final = 20
 """Tags of one side that an answer lists."""

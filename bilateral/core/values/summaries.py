@@ -12,6 +12,9 @@ from typing import Final
 
 from bilateral.core.values import MAX_DECIMALS, FeedbackValue
 
+SEALED_SIDES: Final = {"server": "b-server", "client": "b-client"}
+"""The sides under which sealed ratings have summaries of their own. They count in those of plain sides, too."""
+
 _INT128: Final = 2**127  # ERC-8004 returns summaries as int128
 
 

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-from operator import itemgetter
-from typing import Any, Final
+from itertools import groupby
+from operator import attrgetter, itemgetter
+from typing import Any, Final, Literal
 
 from sqlalchemy import Connection, func, select, tuple_
 
@@ -14,10 +15,9 @@ from bilateral.core.events.agents import WALLET_KEY, AgentStates
 from bilateral.index.log import tables as schema
 from bilateral.index.log.batches import EventRows
 from bilateral.index.log.lists import in_parts
-from bilateral.index.log.rows import Row, Rows, picker
+from bilateral.index.log.rows import Rows, picker
 from bilateral.index.payments.tables import agent_account
 
-_EVENTS: Final = (Transfer, MetadataSet, AgentRegistered, AgentUpdated)
 _PICK: Final = {
     event: picker(schema.EVENT_TABLES[event], "block_number", "log_index", "registry", "agent_id", *names)
     for event, names in {
@@ -31,7 +31,7 @@ _PICK: Final = {
 
 def store_accounts(connection: Connection, rows: Rows, chain_id: int, first: int, last: int) -> None:
     """Store the changes of owners and wallets in a range of blocks."""
-    tables = [schema.EVENT_TABLES[event] for event in _EVENTS]
+    tables = [schema.EVENT_TABLES[event] for event in _PICK]
     changes = _changes({table: rows.of_blocks(table, chain_id, first, last) for table in tables})
     states: dict[str, AgentStates] = defaultdict(AgentStates)
     for row in _latest(connection, chain_id, {(change[2], change[3]) for change in changes}):
@@ -44,7 +44,9 @@ def store_accounts(connection: Connection, rows: Rows, chain_id: int, first: int
 
 def _changes(events: EventRows) -> list[tuple[Any, ...]]:
     """Return the changes of owners and wallets in the order of the chain, each with its event's type at the end."""
-    changes = [(*_PICK[event](row), event) for event in _EVENTS for row in events.get(schema.EVENT_TABLES[event], ())]
+    changes = [
+        (*pick(row), event) for event, pick in _PICK.items() for row in events.get(schema.EVENT_TABLES[event], ())
+    ]
     changes = [change for change in changes if change[-1] is not MetadataSet or change[4] == WALLET_KEY]
     return sorted(changes, key=itemgetter(0, 1))
 
@@ -52,7 +54,6 @@ def _changes(events: EventRows) -> list[tuple[Any, ...]]:
 def _after(
     chain_id: int, states: Mapping[str, AgentStates], changes: Iterable[tuple[Any, ...]]
 ) -> Iterator[tuple[Any, ...]]:
-    """Yield the owner and the wallet of an agent after each change."""
     for block, log_index, registry, agent_id, *values, event in changes:
         state = states[registry]
         if event is Transfer:
@@ -66,7 +67,6 @@ def _after(
 
 
 def _latest(connection: Connection, chain_id: int, agents: Collection[tuple[str, int]]) -> Iterator[Any]:
-    """Yield the last stored change of each of some agents."""
     table = agent_account
     for part in in_parts(sorted(agents)):
         rank = func.row_number().over(
@@ -78,19 +78,14 @@ def _latest(connection: Connection, chain_id: int, agents: Collection[tuple[str,
         yield from connection.execute(select(ranked).where(ranked.c.rank == 1))
 
 
-def wallets_until(connection: Connection, chain_id: int) -> list[str]:
-    """Return all accounts that ever were the wallet of an agent, in order."""
-    return _ever(connection, chain_id, "wallet")
+_CAN_BE_PAID: Final = (agent_account.c.wallet.is_not(None), agent_account.c.owner.is_not(None))
+"""The conditions of an agent that can be paid."""
 
 
-def owners_until(connection: Connection, chain_id: int) -> list[str]:
-    """Return all accounts that ever owned an agent with a wallet, in order. Only such agents are paid."""
-    return _ever(connection, chain_id, "owner")
-
-
-def _ever(connection: Connection, chain_id: int, name: str) -> list[str]:
+def accounts_until(connection: Connection, chain_id: int, column: Literal["wallet", "owner"]) -> list[str]:
+    """Return all accounts that ever were the wallet or the owner of an agent that can be paid, in order."""
     table = agent_account.c
-    query = select(table[name]).where(table.chain_id == chain_id, *_payable()).distinct().order_by(table[name])
+    query = select(table[column]).where(table.chain_id == chain_id, *_CAN_BE_PAID).distinct().order_by(table[column])
     return list(connection.execute(query).scalars())
 
 
@@ -100,16 +95,11 @@ def first_blocks(connection: Connection, chain_id: int, accounts: Collection[str
     owners: dict[str, int] = {}
     for part in in_parts(sorted(accounts)):
         for column in (table.wallet, table.owner):
-            is_wanted = table.chain_id == chain_id, column.in_(part), *_payable()
-            query = select(column, func.min(table.block_number)).where(*is_wanted).group_by(column)
+            conditions = table.chain_id == chain_id, column.in_(part), *_CAN_BE_PAID
+            query = select(column, func.min(table.block_number)).where(*conditions).group_by(column)
             for account, block in connection.execute(query):
                 owners[account] = min(block, owners.get(account, block))
     return owners
-
-
-def _payable() -> tuple[Any, ...]:
-    """Return the conditions of an agent that can be paid."""
-    return agent_account.c.wallet.is_not(None), agent_account.c.owner.is_not(None)
 
 
 class Wallets:
@@ -117,31 +107,23 @@ class Wallets:
 
     def __init__(self, connection: Connection, chain_id: int, wallets: Sequence[str]) -> None:
         self._periods: dict[str, list[tuple[tuple[int, int], tuple[int, int], str, int, str]]] = defaultdict(list)
-        table = agent_account
+        table, agent = agent_account.c, (agent_account.c.identity_registry, agent_account.c.agent_id)
         agents: set[tuple[str, int]] = set()
-        for of_wallets in in_parts(wallets):
-            query = select(table.c.identity_registry, table.c.agent_id).distinct()
-            periods = connection.execute(query.where(table.c.chain_id == chain_id, table.c.wallet.in_(of_wallets)))
-            agents.update((row.identity_registry, int(row.agent_id)) for row in periods)
-        for part in in_parts(sorted(agents)):
-            requested = tuple_(table.c.identity_registry, table.c.agent_id).in_(part)
-            query = select(table).where(table.c.chain_id == chain_id, requested)
-            changes: dict[tuple[str, int], list[Row]] = defaultdict(list)
-            for row in connection.execute(
-                query.order_by(table.c.identity_registry, table.c.agent_id, table.c.block_number, table.c.log_index)
-            ):
-                changes[row.identity_registry, int(row.agent_id)].append(row)
-            for (registry, agent_id), of_agent in changes.items():
-                self._add(registry, agent_id, of_agent)
-
-    def _add(self, registry: str, agent_id: int, changes: Sequence[Any]) -> None:
-        ends = [(row.block_number, row.log_index) for row in changes[1:]] + [(1 << 63, 0)]
-        for row, end in zip(changes, ends, strict=True):
-            if row.wallet and row.owner:
-                start = row.block_number, row.log_index
-                self._periods[row.wallet].append((start, end, registry, agent_id, row.owner))
+        for part in in_parts(wallets):
+            query = select(*agent).distinct().where(table.chain_id == chain_id, table.wallet.in_(part))
+            agents.update((registry, int(agent_id)) for registry, agent_id in connection.execute(query))
+        for some in in_parts(sorted(agents)):
+            changes = select(agent_account).where(table.chain_id == chain_id, tuple_(*agent).in_(some))
+            rows = connection.execute(changes.order_by(*agent, table.block_number, table.log_index))
+            for (registry, agent_id), of_agent in groupby(rows, attrgetter("identity_registry", "agent_id")):
+                periods = list(of_agent)
+                ends = [(row.block_number, row.log_index) for row in periods[1:]] + [(1 << 63, 0)]
+                for row, end in zip(periods, ends, strict=True):
+                    if row.wallet and row.owner:
+                        start = row.block_number, row.log_index
+                        self._periods[row.wallet].append((start, end, registry, int(agent_id), row.owner))
 
     def agents_at(self, wallet: str, place: tuple[int, int]) -> list[tuple[str, int, str]]:
         """Return the agents whose wallet an account was at a place of the chain."""
-        held = [period[2:] for period in self._periods.get(wallet, ()) if period[0] < place < period[1]]
-        return sorted(held, key=itemgetter(1, 0))
+        matching = [period[2:] for period in self._periods.get(wallet, ()) if period[0] < place < period[1]]
+        return sorted(matching, key=itemgetter(1, 0))

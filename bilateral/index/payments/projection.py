@@ -22,58 +22,39 @@ class Payments(Projection):
 
     def undo(self, removal: Removal) -> Iterator[None]:
         yield
-        forget_payments_after(removal.connection, removal.chain_id, removal.target.number, removal.target.hash)
+        connection, chain_id, block = removal.connection, removal.chain_id, removal.target.number
+        cursor, late = payment_cursor, late_payment
+        # First, because it locks the cursor: a worker that stores payments of these blocks ends before, or gives up.
+        connection.execute(update(cursor).where(cursor.c.chain_id == chain_id).values(changed_at=int(time.time())))
+        for column in (*(table.c.block_number for table in CHAIN_TABLES), late.c.first_block):
+            connection.execute(delete(column.table).where(column.table.c.chain_id == chain_id, column > block))
+        # Payments that were read at removed blocks count from the block after the last one that stays: an answer at
+        # that one did not have them.
+        for column, values in (
+            (late.c.seen_block, {"seen_block": block + 1}),
+            (cursor.c.block_number, {"block_number": block, "block_hash": removal.target.hash}),
+        ):
+            is_later = column.table.c.chain_id == chain_id, column > block
+            connection.execute(update(column.table).where(*is_later).values(values))
         yield
 
 
 def note_late_payments(connection: Connection, chain_id: int, blocks: Collection[int]) -> None:
     """Note the last indexed block at which payments are read, if it is later than their own."""
-    if not blocks:
-        return
-    hold_cursor(connection, chain_id)
-    head = _head(connection, chain_id)
-    if head > min(blocks):
-        _note(connection, chain_id, min(blocks), head)
+    if blocks:
+        _note(connection, chain_id, min(blocks))
 
 
 def note_forgotten_payments(connection: Connection, chain_id: int) -> None:
     """Note that all payments of a chain are read again: nobody can say any more which ones were known when."""
     connection.execute(delete(late_payment).where(late_payment.c.chain_id == chain_id))
+    _note(connection, chain_id, FORGOTTEN)
+
+
+def _note(connection: Connection, chain_id: int, first_block: int) -> None:
     hold_cursor(connection, chain_id)
-    _note(connection, chain_id, FORGOTTEN, _head(connection, chain_id))
-
-
-def forget_late_payments_after(connection: Connection, chain_id: int, block: int) -> None:
-    """Take notes out with the blocks that a reorganisation replaced.
-
-    Payments that were read at removed blocks count from the block after the last one that stays: an answer at that
-    one did not have them.
-    """
-    table = late_payment
-    connection.execute(delete(table).where(table.c.chain_id == chain_id, table.c.first_block > block))
-    later = (table.c.chain_id == chain_id) & (table.c.seen_block > block)
-    connection.execute(update(table).where(later).values(seen_block=block + 1))
-
-
-def _head(connection: Connection, chain_id: int) -> int:
-    table = schema.chain
-    block = connection.execute(select(table.c.block_number).where(table.c.chain_id == chain_id)).scalar_one_or_none()
-    return -1 if block is None else block
-
-
-def _note(connection: Connection, chain_id: int, first: int, seen: int) -> None:
-    rows_of(connection).insert_if_absent(late_payment, {"chain_id": chain_id, "first_block": first, "seen_block": seen})
-
-
-def forget_payments_after(connection: Connection, chain_id: int, block: int, hash_: bytes) -> None:
-    """Remove the payments of blocks that a reorganisation replaced, and move the cursor back."""
-    table, now = payment_cursor, int(time.time())
-    # First, because it locks the cursor: a worker that stores payments of these blocks ends before, or gives up.
-    connection.execute(update(table).where(table.c.chain_id == chain_id).values(changed_at=now))
-    for chain_table in CHAIN_TABLES:
-        connection.execute(
-            delete(chain_table).where(chain_table.c.chain_id == chain_id, chain_table.c.block_number > block)
-        )
-    forget_late_payments_after(connection, chain_id, block)
-    is_later = table.c.chain_id == chain_id, table.c.block_number > block
-    connection.execute(update(table).where(*is_later).values(block_number=block, block_hash=hash_))
+    chain = schema.chain.c
+    head = connection.execute(select(chain.block_number).where(chain.chain_id == chain_id)).scalar_one_or_none()
+    if head is not None and head > first_block:
+        late = {"chain_id": chain_id, "first_block": first_block, "seen_block": head}
+        rows_of(connection).insert_if_absent(late_payment, late)

@@ -6,16 +6,7 @@ from typing import Final
 
 import sqlalchemy as sa
 
-from bilateral.index.log.columns import (
-    ADDRESS,
-    HASH,
-    PLACE_KEY,
-    WideInteger,
-    log_columns,
-    optional,
-    place_columns,
-    required,
-)
+from bilateral.index.log.columns import ADDRESS, HASH, PLACE_KEY, WideInteger, optional, place_columns, required
 
 FORGOTTEN: Final = -1
 """The first block of a row which says that all payments were read again."""
@@ -28,9 +19,7 @@ payment_cursor: Final = sa.Table(
     "payment_cursor",
     metadata,
     sa.Column("chain_id", sa.BigInteger, primary_key=True, autoincrement=False),
-    sa.Column("block_number", sa.BigInteger, nullable=False),
-    sa.Column("block_hash", HASH, nullable=False),
-    sa.Column("terms", sa.Text, nullable=False),
+    *(*required(sa.BigInteger, "block_number"), *required(HASH, "block_hash"), *required(sa.Text, "terms")),
     sa.Column("changed_at", sa.BigInteger, nullable=False),
     sa.Column("confirmations", sa.Integer, nullable=False, server_default="1"),
 )
@@ -38,9 +27,8 @@ payment_cursor: Final = sa.Table(
 agent_account: Final = sa.Table(
     "agent_account",
     metadata,
-    *log_columns(),
-    sa.Column("identity_registry", ADDRESS, nullable=False),
-    sa.Column("agent_id", WideInteger, nullable=False),
+    *(*required(sa.BigInteger, "chain_id", "block_number"), *required(sa.Integer, "log_index")),
+    *(*required(ADDRESS, "identity_registry"), *required(WideInteger, "agent_id")),
     *optional(ADDRESS, "owner", "wallet"),
     sa.PrimaryKeyConstraint(*PLACE_KEY),
 )
@@ -52,12 +40,9 @@ payment: Final = sa.Table(
     metadata,
     *place_columns("token"),
     *required(ADDRESS, "payer", "payee"),
-    sa.Column("amount", WideInteger, nullable=False),
-    sa.Column("micros", sa.BigInteger, nullable=False),
+    *(*required(WideInteger, "amount"), *required(sa.BigInteger, "micros")),
     sa.Column("nonce", HASH),
-    sa.Column("identity_registry", ADDRESS, nullable=False),
-    sa.Column("agent_id", WideInteger, nullable=False),
-    sa.Column("owner", ADDRESS, nullable=False),
+    *(*required(ADDRESS, "identity_registry"), *required(WideInteger, "agent_id"), *required(ADDRESS, "owner")),
     sa.Column("kinship", sa.String(8)),
     sa.Column("position", sa.Integer, nullable=False, server_default="0"),
     sa.PrimaryKeyConstraint(*PLACE_KEY),

@@ -64,6 +64,4 @@ class PaymentTerms:
 
     def micros(self, token: str, amount: int) -> int:
         """Return an amount in millionths of a dollar, rounded down."""
-        decimals = self.tokens[token]
-        micros: int = amount * 10**MICROS // 10**decimals
-        return min(micros, 2**63 - 1)
+        return min(int(amount * 10**MICROS // 10 ** self.tokens[token]), 2**63 - 1)

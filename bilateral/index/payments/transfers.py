@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
-from typing import Any, Final, TypeAlias
+from functools import lru_cache
+from typing import Any, Final, Literal, NamedTuple, TypeAlias
 
 from eth_utils.crypto import keccak
 
@@ -31,15 +31,14 @@ _ACCOUNTS: Final = 500
 
 _WORD: Final = 32  # bytes of a word of the contract ABI
 
-Authorizations: TypeAlias = "Mapping[tuple[int, int], tuple[bytes, str, str, bytes]]"
-"""Transaction, token, account and nonce of authorizations, by block and index of the log."""
-
-_Group: TypeAlias = tuple[int, bytes, str, str]
+Group: TypeAlias = tuple[int, bytes, str, str]
 """Block, transaction, token and account: what a transfer and the use of its authorization have in common."""
 
+Authorizations: TypeAlias = Mapping[tuple[Group, int], bytes]
+"""The nonces of authorizations, by their group and the index of the log."""
 
-@dataclass(frozen=True, slots=True)
-class TokenTransfer:
+
+class TokenTransfer(NamedTuple):
     """A transfer of a token.
 
     Attributes:
@@ -67,6 +66,11 @@ class TokenTransfer:
         """The block and the index of the log."""
         return self.block_number, self.log_index
 
+    @property
+    def place_in_group(self) -> tuple[Group, int]:
+        """The group that it shares with its authorization, and the index of the log."""
+        return (self.block_number, self.transaction_hash, self.token, self.sender), self.log_index
+
 
 class TransferSource(Source):
     """The logs of tokens as one endpoint shows them.
@@ -81,36 +85,28 @@ class TransferSource(Source):
         self._tokens = tokens
         self._filter: list[Any] = []
 
-    def received(self, accounts: Collection[str], first: int, last: int) -> list[TokenTransfer]:
-        """Return all transfers to some accounts, in the order of the chain."""
-        return self._transfers([[TRANSFER_TOPIC], None], "receiver", accounts, first, last)
-
-    def sent(self, accounts: Collection[str], first: int, last: int) -> list[TokenTransfer]:
-        """Return all transfers from some accounts, in the order of the chain."""
-        return self._transfers([[TRANSFER_TOPIC]], "sender", accounts, first, last)
-
-    def _transfers(  # a side, and a range
-        self, topics: list[Any], side: str, accounts: Collection[str], first: int, last: int
+    def transfers(
+        self, side: Literal["sender", "receiver"], accounts: Collection[str], first: int, last: int
     ) -> list[TokenTransfer]:
+        """Return all transfers from or to some accounts, in the order of the chain."""
+        topics: list[Any] = [[TRANSFER_TOPIC], *([None] if side == "receiver" else [])]
         transfers: dict[tuple[int, int], TokenTransfer] = {}
-        for asked in in_parts(sorted(accounts), _ACCOUNTS):
-            for transfer in self._read_transfers([*topics, _topics(asked)], first, last):
-                if getattr(transfer, side) not in asked:
+        for part in in_parts(sorted(accounts), _ACCOUNTS):
+            for transfer in self._read_transfers([*topics, _topics(part)], first, last):
+                if getattr(transfer, side) not in part:
                     raise EndpointLiesError(self.name, f"it gives a transfer that was not asked for: {transfer.place}")
                 transfers[transfer.place] = transfer
         return [transfers[place] for place in sorted(transfers)]
 
     def authorizations(self, accounts: Collection[str], first: int, last: int) -> Authorizations:
         """Return the authorizations that some accounts' transfers used."""
-        uses: dict[tuple[int, int], tuple[bytes, str, str, bytes]] = {}
-        for asked in in_parts(sorted(accounts), _ACCOUNTS):
-            topics = [[USED_TOPIC], _topics(asked)]
-            for block in self._read(topics, first, last):
+        uses: dict[tuple[Group, int], bytes] = {}
+        for part in in_parts(sorted(accounts), _ACCOUNTS):
+            for block in self._read([[USED_TOPIC], _topics(part)], first, last):
                 for index, entry in zip(block.indices, block.entries, strict=True):
                     if len(entry.topics) == TOPICS and entry.topics[0].lower() == USED_TOPIC:
-                        account, nonce = _account(entry.topics[1]), bytes_of(entry.topics[2])
-                        values = hash_of(entry.transactionHash), address_of(entry.address), account, nonce
-                        uses[block.number, index] = values
+                        log = block.number, hash_of(entry.transactionHash), address_of(entry.address)
+                        uses[(*log, _account(entry.topics[1])), index] = bytes_of(entry.topics[2])
         return uses
 
     def _read_transfers(self, topics: list[Any], first: int, last: int) -> Iterator[TokenTransfer]:
@@ -127,20 +123,11 @@ class TransferSource(Source):
                 data = bytes_of(entry.data)
                 if len(data) != _WORD:
                     raise MalformedNodeAnswerError(f"{self.name}: the transfer in log {index} has other data")
-                yield TokenTransfer(
-                    block.number,
-                    index,
-                    block.hash,
-                    block.time or 0,
-                    hash_of(entry.transactionHash),
-                    address_of(entry.address),
-                    _account(entry.topics[1]),
-                    _account(entry.topics[2]),
-                    int.from_bytes(data),
-                )
+                place = block.number, index, block.hash, block.time or 0, hash_of(entry.transactionHash)
+                accounts = _account(entry.topics[1]), _account(entry.topics[2])
+                yield TokenTransfer(*place, address_of(entry.address), *accounts, int.from_bytes(data))
 
     def _read(self, topics: list[Any], first: int, last: int) -> list[BlockLogs]:
-        """Return all logs of a range of blocks that fit topics."""
         self._filter = topics
         blocks: list[BlockLogs] = []
         while first <= last:
@@ -159,56 +146,19 @@ def _topics(accounts: Sequence[str]) -> list[str]:
     return ["0x" + "00" * 12 + account[2:].lower() for account in accounts]
 
 
-_KNOWN: dict[str, str] = {}
-_MOST_KNOWN: Final = 1 << 16
-"""Topics whose accounts are remembered, after which all are forgotten: strangers choose their number."""
-
-
+@lru_cache(maxsize=1 << 16)
 def _account(topic: str) -> str:
-    """Return the account in a topic, in checksum form."""
-    existing = _KNOWN.get(topic)
-    if existing is None:
-        if len(_KNOWN) >= _MOST_KNOWN:
-            _KNOWN.clear()
-        existing = _KNOWN[topic] = checksummed("0x" + topic[-40:])
-    return existing
+    return checksummed("0x" + topic[-40:])
 
 
-def unsure_senders(transfers: Sequence[TokenTransfer], used: Authorizations) -> set[str]:
+def unsure_senders(transfers: Iterable[TokenTransfer], used: Authorizations) -> set[str]:
     """Return the senders whose other transfers are needed to say which authorizations the given ones used."""
-    return {sender for *_, sender in unsure_groups(_places(transfers), _uses(used))}
+    return {sender for *_, sender in unsure_groups((transfer.place_in_group for transfer in transfers), used)}
 
 
 def with_nonces(
-    transfers: Sequence[TokenTransfer], used: Authorizations, others: Iterable[TokenTransfer] = ()
+    transfers: Sequence[TokenTransfer], used: Authorizations, further: Iterable[TokenTransfer] = ()
 ) -> list[TokenTransfer]:
     """Return transfers with the nonces of their authorizations, see `paired_nonces`."""
-    places = _places(transfers)
-    nonces = paired_nonces({*places, *_places(others)}, _uses(used))
-    return [
-        _replaced(transfer, nonces[place]) if place in nonces else transfer
-        for transfer, place in zip(transfers, places, strict=True)
-    ]
-
-
-def _places(transfers: Iterable[TokenTransfer]) -> list[tuple[_Group, int]]:
-    """Return the places of transfers, as they are paired."""
-    return [
-        ((transfer.block_number, transfer.transaction_hash, transfer.token, transfer.sender), transfer.log_index)
-        for transfer in transfers
-    ]
-
-
-def _uses(used: Authorizations) -> dict[tuple[_Group, int], bytes]:
-    """Return the nonces of authorizations by their places, as they are paired."""
-    return {
-        ((block, transaction, token, account), index): nonce
-        for (block, index), (transaction, token, account, nonce) in used.items()
-    }
-
-
-def _replaced(transfer: TokenTransfer, nonce: bytes) -> TokenTransfer:
-    """Return a transfer with a nonce. `dataclasses.replace` takes four times as long."""
-    place = transfer.block_number, transfer.log_index, transfer.block_hash, transfer.block_time
-    names = transfer.transaction_hash, transfer.token
-    return TokenTransfer(*place, *names, transfer.sender, transfer.receiver, transfer.amount, nonce)
+    nonces = paired_nonces({transfer.place_in_group for transfer in (*transfers, *further)}, used)
+    return [transfer._replace(nonce=nonces.get(transfer.place_in_group, transfer.nonce)) for transfer in transfers]

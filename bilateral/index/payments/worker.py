@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 import time
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
@@ -15,15 +15,14 @@ from bilateral.core.errors import MalformedNodeAnswerError
 from bilateral.core.events import ApprovalForAll
 from bilateral.index.chain.checks import ENDPOINT_FAILURES
 from bilateral.index.chain.pool import Pool
-from bilateral.index.chain.source import Source
 from bilateral.index.errors import ChainChangedError, CursorMovedError
 from bilateral.index.log import tables as schema
 from bilateral.index.log.lists import in_parts
 from bilateral.index.log.rows import rows_of
 from bilateral.index.log.store import JOURNAL_BLOCKS
-from bilateral.index.payments.accounts import Wallets, first_blocks, owners_until, store_accounts, wallets_until
+from bilateral.index.payments.accounts import Wallets, accounts_until, first_blocks, store_accounts
 from bilateral.index.payments.projection import note_forgotten_payments, note_late_payments
-from bilateral.index.payments.tables import CHAIN_TABLES, payment, payment_cursor, payment_return
+from bilateral.index.payments.tables import CHAIN_TABLES, agent_account, payment, payment_cursor, payment_return
 from bilateral.index.payments.terms import PaymentTerms
 from bilateral.index.payments.transfers import TokenTransfer, TransferSource, unsure_senders, with_nonces
 
@@ -39,13 +38,13 @@ class PaymentRange:
         first: The first block.
         last: The last block.
         hash: The hash of the last block, as the index knows it.
-        former: The cursor's block and hash before the range.
+        previous: The cursor's block and hash before the range.
     """
 
     first: int
     last: int
     hash: bytes
-    former: tuple[int, bytes]
+    previous: tuple[int, bytes]
 
 
 class PaymentStore:
@@ -68,15 +67,13 @@ class PaymentStore:
             if index is None:
                 return None
             cursor = self._cursor(connection, index.first_block - 1)
-            last = index.block_number - self.terms.confirmations + 1
-            table = schema.block
-            existing = select(table.c.block_number, table.c.block_hash).where(
-                table.c.chain_id == self.chain_id, table.c.block_number > cursor[0], table.c.block_number <= last
-            )
-            near = existing.where(table.c.block_number <= cursor[0] + _MOST_BLOCKS)
+            last, block = index.block_number - self.terms.confirmations + 1, schema.block.c
+            is_due = block.chain_id == self.chain_id, block.block_number > cursor[0], block.block_number <= last
+            existing = select(block.block_number, block.block_hash).where(*is_due).limit(1)
+            near = existing.where(block.block_number <= cursor[0] + _MOST_BLOCKS)
             # Deep in the chain the index keeps the hashes of some blocks only: a range may have to be longer.
-            end = connection.execute(near.order_by(table.c.block_number.desc()).limit(1)).one_or_none()
-            end = end or connection.execute(existing.order_by(table.c.block_number).limit(1)).one_or_none()
+            end = connection.execute(near.order_by(block.block_number.desc())).one_or_none()
+            end = end or connection.execute(existing.order_by(block.block_number)).one_or_none()
         if end is None:
             return None
         return PaymentRange(cursor[0] + 1, end.block_number, bytes(end.block_hash), cursor)
@@ -84,35 +81,30 @@ class PaymentStore:
     def accounts(self, due: PaymentRange) -> tuple[list[str], list[str]]:
         """Store the accounts of agents up to the end of a range, and return all wallets and owners of agents so far."""
         with self._engine.begin() as connection:
-            self._lock(connection, due, due.former)
-            table, rows = CHAIN_TABLES[0], rows_of(connection)
+            self._lock(connection, due, due.previous)
+            table = agent_account
             within = table.c.chain_id == self.chain_id, table.c.block_number >= due.first
             connection.execute(delete(table).where(*within))  # of a range that was not finished
-            store_accounts(connection, rows, self.chain_id, due.first, due.last)
-            return wallets_until(connection, self.chain_id), owners_until(connection, self.chain_id)
+            store_accounts(connection, rows_of(connection), self.chain_id, due.first, due.last)
+            wallets = accounts_until(connection, self.chain_id, "wallet")
+            return wallets, accounts_until(connection, self.chain_id, "owner")
 
     def append(self, due: PaymentRange, paid: Sequence[TokenTransfer], returned: Sequence[TokenTransfer]) -> int:
         """Store the payments of a range, and move the cursor to its end."""
         with self._engine.begin() as connection:
             self._lock(connection, due, (due.last, due.hash))
-            self._require_blocks(
-                connection, due, {transfer.block_number: transfer.block_hash for transfer in (*paid, *returned)}
-            )
-            rows = rows_of(connection)
+            blocks = {transfer.block_number: transfer.block_hash for transfer in (*paid, *returned)}
+            self._require_blocks(connection, due, blocks)
             payments = self._payments(connection, [transfer for transfer in paid if transfer.amount > 0])
-            rows.insert(payment, payments)
             # A range ends at any block, so that an account may be a seller only after its transfer.
             sellers = first_blocks(connection, self.chain_id, {transfer.sender for transfer in returned})
             back = [
-                (
-                    *self._place(transfer),
-                    transfer.sender,
-                    transfer.receiver,
-                    self.terms.micros(transfer.token, transfer.amount),
-                )
+                (self.chain_id, *transfer[:8], self.terms.micros(transfer.token, transfer.amount))
                 for transfer in returned
                 if transfer.amount > 0 and sellers.get(transfer.sender, due.last + 1) <= transfer.block_number
             ]
+            rows = rows_of(connection)
+            rows.insert(payment, payments)
             rows.insert(payment_return, back)
             note_late_payments(connection, self.chain_id, {row[1] for row in (*payments, *back)})
         return len(payments)
@@ -120,27 +112,21 @@ class PaymentStore:
     def _payments(self, connection: Connection, paid: Sequence[TokenTransfer]) -> list[tuple[Any, ...]]:
         """Return the rows of the transfers to accounts that were wallets of agents at their block."""
         wallets = Wallets(connection, self.chain_id, sorted({transfer.receiver for transfer in paid}))
-        sellers = []
-        for transfer in paid:
-            if transfer.nonce is None and not self.terms.counts_plain:
-                continue
-            if agents := wallets.agents_at(transfer.receiver, transfer.place):
-                sellers.append((transfer, agents))
+        sellers = [
+            (transfer, agents)
+            for transfer in paid
+            if transfer.nonce is not None or self.terms.counts_plain
+            if (agents := wallets.agents_at(transfer.receiver, transfer.place))
+        ]
         operators = _Operators(connection, self.chain_id, {transfer.sender for transfer, _ in sellers})
         rows, positions = [], Counter[bytes]()
         for transfer, agents in sellers:
             registry, agent_id, owner = agents[0]
-            kinship = _kinship(transfer, agents, operators)
-            micros = self.terms.micros(transfer.token, transfer.amount)
-            row = (*self._place(transfer), transfer.sender, transfer.receiver, transfer.amount, micros, transfer.nonce)
-            rows.append((*row, registry, agent_id, owner, kinship, positions[transfer.transaction_hash]))
+            row = (self.chain_id, *transfer[:9], self.terms.micros(transfer.token, transfer.amount), transfer.nonce)
+            relation = _relation(transfer, agents, operators)
+            rows.append((*row, registry, agent_id, owner, relation, positions[transfer.transaction_hash]))
             positions[transfer.transaction_hash] += 1
         return rows
-
-    def _place(self, transfer: TokenTransfer) -> tuple[Any, ...]:
-        """Return the columns that say where a transfer stands."""
-        place = transfer.block_number, transfer.log_index, transfer.block_hash, transfer.block_time
-        return (self.chain_id, *place, transfer.transaction_hash, transfer.token)
 
     def _index_cursor(self, connection: Connection) -> Any:
         table = schema.chain
@@ -149,21 +135,18 @@ class PaymentStore:
 
     def _cursor(self, connection: Connection, before: int) -> tuple[int, bytes]:
         """Return the cursor. A new one, or one of other terms, begins before the first block."""
-        table = payment_cursor
+        table, agreed = payment_cursor, {"terms": self.terms.text, "confirmations": self.terms.confirmations}
+        current = update(table).where(table.c.chain_id == self.chain_id)
         row = connection.execute(select(table).where(table.c.chain_id == self.chain_id)).one_or_none()
         if row is not None and row.terms == self.terms.text:
             if row.confirmations != self.terms.confirmations:
-                is_ours = table.c.chain_id == self.chain_id
-                connection.execute(update(table).where(is_ours).values(confirmations=self.terms.confirmations))
+                connection.execute(current.values(confirmations=self.terms.confirmations))
             return row.block_number, bytes(row.block_hash)
-        start = {"block_number": before, "block_hash": bytes(32), "terms": self.terms.text}
-        start["confirmations"] = self.terms.confirmations
-        values = {**start, "changed_at": int(time.time())}
+        values = {"block_number": before, "block_hash": bytes(32), **agreed, "changed_at": int(time.time())}
         if row is None:
             rows_of(connection).insert_if_absent(table, {"chain_id": self.chain_id, **values})
         else:
-            is_former = (table.c.chain_id == self.chain_id) & (table.c.terms == row.terms)
-            if not connection.execute(update(table).where(is_former).values(values)).rowcount:
+            if not connection.execute(current.where(table.c.terms == row.terms).values(values)).rowcount:
                 return self._cursor(connection, before)  # another worker began anew meanwhile
             for chain_table in CHAIN_TABLES:
                 connection.execute(delete(chain_table).where(chain_table.c.chain_id == self.chain_id))
@@ -172,26 +155,20 @@ class PaymentStore:
 
     def _lock(self, connection: Connection, due: PaymentRange, new: tuple[int, bytes]) -> None:
         """Move the cursor, and keep a rollback from beginning before the end of the transaction."""
-        table, (number, hash_) = payment_cursor, due.former
-        moved = connection.execute(
-            update(table)
-            .where(
-                table.c.chain_id == self.chain_id,
-                table.c.block_number == number,
-                table.c.block_hash == hash_,
-                table.c.terms == self.terms.text,
-            )
-            .values(block_number=new[0], block_hash=new[1], changed_at=int(time.time()))
-        ).rowcount
-        if not moved:
+        table, (number, hash_) = payment_cursor, due.previous
+        is_ours = table.c.chain_id == self.chain_id, table.c.terms == self.terms.text
+        at_cursor = update(table).where(*is_ours, table.c.block_number == number, table.c.block_hash == hash_)
+        moved = at_cursor.values(block_number=new[0], block_hash=new[1], changed_at=int(time.time()))
+        if not connection.execute(moved).rowcount:
             raise CursorMovedError(self.chain_id, number)
         self._require_blocks(connection, due, {})
 
-    def _require_blocks(self, connection: Connection, due: PaymentRange, seen: Mapping[int, bytes]) -> None:
+    def _require_blocks(self, connection: Connection, due: PaymentRange, expected: Mapping[int, bytes]) -> None:
         """Check that the index has the end of a range, and no other block in place of one of some blocks."""
         table = schema.block
         query = select(table.c.block_number, table.c.block_hash).where(
-            table.c.chain_id == self.chain_id, table.c.block_number.between(due.first if seen else due.last, due.last)
+            table.c.chain_id == self.chain_id,
+            table.c.block_number.between(due.first if expected else due.last, due.last),
         )
         existing = {row.block_number: bytes(row.block_hash) for row in connection.execute(query)}
         # A checkpoint deep in the chain may have been forgotten meanwhile; then no reorganisation reaches it.
@@ -199,7 +176,7 @@ class PaymentStore:
         is_deep = index is not None and index.block_number - due.last > JOURNAL_BLOCKS
         if existing.get(due.last, due.hash if is_deep else None) != due.hash:
             raise CursorMovedError(self.chain_id, due.last)
-        for number, hash_ in seen.items():
+        for number, hash_ in expected.items():
             if existing.get(number, hash_) != hash_:
                 raise CursorMovedError(self.chain_id, number)
 
@@ -208,14 +185,13 @@ class _Operators:
     """The accounts that some owners approved for all their agents, at any place of the chain."""
 
     def __init__(self, connection: Connection, chain_id: int, owners: Collection[str]) -> None:
-        self._changes: dict[tuple[str, str, str], list[tuple[tuple[int, int], bool]]] = {}
+        self._changes: dict[tuple[str, str, str], list[tuple[tuple[int, int], bool]]] = defaultdict(list)
         table = schema.EVENT_TABLES[ApprovalForAll]
         for part in in_parts(sorted(owners)):
             query = select(table).where(table.c.chain_id == chain_id, table.c.owner.in_(part))
             for row in connection.execute(query.order_by(table.c.block_number, table.c.log_index)):
-                key = row.registry, row.owner, row.operator
-                place = row.block_number, row.log_index
-                self._changes.setdefault(key, []).append((place, bool(row.is_approved)))
+                change = (row.block_number, row.log_index), bool(row.is_approved)
+                self._changes[row.registry, row.owner, row.operator].append(change)
 
     def are(self, registry: str, owner: str, account: str, place: tuple[int, int]) -> bool:
         """Return True if an account was an operator of an owner at a place of the chain."""
@@ -223,11 +199,9 @@ class _Operators:
         return bool(before) and before[-1]
 
 
-def _kinship(transfer: TokenTransfer, agents: Sequence[tuple[str, int, str]], operators: _Operators) -> str | None:
-    """Return the reason why a payer pays himself; None if the chain shows none.
-
-    Only acts of the payer count. A seller can approve any account as its operator, and would brand its buyers.
-    """
+def _relation(transfer: TokenTransfer, agents: Sequence[tuple[str, int, str]], operators: _Operators) -> str | None:
+    """Return the reason why a payer pays himself; None if the chain shows none."""
+    # Only acts of the payer count. A seller can approve any account as its operator, and would brand its buyers.
     if transfer.sender == transfer.receiver:
         return "wallet"
     if any(transfer.sender == owner for _, _, owner in agents):
@@ -260,8 +234,10 @@ class PaymentFollower:
             return False
         while True:
             source = self._pool.choose()
+            if source.name not in self._sources:
+                self._sources[source.name] = TransferSource(source.endpoint, list(self._store.terms.tokens), self._wait)
             try:
-                stored = self._read(self._transfer_source(source), due)
+                stored = self._read(self._sources[source.name], due)
             except (CursorMovedError, ChainChangedError):
                 return True  # the index must roll back first, or another worker was faster
             except ENDPOINT_FAILURES as problem:
@@ -271,30 +247,22 @@ class PaymentFollower:
                 _LOGGER.info("chain=%d payments=%d block=%d", self._store.chain_id, stored, due.last)
                 return True
 
-    def _transfer_source(self, source: Source) -> TransferSource:
-        """Return the reader of the tokens' logs through an endpoint, which is made once."""
-        if source.name not in self._sources:
-            tokens = list(self._store.terms.tokens)
-            self._sources[source.name] = TransferSource(source.endpoint, tokens, self._wait)
-        return self._sources[source.name]
-
     def _read(self, source: TransferSource, due: PaymentRange) -> int:
         """Read and store the payments of a range. Its end must have the same hash before and after."""
         self._require_end(source, due)
         wallets, owners = self._store.accounts(due)
-        paid = source.received(wallets, due.first, due.last)
-        returned = source.sent({*wallets, *owners}, due.first, due.last)
+        paid = source.transfers("receiver", wallets, due.first, due.last)
+        returned = source.transfers("sender", {*wallets, *owners}, due.first, due.last)
         payers = {transfer.sender for transfer in paid if transfer.amount > 0}
         if payers:
             first, last = paid[0].block_number, paid[-1].block_number
             used = source.authorizations(payers, first, last)
             unsure = unsure_senders(paid, used)
-            paid = with_nonces(paid, used, source.sent(unsure, first, last) if unsure else ())
+            paid = with_nonces(paid, used, source.transfers("sender", unsure, first, last) if unsure else ())
         self._require_end(source, due)
         return self._store.append(due, paid, returned)
 
     def _require_end(self, source: TransferSource, due: PaymentRange) -> None:
-        """Check that the last block of a range is still in the chain."""
         header = source.header(due.last)
         if header is None:
             raise MalformedNodeAnswerError(f"{source.name} lacks block {due.last}")

@@ -11,11 +11,13 @@ from sqlalchemy import ColumnElement, Connection, Row, Select, and_, select
 from bilateral.core.events import NewAuthorizedFeedback
 from bilateral.index.log import tables as schema
 from bilateral.index.log.text import padded_text
+from bilateral.index.ratings.tables import event_columns, place_values
 from bilateral.index.reading.pages import Page, newest_page
 from bilateral.index.reading.registries import AgentKey
 from bilateral.index.reading.values import hexadecimal, short_text
 
 _TABLE: Final = schema.EVENT_TABLES[NewAuthorizedFeedback]
+_PLACE: Final = (_TABLE.c.block_number, _TABLE.c.log_index)
 _TAG_BYTES: Final = 32  # the registry's tags are bytes32
 _MOST_TAGS: Final = 1_000  # of one agent that differ in invalid bytes alone: made to annoy
 
@@ -70,18 +72,16 @@ def authorized_feedback_of(  # noqa: PLR0913  # one a filter
         statement = statement.where(columns.tag1.in_(_tags_of_text(connection, of_agent, tag)))
     if clients is not None:
         statement = statement.where(columns.client_address.in_(clients))
-    place = (columns.block_number, columns.log_index)
-    return newest_page(connection, statement, place, authorized_of_row, kind=kind, limit=limit, cursor=cursor)
+    return newest_page(connection, statement, _PLACE, authorized_of_row, kind=kind, limit=limit, cursor=cursor)
 
 
 def authorized_feedback_by(
     connection: Connection, chain_id: int, client: str, limit: int = 20
 ) -> tuple[AuthorizedFeedback, ...]:
     """Return the newest authorised feedback that an account gave on a chain."""
-    columns = _TABLE.c
-    query = authorized_selection().where(columns.chain_id == chain_id, columns.client_address == client)
-    rows = connection.execute(query.order_by(columns.block_number.desc(), columns.log_index.desc()).limit(limit))
-    return tuple(authorized_of_row(row) for row in rows)
+    statement = authorized_selection().where(_TABLE.c.chain_id == chain_id, _TABLE.c.client_address == client)
+    kind = f"authorized feedback by {client}"
+    return newest_page(connection, statement, _PLACE, authorized_of_row, kind=kind, limit=limit, cursor=None).items
 
 
 def _tags_of_text(connection: Connection, of_agent: ColumnElement[bool], tag: str) -> list[bytes]:
@@ -104,14 +104,12 @@ def _tags_of_text(connection: Connection, of_agent: ColumnElement[bool], tag: st
 def authorized_selection() -> Select[Any]:
     """Return the statement for authorised feedback."""
     names = ("chain_id", "agent_id", "registry", "client_address", "score", "tag1", "tag2", "file_uri", "file_hash")
-    place = ("block_number", "log_index", "block_time", "transaction_hash")
-    return select(*(_TABLE.c[name] for name in (*names, *place)))
+    return select(*event_columns(_TABLE.c, *names))
 
 
 def authorized_of_row(row: Row[*tuple[Any, ...]]) -> AuthorizedFeedback:
     """Return a row as authorised feedback."""
-    chain_id, agent_id, registry, client, score, tag1, tag2, uri, hash_, block, log_index, time, transaction = row
-    return AuthorizedFeedback(
-        *(f"{chain_id}:{agent_id}", registry, client, score, short_text(tag1), short_text(tag2), uri),
-        *(hexadecimal(hash_), block, log_index, time, f"0x{transaction.hex()}"),
-    )
+    chain_id, agent_id, registry, client, score, tag1, tag2, uri, hash_, *place = row
+    texts = short_text(tag1), short_text(tag2), uri, hexadecimal(hash_)
+    agent = f"{chain_id}:{agent_id}"
+    return AuthorizedFeedback(agent, registry, client, score, *texts, *place_values(*place))

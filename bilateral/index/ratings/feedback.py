@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from functools import cache
 from operator import itemgetter
 from typing import Any, Final
@@ -15,26 +15,17 @@ from bilateral.core.events import NewFeedback, ResponseAppended
 from bilateral.core.values.blind import Blind
 from bilateral.index.files import tables as files
 from bilateral.index.log import tables as schema
+from bilateral.index.ratings.tables import event_columns, place_values
 from bilateral.index.reading.pages import Page, decode_cursor, encode_cursor, newest_page, page_of, require_limit
 from bilateral.index.reading.prepared import Prepared
 from bilateral.index.reading.registries import AgentKey
 from bilateral.index.reading.values import Exact, Wide, exact, hexadecimal
 
-_GIVEN: Final = schema.EVENT_TABLES[NewFeedback]
-_RESPONSE: Final = schema.EVENT_TABLES[ResponseAppended]
-
 VIEW: Final = sa.table(
     "feedback",
-    *(column(field.name, field.type) for field in _GIVEN.c),
+    *(column(field.name, field.type) for field in schema.EVENT_TABLES[NewFeedback].c),
     column("revoked_block", sa.BigInteger),
-    column("is_revoked", sa.Boolean),
-    column("is_blind", sa.Boolean),
-)
-FILE: Final = files.file
-_REFERENCE: Final = files.file_reference
-_FILE_FIELDS: Final = (
-    *("text", "comment", "mcp_tool", "mcp_prompt", "mcp_resource", "a2a_skills", "a2a_task_id"),
-    *("oasf_skills", "oasf_domains", "payment_from", "payment_to", "payment_chain_id", "payment_transaction"),
+    *(column(name, sa.Boolean) for name in ("is_revoked", "is_blind")),
 )
 
 
@@ -145,21 +136,18 @@ _ANY: Final = FeedbackFilter()
 
 
 def _selection() -> sa.Select[Any]:
-    """Return the statement for feedback with its file."""
-    columns, read = VIEW.c, files.feedback_file
+    columns, reference, file, read = VIEW.c, files.file_reference, files.file, files.feedback_file
+    names = ("chain_id", "agent_id", "registry", "client_address", "feedback_index", "value", "value_decimals")
+    texts = ("tag1", "tag2", "endpoint", "feedback_uri", "feedback_hash", "is_revoked", "revoked_block", "is_blind")
+    of_file, of_content = ("state", "integrity", "reason"), [field.name for field in fields(FileContent)[3:]]
     # The view `referenced_file` would do, but SQLite reads all of it before it joins it.
-    place = [_REFERENCE.c[name] == columns[name] for name in ("chain_id", "block_number", "log_index")]
-    return sa.select(
-        *(columns[name] for name in ("chain_id", "agent_id", "registry", "client_address", "feedback_index")),
-        *(columns[name] for name in ("value", "value_decimals", "tag1", "tag2", "endpoint", "feedback_uri")),
-        *(columns[name] for name in ("feedback_hash", "is_revoked", "revoked_block", "is_blind")),
-        *(columns.block_number, columns.log_index),
-        *(columns.block_time, columns.transaction_hash, FILE.c.state, FILE.c.integrity, FILE.c.reason),
-        *(read.c[name] for name in _FILE_FIELDS),
-    ).select_from(
-        VIEW.outerjoin(_REFERENCE, sa.and_(*place))
-        .outerjoin(FILE, FILE.c.file_id == _REFERENCE.c.file_id)
-        .outerjoin(read, sa.and_(read.c.content_hash == FILE.c.content_hash, FILE.c.state == files.State.LOADED))
+    place = [reference.c[name] == columns[name] for name in ("chain_id", "block_number", "log_index")]
+    return (
+        sa.select(*event_columns(columns, *names, *texts))
+        .add_columns(*(file.c[name] for name in of_file), *(read.c[name] for name in of_content))
+        .outerjoin_from(VIEW, reference, sa.and_(*place))
+        .outerjoin(file, file.c.file_id == reference.c.file_id)
+        .outerjoin(read, sa.and_(read.c.content_hash == file.c.content_hash, file.c.state == files.State.LOADED))
     )
 
 
@@ -181,7 +169,7 @@ _BY_ACCOUNT: Final = SELECTION.where(_bound("chain", VIEW.c.chain_id), _bound("a
 def feedback_of(
     connection: sa.Connection,
     key: AgentKey,
-    wanted: FeedbackFilter = _ANY,
+    filters: FeedbackFilter = _ANY,
     *,
     limit: int = 20,
     cursor: str | None = None,
@@ -190,47 +178,41 @@ def feedback_of(
     # One statement a registry: each ends after a page, by the index of the agent's feedback. With IN none would.
     registries = key.reputations or key.registries
     parameters = [{"chain": key.chain_id, "agent": key.agent_id, "registry": registry} for registry in registries]
-    return _page(connection, _OF_AGENT, parameters, wanted, limit, cursor, f"feedback of {key.global_id}")
+    return _page(connection, _OF_AGENT, parameters, filters, limit, cursor, f"feedback of {key.global_id}")
 
 
 def feedback_by(  # noqa: PLR0913  # one a filter
     connection: sa.Connection,
     chain_id: int,
     client: str,
-    wanted: FeedbackFilter = _ANY,
+    filters: FeedbackFilter = _ANY,
     *,
     limit: int = 20,
     cursor: str | None = None,
 ) -> Page[Feedback]:
     """Return the feedback that an account gave on a chain, the newest first."""
     parameters = [{"chain": chain_id, "account": client}]
-    return _page(connection, _BY_ACCOUNT, parameters, wanted, limit, cursor, f"feedback by {chain_id}:{client}")
+    return _page(connection, _BY_ACCOUNT, parameters, filters, limit, cursor, f"feedback by {chain_id}:{client}")
 
 
 def _page(  # noqa: PLR0913, PLR0917  # one a filter
     connection: sa.Connection,
     statement: sa.Select[Any],
     parameters: Sequence[dict[str, Any]],
-    wanted: FeedbackFilter,
+    filters: FeedbackFilter,
     limit: int,
     cursor: str | None,
     kind: str,
 ) -> Page[Feedback]:
     """Return a page of the feedback that a statement finds with several sets of parameters, together."""
     require_limit(limit)
-    filters = {
-        name: value
-        for name, value in (("tag1", wanted.tag1), ("tag2", wanted.tag2), ("client", wanted.client))
-        if value is not None
-    }
-    last = {}
+    values = {name: value for name in _FILTERED if (value := getattr(filters, name)) is not None}
+    listed = _listed(statement, tuple(values), filters.include_revoked, filters.blind is not None, cursor is None)
     if cursor is not None:
-        last = dict(zip(("last_block", "last_index"), decode_cursor(kind, cursor, int, int), strict=True))
-    displayed = wanted.include_revoked, wanted.blind is not None
-    listed = _listed(statement, tuple(filters), displayed, is_first=cursor is None)
+        values |= dict(zip(_LAST, decode_cursor(kind, cursor, int, int), strict=True))
     rows: list[tuple[Any, ...]] = []
     for parameter in parameters:
-        rows += listed.all(connection, {**parameter, **filters, **last, "limit": limit + 1})
+        rows += listed.all(connection, {**parameter, **values, "limit": limit + 1})
     rows.sort(key=itemgetter(*_PLACE), reverse=True)
     return page_of(
         rows[: limit + 1], limit, feedback_of_row, lambda row: encode_cursor(kind, *(row[place] for place in _PLACE))
@@ -241,33 +223,32 @@ _PLACE: Final = tuple([column.name for column in SELECTION.selected_columns].ind
 """The places of block and log index in a row of `SELECTION`."""
 
 _FILTERED: Final = {"tag1": VIEW.c.tag1, "tag2": VIEW.c.tag2, "client": VIEW.c.client_address}
+_LAST: Final = ("last_block", "last_index")
+"""The parameters for the place of a cursor."""
 
 
 @cache
 def _listed(
-    statement: sa.Select[Any], filters: tuple[str, ...], shown: tuple[bool, bool], *, is_first: bool
+    statement: sa.Select[Any], filters: tuple[str, ...], include_revoked: bool, only_blind: bool, is_first: bool
 ) -> Prepared:
     """Return a statement with the conditions of some filters. There are 64 of each."""
-    include_revoked, only_blind = shown
     query = statement.where(*(_bound(name, _FILTERED[name]) for name in filters))
     if not include_revoked:
         query = query.where(VIEW.c.is_revoked.is_(False))
     if only_blind:
         query = query.where(VIEW.c.is_blind.is_(True))
     if not is_first:
-        last = sa.tuple_(*(sa.bindparam(name, type_=sa.BigInteger) for name in ("last_block", "last_index")))
+        last = sa.tuple_(*(sa.bindparam(name, type_=sa.BigInteger) for name in _LAST))
         query = query.where(sa.tuple_(*_ORDER) < last)
-    return Prepared(
-        query.order_by(*(place.desc() for place in _ORDER)).limit(sa.bindparam("limit", type_=sa.BigInteger))
-    )
+    newest = query.order_by(*(place.desc() for place in _ORDER))
+    return Prepared(newest.limit(sa.bindparam("limit", type_=sa.BigInteger)))
 
 
 def feedback(connection: sa.Connection, key: AgentKey, client: str, feedback_index: int) -> tuple[Feedback, ...]:
     """Return one feedback. Several registries of one identity registry may each have one."""
     columns = VIEW.c
-    statement = SELECTION.where(
-        *key.in_registries(columns), *(columns.client_address == client, columns.feedback_index == feedback_index)
-    )
+    is_requested = columns.client_address == client, columns.feedback_index == feedback_index
+    statement = SELECTION.where(*key.in_registries(columns), *is_requested)
     rows = connection.execute(statement.order_by(*(column.desc() for column in _ORDER)).limit(100))
     return tuple(feedback_of_row(row) for row in rows)
 
@@ -278,19 +259,17 @@ def feedback_of_row(row: Sequence[Any]) -> Feedback:
     hash_, is_revoked, revoked_block, is_blind, block, log_index, time, transaction, state, *content = rest
     agent = f"{chain_id}:{agent_id}"
     values: tuple[Any, ...] = (
-        *(_feedback_id(agent, client, index), agent, agent_id, registry, client, index),
-        *(exact(value, decimals), tag1, tag2, endpoint, uri, hexadecimal(hash_), bool(is_revoked), revoked_block),
-        *(bool(is_blind), block, log_index, time, f"0x{transaction.hex()}"),
+        *(_feedback_id(agent, client, index), agent, agent_id, registry, client, index, exact(value, decimals)),
+        *(tag1, tag2, endpoint, uri, hexadecimal(hash_), bool(is_revoked), revoked_block, bool(is_blind)),
+        *place_values(block, log_index, time, transaction),
         None if state is None else FileContent(state, *content),
     )
     return Feedback(*values)
 
 
 def _feedback_id(agent: str, client: str, index: int) -> str:
-    """Return the textual id. A registry of somebody else may emit the index 0, which has none.
-
-    `FeedbackId` would check again what the tables hold: an address in checksum form, and numbers within their ranges.
-    """
+    """Return the textual id, which feedback of the index 0 lacks: a registry of somebody else may emit that."""
+    # `FeedbackId` would check again what the tables hold: an address in checksum form, and numbers within their ranges.
     return f"{agent}:{client}:{index - 1}" if index else f"{agent}:{client}:"
 
 
@@ -328,24 +307,18 @@ def responses_of(  # noqa: PLR0913  # one a filter
     cursor: str | None = None,
 ) -> Page[Response]:
     """Return the responses to the feedback on an agent, the newest first."""
-    columns, kind = _RESPONSE.c, f"responses of {key.global_id}"
+    columns, agent = schema.EVENT_TABLES[ResponseAppended].c, key.id
     names = ("client_address", "feedback_index", "registry", "responder", "response_uri", "response_hash")
-    statement = sa.select(
-        *(columns[name] for name in names),
-        *(columns.block_number, columns.log_index, columns.block_time, columns.transaction_hash),
-    ).where(*key.in_registries(columns))
+    statement = sa.select(*event_columns(columns, *names)).where(*key.in_registries(columns))
     if client is not None:
         statement = statement.where(columns.client_address == client)
     if feedback_index is not None:
         statement = statement.where(columns.feedback_index == feedback_index)
-    order = (columns.block_number, columns.log_index)
-    agent = key.id
 
     def convert(row: sa.Row[*tuple[Any, ...]]) -> Response:
-        given_by, index, registry, responder, uri, hash_, block, log_index, time, transaction = row
-        return Response(
-            *(_feedback_id(agent, given_by, index), registry, responder, uri, hexadecimal(hash_)),
-            *(block, log_index, time, f"0x{transaction.hex()}"),
-        )
+        rater, index, registry, responder, uri, hash_, *place = row
+        answered = _feedback_id(agent, rater, index), registry, responder
+        return Response(*answered, uri, hexadecimal(hash_), *place_values(*place))
 
+    order, kind = (columns.block_number, columns.log_index), f"responses of {key.global_id}"
     return newest_page(connection, statement, order, convert, kind=kind, limit=limit, cursor=cursor)

@@ -1,24 +1,28 @@
-"""An agent's neighbourhood: who rated it, and whom it rated."""
+"""Who rated whom: the neighbourhood of an agent, and the newest links of a chain."""
 
 from __future__ import annotations
 
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from typing import Any, Final
+from functools import lru_cache
+from typing import Any, Final, TypeAlias
 
-from sqlalchemy import Connection, Row, Select, and_, column, func, or_, select, values
+import sqlalchemy as sa
+from sqlalchemy.types import NullType
 
-from bilateral.core.events import NewAuthorizedFeedback, NewFeedback
-from bilateral.core.values.bounds import SHARES, scale_of_tag
+from bilateral.core.events import ClientRated, Event, NewAuthorizedFeedback, NewFeedback
+from bilateral.core.values.bounds import SHARES, scale_of_tag, share_of_scale
 from bilateral.index.agents import tables as agent_tables
 from bilateral.index.log import tables as schema
+from bilateral.index.log.columns import python_integer
 from bilateral.index.log.dialects import dialect_of
 from bilateral.index.log.text import key_text, padded_text
 from bilateral.index.log.unindexed import unindexed
 from bilateral.index.ratings import tables as rating_tables
 from bilateral.index.ratings.queries import Direction, RatingSummary, ratings_of
 from bilateral.index.ratings.tables import is_plain
+from bilateral.index.reading.prepared import CHAIN, Prepared
 from bilateral.index.reading.registries import AgentKey
 
 TENTHS: Final = 10
@@ -28,30 +32,21 @@ MAX_COUNTERPARTS: Final = 10_000
 """The largest number of counterparts that are counted, or looked at for those with the most ratings."""
 
 
-def distribution(connection: Connection, key: AgentKey, summary: RatingSummary) -> tuple[int, ...]:
+def distribution(connection: sa.Connection, key: AgentKey, summary: RatingSummary) -> tuple[int, ...]:
     """Return how many counterparts have their mean in each tenth of the tag's scale, the lowest tenth first.
 
     A mean at the end of the scale counts in the last tenth. The database reads one row a counterpart, of
     `MAX_COUNTERPARTS` at most: the first ones in the order of their addresses, which says nothing about them.
     """
     columns = rating_tables.counterpart.c
-    tally = (
-        select(columns.share_sum, columns.count)
-        .where(
-            columns.chain_id == key.chain_id,
-            columns.registry == summary.registry,
-            columns.agent_id == key.agent_id,
-            columns.side == summary.side,
-            columns.tag == summary.tag,
-        )
-        .order_by(columns.account)
-        .limit(MAX_COUNTERPARTS)
-        .subquery()
-        .c
+    of_agent = columns.chain_id == key.chain_id, columns.registry == summary.registry, columns.agent_id == key.agent_id
+    of_summary = sa.select(columns.share_sum, columns.count).where(
+        *of_agent, columns.side == summary.side, columns.tag == summary.tag
     )
+    tally = of_summary.order_by(columns.account).limit(MAX_COUNTERPARTS).subquery().c
     tenth = dialect_of(connection).quotient(tally.share_sum * TENTHS, tally.count * SHARES).label("tenth")
     counts = [0] * TENTHS
-    for part, count in connection.execute(select(tenth, func.count()).group_by(tenth)):
+    for part, count in connection.execute(sa.select(tenth, sa.func.count()).group_by(tenth)):
         counts[min(int(part), TENTHS - 1)] += count
     return tuple(counts)
 
@@ -68,7 +63,11 @@ _KEY: Final = ("chain_id", "registry", "agent_id", "tag", "account")
 """The columns that name an account's entries about an agent."""
 
 _KEYS_AT_ONCE: Final = 100
-"""Rows to ask for by one statement."""
+"""Rows to request by one statement."""
+
+_TALLY: Final = ("agent_id", "side", "account", "tag", "count", "share_sum")
+_Tally: TypeAlias = sa.Row[*tuple[Any, ...]]
+"""The columns of a counterpart that make an edge."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -109,7 +108,7 @@ class Neighbourhood:
     is_whole: bool
 
 
-def neighbourhood(connection: Connection, key: AgentKey, *, limit: int = 100) -> Neighbourhood:
+def neighbourhood(connection: sa.Connection, key: AgentKey, *, limit: int = 100) -> Neighbourhood:
     """Return the accounts and agents that rated an agent, and those that it rated. Revoked feedback does not count.
 
     The agent gives feedback as its owner and its wallet.
@@ -128,46 +127,33 @@ def neighbourhood(connection: Connection, key: AgentKey, *, limit: int = 100) ->
     return Neighbourhood(key.id, tuple(edges), is_whole)
 
 
-def _received(connection: Connection, key: AgentKey, limit: int) -> list[Row[*tuple[Any, ...]]]:
-    """Return the counterparts that rated the agent. Only the first `MAX_COUNTERPARTS` by address are looked at."""
+def _received(connection: sa.Connection, key: AgentKey, limit: int) -> Sequence[_Tally]:
+    """Return the counterparts that rated the agent, of the first `MAX_COUNTERPARTS` by address."""
     columns = rating_tables.counterpart.c
-    names = ("agent_id", "side", "account", "tag", "count", "share_sum")
-    looked_at = (
-        select(*(columns[name] for name in names))
-        .where(*key.in_registries(columns))
-        .where(is_plain(columns.side))
-        .limit(MAX_COUNTERPARTS)
-        .subquery()
-    )
-    tally = looked_at.c
-    statement = (
-        select(*(tally[name] for name in names))
-        .order_by(tally.count.desc(), tally.side, tally.tag, tally.account)
-        .limit(limit + 1)
-    )
-    return list(connection.execute(statement))
+    first = sa.select(*(columns[name] for name in _TALLY)).where(*key.in_registries(columns), is_plain(columns.side))
+    tally = first.limit(MAX_COUNTERPARTS).subquery()
+    order = tally.c.count.desc(), tally.c.side, tally.c.tag, tally.c.account
+    return connection.execute(sa.select(tally).order_by(*order).limit(limit + 1)).all()
 
 
-def _links_by_agent(connection: Connection, key: AgentKey, limit: int) -> tuple[list[Row[*tuple[Any, ...]]], bool]:
-    """Return the counterparts of others that are the agent's owner or wallet, and False if there may be more.
-
-    Of each account the last `MAX_COUNTERPARTS` entries of each kind of feedback are looked at. They name agents and
-    tags. The rows of those with the most entries are read first, until no other can have more: revoked entries do
-    not count, so a row has at most the entries that name it.
-    """
+def _links_by_agent(connection: sa.Connection, key: AgentKey, limit: int) -> tuple[list[_Tally], bool]:
+    """Return the counterparts of others that are the agent's owner or wallet, and False if there may be more."""
+    # The last `MAX_COUNTERPARTS` entries of each account and kind of feedback name agents and tags. The rows of those
+    # with the most entries are read first, until no other can have more: revoked entries do not count, so a row has at
+    # most the entries that name it.
     agent = agent_tables.agent.c
-    people = connection.execute(select(agent.owner, agent.wallet).where(*key.of(agent))).first()
+    people = connection.execute(sa.select(agent.owner, agent.wallet).where(*key.of(agent))).first()
     if people is None:
         return [], True
-    named: Counter[tuple[Any, ...]] = Counter()
+    entries_by_key: Counter[tuple[Any, ...]] = Counter()
     is_all = True
     for account in sorted({account for account in people if account is not None}):
         for event, text_of in ((NewFeedback, key_text), (NewAuthorizedFeedback, padded_text)):
             entries = _entries(connection, key, account, event)
             is_all = is_all and len(entries) < MAX_COUNTERPARTS
-            named.update((registry, agent_id, text_of(tag), account) for registry, agent_id, tag in entries)
-    ranked = named.most_common()
-    rows: list[Row[*tuple[Any, ...]]] = []
+            entries_by_key.update((registry, agent_id, text_of(tag), account) for registry, agent_id, tag in entries)
+    ranked = entries_by_key.most_common()
+    rows: list[_Tally] = []
     for start in range(0, len(ranked), _KEYS_AT_ONCE):
         counts = sorted((row[4] for row in rows), reverse=True)
         if len(counts) > limit and counts[limit] >= ranked[start][1]:
@@ -177,14 +163,14 @@ def _links_by_agent(connection: Connection, key: AgentKey, limit: int) -> tuple[
     return sorted(rows, key=lambda row: (-row[4], row.agent_id, row.tag, row.account)), is_all
 
 
-def _of_keys(keys: Sequence[tuple[Any, ...]], chain_id: int) -> Select[Any]:
+def _of_keys(keys: Sequence[tuple[Any, ...]], chain_id: int) -> sa.Select[Any]:
     """Return the query for the counterparts with some keys, the columns of `_KEY`, on a chain."""
     columns = rating_tables.counterpart.c
-    requested = values(*(column(name, columns[name].type) for name in _KEY), name="wanted").data(list(keys)).cte()
+    requested = sa.values(*(sa.column(name, columns[name].type) for name in _KEY), name="wanted").data(list(keys)).cte()
     return (
-        select(columns.agent_id, columns.side, columns.account, columns.tag, columns.count, columns.share_sum)
+        sa.select(*(columns[name] for name in _TALLY))
         .select_from(
-            requested.join(rating_tables.counterpart, and_(*(columns[name] == requested.c[name] for name in _KEY)))
+            requested.join(rating_tables.counterpart, sa.and_(*(columns[name] == requested.c[name] for name in _KEY)))
         )
         # PostgreSQL reads one partition by this. SQLite must look each row up by its whole key.
         .where(unindexed(columns.chain_id) == chain_id, columns.side == _SERVER)
@@ -192,33 +178,23 @@ def _of_keys(keys: Sequence[tuple[Any, ...]], chain_id: int) -> Select[Any]:
 
 
 def _entries(
-    connection: Connection, key: AgentKey, account: str, event: type[NewFeedback | NewAuthorizedFeedback]
-) -> Sequence[Row[*tuple[Any, ...]]]:
-    """Return registry, agent and tag of the last entries of feedback that an account gave."""
+    connection: sa.Connection, key: AgentKey, account: str, event: type[NewFeedback | NewAuthorizedFeedback]
+) -> Sequence[sa.Row[*tuple[Any, ...]]]:
     columns = schema.EVENT_TABLES[event].c
-    newest = (
-        select(columns.registry, columns.agent_id, columns.tag1)
-        .where(columns.chain_id == key.chain_id, columns.client_address == account)
-        .where(unindexed(columns.registry).in_(key.registries))
-        .order_by(columns.block_number.desc(), columns.log_index.desc())
-        .limit(MAX_COUNTERPARTS)
-    )
-    return connection.execute(newest).all()
+    is_by = columns.chain_id == key.chain_id, columns.client_address == account
+    entries = sa.select(columns.registry, columns.agent_id, columns.tag1).where(*is_by)
+    newest = entries.where(unindexed(columns.registry).in_(key.registries))
+    newest = newest.order_by(columns.block_number.desc(), columns.log_index.desc())
+    return connection.execute(newest.limit(MAX_COUNTERPARTS)).all()
 
 
-def _agents_of(connection: Connection, key: AgentKey, accounts: Iterable[str]) -> dict[str, int]:
-    """Return the agents as which accounts speak."""
+def _agents_of(connection: sa.Connection, key: AgentKey, accounts: Iterable[str]) -> dict[str, int]:
     addresses = [account for account in accounts if not account.startswith(_AGENT)]
-    primary, agent = agent_tables.primary_agent.c, agent_tables.agent.c
-    holds = and_(
-        agent.chain_id == primary.chain_id,
-        agent.identity_registry == key.identity_registry,
-        agent.agent_id == primary.agent_id,
-        or_(agent.owner == primary.account, agent.wallet == primary.account),
-    )
+    primary = agent_tables.primary_agent.c
+    speaker = _speaker(primary.chain_id, key.identity_registry)
     rows = connection.execute(
-        select(primary.account, primary.agent_id)
-        .select_from(agent_tables.primary_agent.join(agent_tables.agent, holds))
+        sa.select(primary.account, primary.agent_id)
+        .select_from(agent_tables.primary_agent.join(agent_tables.agent, speaker))
         .where(
             primary.chain_id == key.chain_id,
             primary.identity_registry.in_({key.identity_registry, *key.registries}),
@@ -228,14 +204,136 @@ def _agents_of(connection: Connection, key: AgentKey, accounts: Iterable[str]) -
     return {row.account: row.agent_id for row in rows}
 
 
-def _edge(key: AgentKey, direction: Direction, row: Row[*tuple[Any, ...]], speaks_as: dict[str, int]) -> Edge:
+def _speaker(chain_id: Any, identity: Any) -> sa.ColumnElement[bool]:
+    """Return the condition that an account's primary agent is of an identity registry, and still the account's."""
+    primary, agent = agent_tables.primary_agent.c, agent_tables.agent.c
+    return sa.and_(
+        agent.chain_id == chain_id,
+        agent.identity_registry == identity,
+        agent.agent_id == primary.agent_id,
+        sa.or_(agent.owner == primary.account, agent.wallet == primary.account),
+    )
+
+
+def _edge(key: AgentKey, direction: Direction, row: _Tally, speaks_as: dict[str, int]) -> Edge:
     agent_id, side, account, tag, count, share_sum = row
-    has_scale = scale_of_tag(tag) is not None
-    share = share_sum / (count * SHARES) if has_scale else None
-    if direction is Direction.GIVEN:
-        return Edge(direction, side, f"{key.chain_id}:{agent_id}", account, tag, count, share)
-    if account.startswith(_AGENT):
-        return Edge(direction, side, f"{key.chain_id}:{account.removeprefix(_AGENT)}", None, tag, count, share)
-    speaker = speaks_as.get(account)
-    other = None if speaker is None else f"{key.chain_id}:{speaker}"
-    return Edge(direction, side, other, account, tag, count, share)
+    share = share_sum / (count * SHARES) if scale_of_tag(tag) is not None else None
+    if direction is Direction.RECEIVED:
+        is_agent = account.startswith(_AGENT)
+        agent_id = account.removeprefix(_AGENT) if is_agent else speaks_as.get(account)
+        account = None if is_agent else account
+    agent = None if agent_id is None else f"{key.chain_id}:{agent_id}"
+    return Edge(direction, side, agent, account, tag, count, share)
+
+
+MAX_RATINGS: Final = 20_000
+"""The newest ratings of each direction that make a network."""
+
+MAX_NODES: Final = 5_000
+"""The largest number of agents and accounts of a network: those with the most ratings."""
+
+
+@dataclass(slots=True, unsafe_hash=True)  # a network makes 20,000, and frozen ones take four times as long
+class Link:
+    """The ratings of one rater for one agent.
+
+    Attributes:
+        source: The rater: the short id of an agent, or an address.
+        target: The short id of the rated agent.
+        side: The side of the rated agent, `server` or `client`.
+        count: The number of ratings.
+        mean: Their mean as percents of each tag's scale; None if no tag has a scale.
+    """
+
+    source: str
+    target: str
+    side: str
+    count: int
+    mean: float | None
+
+
+def newest_links(connection: sa.Connection, chain_id: int, identity: str, limit: int = MAX_RATINGS) -> tuple[Link, ...]:
+    """Return who rated whom in the newest ratings of a chain, those with the most ratings first.
+
+    An account that speaks as an agent counts as that agent. Revoked feedback counts too. The number of nodes is limited
+    to `MAX_NODES`.
+    """
+    registry = schema.registry.c
+    registries = sa.select(registry.address).where(
+        registry.chain_id == chain_id, registry.identity_registry == identity
+    )
+    allowed = set(connection.execute(registries).scalars())
+    parameters = {"chain": chain_id, "identity": identity, "limit": limit}
+    sums: dict[tuple[str, str, str], list[int]] = defaultdict(lambda: [0, 0, 0])
+    for address, agent, client, value, decimals, tag, speaker in _FEEDBACK.all(connection, parameters):
+        if address in allowed and (speaker is None or speaker != agent):
+            source = client if speaker is None else _short_id(chain_id, speaker)
+            _add(sums[source, _short_id(chain_id, agent), "server"], _share(tag, value, decimals))
+    for address, agent, server, rating in _RATINGS.all(connection, parameters):
+        if address in allowed:
+            _add(sums[_short_id(chain_id, server), _short_id(chain_id, agent), "client"], rating * SHARES // 100)
+    return _largest(sums)
+
+
+@lru_cache(maxsize=1 << 16)  # to convert the numbers of all rows takes as long as all the rest
+def _short_id(chain_id: int, agent: Any) -> str:
+    return f"{chain_id}:{python_integer(agent)}"
+
+
+@lru_cache(maxsize=1 << 12)
+def _share(tag: str, value: Any, decimals: int) -> int | None:
+    scale = scale_of_tag(tag)
+    return None if scale is None else share_of_scale(python_integer(value), decimals, scale)
+
+
+def _add(total: list[int], share: int | None) -> None:
+    """Count a rating: all ratings, those with a share, and the sum of their shares."""
+    total[0] += 1
+    if share is not None:
+        total[1] += 1
+        total[2] += share
+
+
+def _largest(sums: dict[tuple[str, str, str], list[int]]) -> tuple[Link, ...]:
+    ratings: dict[str, int] = defaultdict(int)
+    for (source, target, _), (count, _, _) in sums.items():
+        ratings[source] += count
+        ratings[target] += count
+    retained = set(sorted(sorted(ratings), key=ratings.__getitem__, reverse=True)[:MAX_NODES])
+    ends = sorted(ends for ends in sums if ends[0] in retained and ends[1] in retained)
+    ends.sort(key=lambda pair: -sums[pair][0])
+    links = []
+    for pair in ends:
+        count, scaled, share = sums[pair]
+        links.append(Link(*pair, count, 100 * share / (scaled * SHARES) if scaled else None))
+    return tuple(links)
+
+
+def _newest(event: type[Event], *names: str) -> sa.Subquery:
+    columns = schema.EVENT_TABLES[event].c
+    query = sa.select(columns.registry, *(columns[name] for name in names)).where(columns.chain_id == CHAIN)
+    newest = query.order_by(columns.block_number.desc(), columns.log_index.desc())
+    return newest.limit(sa.bindparam("limit", type_=sa.BigInteger)).subquery("newest")
+
+
+def _raw(subquery: sa.Subquery) -> list[sa.ColumnElement[Any]]:
+    """Return the columns of events, in the form of the database."""
+    return [sa.type_coerce(column, NullType()).label(column.name) for column in subquery.c]
+
+
+def _newest_feedback() -> Prepared:
+    """Return the statement for the newest feedback, with the agent as which its client speaks; NULL for none."""
+    newest = _newest(NewFeedback, "agent_id", "client_address", "value", "value_decimals", "tag1")
+    primary, agent = agent_tables.primary_agent, agent_tables.agent
+    chosen = sa.and_(
+        primary.c.chain_id == CHAIN,
+        primary.c.identity_registry == sa.bindparam("identity", type_=primary.c.identity_registry.type),
+        primary.c.account == newest.c.client_address,
+    )
+    speaker = sa.type_coerce(agent.c.agent_id, NullType()).label("speaker")
+    with_speakers = newest.outerjoin(primary, chosen).outerjoin(agent, _speaker(CHAIN, primary.c.identity_registry))
+    return Prepared(sa.select(*_raw(newest), speaker).select_from(with_speakers))
+
+
+_FEEDBACK: Final = _newest_feedback()
+_RATINGS: Final = Prepared(sa.select(*_raw(_newest(ClientRated, "client_id", "server_id", "rating"))))

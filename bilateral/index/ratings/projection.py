@@ -2,7 +2,7 @@
 
 A batch of events makes one change a summary and one a counterpart, in time that does not depend on how many entries
 there are. All sums are exact integers, so adding and removing in any order gives the same rows as computing them again.
-A rollback removes the changes of the removed events, and needs no record of former rows.
+A rollback removes the changes of the removed events, and needs no record of previous rows.
 """
 
 from __future__ import annotations
@@ -16,14 +16,7 @@ from typing import Final, TypeAlias
 
 from sqlalchemy import Connection, Table, delete
 
-from bilateral.core.events import (
-    ClientRated,
-    FeedbackRevoked,
-    NewAuthorizedFeedback,
-    NewFeedback,
-    RatingsOpened,
-    ValidatorRated,
-)
+from bilateral.core import events as kinds
 from bilateral.core.values.bounds import lower_bound, scale_of_tag, share_of_scale
 from bilateral.core.values.summaries import SEALED_SIDES
 from bilateral.core.values.units import units_of
@@ -46,24 +39,22 @@ _NOTHING: Final = (0, 0, 0)
 _FEEDBACK_KEY: Final = ("registry", "agent_id", "client_address", "feedback_index")
 
 SUMMARY_EVENTS: Final = (
-    *(NewFeedback, FeedbackRevoked, NewAuthorizedFeedback, ClientRated, ValidatorRated),
-    RatingsOpened,
+    *(kinds.NewFeedback, kinds.FeedbackRevoked, kinds.NewAuthorizedFeedback),
+    *(kinds.ClientRated, kinds.ValidatorRated, kinds.RatingsOpened),
 )
 """The events that summaries follow from."""
 
-_GIVEN, _REVOKED, _AUTHORIZED, _CLIENT, _VALIDATOR, _OPENED = (schema.EVENT_TABLES[event] for event in SUMMARY_EVENTS)
-_pick_feedback: Final = {table: picker(table, *_FEEDBACK_KEY) for table in (_GIVEN, _REVOKED)}
-_pick_entry = picker(_GIVEN, "registry", "agent_id", "tag1", "client_address", "value", "value_decimals")
+_NEW, _REVOKED, _AUTHORIZED, _CLIENT, _VALIDATOR, _OPENED = (schema.EVENT_TABLES[event] for event in SUMMARY_EVENTS)
+_pick_feedback: Final = {table: picker(table, *_FEEDBACK_KEY) for table in (_NEW, _REVOKED)}
+_pick_entry = picker(_NEW, "registry", "agent_id", "tag1", "client_address", "value", "value_decimals")
 _pick_authorized = picker(_AUTHORIZED, "registry", "agent_id", "tag1", "client_address", "score")
 _pick_client = picker(_CLIENT, "registry", "client_id", "server_id", "rating")
 _pick_opened = picker(_OPENED, "registry", "client_id", "server_id", "client", "feedback_index")
 _pick_validator = picker(_VALIDATOR, "registry", "validator_id", "server_id", "rating")
 
-SUMMARY_COLUMNS: Final = frozenset(
-    {
-        *("block_number", "log_index", *_FEEDBACK_KEY, "tag1", "value", "value_decimals", "score"),
-        *("client_id", "validator_id", "server_id", "rating", "client"),
-    }
+SUMMARY_COLUMNS: Final = (
+    *("block_number", "log_index", *_FEEDBACK_KEY, "tag1", "value", "value_decimals", "score"),
+    *("client_id", "validator_id", "server_id", "rating", "client"),
 )
 """The columns of these events that summaries follow from."""
 
@@ -76,14 +67,7 @@ _Openings: TypeAlias = "dict[Row, Row]"
 
 @dataclass(slots=True)
 class _Change:
-    """The change of one summary.
-
-    Attributes:
-        count: The change of the number of entries.
-        value_sum: The change of the sum of values.
-        counterparts: For each counterpart the change of its number of entries, of the sum of their shares, and of the
-            sum of their values in millionths.
-    """
+    """The changes of a summary, and those of each counterpart's number of entries, sum of shares and sum of units."""
 
     count: int = 0
     value_sum: int = 0
@@ -102,10 +86,8 @@ class Ratings(Projection):
 
     def undo(self, removal: Removal) -> Iterator[None]:
         # The latest blocks come out first, so that the tables go through states that the chain had.
-        first = removal.target.number + 1
-        for _, events in stored_batches(
-            removal.connection, removal.chain_id, SUMMARY_EVENTS, first, columns=SUMMARY_COLUMNS, latest_first=True
-        ):
+        removed = removal.connection, removal.chain_id, SUMMARY_EVENTS, removal.target.number + 1
+        for _, events in stored_batches(*removed, columns=SUMMARY_COLUMNS, latest_first=True):
             SummaryTables(removal.chain_id, removal.rows).derive(events, sign=-1)
         yield
         yield
@@ -129,7 +111,7 @@ class SummaryTables:
     def derive(self, events: EventRows, sign: int = 1) -> None:
         """Bring the tables up to date with further events, or undo events that the tables of events still hold."""
         opened = {row[_BLOCK : _BLOCK + 2]: _pick_opened(row) for row in events.get(_OPENED, ())}
-        for row in events.get(_GIVEN, ()):
+        for row in events.get(_NEW, ()):
             if _pick_entry(row)[-1] <= DECIMALS:
                 self._add_feedback(row, sign, is_sealed=_opens_feedback(opened, row))
         for row in events.get(_AUTHORIZED, ()):
@@ -160,7 +142,6 @@ class SummaryTables:
             self._add_feedback(row, sign, is_sealed=_opens_feedback(existing, row))
 
     def _add(self, subject: Subject, account: str, value: int, decimals: int, sign: int) -> None:
-        """Add an entry (sign 1), or remove it (-1)."""
         change = self._changes[subject]
         share, units = _share(subject[3], value, decimals)
         change.count += sign
@@ -169,12 +150,10 @@ class SummaryTables:
         change.counterparts[account] = count + sign, shares + sign * share, sum_of_units + sign * units
 
     def _revoked(self, events: EventRows) -> list[Row]:
-        """Return the rows of the feedback that the revocations among some events remove.
-
-        A registry of the standard gives each index once, and revokes it once, afterwards. Others may do as they like:
-        a revocation removes the latest feedback with its index, if that still counts.
-        """
-        of_batch = {table: events.get(table, ()) for table in (_GIVEN, _REVOKED)}
+        """Return the rows of the feedback that the revocations among some events remove."""
+        # A registry of the standard gives each index once, and revokes it once, afterwards. Others may do as they like:
+        # a revocation removes the latest feedback with its index, if that still counts.
+        of_batch = {table: events.get(table, ()) for table in (_NEW, _REVOKED)}
         keys = {_pick_feedback[_REVOKED](row) for row in of_batch[_REVOKED]}
         if not keys:
             return []
@@ -199,35 +178,26 @@ class SummaryTables:
                 newest[key] = row
         return removed
 
+    def _existing(self, table: Table, keys: list[Row]) -> dict[Row, Row]:
+        columns = key_columns(table)
+        return {row[: len(columns)]: row for row in self._rows.select(table, columns, keys)}
+
     def _write(self) -> None:
         chain_id, changes = self._chain_id, dict(sorted(self._changes.items()))  # in the order of the tables' pages
         self._changes = defaultdict(_Change)
-        former_counterparts: dict[Row, Row] = {
-            row[:6]: row
-            for row in self._rows.select(
-                rating_tables.counterpart,
-                key_columns(rating_tables.counterpart),
-                [
-                    (chain_id, *subject, account)
-                    for subject, change in changes.items()
-                    for account in change.counterparts
-                ],
-            )
-        }
-        former_summaries: dict[Row, Row] = {
-            row[:5]: row
-            for row in self._rows.select(
-                rating_tables.summary, key_columns(rating_tables.summary), [(chain_id, *subject) for subject in changes]
-            )
-        }
+        previous_summaries = self._existing(rating_tables.summary, [(chain_id, *subject) for subject in changes])
+        previous_counterparts = self._existing(
+            rating_tables.counterpart,
+            [(chain_id, *subject, account) for subject, change in changes.items() for account in change.counterparts],
+        )
         summaries = Writes(self._rows, rating_tables.summary)
         counterparts = Writes(self._rows, rating_tables.counterpart)
         for subject, change in changes.items():
             key = (chain_id, *subject)
-            _, _, _, _, _, count, number, value_sum, share_sum = former_summaries.get(key, (*key, 0, 0, 0, 0))[:9]
+            _, _, _, _, _, count, number, value_sum, share_sum = previous_summaries.get(key, (*key, 0, 0, 0, 0))[:9]
             for account, (added, added_shares, added_units) in change.counterparts.items():
                 account_key = (*key, account)
-                existing = former_counterparts.get(account_key)
+                existing = previous_counterparts.get(account_key)
                 before, shares, units = _NOTHING if existing is None else existing[6:]
                 after, new_shares = before + added, shares + added_shares
                 if before:
@@ -241,21 +211,22 @@ class SummaryTables:
                     counterparts.add(account_key, existing, row)
             count += change.count
             value_sum += change.value_sum
-            values = (*key, *_values(count, number, value_sum, share_sum, subject[3])) if count else None
-            summaries.add(key, former_summaries.get(key), values)
+            scale = scale_of_tag(subject[3])
+            bound = None if scale is None or not count else lower_bound(share_sum, number, scale)
+            sums = count, number, value_sum, share_sum
+            values = (*key, *sums, value_sum / (_UNITS[0] * count), bound) if count else None
+            summaries.add(key, previous_summaries.get(key), values)
         summaries.write()
         counterparts.write()
 
 
 def _opens_feedback(opened: _Openings, row: Row) -> bool:
-    """Return True if an opening follows a feedback at once and names it: the feedback was sealed.
-
-    A registry of somebody else may emit what it likes, and marks its own feedback alone.
-    """
+    """Return True if an opening follows a feedback at once and names it: the feedback is blind."""
+    # A registry of somebody else may emit what it likes, and marks its own feedback alone.
     opening = opened.get((row[_BLOCK], row[_BLOCK + 1] + 1))
     if opening is None:
         return False
-    return bool((opening[0], *opening[2:]) == _pick_feedback[_GIVEN](row))
+    return bool((opening[0], *opening[2:]) == _pick_feedback[_NEW](row))
 
 
 def _opens_rating(opened: _Openings, row: Row) -> bool:
@@ -263,13 +234,6 @@ def _opens_rating(opened: _Openings, row: Row) -> bool:
     registry, client_id, server_id, _ = _pick_client(row)
     places = ((row[_BLOCK], row[_BLOCK + 1] + distance) for distance in (1, 2))
     return any(opened[place][:3] == (registry, client_id, server_id) for place in places if place in opened)
-
-
-def _values(count: int, counterparts: int, value_sum: int, share_sum: int, tag: str) -> Row:
-    """Return the values of a summary's row."""
-    scale = scale_of_tag(tag)
-    bound = None if scale is None else lower_bound(share_sum, counterparts, scale)
-    return count, counterparts, value_sum, share_sum, value_sum / (_UNITS[0] * count), bound
 
 
 @lru_cache(maxsize=1 << 12)

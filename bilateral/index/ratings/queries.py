@@ -1,39 +1,41 @@
-"""Ratings of clients and validators by servers, in both directions."""
+"""Ratings of clients and validators by servers, in both directions; single ratings of any kind, and their files."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import StrEnum
 from functools import cache
 from typing import Any, Final
 
 import sqlalchemy as sa
 
-from bilateral.core.events import ClientRated, ValidatorRated
+from bilateral.core.events import ClientRated, NewAuthorizedFeedback, NewFeedback, ValidatorRated
 from bilateral.core.values.blind import Blind
 from bilateral.index.agents import tables as agent_tables
+from bilateral.index.files import tables as files
 from bilateral.index.log import tables as schema
 from bilateral.index.log.unindexed import newest_first
-from bilateral.index.ratings import tables as rating_tables
+from bilateral.index.ratings.authorized import AuthorizedFeedback, authorized_of_row, authorized_selection
 from bilateral.index.ratings.blind import follows_feedback, is_blind_rating
-from bilateral.index.ratings.tables import is_plain
+from bilateral.index.ratings.feedback import SELECTION, VIEW, Feedback, feedback_of_row
+from bilateral.index.ratings.tables import event_columns, is_plain, summary
 from bilateral.index.reading.pages import Page, Small, after, decode_cursor, encode_cursor, page_of, require_limit
-from bilateral.index.reading.prepared import CHAIN, Prepared
+from bilateral.index.reading.prepared import CHAIN, Prepared, one_of, spread
 from bilateral.index.reading.registries import AgentKey
-from bilateral.index.reading.values import Wide
+from bilateral.index.reading.values import Wide, hexadecimal
 
 MAX_ENTRIES: Final = 500
 """The largest number of metadata entries, and of summaries, of an agent in one answer. Strangers can make more."""
 _KEY: Final = ("chain_id", "identity_registry", "agent_id")
-_SUMMARY: Final = rating_tables.summary.c
+_SUMMARY: Final = summary.c
 _SUMMARY_COLUMNS: Final = ("registry", "side", "tag", "count", "counterparts", "mean", "lower_bound")
 
 
 def summaries(connection: sa.Connection, key: AgentKey) -> tuple[RatingSummary, ...]:
     """Return the summaries of the values for an agent, those with the most counterparts first."""
-    registries = {f"registry_{place}": address for place, address in enumerate(key.registries)}
-    rows = _summaries(len(registries)).all(connection, {**_parameters(key), **registries})
+    size = len(key.registries)
+    rows = _summaries(size).all(connection, {**_parameters(key), **spread("registry", key.registries, size)})
     return tuple(RatingSummary(*row) for row in rows)
 
 
@@ -42,23 +44,17 @@ def _parameters(key: AgentKey) -> dict[str, Any]:
     return dict(zip(_KEY, (key.chain_id, key.identity_registry, key.agent_id), strict=True))
 
 
-def _is(columns: Any) -> list[sa.ColumnElement[bool]]:
+def _is(columns: Any, names: Sequence[str] = _KEY) -> list[sa.ColumnElement[bool]]:
     """Return the conditions that a row is of the agent of `_parameters`."""
-    return [columns[name] == sa.bindparam(name, type_=agent_tables.agent.c[name].type) for name in _KEY]
+    return [columns[name] == sa.bindparam(name, type_=agent_tables.agent.c[name].type) for name in names]
 
 
 @cache
 def _summaries(registries: int) -> Prepared:
-    """Return the statement for the summaries of an agent in a number of registries."""
-    listed = [sa.bindparam(f"registry_{place}", type_=_SUMMARY.registry.type) for place in range(registries)]
     return Prepared(
         sa.select(*(_SUMMARY[name] for name in _SUMMARY_COLUMNS))
-        .where(
-            _SUMMARY.chain_id == sa.bindparam("chain_id", type_=_SUMMARY.chain_id.type),
-            _SUMMARY.registry.in_(listed),
-            _SUMMARY.agent_id == sa.bindparam("agent_id", type_=_SUMMARY.agent_id.type),
-            is_plain(_SUMMARY.side),
-        )
+        .where(*_is(_SUMMARY, ("chain_id", "agent_id")), one_of("registry", _SUMMARY.registry, registries))
+        .where(is_plain(_SUMMARY.side))
         .order_by(_SUMMARY.counterparts.desc(), _SUMMARY.registry, _SUMMARY.side, _SUMMARY.tag)
         .limit(MAX_ENTRIES)
     )
@@ -159,13 +155,12 @@ def ratings_of(  # noqa: PLR0913  # one a filter
     """Return the ratings of an agent, or by it, the newest first."""
     require_limit(limit)
     kind = f"{direction} ratings of {key.global_id}"
-    last = None if cursor is None else decode_cursor(kind, cursor, int, Small)
     values = {"chain": key.chain_id, "registries": key.registries, "agent": key.agent_id, "limit": limit + 1}
-    if last is not None:
-        values |= dict(zip(_LAST, last, strict=True))
+    if cursor is not None:
+        values |= dict(zip(_LAST, decode_cursor(kind, cursor, int, Small), strict=True))
     if servers is not None:
         values["servers"] = servers
-    options = {"has_cursor": last is not None, "has_servers": servers is not None, "only_sealed": sealed is not None}
+    options = {"has_cursor": cursor is not None, "has_servers": servers is not None, "only_sealed": sealed is not None}
     statement = _statement(direction, side, **options)
     rows = connection.execute(statement, values).all()
     return page_of(rows, limit, rating_of_row, lambda row: encode_cursor(kind, row.block_number, row.log_index))
@@ -175,12 +170,8 @@ def client_rating(connection: sa.Connection, key: AgentKey, server_id: int, repu
     """Return the rating that a server gave a client (EIP-8004a, `getClientRating`); None if the index has none."""
     table, subject = SIDES[RatedSide.CLIENT]
     columns = table.c
-    statement = (
-        sa.select(columns.rating)
-        .where(columns.chain_id == key.chain_id, columns.registry == reputation)
-        .where(columns[subject] == key.agent_id, columns.server_id == server_id)
-        .limit(1)
-    )
+    conditions = columns.chain_id == key.chain_id, columns.registry == reputation, columns[subject] == key.agent_id
+    statement = sa.select(columns.rating).where(*conditions, columns.server_id == server_id).limit(1)
     return connection.execute(statement).scalar_one_or_none()
 
 
@@ -197,21 +188,19 @@ def _statement(direction: Direction, side: RatedSide | None, **options: bool) ->
 
 
 def rating_selection(side: RatedSide, chain: Any) -> sa.Select[Any]:
-    """Return the statement for the ratings of one side, without a condition: `rating_of_row` wants `is_answer` too."""
+    """Return the statement for the ratings of one side, without `is_answer`, which `rating_of_row` requires too."""
     table, subject = SIDES[side]
     columns = table.c
     is_blind = is_blind_rating(table, chain) if side is RatedSide.CLIENT else sa.false()
     return sa.select(
         *(sa.literal(side.value).label("side"), columns.chain_id, columns[subject].label("agent_id")),
-        *(columns.server_id, columns.registry, columns.rating, is_blind.label("is_blind")),
-        *(columns.block_number, columns.log_index, columns.block_time, columns.transaction_hash),
+        *(columns.server_id, columns.registry, columns.rating, is_blind.label("is_blind"), *event_columns(columns)),
     )
 
 
 def _part(
     side: RatedSide, direction: Direction, *, has_cursor: bool, has_servers: bool, only_sealed: bool
 ) -> sa.Select[Any]:
-    """Return the statement for the ratings of one side."""
     table, subject = SIDES[side]
     columns = table.c
     agent_id = columns[subject] if direction is Direction.RECEIVED else columns.server_id
@@ -239,3 +228,87 @@ def rating_of_row(row: sa.Row[*tuple[Any, ...]]) -> Rating:
         *(side, f"{chain_id}:{agent_id}", agent_id, f"{chain_id}:{server_id}", server_id, registry, rating),
         *(bool(is_blind), bool(is_answer), *place, f"0x{transaction.hex()}"),
     )
+
+
+@dataclass(frozen=True, slots=True)
+class FileEvidence:
+    """A file: how it was checked, and the signatures in that of a feedback. All texts are the word of a stranger.
+
+    Attributes:
+        state: `waiting`, `loaded`, `malformed` or `failed`.
+        integrity: `inline`, `cid`, `hash` or `variant` if the hash holds; None: only the server's word.
+        content_hash: The SHA-256 under which the index stores its bytes; None without any.
+        size: The number of its bytes.
+        interaction_hash: The hash of the request and answer that the file is about.
+        agent_signature: The agent's signature in the file; nobody checked it.
+        client_signature: The client's signature in the file; nobody checked it.
+        payment_from: The payer, by the word of the file of a feedback.
+        payment_to: The receiver of that payment.
+    """
+
+    uri: str
+    state: str
+    integrity: str | None
+    content_hash: str | None
+    size: int | None
+    interaction_hash: str | None
+    agent_signature: str | None
+    client_signature: str | None
+    payment_from: str | None
+    payment_to: str | None
+    payment_chain_id: str | None
+    payment_transaction: str | None
+
+
+def rating_at(
+    connection: sa.Connection, chain_id: int, block: int, log_index: int
+) -> Feedback | Rating | AuthorizedFeedback | None:
+    """Return the rating of any kind at a place in the chain."""
+
+    def at(columns: Any) -> tuple[sa.ColumnElement[bool], ...]:
+        return columns.chain_id == chain_id, columns.block_number == block, columns.log_index == log_index
+
+    columns, authorized = schema.EVENT_TABLES[NewFeedback].c, schema.EVENT_TABLES[NewAuthorizedFeedback].c
+    if connection.execute(sa.select(columns.registry).where(*at(columns))).first() is not None:
+        row = connection.execute(SELECTION.where(*at(VIEW.c))).first()
+        return None if row is None else feedback_of_row(row)
+    for side, (table, _) in SIDES.items():
+        is_late = follows_feedback(table, chain=chain_id) if side is RatedSide.CLIENT else sa.false()
+        query = rating_selection(side, chain_id).add_columns(is_late)
+        row = connection.execute(query.where(*at(table.c))).first()
+        if row is not None:
+            rating = rating_of_row(row)
+            return replace(rating, is_answer=rating.is_answer and not rating.is_blind)
+    row = connection.execute(authorized_selection().where(*at(authorized))).first()
+    return None if row is None else authorized_of_row(row)
+
+
+def file_evidence(connection: sa.Connection, chain_id: int, block: int, log_index: int) -> FileEvidence | None:
+    """Return the file that an event names; None if it names none."""
+    reference = files.file_reference
+    place = {"chain_id": chain_id, "block_number": block, "log_index": log_index}
+    return _file(connection, reference, *(reference.c[name] == value for name, value in place.items()))
+
+
+def registration_evidence(connection: sa.Connection, key: AgentKey) -> FileEvidence | None:
+    """Return the registration file that an agent names now; None if it names none, or it is not found yet."""
+    return _file(connection, files.agent_file, *key.of(files.agent_file.c))
+
+
+def _file(connection: sa.Connection, reference: sa.Table, *conditions: sa.ColumnElement[bool]) -> FileEvidence | None:
+    file, content, read = files.file, files.file_content, files.feedback_file
+    contents = ("interaction_hash", "agent_signature", "client_signature")
+    payment = ("payment_from", "payment_to", "payment_chain_id", "payment_transaction")
+    row = connection.execute(
+        sa.select(*(file.c[name] for name in ("uri", "state", "integrity", "content_hash")), content.c.size)
+        .add_columns(*(read.c[name] for name in (*contents, *payment)))
+        .select_from(reference)
+        .join(file, file.c.file_id == reference.c.file_id)
+        .outerjoin(content, content.c.content_hash == file.c.content_hash)
+        .outerjoin(read, read.c.content_hash == file.c.content_hash)
+        .where(*conditions)
+    ).first()
+    if row is None:
+        return None
+    uri, state, integrity, hash_, *rest = row
+    return FileEvidence(uri, state, integrity, hexadecimal(hash_), *rest)

@@ -15,6 +15,7 @@ from bilateral.index.files import tables as files
 from bilateral.index.log import tables as schema
 from bilateral.index.log.unindexed import newest_first
 from bilateral.index.ratings.feedback import Feedback
+from bilateral.index.ratings.tables import event_columns, place_values
 from bilateral.index.reading.prepared import CHAIN, Prepared
 from bilateral.index.reading.registries import AgentKey
 from bilateral.index.reading.values import Exact, exact
@@ -37,14 +38,17 @@ class Answer:
     time: int
 
 
+_FEEDBACK: Final = ("registry", "agent_id", "client_address", "feedback_index")
+"""The columns that name a feedback among those of a chain."""
+
+
 def _newest_answer(*names: str) -> Prepared:
     """Return the statement for the newest answer to one feedback. An index has its order."""
     columns = schema.EVENT_TABLES[ResponseAppended].c
-    existing = ("chain_id", "registry", "agent_id", "client_address", "feedback_index", *names)
-    query = select(
-        columns.responder, columns.response_uri, columns.block_time, columns.block_number, columns.log_index
-    ).where(*(columns[name] == bindparam(name, type_=columns[name].type) for name in existing))
-    return Prepared(query.order_by(columns.block_number.desc(), columns.log_index.desc()).limit(1))
+    place, key = (columns.block_number, columns.log_index), ("chain_id", *_FEEDBACK, *names)
+    is_about = (columns[name] == bindparam(name, type_=columns[name].type) for name in key)
+    query = select(columns.responder, columns.response_uri, columns.block_time, *place).where(*is_about)
+    return Prepared(query.order_by(*(column.desc() for column in place)).limit(1))
 
 
 _BY: Final = _newest_answer("responder")
@@ -57,13 +61,8 @@ def answers_to(
     """Return the answer to each of some feedback; None for one without."""
     answered = []
     for entry in entries:
-        values = {
-            "chain_id": chain_id,
-            "registry": entry.registry,
-            "agent_id": entry.agent_id,
-            "client_address": entry.client,
-            "feedback_index": entry.feedback_index,
-        }
+        name = entry.registry, entry.agent_id, entry.client, entry.feedback_index
+        values = {"chain_id": chain_id, **dict(zip(_FEEDBACK, name, strict=True))}
         own = (_BY.first(connection, {**values, "responder": account}) for account in of_agent)
         by_agent = max((row for row in own if row is not None), key=itemgetter(3, 4), default=None)
         row = by_agent or _BY_ANYBODY.first(connection, values)
@@ -71,8 +70,13 @@ def answers_to(
     return tuple(answered)
 
 
-_GIVEN: Final = schema.EVENT_TABLES[NewFeedback].c
+_NEW: Final = schema.EVENT_TABLES[NewFeedback].c
 _RATED: Final = schema.EVENT_TABLES[ClientRated].c
+_RATINGS: Final = {
+    "server": (_NEW, (_NEW.agent_id, null(), _NEW.client_address, _NEW.value, _NEW.value_decimals, _NEW.tag1)),
+    "client": (_RATED, (_RATED.client_id, _RATED.server_id, null(), _RATED.rating, literal(0), literal(""))),
+}
+"""The events that rate each side: the agent, the server or the account that rated, value, decimals and tag."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,51 +109,25 @@ def latest_ratings(
     connection: Connection, chain_id: int, limit: int = 12, side: str | None = None
 ) -> tuple[LatestRating, ...]:
     """Return the latest feedback and ratings of clients on a chain, the newest first. Revoked feedback counts too."""
-    feedback = _newest(
-        limit, chain_id, _GIVEN, _GIVEN.agent_id, null(), _GIVEN.client_address, _GIVEN.value, _GIVEN.value_decimals
-    ).add_columns(_GIVEN.tag1)
-    ratings = _newest(
-        limit, chain_id, _RATED, _RATED.client_id, _RATED.server_id, null(), _RATED.rating, literal(0)
-    ).add_columns(literal(""))
-    requested = {"server": feedback, "client": ratings}
-    parts = [
-        (rated, *row)
-        for rated, query in requested.items()
-        if side in (None, rated)
-        for row in connection.execute(query)
-    ]
-    parts.sort(key=lambda row: row[1:3], reverse=True)
-    return tuple(_rating(chain_id, row) for row in parts[:limit])
-
-
-def _newest(limit: int, chain_id: int, table: Any, *columns: Any) -> Select[Any]:
-    """Select the newest rows of a table of events, in the order of its key."""
-    return (
-        select(table.block_number, table.log_index, table.block_time, table.transaction_hash, *columns)
-        .where(table.chain_id == chain_id)
-        .order_by(table.block_number.desc(), table.log_index.desc())
-        .limit(limit)
-    )
+    rows: list[tuple[Any, ...]] = []
+    for rated, (columns, selected) in _RATINGS.items():
+        if side in (None, rated):
+            query = select(*event_columns(columns), *selected).where(columns.chain_id == chain_id)
+            newest = query.order_by(columns.block_number.desc(), columns.log_index.desc()).limit(limit)
+            rows += [(rated, *row) for row in connection.execute(newest)]
+    rows.sort(key=itemgetter(1, 2), reverse=True)
+    return tuple(_rating(chain_id, row) for row in rows[:limit])
 
 
 def _rating(chain_id: int, row: tuple[Any, ...]) -> LatestRating:
-    side, block, log_index, time, transaction, agent_id, server_id, account, value, decimals, tag = row
-    return LatestRating(
-        side=side,
-        agent=f"{chain_id}:{agent_id}",
-        by_agent=None if server_id is None else f"{chain_id}:{server_id}",
-        by_account=account,
-        value=exact(value, decimals),
-        tag=tag,
-        block=block,
-        log_index=log_index,
-        time=time,
-        transaction=f"0x{bytes(transaction).hex()}",
-    )
+    side, *place, agent_id, server_id, account, value, decimals, tag = row
+    server = None if server_id is None else f"{chain_id}:{server_id}"
+    rating = side, f"{chain_id}:{agent_id}", server, account, exact(value, decimals), tag
+    return LatestRating(*rating, *place_values(*place))
 
 
 MOST: Final = 300
-"""The largest number of feedback, and of ratings, that are looked at."""
+"""The largest number of feedback, and of ratings, that are read."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -177,7 +155,7 @@ def recent_feedback(connection: Connection, key: AgentKey) -> tuple[RecentFeedba
     """Return the newest feedback on an agent, the newest first."""
     rows: list[Any] = []
     for registry in key.reputations or key.registries:
-        values = {"chain": key.chain_id, "registry": registry, "agent": key.agent_id}
+        values = {"chain": key.chain_id, "registry": registry, "agent_id": key.agent_id}
         rows += connection.execute(_newest_feedback(), values).all()
     rows.sort(key=lambda row: -row[3])
     return tuple(
@@ -188,34 +166,19 @@ def recent_feedback(connection: Connection, key: AgentKey) -> tuple[RecentFeedba
 
 def rating_times(connection: Connection, key: AgentKey) -> tuple[int, ...]:
     """Return the times at which servers rated an agent as their client, the newest first."""
-    columns = schema.EVENT_TABLES[ClientRated].c
-    rows = connection.execute(
-        select(columns.block_time)
-        .where(
-            columns.chain_id == key.chain_id, columns.registry.in_(key.registries), columns.client_id == key.agent_id
-        )
-        .order_by(*newest_first(columns))
-        .limit(MOST)
-    )
-    return tuple(rows.scalars())
+    is_about = _RATED.chain_id == key.chain_id, _RATED.registry.in_(key.registries), _RATED.client_id == key.agent_id
+    query = select(_RATED.block_time).where(*is_about).order_by(*newest_first(_RATED)).limit(MOST)
+    return tuple(connection.execute(query).scalars())
 
 
 @cache
 def _newest_feedback() -> Select[Any]:
     """Return the statement for the newest feedback of one registry. To build it takes longer than to run it."""
-    columns = schema.EVENT_TABLES[NewFeedback].c
     newest = (
-        select(
-            *(columns.registry, columns.agent_id, columns.client_address, columns.feedback_index),
-            *(columns.tag1, columns.value, columns.value_decimals, columns.block_time),
-            *(columns.block_number, columns.log_index),
-        )
-        .where(
-            columns.chain_id == CHAIN,
-            columns.registry == bindparam("registry", type_=columns.registry.type),
-            columns.agent_id == bindparam("agent", type_=columns.agent_id.type),
-        )
-        .order_by(columns.block_number.desc(), columns.log_index.desc())
+        select(*event_columns(_NEW, *_FEEDBACK, "tag1", "value", "value_decimals"))
+        .where(_NEW.chain_id == CHAIN)
+        .where(*(_NEW[name] == bindparam(name, type_=_NEW[name].type) for name in ("registry", "agent_id")))
+        .order_by(_NEW.block_number.desc(), _NEW.log_index.desc())
         .limit(MOST)
     ).subquery()
     row = newest.c
@@ -227,18 +190,15 @@ def _newest_feedback() -> Select[Any]:
 
 
 def _has(events: Any, row: Any) -> Any:
-    """Return the condition that an event about a feedback exists."""
-    names = ("registry", "agent_id", "client_address", "feedback_index")
-    return exists().where(events.chain_id == CHAIN, *(events[name] == row[name] for name in names))
+    return exists().where(events.chain_id == CHAIN, *(events[name] == row[name] for name in _FEEDBACK))
 
 
 def _claimed_payment(row: Any) -> Any:
-    """Return the transaction that the file of a feedback names as its payment."""
-    named, file, read = files.file_reference.c, files.file.c, files.feedback_file.c
+    reference, file, read = files.file_reference.c, files.file.c, files.feedback_file.c
     query = select(read.payment_transaction).where(
-        named.chain_id == CHAIN,
-        *(named[name] == row[name] for name in ("block_number", "log_index")),
-        file.file_id == named.file_id,
+        reference.chain_id == CHAIN,
+        *(reference[name] == row[name] for name in ("block_number", "log_index")),
+        file.file_id == reference.file_id,
         read.content_hash == file.content_hash,
     )
     return query.limit(1).scalar_subquery()

@@ -66,3 +66,13 @@ SUMMARY_TABLES: Final = (summary, counterpart)
 def is_plain(side: ColumnElement[Any]) -> ColumnElement[bool]:
     """Return the condition that a summary is of all ratings of its side."""
     return and_(*(side != literal_column(f"'{name}'") for name in sorted(SEALED_SIDES.values())))
+
+
+def event_columns(columns: Any, *names: str) -> list[ColumnElement[Any]]:
+    """Return some columns of events, and after them those that say where each event stands."""
+    return [columns[name] for name in (*names, "block_number", "log_index", "block_time", "transaction_hash")]
+
+
+def place_values(block: int, log_index: int, time: int, transaction: bytes) -> tuple[Any, ...]:
+    """Return the last four values of such a row as answers have them."""
+    return block, log_index, time, f"0x{bytes(transaction).hex()}"

@@ -5,12 +5,17 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any, Final
 
-from sqlalchemy import BigInteger, Connection, Integer, Row, Select, Text, column, select, table
+from sqlalchemy import BigInteger, ColumnElement, Connection, Integer, Row, Text, column, select, table
 
+from bilateral.core.events import ValidationRequest, ValidationResponse
+from bilateral.index.log import tables as schema
 from bilateral.index.log.columns import ADDRESS, HASH, WideInteger
+from bilateral.index.ratings.tables import event_columns, place_values
 from bilateral.index.reading.pages import Page, after, decode_cursor, encode_cursor, page_of, require_limit
 from bilateral.index.reading.registries import AgentKey
 from bilateral.index.reading.values import Wide, hexadecimal
+
+_MOST_ANSWERS: Final = 100  # a request has one validator, which may answer as often as it likes
 
 VIEW: Final = table(
     "validation",
@@ -60,6 +65,11 @@ class Validation:
     answered_at: int | None
 
 
+_COLUMNS: Final = (
+    *("request_hash", "chain_id", "agent_id", "registry", "validator_address", "request_uri"),
+    *("requested_block", "requested_at", "response", "response_uri", "response_hash", "tag"),
+    *("answered_block", "answered_at"),
+)
 _ORDER: Final = (VIEW.c.requested_block, VIEW.c.request_hash)
 
 
@@ -67,42 +77,111 @@ def validations_of(
     connection: Connection, key: AgentKey, *, limit: int = 20, cursor: str | None = None
 ) -> Page[Validation]:
     """Return the validations of an agent, the newest request first."""
-    columns = VIEW.c
-    statement = _selection().where(*key.in_registries(columns))
-    return _page(connection, statement, limit, cursor, f"validations of {key.global_id}")
+    return _page(connection, key.in_registries(VIEW.c), limit, cursor, f"validations of {key.global_id}")
 
 
 def validations_by(
     connection: Connection, chain_id: int, validator: str, *, limit: int = 20, cursor: str | None = None
 ) -> Page[Validation]:
     """Return the requests to a validator on a chain, the newest first."""
-    statement = _selection().where(VIEW.c.chain_id == chain_id, VIEW.c.validator_address == validator)
-    return _page(connection, statement, limit, cursor, f"validations by {chain_id}:{validator}")
-
-
-def _selection() -> Select[Any]:
-    """Return the statement for validations."""
-    asked = ("request_hash", "chain_id", "agent_id", "registry", "validator_address", "request_uri")
-    times = ("requested_block", "requested_at")
-    answered = ("response", "response_uri", "response_hash", "tag", "answered_block", "answered_at")
-    return select(*(VIEW.c[name] for name in (*asked, *times, *answered)))
+    conditions = [VIEW.c.chain_id == chain_id, VIEW.c.validator_address == validator]
+    return _page(connection, conditions, limit, cursor, f"validations by {chain_id}:{validator}")
 
 
 def _page(
-    connection: Connection, statement: Select[Any], limit: int, cursor: str | None, kind: str
+    connection: Connection, conditions: list[ColumnElement[bool]], limit: int, cursor: str | None, kind: str
 ) -> Page[Validation]:
     require_limit(limit)
+    statement = select(*(VIEW.c[name] for name in _COLUMNS)).where(*conditions)
     if cursor is not None:
-        block, request = decode_cursor(kind, cursor, int, bytes)
-        statement = after(statement, _ORDER, (block, request), descending=True)
+        statement = after(statement, _ORDER, decode_cursor(kind, cursor, int, bytes), descending=True)
     rows = connection.execute(statement.order_by(*(column.desc() for column in _ORDER)).limit(limit + 1)).all()
     return page_of(rows, limit, _validation, lambda row: encode_cursor(kind, row.requested_block, row.request_hash))
 
 
 def _validation(row: Row[*tuple[Any, ...]]) -> Validation:
     request, chain_id, agent_id, registry, validator, uri, block, time, response, response_uri, hash_, *rest = row
-    values: tuple[Any, ...] = (
-        *(f"0x{request.hex()}", f"{chain_id}:{agent_id}", agent_id, registry, validator, uri, block, time),
-        *(response, response_uri, hexadecimal(hash_), *rest),
+    requested = f"0x{request.hex()}", f"{chain_id}:{agent_id}", agent_id, registry, validator, uri, block, time
+    return Validation(*requested, response, response_uri, hexadecimal(hash_), *rest)
+
+
+@dataclass(frozen=True, slots=True)
+class ValidationAnswer:
+    """An answer to a validation request.
+
+    Attributes:
+        validator: The validator's address.
+        response: 0 to 100.
+        uri: The URI of the evidence.
+        hash: The hash of the evidence on chain; None without one.
+        tag: The validator's category.
+        log_index: Its place in the block.
+        time: The time of the block, Unix seconds.
+    """
+
+    validator: str
+    response: int
+    uri: str
+    hash: str | None
+    tag: str
+    block: int
+    log_index: int
+    time: int
+    transaction: str
+
+
+@dataclass(frozen=True, slots=True)
+class ValidationRecord:
+    """A validation request with all answers to it.
+
+    Attributes:
+        request_hash: The request's name.
+        agent: The short id of the agent.
+        validator: The address that is asked.
+        uri: The URI of the validator's material.
+        log_index: Its place in the block.
+        time: The time of the block, Unix seconds.
+        answers: The answers, the newest first: the first 100.
+    """
+
+    request_hash: str
+    agent: str
+    registry: str
+    validator: str
+    uri: str
+    block: int
+    log_index: int
+    time: int
+    transaction: str
+    answers: tuple[ValidationAnswer, ...]
+
+
+def validation_records(connection: Connection, chain_id: int, request: bytes) -> tuple[ValidationRecord, ...]:
+    """Return the validation requests with a name. Each registry may have one."""
+    columns = schema.EVENT_TABLES[ValidationRequest].c
+    registries = select(schema.registry.c.address).where(schema.registry.c.chain_id == chain_id)
+    rows = connection.execute(
+        select(*event_columns(columns, "agent_id", "registry", "validator_address", "request_uri"))
+        .where(columns.chain_id == chain_id, columns.registry.in_(registries), columns.request_hash == request)
+        .order_by(columns.block_number, columns.log_index)
     )
-    return Validation(*values)
+    records = []
+    for agent_id, registry, validator, uri, *place in rows.all():
+        about = f"0x{request.hex()}", f"{chain_id}:{agent_id}", registry, validator, uri
+        answers = _answers(connection, chain_id, registry, request)
+        records.append(ValidationRecord(*about, *(*place_values(*place), answers)))
+    return tuple(records)
+
+
+def _answers(connection: Connection, chain_id: int, registry: str, request: bytes) -> tuple[ValidationAnswer, ...]:
+    columns = schema.EVENT_TABLES[ValidationResponse].c
+    rows = connection.execute(
+        select(*event_columns(columns, "validator_address", "response", "response_uri", "response_hash", "tag"))
+        .where(columns.chain_id == chain_id, columns.registry == registry, columns.request_hash == request)
+        .order_by(columns.block_number.desc(), columns.log_index.desc())
+        .limit(_MOST_ANSWERS)
+    )
+    return tuple(
+        ValidationAnswer(validator, response, uri, hexadecimal(hash_), tag, *place_values(*place))
+        for validator, response, uri, hash_, tag, *place in rows
+    )

@@ -1,31 +1,39 @@
-"""Runs the analysis of an indexed identity registry, and stores its results."""
+"""Analyses indexed identity registries: once, and again whenever rows arrive."""
 
 from __future__ import annotations
 
+import logging
+import threading
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final
 
-from sqlalchemy import Connection, Engine, select
+from sqlalchemy import Connection, Engine, Row, func, select, update
 from sqlalchemy.exc import DBAPIError
 
-from bilateral.core.errors import InvalidArgumentError
+from bilateral.core.errors import BilateralError, InvalidArgumentError
 from bilateral.core.text import quoted
+from bilateral.index.chain.endpoint import Endpoint
+from bilateral.index.chain.pool import Pool
+from bilateral.index.chain.source import Source
 from bilateral.index.changes.notes import add_notes
-from bilateral.index.errors import AnalysisOutdatedError
+from bilateral.index.errors import AnalysisOutdatedError, NoEndpointError
 from bilateral.index.log import tables as schema
-from bilateral.index.log.database import is_transient, snapshot
+from bilateral.index.log.database import is_lost, is_transient, snapshot
 from bilateral.index.log.dialects import dialect_of
+from bilateral.index.payments.tables import payment, payment_return
+from bilateral.index.standing.funding import FundingCollector
 from bilateral.index.standing.inputs import TableReader
 from bilateral.index.standing.opinions import accounts_without_funding
-from bilateral.index.standing.proofs import ClaimedTransactions
-from bilateral.index.standing.results import replace_results
-from bilateral.index.standing.standings import identity_registries, note_problem, replace_standings
-from bilateral.index.standing.tables import AnalysisKey
+from bilateral.index.standing.queries import identity_registries, note_problem
+from bilateral.index.standing.results import replace_results, replace_standings
+from bilateral.index.standing.tables import AnalysisKey, funding, standing_refresh
 from bilateral.trust.engine import Engine as TrustEngine
 from bilateral.trust.features.reviews import Reviews
 from bilateral.trust.results import Results
+
+_LOGGER: Final = logging.getLogger("bilateral.index")
 
 _LOCK: Final = 80048011
 """The advisory lock of those who replace the results of an analysis."""
@@ -78,11 +86,7 @@ class Analyst:
         self._engine = engine
         self._key = key
         self._reader = TableReader(key.chain_id, key.identity_registry)
-
-    @property
-    def claimed(self) -> ClaimedTransactions:
-        """The transactions that clients claim as proofs, and that the index alone cannot judge."""
-        return self._reader.claimed
+        self.claimed = self._reader.claimed  # transactions that the index alone cannot judge
 
     def analyse(self, reviews: Reviews | None = None, trusted: Sequence[str] = ()) -> AnalysisSummary:
         """Analyse as of the index's last block, and replace the stored results. See `analyse`."""
@@ -107,8 +111,7 @@ class Analyst:
         fitted = TrustEngine().fit(tables.tables, reviews, trusted)
         results = Results.of(fitted, tables.places)
         summary = AnalysisSummary(
-            chain_id=self._key.chain_id,
-            identity_registry=self._key.identity_registry,
+            **self._key.columns,
             block=state.block_number,
             agents=tables.tables.agents.num_rows,
             opinions=sum(getattr(tables.tables, name).num_rows for name in ("feedback", "ratings", "validations")),
@@ -119,7 +122,8 @@ class Analyst:
             trusted_accounts=len(trusted),
             unknown_cases=fitted.absent_cases(),
         )
-        head = {
+        figures = ("agents", "opinions", "left_out", "accounts_without_funding", "trusted_accounts")
+        head = {name: getattr(summary, name) for name in figures} | {
             "block_number": state.block_number,
             "block_hash": state.block_hash,
             "is_exact": True,
@@ -128,15 +132,13 @@ class Analyst:
             "threshold": fitted.threshold,
         }
         seconds = time.monotonic() - began
-        figures = ("agents", "opinions", "left_out", "accounts_without_funding", "trusted_accounts")
         with self._engine.begin() as connection:
             dialect_of(connection).lock(connection, _LOCK)  # another process may analyse the same registry
             if not _is_still_indexed(connection, self._key.chain_id, state):
                 return None
-            reported = head | {name: getattr(summary, name) for name in figures}
             notes = replace_standings(connection, self._key, results.standings, state.block_number, seconds)
             note_problem(connection, self._key, None)
-            notes += replace_results(connection, self._key, reported, results, tables.places)
+            notes += replace_results(connection, self._key, head, results, tables.places)
             if not _is_still_indexed(connection, self._key.chain_id, state):  # a reorganisation during the inserts
                 connection.rollback()
                 return None
@@ -144,17 +146,8 @@ class Analyst:
         return summary
 
 
-@dataclass(frozen=True)
-class _State:
-    """The state of the index that an analysis sees: its last block, and the number of reorganisations so far."""
-
-    block_number: int
-    block_hash: bytes
-    reorganizations: int
-
-
-def _state(connection: Connection, key: AnalysisKey) -> _State:
-    """Return the state of the index."""
+def _state(connection: Connection, key: AnalysisKey) -> Row[int, bytes, int]:
+    """Return the last block of the index, its hash, and the number of reorganisations so far."""
     if key not in identity_registries(connection):
         raise InvalidArgumentError(
             f"the index has no agents of {quoted(key.identity_registry)} on chain {key.chain_id}: "
@@ -162,16 +155,164 @@ def _state(connection: Connection, key: AnalysisKey) -> _State:
         )
     chain = schema.chain
     query = select(chain.c.block_number, chain.c.block_hash, chain.c.reorganizations)
-    return _State(*connection.execute(query.where(chain.c.chain_id == key.chain_id)).one())
+    return connection.execute(query.where(chain.c.chain_id == key.chain_id)).one()
 
 
-def _is_still_indexed(connection: Connection, chain_id: int, state: _State) -> bool:
-    """Check that no reorganisation has replaced the block of a state."""
+def _is_still_indexed(connection: Connection, chain_id: int, state: Row[int, bytes, int]) -> bool:
     chain, block = schema.chain, schema.block
     query = select(chain.c.reorganizations).where(chain.c.chain_id == chain_id)
     if connection.execute(query).scalar_one() == state.reorganizations:
         return True
-    retained = select(block.c.block_hash).where(
-        block.c.chain_id == chain_id, block.c.block_number == state.block_number
-    )
-    return bool(connection.execute(retained).scalar_one_or_none() == state.block_hash)
+    of_state = block.c.chain_id == chain_id, block.c.block_number == state.block_number
+    retained = connection.execute(select(block.c.block_hash).where(*of_state)).scalar_one_or_none()
+    return bool(retained == state.block_hash)
+
+
+PAUSE: Final = 1.0
+"""The seconds between two checks for new rows."""
+
+LEAST_PAUSE: Final = 10.0
+"""The least seconds between the end of a registry's refresh and its next one. The pause is at least as long as the
+refresh took, so a large index leaves half of the time for others."""
+
+_CONFIRM_SECONDS: Final = 60.0
+"""The seconds after which standings without new rows are confirmed as of the last block. They are stale after 600."""
+
+_RETRY_SECONDS: Final = 30.0
+"""The seconds after which an analysis that failed is tried again if no rows came meanwhile."""
+
+_ACCOUNTS: Final = 200
+"""The accounts whose first funds are looked up in one refresh, so that a slow node does not hold it up for long."""
+
+
+class Refresher:
+    """Keeps the standings of all identity registries of an index current.
+
+    Args:
+        urls: The URLs of nodes by chain. They are asked for the first funds of accounts.
+        only_followed: True to leave out chains without URLs: other processes follow and analyse them.
+    """
+
+    def __init__(
+        self,
+        engine: Engine,
+        urls: Mapping[int, Sequence[str]] | None = None,
+        make: Callable[[Engine, AnalysisKey], Analyst] = Analyst,
+        *,
+        only_followed: bool = False,
+    ) -> None:
+        self._engine = engine
+        self._urls = dict(urls or {})
+        self._make = make
+        self._only_followed = only_followed
+        self._analysts: dict[AnalysisKey, Analyst] = {}
+        self._marks: dict[AnalysisKey, tuple[int, ...]] = {}
+        self._failed: dict[AnalysisKey, float] = {}
+        self._due: dict[AnalysisKey, float] = {}
+        self._confirmed: dict[AnalysisKey, float] = {}
+        self._pools: dict[int, Pool] = {}
+
+    def add_nodes(self, urls: Mapping[int, Sequence[str]]) -> None:
+        """Add the URLs of nodes, by chain."""
+        self._urls.update(urls)
+
+    def run(self, stop: threading.Event) -> None:
+        """Refresh until an event is set. A database that fails for a while is waited for."""
+        while not stop.is_set():
+            try:
+                self.refresh(is_paced=True)
+            except DBAPIError as problem:
+                if not (is_lost(problem) or is_transient(problem)):
+                    raise
+                _LOGGER.warning("standings=wait problem=%r", str(problem.orig))
+            stop.wait(PAUSE)
+
+    def refresh(self, *, is_paced: bool = False) -> bool:
+        """Refresh the standings of each registry that has new rows. Return True if one had any."""
+        with snapshot(self._engine) as connection:
+            keys = [
+                key for key in identity_registries(connection) if not self._only_followed or key.chain_id in self._urls
+            ]
+            states = {key: _progress(connection, key) for key in keys}
+        is_changed = False
+        for key, (block, mark) in states.items():
+            began = time.monotonic()
+            is_retry = key in self._failed and began - self._failed[key] >= _RETRY_SECONDS
+            if mark == self._marks.get(key) and not is_retry:
+                self._confirm(key, block)
+                continue
+            if is_paced and began < self._due.get(key, began):
+                continue
+            is_changed = True
+            if self._find_funds(key) < _ACCOUNTS:  # else more accounts wait, and the next look continues with them
+                with snapshot(self._engine) as connection:
+                    _, self._marks[key] = _progress(connection, key)  # before the analysis: it may miss later rows
+            self._refresh(key)
+            self._confirmed[key] = ended = time.monotonic()
+            self._due[key] = ended + max(LEAST_PAUSE, ended - began)
+        return is_changed
+
+    def _confirm(self, key: AnalysisKey, block: int) -> None:
+        """Note that no row came up to a block, so the standings are those of this block and this time, too."""
+        now = time.monotonic()
+        if key in self._failed or now - self._confirmed.get(key, now) < _CONFIRM_SECONDS:
+            return
+        self._confirmed[key] = now
+        current = update(standing_refresh).where(key.of(standing_refresh), standing_refresh.c.block_number <= block)
+        with self._engine.begin() as connection:
+            connection.execute(current.values(block_number=block, made_at=int(time.time())))
+
+    def _refresh(self, key: AnalysisKey) -> None:
+        """Analyse a registry. If that fails, the last standings stay, and the reason is noted."""
+        began = time.monotonic()
+        analyst = self._analysts.setdefault(key, self._make(self._engine, key))
+        try:
+            analyst.analyse()
+        except DBAPIError:
+            self._marks.pop(key, None)
+            raise
+        except Exception as problem:  # noqa: BLE001  # whatever fails in an analysis must not stop the index
+            self._analysts.pop(key)  # its state may be half of two
+            self._failed[key] = time.monotonic()
+            _LOGGER.warning("chain=%d standings=failed problem=%r", key.chain_id, str(problem))
+            with self._engine.begin() as connection:
+                note_problem(connection, key, f"{type(problem).__name__}: {problem}")
+            return
+        self._failed.pop(key, None)
+        if self._read_claimed(key, analyst):
+            self._marks.pop(key, None)  # the next look judges claims by what was just read
+        _LOGGER.info("chain=%d standings=analysis seconds=%.1f", key.chain_id, time.monotonic() - began)
+
+    def _find_funds(self, key: AnalysisKey) -> int:
+        """Look for the first funds of new accounts, and return their number, 0 if no node keeps old states."""
+        urls = self._urls.get(key.chain_id)
+        if not urls:
+            return 0
+        if key.chain_id not in self._pools:
+            self._pools[key.chain_id] = Pool(key.chain_id, [Source(Endpoint(url), ()) for url in urls])
+        try:
+            return FundingCollector(self._engine, key, self._pools[key.chain_id]).collect(_ACCOUNTS)
+        except NoEndpointError as problem:
+            _LOGGER.info("chain=%d funds=unknown problem=%r", key.chain_id, str(problem))
+            return 0
+
+    def _read_claimed(self, key: AnalysisKey, analyst: Analyst) -> int:
+        """Read transactions that clients claim as proofs, and return their number. Nothing waits for that."""
+        pool = self._pools.get(key.chain_id)
+        try:
+            return 0 if pool is None else analyst.claimed.read(pool.choose().endpoint, _ACCOUNTS)
+        except BilateralError as problem:
+            _LOGGER.info("chain=%d claims=unknown problem=%r", key.chain_id, str(problem))
+            return 0
+
+
+def _progress(connection: Connection, key: AnalysisKey) -> tuple[int, tuple[int, ...]]:
+    """Return the last block of the index, and figures that change with the rows that standings rest on."""
+    chain = schema.chain.c
+    query = select(chain.block_number, chain.event_rows, chain.reorganizations).where(chain.chain_id == key.chain_id)
+    counts = [
+        connection.execute(select(func.count()).select_from(table).where(table.c.chain_id == key.chain_id)).scalar_one()
+        for table in (payment, payment_return, funding)
+    ]
+    block, *figures = connection.execute(query).one()
+    return block, (*figures, *counts)

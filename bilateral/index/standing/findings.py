@@ -8,6 +8,7 @@ from typing import Any, Final
 
 from sqlalchemy import Connection, Row, Table, func, select, union_all
 
+from bilateral.index.reading.values import hexadecimal
 from bilateral.index.standing import tables as schema
 from bilateral.index.standing.tables import Part, of_registry
 
@@ -16,9 +17,6 @@ MAX_FINDINGS: Final = 100
 
 MAX_ROWS: Final = 200
 """The most members of a finding that an answer names, and the most rows of evidence that it shows."""
-
-
-_PARTS: Final = tuple(Part)
 
 
 @dataclass(frozen=True, slots=True)
@@ -136,27 +134,32 @@ class TrustScore:
 
 def analysis_run(connection: Connection, chain_id: int, identity: str) -> AnalysisRun | None:
     """Return the stored analysis of an identity registry; None if there is none."""
-    made, marked, finding = schema.analysis, schema.suspicion, schema.finding
-    row = connection.execute(
-        select(
-            *(made.c[name] for name in ("chain_id", "identity_registry", "block_number", "made_at")),
-            *(made.c[name] for name in ("agents", "opinions", "threshold")),
-        ).where(*of_registry(made, chain_id, identity))
-    ).first()
+    run, suspicion, finding = schema.analysis, schema.suspicion, schema.finding
+    names = ("chain_id", "identity_registry", "block_number", "made_at", "agents", "opinions", "threshold")
+    query = select(*(run.c[name] for name in names)).where(*of_registry(run, chain_id, identity))
+    row = connection.execute(query).first()
     if row is None:
         return None
-    flagged = select(func.count()).where(*of_registry(marked, chain_id, identity), marked.c.is_flagged.is_(True))
+    flagged = select(func.count()).where(*of_registry(suspicion, chain_id, identity), suspicion.c.is_flagged.is_(True))
     findings = select(func.count()).where(*of_registry(finding, chain_id, identity))
     return AnalysisRun(*row, *(connection.execute(counting).scalar_one() for counting in (flagged, findings)))
 
 
-def findings(
-    connection: Connection, chain_id: int, identity: str, finding_id: str | None = None
-) -> tuple[Finding, ...]:
-    """Return the findings of an analysis, the strongest first: the first 100."""
-    finding = schema.finding
-    requested = [] if finding_id is None else [finding.c.finding_id == finding_id]
-    return _findings(connection, chain_id, identity, requested)
+def findings(connection: Connection, chain_id: int, identity: str, *finding_ids: str) -> tuple[Finding, ...]:
+    """Return the findings of an analysis, the strongest first: all of them or those with some ids, the first 100."""
+    finding, member = schema.finding, schema.finding_member
+    count = (
+        select(func.count())
+        .where(*of_registry(member, chain_id, identity), member.c.finding_id == finding.c.finding_id)
+        .correlate(finding)
+        .scalar_subquery()
+    )
+    names = ("finding_id", "detector", "q_value", "strength", "statistic", "sentence")
+    query = select(*(finding.c[name] for name in names), count).where(*of_registry(finding, chain_id, identity))
+    if finding_ids:
+        query = query.where(finding.c.finding_id.in_(finding_ids))
+    rows = connection.execute(query.order_by(finding.c.strength.desc(), finding.c.finding_id).limit(MAX_FINDINGS))
+    return tuple(Finding(*values) for values in map(tuple, rows))
 
 
 def findings_about(
@@ -169,12 +172,12 @@ def findings_about(
         .where(*of_registry(member, chain_id, identity), member.c.account.in_(sorted(accounts)))
         .limit(MAX_FINDINGS)
     )
-    ranked = sorted(rows, key=lambda row: _PARTS.index(row.part), reverse=True)  # the gravest part of several accounts
+    ranked = sorted(
+        rows, key=lambda row: tuple(Part).index(row.part), reverse=True
+    )  # the gravest part of several accounts
     parts = {row.finding_id: row.part for row in ranked}
-    if not parts:
-        return ()
-    requested = [schema.finding.c.finding_id.in_(sorted(parts))]
-    return tuple((finding, parts[finding.id]) for finding in _findings(connection, chain_id, identity, requested))
+    matching = findings(connection, chain_id, identity, *sorted(parts)) if parts else ()
+    return tuple((finding, parts[finding.id]) for finding in matching)
 
 
 def members_of(
@@ -182,7 +185,7 @@ def members_of(
 ) -> dict[str, tuple[Member, ...]]:
     """Return the accounts of findings, by the finding: the first 200 of each."""
     rows = _first_rows(connection, schema.finding_member, (chain_id, identity), finding_ids, ("part", "account"))
-    return {id_: tuple(Member(row.account, row.part) for row in of_finding) for id_, of_finding in rows.items()}
+    return {id_: tuple(Member(row.account, row.part) for row in some) for id_, some in rows.items()}
 
 
 def evidence_of(
@@ -192,10 +195,7 @@ def evidence_of(
     names = ("position", "table_name", "block_number", "log_index", "transaction_hash")
     rows = _first_rows(connection, schema.finding_row, (chain_id, identity), finding_ids, names)
     return {
-        id_: tuple(
-            EvidenceRow(table, block, log_index, None if transaction is None else f"0x{transaction.hex()}")
-            for table, block, log_index, transaction in (tuple(row)[2:] for row in of_finding)
-        )
+        id_: tuple(EvidenceRow(table, block, log, hexadecimal(hash_)) for _, _, table, block, log, hash_ in of_finding)
         for id_, of_finding in rows.items()
     }
 
@@ -211,56 +211,24 @@ def clusters(connection: Connection, chain_id: int, identity: str) -> tuple[Clus
         .order_by(func.max(suspicion.c.suspicion).desc(), suspicion.c.cluster)
         .limit(MAX_FINDINGS)
     )
-    return tuple(
-        Cluster(int(number), count, int(some), worst) for number, count, some, worst in connection.execute(query)
-    )
+    rows = connection.execute(query)
+    return tuple(Cluster(int(number), count, int(some), worst) for number, count, some, worst in rows)
 
 
 def trust_scores(
     connection: Connection, chain_id: int, identity: str, subjects: Iterable[str]
 ) -> tuple[TrustScore, ...]:
     """Return the scores of an agent, without false ratings."""
-    trust_score = schema.trust_score
+    columns = schema.trust_score.c
     names = ("side", "score", "lower_bound", "raters", "effective", "status")
-    query = select(*(trust_score.c[name] for name in names)).where(
-        *of_registry(trust_score, chain_id, identity),
-        trust_score.c.side.in_(["server", "client", "validator"]),
-        trust_score.c.subject.in_(sorted(subjects)),
-    )
-    return tuple(TrustScore(*row) for row in connection.execute(query.order_by(trust_score.c.side)))
-
-
-def flagged_accounts(connection: Connection, chain_id: int, identity: str) -> frozenset[str]:
-    """Return the accounts that an analysis flags: the first 5,000."""
-    suspicion = schema.suspicion
-    query = (
-        select(suspicion.c.account)
-        .where(*of_registry(suspicion, chain_id, identity), suspicion.c.is_flagged.is_(True))
-        .limit(5_000)
-    )
-    return frozenset(connection.execute(query).scalars())
-
-
-def _findings(connection: Connection, chain_id: int, identity: str, wanted: list[Any]) -> tuple[Finding, ...]:
-    """Return findings with the number of their members."""
-    finding, member = schema.finding, schema.finding_member
-    count = (
-        select(func.count())
-        .where(*of_registry(member, chain_id, identity), member.c.finding_id == finding.c.finding_id)
-        .correlate(finding)
-        .scalar_subquery()
-    )
-    names = ("finding_id", "detector", "q_value", "strength", "statistic", "sentence")
-    query = select(*(finding.c[name] for name in names), count).where(
-        *of_registry(finding, chain_id, identity), *wanted
-    )
-    rows = connection.execute(query.order_by(finding.c.strength.desc(), finding.c.finding_id).limit(MAX_FINDINGS))
-    return tuple(Finding(*values) for values in map(tuple, rows))
+    query = select(*(columns[name] for name in names)).where(*of_registry(schema.trust_score, chain_id, identity))
+    query = query.where(columns.side.in_(["server", "client", "validator"]), columns.subject.in_(sorted(subjects)))
+    return tuple(TrustScore(*row) for row in connection.execute(query.order_by(columns.side)))
 
 
 def _first_rows(
     connection: Connection, table: Table, place: tuple[int, str], finding_ids: Iterable[str], names: Sequence[str]
-) -> dict[str, list[Row[Any]]]:
+) -> dict[str, list[Row[*tuple[Any, ...]]]]:
     """Return the first 200 rows of each finding in the order of some columns, by one statement."""
     columns = [table.c[name] for name in names]
     first = [
@@ -271,7 +239,7 @@ def _first_rows(
         .subquery()
         for finding_id in sorted(finding_ids)
     ]
-    rows: dict[str, list[Row[Any]]] = {}
+    rows: dict[str, list[Row[*tuple[Any, ...]]]] = {}
     if first:
         for row in connection.execute(union_all(*map(select, first))):
             rows.setdefault(row.finding_id, []).append(row)

@@ -27,8 +27,6 @@ _ACCOUNTS_AT_ONCE: Final = 40
 
 
 class _Transaction(msgspec.Struct, rename={"sender": "from"}):
-    """A transaction of a block, in the form of JSON-RPC."""
-
     hash: str
     sender: str
     value: str
@@ -36,16 +34,12 @@ class _Transaction(msgspec.Struct, rename={"sender": "from"}):
 
 
 class _FullBlock(msgspec.Struct):
-    """A block with its transactions, in the form of JSON-RPC."""
-
     number: str
     timestamp: str
     transactions: list[_Transaction]
 
 
 class _Receipt(msgspec.Struct):
-    """A transaction's receipt, in the form of JSON-RPC."""
-
     status: str
 
 
@@ -77,7 +71,6 @@ class FundingCollector:
         return len(waiting)
 
     def _funding_rows(self, accounts: Mapping[str, int]) -> list[dict[str, Any]]:
-        """Return the rows of some accounts, from the first endpoint that can tell."""
         while True:
             source = self._pool.choose()
             try:
@@ -104,14 +97,13 @@ class _Search:
 
     def rows(self, accounts: Mapping[str, int]) -> list[dict[str, Any]]:
         """Return the row of each account."""
-        begun = self._had_funds(accounts)
-        low = {account: -1 for account, has_begun in begun.items() if has_begun}
+        low = {account: -1 for account, is_funded in self._had_funds(accounts).items() if is_funded}
         high = {account: accounts[account] for account in low}
         while open_ones := {
             account: (low[account] + high[account]) // 2 for account in low if high[account] - low[account] > 1
         }:
-            for account, has_begun in self._had_funds(open_ones).items():
-                (high if has_begun else low)[account] = open_ones[account]
+            for account, is_funded in self._had_funds(open_ones).items():
+                (high if is_funded else low)[account] = open_ones[account]
         rows = [self._row(account, high[account]) for account in sorted(high, key=lambda account: high[account])]
         return rows + [
             {"account": account, "state": FundingState.NONE, "block_number": acted, **_NOTHING}
@@ -130,7 +122,6 @@ class _Search:
         }
 
     def _row(self, account: str, number: int) -> dict[str, Any]:
-        """Return the row of an account whose first funds, or first transaction, are in a block."""
         block = self._block(number)
         row = {"account": account, "block_number": number, "block_time": quantity(block.timestamp)}
         for transaction in block.transactions:

@@ -1,7 +1,10 @@
 """The tables of an analysis, made from the rows of one identity registry and of the registries that belong to it."""
 
+# ruff: noqa: S608  # these statements are made of constants; values are parameters
+
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
@@ -14,57 +17,40 @@ from sqlalchemy import Connection, text
 from bilateral.core.values.currency import ETHER, symbol_of
 from bilateral.index.log.columns import python_integer
 from bilateral.index.payments.terms import MICROS
-from bilateral.index.standing.opinions import (
-    AUTHORIZED_FEEDBACK,
-    FEEDBACK,
-    LARGEST_ID,
-    NOBODY,
-    OF_REGISTRY,
-    RATINGS,
-    KeptEvents,
-    Place,
-    Places,
-)
+from bilateral.index.standing import opinions
 from bilateral.index.standing.proofs import ClaimedTransactions, Proofs
 from bilateral.index.standing.tables import FundingState
 from bilateral.trust.tables.schema import COLUMNS, OPTIONAL, Tables
 
-_AGENTS: Final = """
-    SELECT agent_id, owner, coalesce(wallet, owner), uri, registered_at
-    FROM agent WHERE chain_id = :chain_id AND identity_registry = :identity ORDER BY agent_id
+_OF_AGENTS: Final = "chain_id = :chain_id AND identity_registry = :identity"
+_OF_IDENTITY: Final = "chain_id = :chain_id AND registry = :identity"
+
+_AGENTS: Final = f"""
+    SELECT agent_id, owner, coalesce(wallet, owner), uri, registered_at FROM agent WHERE {_OF_AGENTS} ORDER BY agent_id
 """
 
-_HOLDERS: Final = """
+_HOLDERS: Final = f"""
     SELECT agent_id, from_address, to_address, block_time FROM transfer
-    WHERE chain_id = :chain_id AND registry = :identity AND from_address <> to_address
-    ORDER BY block_number, log_index
+    WHERE {_OF_IDENTITY} AND from_address <> to_address ORDER BY block_number, log_index
 """
 
-_OPERATORS: Final = """
-    SELECT DISTINCT owner, operator FROM approval_for_all
-    WHERE chain_id = :chain_id AND registry = :identity AND is_approved
-"""
-
-_APPROVED: Final = """
-    SELECT DISTINCT agent_id, owner, account FROM approval
-    WHERE chain_id = :chain_id AND registry = :identity AND account <> :nobody
-"""
+_OPERATORS: Final = f"SELECT DISTINCT owner, operator FROM approval_for_all WHERE {_OF_IDENTITY} AND is_approved"
+_APPROVED: Final = f"SELECT DISTINCT agent_id, owner, account FROM approval WHERE {_OF_IDENTITY} AND account <> :nobody"
 
 _VALIDATIONS: Final = f"""
     SELECT validator_address, agent_id, response, block_time, block_number, log_index, transaction_hash
     FROM validation_response answered
-    WHERE chain_id = :chain_id AND {OF_REGISTRY} AND NOT EXISTS (
+    WHERE chain_id = :chain_id AND {opinions.OF_REGISTRY} AND NOT EXISTS (
       SELECT 1 FROM validation_response later
       WHERE later.chain_id = answered.chain_id AND later.registry = answered.registry
         AND later.request_hash = answered.request_hash
         AND (later.block_number, later.log_index) > (answered.block_number, answered.log_index))
     ORDER BY block_number, log_index
-"""  # noqa: S608
+"""
 
-_CHOSEN: Final = """
-    SELECT account, agent_id FROM primary_agent WHERE chain_id = :chain_id AND identity_registry = :identity
-    UNION ALL
-    SELECT account, agent_id FROM companion_agent WHERE chain_id = :chain_id AND identity_registry = :identity
+_CHOSEN: Final = f"""
+    SELECT account, agent_id FROM primary_agent WHERE {_OF_AGENTS}
+    UNION ALL SELECT account, agent_id FROM companion_agent WHERE {_OF_AGENTS}
 """
 
 _FUNDING: Final = """
@@ -72,15 +58,14 @@ _FUNDING: Final = """
     FROM funding WHERE chain_id = :chain_id AND state = :state ORDER BY block_time, block_number, account
 """
 
-_PAYMENTS: Final = """
+_PAYMENTS: Final = f"""
     SELECT agent_id, payer, payee, micros, block_time, block_number, log_index, transaction_hash
-    FROM payment WHERE chain_id = :chain_id AND identity_registry = :identity ORDER BY block_number, log_index
+    FROM payment WHERE {_OF_AGENTS} ORDER BY block_number, log_index
 """
 
-_RETURNS: Final = """
+_RETURNS: Final = f"""
     SELECT payee, receiver, micros, block_time, block_number, log_index, transaction_hash
-    FROM payment_return moved WHERE chain_id = :chain_id AND payee IN (
-      SELECT payee FROM payment WHERE chain_id = :chain_id AND identity_registry = :identity)
+    FROM payment_return moved WHERE chain_id = :chain_id AND payee IN (SELECT payee FROM payment WHERE {_OF_AGENTS})
     AND NOT EXISTS (
       SELECT 1 FROM payment WHERE payment.chain_id = moved.chain_id
         AND payment.block_number = moved.block_number AND payment.log_index = moved.log_index)
@@ -89,11 +74,11 @@ _RETURNS: Final = """
 """The money that paid wallets passed on. Their purchases are payments alone, and reward no seller that praises them."""
 
 _PROOFS: Final = f"""
-    SELECT named.block_number, named.log_index, claimed.payment_transaction
-    FROM referenced_file named JOIN feedback_file claimed ON claimed.content_hash = named.content_hash
-    WHERE named.chain_id = :chain_id AND {OF_REGISTRY} AND named.kind = 'feedback'
-      AND named.integrity IS NOT NULL AND claimed.payment_transaction IS NOT NULL
-"""  # noqa: S608
+    SELECT reference.block_number, reference.log_index, claimed.payment_transaction
+    FROM referenced_file reference JOIN feedback_file claimed ON claimed.content_hash = reference.content_hash
+    WHERE reference.chain_id = :chain_id AND {opinions.OF_REGISTRY} AND reference.kind = 'feedback'
+      AND reference.integrity IS NOT NULL AND claimed.payment_transaction IS NOT NULL
+"""
 
 
 @dataclass(frozen=True)
@@ -108,7 +93,7 @@ class IndexedTables:
     """
 
     tables: Tables
-    places: Mapping[str, Sequence[Place]]
+    places: Mapping[str, Sequence[opinions.Place]]
     left_out: int
 
 
@@ -118,7 +103,7 @@ def read_tables(connection: Connection, chain_id: int, identity_registry: str) -
 
 
 class TableReader:
-    """Reads the tables of an identity registry's agents again and again. It keeps opinions, and reads those to come.
+    """Reads the tables of an identity registry's agents again and again. It caches opinions, and reads those to come.
 
     Args:
         identity_registry: The identity registry, in checksum form.
@@ -127,14 +112,14 @@ class TableReader:
     def __init__(self, chain_id: int, identity_registry: str) -> None:
         self.claimed = ClaimedTransactions()
         self._values = {"chain_id": chain_id, "identity": identity_registry}
-        self._feedback = [KeptEvents(FEEDBACK), KeptEvents(AUTHORIZED_FEEDBACK)]
-        self._ratings = KeptEvents(RATINGS)
+        self._feedback = [opinions.CachedEvents(opinions.FEEDBACK), opinions.CachedEvents(opinions.AUTHORIZED_FEEDBACK)]
+        self._ratings = opinions.CachedEvents(opinions.RATINGS)
 
     def read(self, connection: Connection) -> IndexedTables:
         """Read the tables. They equal those of a new reader."""
-        feedback = pa.concat_tables([retained.read(connection, self._values) for retained in self._feedback])
+        feedback = pa.concat_tables([cached.read(connection, self._values) for cached in self._feedback])
         ratings = self._ratings.read(connection, self._values)
-        left_out = sum(retained.too_large for retained in (*self._feedback, self._ratings))
+        left_out = sum(cached.too_large for cached in (*self._feedback, self._ratings))
         return _Reading(connection, self._values, left_out, self.claimed).tables(feedback, ratings)
 
 
@@ -148,14 +133,14 @@ class _Reading:
         self._places: dict[str, Any] = {"validations": [], "payments": [], "transfers": []}
 
     def tables(self, feedback: pa.Table, ratings: pa.Table) -> IndexedTables:
-        """Read every table but those of feedback and ratings, whose events are known."""
-        agents = [row for row in self._rows(_AGENTS, number=0) if row[0] <= LARGEST_ID]
+        """Read every table but those of feedback and ratings, whose events are given."""
+        agents = [row for row in self._rows(_AGENTS, number=0) if row[0] <= opinions.LARGEST_ID]
+        self._owners = {row[0]: row[1] for row in agents}
         self._speaker = {row[0]: row[2] for row in agents}
         self._ids = pa.array(list(self._speaker), pa.int64())
         self._agents_of: dict[str, int] = {}
         for agent_id, owner, wallet, *_ in reversed(agents):  # the first agent of an account remains
-            self._agents_of[wallet] = agent_id
-            self._agents_of[owner] = agent_id
+            self._agents_of |= {wallet: agent_id, owner: agent_id}
         self._agents_of |= {row[0]: row[1] for row in self._rows(_CHOSEN, number=1) if row[1] in self._speaker}
         payments = list(self._payments())
         accounts = {row[0]: {row[1], row[2]} for row in agents}
@@ -163,9 +148,7 @@ class _Reading:
         validations = list(self._validations())
         rated, judged = self._rated(ratings), self._judged(feedback)
         validators = {row[0] for row in validations} | set(pc.unique(rated["validator_id"]).to_pylist())
-        owners = {row[0]: row[1] for row in agents}
-        operators = self._operators(owners, judged, [(owners[row[0]], row[1]) for row in validations])
-        holders = self._holders()
+        operators, holders = self._operators(judged, validations), self._holders()
         existing = ((*row, row[0] in validators, operators.get(row[0]), holders.get(row[0])) for row in agents)
         tables = Tables.of(
             agents=_table("agents", existing),
@@ -187,39 +170,31 @@ class _Reading:
 
     def _holders(self) -> dict[int, list[dict[str, Any]]]:
         """Return the accounts that held each agent that changed hands, in order, and since when; None for nobody."""
-        members: dict[int, list[dict[str, Any]]] = {}
+        holders: dict[int, list[dict[str, Any]]] = defaultdict(list)
         for agent_id, sender, receiver, time in self._rows(_HOLDERS, number=0):
-            held = members.setdefault(agent_id, [])
-            if not held and sender != NOBODY:  # a registry may hand out agents without a first transfer from nobody
-                held.append({"account": sender, "since": 0.0})
-            held.append({"account": None if receiver == NOBODY else receiver, "since": float(time)})
-        return {agent_id: held for agent_id, held in members.items() if len(held) > 1}
+            periods = holders[agent_id]
+            # A registry may hand out agents without a first transfer from nobody.
+            if not periods and sender != opinions.NOBODY:
+                periods.append({"account": sender, "since": 0.0})
+            periods.append({"account": None if receiver == opinions.NOBODY else receiver, "since": float(time)})
+        return {agent_id: periods for agent_id, periods in holders.items() if len(periods) > 1}
 
-    def _operators(
-        self, owners: Mapping[int, str], feedback: pa.Table, validated: Iterable[tuple[str, int]]
-    ) -> dict[int, list[str]]:
-        """Return the accounts that judged each agent, and that its owner approved for it or for all of its agents.
-
-        An owner may have thousands of agents and of operators. So their pairs are not counted up: each approved account
-        that judged an agent is looked up among the approvals.
-        """
+    def _operators(self, feedback: pa.Table, validations: Iterable[tuple[Any, ...]]) -> dict[int, list[str]]:
+        """Return the accounts that judged each agent, and that its owner approved for it or for all of its agents."""
+        # An owner may have thousands of agents and of operators, so their pairs are not counted up: each approved
+        # account that judged an agent is looked up among the approvals.
         for_all = {tuple(row) for row in self._rows(_OPERATORS)}
-        for_one = {tuple(row) for row in self._rows(_APPROVED, number=0, nobody=NOBODY)}
-        approved = {row[-1] for row in for_all | for_one} - {NOBODY}
+        for_one = {tuple(row) for row in self._rows(_APPROVED, number=0, nobody=opinions.NOBODY)}
+        approved = {row[-1] for row in for_all | for_one} - {opinions.NOBODY}
         by_approved = feedback.filter(pc.is_in(feedback["client"], pa.array(sorted(approved), pa.string())))
         clients, agents = (by_approved[name].to_pylist() for name in ("client", "agent_id"))
-        subjects: dict[int, list[str]] = {}
+        validated = ((self._owners[row[0]], row[1]) for row in validations)
+        subjects: dict[int, list[str]] = defaultdict(list)
         for account, agent_id in {*zip(clients, agents, strict=True), *validated}:
-            owner = owners[agent_id]
+            owner = self._owners[agent_id]
             if account in approved and ((owner, account) in for_all or (agent_id, owner, account) in for_one):
-                subjects.setdefault(agent_id, []).append(account)
+                subjects[agent_id].append(account)
         return {agent_id: sorted(accounts) for agent_id, accounts in subjects.items()}
-
-    def _is_indexed(self, agent_id: int) -> bool:
-        """Check that an agent is in the table of agents, and count the row if it is not."""
-        is_known = agent_id in self._speaker
-        self._left_out += not is_known
-        return is_known
 
     def _of_indexed(self, rows: pa.Table, *columns: str) -> pa.Table:
         """Return the rows whose agents are in the table of agents, and count the others."""
@@ -230,30 +205,26 @@ class _Reading:
         return rows
 
     def _judged(self, rows: pa.Table) -> pa.Table:
-        """Return the feedback that is not revoked, of both kinds of registries."""
+        """Return the feedback that is not revoked, of both kinds of registries, with the payments that it proves."""
         rows = self._of_indexed(rows, "agent_id")
-        self._places["feedback"] = Places(rows)
+        self._places["feedback"] = opinions.Places(rows)
+        proven = np.full(rows.num_rows, None, object)
+        places = np.flatnonzero(np.isin(rows["block"].to_numpy(), self._proofs.blocks()))
+        claiming = rows.select(["block", "log", "client", "agent_id"]).take(places)
+        for place, claim in zip(places.tolist(), claiming.to_pylist(), strict=True):
+            proven[place] = self._proofs.of(*claim.values())
         return pa.table(
             {
                 "id": np.arange(rows.num_rows),
                 **{name: rows[name] for name in ("client", "agent_id", "value", "tag", "ts")},
-                "payment_tx": self._proven(rows),
+                "payment_tx": pa.array(proven, pa.string()),
             }
         )
-
-    def _proven(self, rows: pa.Table) -> pa.Array:
-        """Return the name of the payment that each feedback proves."""
-        names = np.full(rows.num_rows, None, object)
-        places = np.flatnonzero(np.isin(rows["block"].to_numpy(), self._proofs.blocks()))
-        claiming = rows.select(["block", "log", "client", "agent_id"]).take(places)
-        for place, claim in zip(places.tolist(), claiming.to_pylist(), strict=True):
-            names[place] = self._proofs.of(*claim.values())
-        return pa.array(names, pa.string())
 
     def _rated(self, rows: pa.Table) -> pa.Table:
         """Return the ratings of clients, by the account that speaks as the client, and of validators."""
         rows = self._of_indexed(rows, "agent_id", "server_id")
-        self._places["ratings"] = Places(rows)
+        self._places["ratings"] = opinions.Places(rows)
         is_client = pc.equal(rows["kind"], "client")
         speakers = pa.array(self._speaker.values(), pa.string()).take(pc.index_in(rows["agent_id"], self._ids))
         return pa.table(
@@ -267,46 +238,37 @@ class _Reading:
         )
 
     def _validations(self) -> Iterator[tuple[Any, ...]]:
-        """Yield the answers of validators that are agents."""
         for validator, agent_id, response, time, *place in self._rows(_VALIDATIONS, number=1):
-            speaks_as = self._agents_of.get(validator)
-            if speaks_as is None:
-                self._left_out += 1
-            elif self._is_indexed(agent_id):
+            if validator in self._agents_of and agent_id in self._speaker:
                 self._places["validations"].append(("validation_response", *place))
-                yield speaks_as, agent_id, float(response), float(time)
+                yield self._agents_of[validator], agent_id, float(response), float(time)
+            else:
+                self._left_out += 1
 
     def _payments(self) -> Iterator[tuple[Any, ...]]:
         """Yield the payments to agents, each by its own name: a transaction may hold several."""
         for agent_id, payer, payee, micros, time, *place in self._rows(_PAYMENTS, number=0):
-            if self._is_indexed(agent_id):
+            if agent_id in self._speaker:
                 self._places["payments"].append(("payment", *place))
                 name = f"0x{bytes(place[2]).hex()}:{place[1]}"
                 yield name, payer, payee, agent_id, micros / 10**MICROS, float(time)
+            else:
+                self._left_out += 1
 
-    def _transfers(self) -> Iterator[tuple[Any, ...]]:
-        """Yield first inbound transfers whose source is known, and what paid wallets passed on, by time.
-
-        Money of a paid wallet founds no account: the index does not know whether its receiver had money before.
-        """
-        columns: list[tuple[tuple[Any, ...], tuple[Any, ...]]] = []
+    def _transfers(self) -> list[tuple[Any, ...]]:
+        """Return first inbound transfers whose source is known, and what paid wallets passed on, by time."""
+        # Money of a paid wallet founds no account: the index does not know whether its receiver had money before.
+        rows: list[tuple[tuple[Any, ...], tuple[Any, ...]]] = []
         coin = symbol_of(self._values["chain_id"])
         for source, account, amount, time, block, hash_ in self._rows(_FUNDING, state=FundingState.FOUND.value):
             funds = (source, account, python_integer(amount) / ETHER, float(time), True, coin)
-            columns.append((funds, ("funding", block, None, hash_)))
-        for payee, receiver, micros, time, block, log_index, hash_ in self._rows(_RETURNS):
-            row = (payee, receiver, micros / 10**MICROS, float(time), False, None)
-            columns.append((row, ("payment_return", block, log_index, hash_)))
-        columns.sort(key=lambda both: both[0][3])  # the ledger sorts by time too, and counts places in that order
-        for row, place in columns:
-            self._places["transfers"].append(place)
-            yield row
+            rows.append((funds, ("funding", block, None, hash_)))
+        for payee, receiver, micros, time, *place in self._rows(_RETURNS):
+            rows.append(((payee, receiver, micros / 10**MICROS, float(time), False, None), ("payment_return", *place)))
+        rows.sort(key=lambda row: row[0][3])  # the ledger sorts by time too, and counts places in that order
+        self._places["transfers"] = [place for _, place in rows]
+        return [row for row, _ in rows]
 
 
 def _table(name: str, rows: Iterable[tuple[Any, ...]]) -> pa.Table:
-    """Return rows as an Arrow table with the columns of an analysis's table."""
-    columns = COLUMNS[name] | OPTIONAL.get(name, {})
-    values = list(zip(*rows, strict=True)) or [()] * len(columns)
-    return pa.table(
-        {column: pa.array(cells, kind) for (column, kind), cells in zip(columns.items(), values, strict=True)}
-    )
+    return opinions.table_of(rows, pa.schema((COLUMNS[name] | OPTIONAL.get(name, {})).items()))

@@ -1,16 +1,19 @@
-"""The events that become feedback and ratings of an analysis: their queries, and the columns that they are kept in."""
+"""The events that become feedback and ratings of an analysis: their queries, and the columns that cache them."""
+
+# ruff: noqa: S608  # these statements are made of constants; values are parameters
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Final, TypeAlias, overload
+from typing import Any, Final, TypeAlias
 
 import pyarrow as pa
 from sqlalchemy import Connection, text
 
 from bilateral.index.log.columns import python_integer
 from bilateral.index.standing.tables import AnalysisKey
+from bilateral.trust.tables.schema import COLUMNS
 
 Place: TypeAlias = tuple[str, int, int | None, bytes | None]
 """The event that a row was made from: table, block number, log index and transaction hash."""
@@ -22,7 +25,7 @@ _AT_ONCE: Final = 50_000
 """The rows that are Python's objects at a time: some 30 MB."""
 
 _MOST_CHUNKS: Final = 64
-"""The parts of a column from which they are joined: each refresh adds one, and each costs some microseconds a look."""
+"""The parts of a column from which they are joined: each refresh adds one, and each slows every read a little."""
 
 _PLACE: Final = {"event": pa.string(), "block": pa.int64(), "log": pa.int64(), "hash": pa.binary()}
 """The columns of the event that a row was made from."""
@@ -33,15 +36,17 @@ class Events:
     """A kind of rows that events only add to.
 
     Attributes:
-        query: Its query, with the condition `{later}`. The last three columns are block number, log index and hash.
-        tables: The tables of its events. Their rows are counted, to see that none came among those that are kept.
+        values: What its query selects, before the time and the place of each event.
+        source: The table or view that it reads, with the conditions on its rows.
+        tables: The tables of its events. Their rows are counted, to see that none came among those that are cached.
         ended_by: The table of events that end one of its rows; None without one.
         columns: The types of its columns, without those of the place.
         convert: Makes the columns of a row, and the name of its event; None for a row with an id of an agent that is
             too large.
     """
 
-    query: str
+    values: str
+    source: str
     tables: tuple[str, ...]
     ended_by: str | None
     columns: Mapping[str, pa.DataType]
@@ -49,12 +54,20 @@ class Events:
 
     @property
     def schema(self) -> pa.Schema:
-        """The columns of the kept rows."""
+        """The columns of the cached rows."""
         return pa.schema([*self.columns.items(), *_PLACE.items()])
 
+    @property
+    def query(self) -> str:
+        """The query for the rows after a block. The last three columns are block number, log index and hash."""
+        return (
+            f"SELECT {self.values}, block_time, block_number, log_index, transaction_hash FROM {self.source} "
+            f"AND chain_id = :chain_id AND {OF_REGISTRY} AND block_number > :last ORDER BY block_number, log_index"
+        )
 
-class KeptEvents:
-    """The rows of a kind of events, of one chain and identity registry."""
+
+class CachedEvents:
+    """The rows of a kind of events, of one chain and identity registry, which are read once."""
 
     def __init__(self, events: Events) -> None:
         self._events = events
@@ -82,23 +95,23 @@ class KeptEvents:
         return self._rows
 
     def _later(self, connection: Connection, values: Mapping[str, Any]) -> tuple[list[pa.Table], int]:
-        """Read the rows after the last block that is kept, some thousands at once, and count those left out."""
-        query = self._events.query.format(later="block_number > :last")
+        """Read the rows after the last cached block, some thousands at once, and count those left out."""
         parts, too_large = [], 0
-        for rows in connection.execute(text(query), values).partitions(_AT_ONCE):
+        for rows in connection.execute(text(self._events.query), values).partitions(_AT_ONCE):
             converted = [columns for row in rows if (columns := self._events.convert(row)) is not None]
             too_large += len(rows) - len(converted)
             if converted:
-                parts.append(self._table(converted))
+                parts.append(table_of(converted, self._events.schema))
         return parts, too_large
-
-    def _table(self, rows: list[tuple[Any, ...]]) -> pa.Table:
-        schema = self._events.schema
-        cells = zip(zip(*rows, strict=True), schema.types, strict=True)
-        return pa.table([pa.array(column, kind) for column, kind in cells], schema=schema)
 
     def _counts(self, connection: Connection, values: Mapping[str, Any], last: int) -> list[int]:
         return [_count(connection, table, values["chain_id"], last) for table in self._events.tables]
+
+
+def table_of(rows: Iterable[Sequence[Any]], schema: pa.Schema) -> pa.Table:
+    """Return rows as an Arrow table."""
+    columns = list(zip(*rows, strict=True)) or [()] * len(schema)
+    return pa.table([pa.array(*column) for column in zip(columns, schema.types, strict=True)], schema=schema)
 
 
 class Places(Sequence[Place]):
@@ -110,15 +123,8 @@ class Places(Sequence[Place]):
     def __len__(self) -> int:
         return len(self._columns[0])
 
-    @overload
-    def __getitem__(self, position: int) -> Place: ...
-    @overload
-    def __getitem__(self, position: slice) -> list[Place]: ...
-    def __getitem__(self, position: int | slice) -> Place | list[Place]:
-        if isinstance(position, slice):
-            return [self[at] for at in range(*position.indices(len(self)))]
-        event, block, log, hash_ = (column[position].as_py() for column in self._columns)
-        return event, block, log, hash_
+    def __getitem__(self, position: Any) -> Any:
+        return tuple(column[position].as_py() for column in self._columns)
 
 
 _HEAD: Final = """
@@ -138,7 +144,6 @@ The group lets a shard count its own events, see `bilateral.index.reading.statis
 
 
 def _count(connection: Connection, table: str, chain_id: int, last: int) -> int:
-    """Count the events of a table up to a block."""
     return connection.execute(text(COUNT.format(table=table)), {"chain_id": chain_id, "last": last}).scalar() or 0
 
 
@@ -150,30 +155,30 @@ OF_REGISTRY: Final = (
 )
 """The condition that a row of events is of a registry that belongs to the identity registry."""
 
+_ACTIONS: Final = (
+    (
+        "from_address AS account, block_number AS acted, block_number AS received",
+        "transfer WHERE registry = :identity AND from_address <> :nobody",
+    ),
+    (
+        "to_address, CASE WHEN from_address = :nobody THEN block_number END, block_number",
+        "transfer WHERE registry = :identity AND to_address <> :nobody",
+    ),
+    ("wallet, registered_block, registered_block", "agent WHERE identity_registry = :identity AND wallet IS NOT NULL"),
+    ("client_address, block_number, block_number", f"new_feedback WHERE {OF_REGISTRY}"),
+    ("client_address, block_number, block_number", f"new_authorized_feedback WHERE {OF_REGISTRY}"),
+    ("validator_address, block_number, block_number", f"validation_response WHERE {OF_REGISTRY}"),
+)
+"""The account of each action, the block in which it acted, and that in which it only received an agent."""
+
 _WITHOUT_FUNDING: Final = f"""
-    SELECT account, coalesce(min(acted), min(received)) FROM (
-      SELECT from_address AS account, block_number AS acted, block_number AS received FROM transfer
-       WHERE chain_id = :chain_id AND registry = :identity AND from_address <> :nobody
-      UNION ALL
-      SELECT to_address, CASE WHEN from_address = :nobody THEN block_number END, block_number FROM transfer
-       WHERE chain_id = :chain_id AND registry = :identity AND to_address <> :nobody
-      UNION ALL
-      SELECT wallet, registered_block, registered_block FROM agent
-       WHERE chain_id = :chain_id AND identity_registry = :identity AND wallet IS NOT NULL
-      UNION ALL
-      SELECT client_address, block_number, block_number
-        FROM new_feedback WHERE chain_id = :chain_id AND {OF_REGISTRY}
-      UNION ALL
-      SELECT client_address, block_number, block_number
-        FROM new_authorized_feedback WHERE chain_id = :chain_id AND {OF_REGISTRY}
-      UNION ALL
-      SELECT validator_address, block_number, block_number
-        FROM validation_response WHERE chain_id = :chain_id AND {OF_REGISTRY}
-    ) acting
+    SELECT account, coalesce(min(acted), min(received))
+    FROM ({" UNION ALL ".join(f"SELECT {columns} FROM {rows} AND chain_id = :chain_id" for columns, rows in _ACTIONS)})
+      acting
     WHERE NOT EXISTS (
       SELECT 1 FROM funding WHERE funding.chain_id = :chain_id AND funding.account = acting.account)
     GROUP BY account ORDER BY 2, 1
-"""  # noqa: S608  # constants only
+"""
 
 
 def accounts_without_funding(connection: Connection, key: AnalysisKey) -> dict[str, int]:
@@ -186,23 +191,15 @@ def accounts_without_funding(connection: Connection, key: AnalysisKey) -> dict[s
     return {account: int(block) for account, block in connection.execute(text(_WITHOUT_FUNDING), values)}
 
 
-_FEEDBACK: Final = {
-    "client": pa.string(),
-    "agent_id": pa.int64(),
-    "value": pa.float64(),
-    "tag": pa.string(),
-    "ts": pa.float64(),
-}
-
-
 def _feedback(row: Sequence[Any]) -> tuple[Any, ...] | None:
-    """Return the columns of a feedback, of either kind of registry."""
     event, client, agent_id, value, decimals, tag, time, block, log, hash_ = row
     agent = python_integer(agent_id)
     if agent > LARGEST_ID:
         return None
+    if not isinstance(tag, str):  # authorised feedback fills it up with zeros to 32 bytes
+        tag = bytes(tag).rstrip(b"\0").decode(errors="replace")
     amount = python_integer(value) / 10 ** int(decimals)
-    return client, agent, amount, _text_of(tag), float(time), event, block, log, bytes(hash_)
+    return client, agent, amount, tag, float(time), event, block, log, bytes(hash_)
 
 
 def _rating(row: Sequence[Any]) -> tuple[Any, ...] | None:
@@ -213,51 +210,30 @@ def _rating(row: Sequence[Any]) -> tuple[Any, ...] | None:
     return side, agent, server, float(rating), bool(is_blind), float(time), f"{side}_rated", block, log, bytes(hash_)
 
 
-def _text_of(tag: str | bytes | memoryview) -> str:
-    """Return a tag as text: authorised feedback fills it up with zeros to 32 bytes."""
-    if isinstance(tag, str):
-        return tag
-    return bytes(tag).rstrip(b"\0").decode(errors="replace")
-
+_FEEDBACK: Final = {name: COLUMNS["feedback"][name] for name in ("client", "agent_id", "value", "tag", "ts")}
 
 FEEDBACK: Final = Events(
-    f"""
-    SELECT 'new_feedback', client_address, agent_id, value, value_decimals, tag1, block_time, block_number, log_index,
-           transaction_hash
-    FROM feedback WHERE chain_id = :chain_id AND {OF_REGISTRY} AND NOT is_revoked AND {{later}}
-    ORDER BY block_number, log_index
-    """,  # noqa: S608  # constants only
+    "'new_feedback', client_address, agent_id, value, value_decimals, tag1",
+    "feedback WHERE NOT is_revoked",
     tables=("new_feedback",),
     ended_by="feedback_revoked",
     columns=_FEEDBACK,
     convert=_feedback,
 )
 AUTHORIZED_FEEDBACK: Final = Events(
-    f"""
-    SELECT 'new_authorized_feedback', client_address, agent_id, score, 0, tag1, block_time, block_number, log_index,
-           transaction_hash
-    FROM new_authorized_feedback WHERE chain_id = :chain_id AND {OF_REGISTRY} AND {{later}}
-    ORDER BY block_number, log_index
-    """,  # noqa: S608
+    "'new_authorized_feedback', client_address, agent_id, score, 0, tag1",
+    "new_authorized_feedback WHERE TRUE",
     tables=("new_authorized_feedback",),
     ended_by=None,
     columns=_FEEDBACK,
     convert=_feedback,
 )
 RATINGS: Final = Events(
-    f"""
-    SELECT side, agent_id, server_id, rating, is_blind, block_time, block_number, log_index, transaction_hash
-    FROM rating WHERE chain_id = :chain_id AND {OF_REGISTRY} AND {{later}} ORDER BY block_number, log_index
-    """,  # noqa: S608
+    "side, agent_id, server_id, rating, is_blind",
+    "rating WHERE TRUE",
     tables=("client_rated", "validator_rated"),
     ended_by=None,
-    columns={
-        "kind": pa.string(),
-        "agent_id": pa.int64(),
-        "server_id": pa.int64(),
-        "rating": pa.float64(),
-        "blind": pa.bool_(),
-        "ts": pa.float64(),
-    },
+    columns={"kind": pa.string(), "agent_id": pa.int64(), "server_id": pa.int64(), "rating": pa.float64()}
+    | {"blind": pa.bool_(), "ts": pa.float64()},
     convert=_rating,
 )

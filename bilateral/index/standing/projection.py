@@ -9,7 +9,8 @@ from sqlalchemy import Connection, Engine, delete, select, update
 
 from bilateral.index.log.projection import Projection, Removal
 from bilateral.index.standing import tables as schema
-from bilateral.index.standing.standings import standings_states
+from bilateral.index.standing.queries import standings_states
+from bilateral.index.standing.tables import of_registry
 from bilateral.index.standing.worker import StandingsProcess
 
 
@@ -21,7 +22,28 @@ class Standing(Projection):
 
     def undo(self, removal: Removal) -> Iterator[None]:
         yield
-        forget_blocks(removal.connection, removal.chain_id, removal.target.number)
+        connection, chain_id, block = removal.connection, removal.chain_id, removal.target.number
+        analysis, rows, funding = schema.analysis, schema.finding_row, schema.funding
+        # Findings with rows in removed blocks go, and so do sources of funds. Scores stay until the next analysis;
+        # `is_exact` says that they may rest on rows that are removed.
+        is_later = (analysis.c.chain_id == chain_id) & (analysis.c.block_number > block)
+        if connection.execute(update(analysis).where(is_later).values(is_exact=False)).rowcount:
+            removed = select(rows.c.identity_registry, rows.c.finding_id).distinct()
+            removed = removed.where(rows.c.chain_id == chain_id, rows.c.block_number > block)
+            for identity, finding_id in connection.execute(removed).all():
+                for table in (schema.finding, schema.finding_member, rows):
+                    of_finding = *of_registry(table, chain_id, identity), table.c.finding_id == finding_id
+                    connection.execute(delete(table).where(*of_finding))
+        # An analysis that was stored at a removed block counts from the block after the last one that remains, at which
+        # an answer did not have it. A source of funds counts from one block later than that of its note, as ever.
+        for column, last in (
+            (analysis.c.seen_block, block + 1),
+            (analysis.c.first_seen_block, block + 1),
+            (funding.c.seen_block, block),
+        ):
+            later = (column.table.c.chain_id == chain_id) & (column > block)
+            connection.execute(update(column.table).where(later).values({column.name: last}))
+        connection.execute(delete(funding).where(funding.c.chain_id == chain_id, funding.c.block_number > block))
         yield
 
     def progress(self, connection: Connection, chain_id: int | None) -> Mapping[int, Mapping[str, Any]]:
@@ -29,30 +51,3 @@ class Standing(Projection):
 
     def background(self, engine: Engine, rpc_urls: Sequence[Sequence[str]]) -> StandingsProcess:
         return StandingsProcess(engine, rpc_urls)
-
-
-def forget_blocks(connection: Connection, chain_id: int, block: int) -> None:
-    """Forget what rests on blocks after a block, as a rollback removes them.
-
-    Findings with rows in these blocks go, and so do sources of funds. Scores stay until the next analysis; `is_exact`
-    says that they may rest on rows that are gone. An analysis that was stored at a removed block counts from the block
-    after the last one that remains, at which an answer did not have it. A source of funds counts from one block later
-    than that of its note, as ever.
-    """
-    analysis, rows = schema.analysis, schema.finding_row
-    is_later = (analysis.c.chain_id == chain_id) & (analysis.c.block_number > block)
-    if connection.execute(update(analysis).where(is_later).values(is_exact=False)).rowcount:
-        removed = select(rows.c.identity_registry, rows.c.finding_id).distinct()
-        for key in connection.execute(removed.where(rows.c.chain_id == chain_id, rows.c.block_number > block)).all():
-            for table in (schema.finding, schema.finding_member, rows):
-                is_of_finding = (table.c.identity_registry == key[0]) & (table.c.finding_id == key[1])
-                connection.execute(delete(table).where(table.c.chain_id == chain_id, is_of_finding))
-    funding = schema.funding
-    for column, last in (
-        (analysis.c.seen_block, block + 1),
-        (analysis.c.first_seen_block, block + 1),
-        (funding.c.seen_block, block),
-    ):
-        later = (column.table.c.chain_id == chain_id) & (column > block)
-        connection.execute(update(column.table).where(later).values({column.name: last}))
-    connection.execute(delete(funding).where(funding.c.chain_id == chain_id, funding.c.block_number > block))

@@ -97,14 +97,14 @@ class Proofs:
         self._accounts = accounts
         self._transactions = transactions or ClaimedTransactions()
         self._payments: dict[str, list[Sequence[Any]]] = {}
-        self._kin: dict[str, set[str]] = {}
+        self._related: dict[str, set[str]] = {}
         if not self._claims:
             return
         for payment in payments:
             self._payments.setdefault(payment[0].partition(":")[0], []).append(payment)
         for own in accounts.values():
             for account in own:
-                self._kin.setdefault(account, set()).update(own)
+                self._related.setdefault(account, set()).update(own)
 
     def blocks(self) -> list[int]:
         """Return the blocks of the feedback whose files claim a payment in the index."""
@@ -121,7 +121,7 @@ class Proofs:
         )
         if payer == client and paid == agent_id:
             return str(name)
-        is_other_account = payer != client and payer in self._kin.get(client, ())
+        is_other_account = payer != client and payer in self._related.get(client, ())
         is_shared_wallet = paid != agent_id and payee in self._accounts.get(agent_id, ())
         if is_other_account or is_shared_wallet or not self._is_foreign(claimed, client, payments):
             return None
@@ -132,6 +132,6 @@ class Proofs:
         senders = self._transactions.senders_in(claimed)
         if senders is None or senders.of_tokens is None:
             return False
-        own = {client, *self._kin.get(client, ())}
+        own = {client, *self._related.get(client, ())}
         indexed = sum(payer in own for _, payer, *_ in payments)
         return senders.caller not in own and sum(sender in own for sender in senders.of_tokens) <= indexed

@@ -5,6 +5,7 @@ Their statements are those of migration 0005. Each analysis replaces the rows of
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 from typing import Any, Final
@@ -15,12 +16,16 @@ from bilateral.index.log.columns import ADDRESS, HASH, WideInteger, contract_col
 
 metadata: Final = sa.MetaData()
 
-standing: Final = sa.Table(
+
+def _of_registries(name: str, *items: sa.schema.SchemaItem, key: Sequence[str] = ()) -> sa.Table:
+    """Return a table of rows of identity registries; `key` names them among those of one registry."""
+    primary_key = sa.PrimaryKeyConstraint("chain_id", "identity_registry", *key)
+    return sa.Table(name, metadata, *contract_columns("identity_registry"), *items, primary_key)
+
+
+standing: Final = _of_registries(
     "standing",
-    metadata,
-    *contract_columns("identity_registry"),
-    sa.Column("side", sa.String(6), nullable=False),
-    sa.Column("agent_id", WideInteger, nullable=False),
+    *(*required(sa.String(6), "side"), *required(WideInteger, "agent_id")),
     sa.Column("status", sa.String(9), nullable=False),
     *optional(sa.Float(53), "rank", "rating"),
     *required(sa.Float(53), "lower_bound", "upper_bound", "effective_raters"),
@@ -29,7 +34,7 @@ standing: Final = sa.Table(
     *optional(sa.BigInteger, "first_at", "last_at"),
     sa.Column("evidence_cost", sa.Float(53), nullable=False),
     sa.Column("reasons", sa.Text, nullable=False),
-    sa.PrimaryKeyConstraint("chain_id", "identity_registry", "side", "agent_id"),
+    key=("side", "agent_id"),
 )
 """One row an agent and side. `rank` is the lower bound, and NULL for those who are held back."""
 sa.Index(
@@ -39,15 +44,10 @@ sa.Index(
 )
 """The order of leaders, whole, so that they are read without sorting."""
 
-standing_refresh: Final = sa.Table(
+standing_refresh: Final = _of_registries(
     "standing_refresh",
-    metadata,
-    *contract_columns("identity_registry"),
     *optional(sa.BigInteger, "block_number", "made_at"),
-    sa.Column("seconds", sa.Float(53)),
-    sa.Column("problem", sa.Text),
-    sa.Column("problem_at", sa.BigInteger),
-    sa.PrimaryKeyConstraint("chain_id", "identity_registry"),
+    *(sa.Column("seconds", sa.Float(53)), sa.Column("problem", sa.Text), sa.Column("problem_at", sa.BigInteger)),
 )
 """The last refresh of a registry's standings, and why the last analysis failed; NULL if it did not."""
 
@@ -81,8 +81,7 @@ class Part(StrEnum):
 funding: Final = sa.Table(
     "funding",
     metadata,
-    sa.Column("chain_id", sa.BigInteger, nullable=False),
-    sa.Column("account", ADDRESS, nullable=False),
+    *(*required(sa.BigInteger, "chain_id"), *required(ADDRESS, "account")),
     sa.Column("state", sa.String(8), nullable=False),
     sa.Column("source", ADDRESS),
     sa.Column("amount", WideInteger),
@@ -95,82 +94,65 @@ funding: Final = sa.Table(
 sa.Index("funding_by_source", funding.c.chain_id, funding.c.source)
 
 
-analysis: Final = sa.Table(
+analysis: Final = _of_registries(
     "analysis",
-    metadata,
-    *contract_columns("identity_registry"),
     sa.Column("block_number", sa.BigInteger, nullable=False),
-    sa.Column("block_hash", HASH, nullable=False),
-    sa.Column("is_exact", sa.Boolean, nullable=False),
+    *(*required(HASH, "block_hash"), *required(sa.Boolean, "is_exact")),
     *required(sa.BigInteger, "made_at", "agents", "opinions", "left_out", "accounts_without_funding"),
     *required(sa.Integer, "trusted_accounts", "reviewed_cases"),
     sa.Column("threshold", sa.Float(53), nullable=False),
     *optional(sa.BigInteger, "run", "seen_block", "first_run", "first_seen_block"),
-    sa.PrimaryKeyConstraint("chain_id", "identity_registry"),
 )
 
-suspicion: Final = sa.Table(
+suspicion: Final = _of_registries(
     "suspicion",
-    metadata,
-    *contract_columns("identity_registry"),
     sa.Column("account", ADDRESS, nullable=False),
     sa.Column("suspicion", sa.Float(53), nullable=False),
     sa.Column("cluster", sa.BigInteger),
     sa.Column("is_flagged", sa.Boolean, nullable=False),
     sa.Column("trust", sa.Float(53)),
     sa.Column("parts", sa.Text, nullable=False),
-    sa.PrimaryKeyConstraint("chain_id", "identity_registry", "account"),
+    key=("account",),
 )
 
-trust_score: Final = sa.Table(
+trust_score: Final = _of_registries(
     "trust_score",
-    metadata,
-    *contract_columns("identity_registry"),
-    sa.Column("side", sa.String(9), nullable=False),
-    sa.Column("subject", sa.String(78), nullable=False),
+    *(*required(sa.String(9), "side"), *required(sa.String(78), "subject")),
     *optional(sa.Float(53), "score", "low", "high", "lower_bound"),
     sa.Column("raters", sa.BigInteger, nullable=False),
     *required(sa.Float(53), "effective", "removed"),
     sa.Column("status", sa.String(20), nullable=False),
     sa.Column("abstains", sa.Boolean, nullable=False),
-    sa.PrimaryKeyConstraint("chain_id", "identity_registry", "side", "subject"),
     sa.Index("trust_score_by_lower_bound", "chain_id", "side", "lower_bound"),
+    key=("side", "subject"),
 )
 
-finding: Final = sa.Table(
+finding: Final = _of_registries(
     "finding",
-    metadata,
-    *contract_columns("identity_registry"),
-    sa.Column("finding_id", sa.String(60), nullable=False),
-    sa.Column("detector", sa.String(40), nullable=False),
+    *(*required(sa.String(60), "finding_id"), *required(sa.String(40), "detector")),
     *required(sa.Float(53), "q_value", "strength"),
     *required(sa.Text, "statistic", "sentence"),
-    sa.PrimaryKeyConstraint("chain_id", "identity_registry", "finding_id"),
+    key=("finding_id",),
 )
 
-finding_member: Final = sa.Table(
+finding_member: Final = _of_registries(
     "finding_member",
-    metadata,
-    *contract_columns("identity_registry"),
     sa.Column("finding_id", sa.String(60), nullable=False),
     sa.Column("part", sa.String(11), nullable=False),
     sa.Column("account", ADDRESS, nullable=False),
-    sa.PrimaryKeyConstraint("chain_id", "identity_registry", "finding_id", "part", "account"),
     sa.Index("finding_member_by_account", "chain_id", "account"),
+    key=("finding_id", "part", "account"),
 )
 
-finding_row: Final = sa.Table(
+finding_row: Final = _of_registries(
     "finding_row",
-    metadata,
-    *contract_columns("identity_registry"),
-    sa.Column("finding_id", sa.String(60), nullable=False),
-    sa.Column("position", sa.Integer, nullable=False),
+    *(*required(sa.String(60), "finding_id"), *required(sa.Integer, "position")),
     sa.Column("table_name", sa.String(40), nullable=False),
     sa.Column("block_number", sa.BigInteger, nullable=False),
     sa.Column("log_index", sa.Integer),
     sa.Column("transaction_hash", HASH),
-    sa.PrimaryKeyConstraint("chain_id", "identity_registry", "finding_id", "position"),
     sa.Index("finding_row_by_block", "chain_id", "block_number"),
+    key=("finding_id", "position"),
 )
 
 RESULT_TABLES: Final = (suspicion, trust_score, finding, finding_member, finding_row)

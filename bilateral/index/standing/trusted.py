@@ -5,9 +5,10 @@ from __future__ import annotations
 import json
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
+from itertools import chain
 from typing import Any, Final
 
-from sqlalchemy import Connection, RowMapping, and_, func, select, union
+from sqlalchemy import Connection, RowMapping, Select, and_, func, select, union
 
 from bilateral.core.events import NewAuthorizedFeedback
 from bilateral.index.agents import tables as agent_tables
@@ -24,6 +25,7 @@ MAX_CLIENTS: Final = 5_000
 MAX_ACCOUNTS: Final = 200
 """Accounts that an answer names, the most suspicious first: a ring may have thousands."""
 
+_SUSPICION: Final = schema.suspicion
 _AUTHORIZED: Final = events.EVENT_TABLES[NewAuthorizedFeedback]
 _FALSE: Final = 0.5  # a rating that is false more likely than not
 _RANKS_ONLY: Final = frozenset({"tied_by_others", "weak_signs"})
@@ -52,7 +54,7 @@ class Suspect:
     parts: dict[str, float]
 
     @property
-    def found_by(self) -> tuple[str, ...]:
+    def detectors(self) -> tuple[str, ...]:
         """The detectors whose findings name it."""
         return tuple(name for name in self.parts if name not in _RANKS_ONLY)
 
@@ -80,31 +82,36 @@ class TrustedClients:
 
 def suspect(connection: Connection, chain_id: int, identity: str, account: str) -> Suspect:
     """Return the judgement about an account. An account that never acted has no suspicion."""
-    suspicion = schema.suspicion
-    query = select(suspicion).where(*of_registry(suspicion, chain_id, identity), suspicion.c.account == account)
+    query = _judgements(chain_id, identity).where(_SUSPICION.c.account == account)
     row = connection.execute(query).mappings().first()
     return Suspect(account, 0.0, False, None, None, {}) if row is None else _suspect(row)
 
 
-def flagged_among(connection: Connection, chain_id: int, identity: str, accounts: Iterable[str]) -> frozenset[str]:
-    """Return those of some accounts that the analysis flags."""
-    suspicion = schema.suspicion
-    query = select(suspicion.c.account).where(
-        *of_registry(suspicion, chain_id, identity),
-        suspicion.c.account.in_(sorted(set(accounts))),
-        suspicion.c.is_flagged.is_(True),
-    )
+def flagged_accounts(
+    connection: Connection, chain_id: int, identity: str, among: Iterable[str] | None = None
+) -> frozenset[str]:
+    """Return the accounts that an analysis flags: those among some accounts, or the first 5,000."""
+    columns = _SUSPICION.c
+    query = _judgements(chain_id, identity).with_only_columns(columns.account).where(columns.is_flagged.is_(True))
+    query = query.limit(5_000) if among is None else query.where(columns.account.in_(sorted(set(among))))
     return frozenset(connection.execute(query).scalars())
 
 
 def cluster_accounts(connection: Connection, chain_id: int, identity: str, cluster: int) -> tuple[Suspect, ...]:
     """Return the accounts of a cluster, the most suspicious first: the first 200."""
-    suspicion = schema.suspicion
-    query = select(suspicion).where(*of_registry(suspicion, chain_id, identity), suspicion.c.cluster == cluster)
-    rows = connection.execute(
-        query.order_by(suspicion.c.suspicion.desc(), suspicion.c.account).limit(MAX_ACCOUNTS)
-    ).mappings()
-    return tuple(_suspect(row) for row in rows)
+    columns = _SUSPICION.c
+    query = _judgements(chain_id, identity).where(columns.cluster == cluster)
+    query = query.order_by(columns.suspicion.desc(), columns.account).limit(MAX_ACCOUNTS)
+    return tuple(_suspect(row) for row in connection.execute(query).mappings())
+
+
+def _judgements(chain_id: int, identity: str) -> Select[Any]:
+    return select(_SUSPICION).where(*of_registry(_SUSPICION, chain_id, identity))
+
+
+def _suspect(row: RowMapping) -> Suspect:
+    fields = {name: row[name] for name in ("account", "suspicion", "is_flagged", "cluster", "trust")}
+    return Suspect(**fields, parts=json.loads(row["parts"]))
 
 
 def trusted_clients(connection: Connection, key: AgentKey) -> TrustedClients | None:
@@ -113,37 +120,32 @@ def trusted_clients(connection: Connection, key: AgentKey) -> TrustedClients | N
     The rule is that of `bilateral.trust.policy`, on the stored results: a client is left out if it is flagged, if its
     feedback about this agent is probably false, or if it owns the agent; with a list, also if no trust reaches it.
     """
+    analysis, agent = schema.analysis, agent_tables.agent
     of = (key.chain_id, key.identity_registry)
-    made = connection.execute(select(schema.analysis).where(*of_registry(schema.analysis, *of))).mappings().first()
-    if made is None:
+    run = connection.execute(select(analysis).where(*of_registry(analysis, *of))).mappings().first()
+    if run is None:
         return None
-    key_values = _feedback_up_to(key, made["block_number"])
-    clients = list(connection.execute(select(key_values.c.client).distinct().limit(MAX_CLIENTS + 1)).scalars())
+    client = _feedback_up_to(key, run["block_number"]).c.client
+    clients = list(connection.execute(select(client).distinct().limit(MAX_CLIENTS + 1)).scalars())
     judged = _judged(connection, key, clients[:MAX_CLIENTS])
-    agent = agent_tables.agent
-    owner = connection.execute(
-        select(agent.c.owner).where(*of_registry(agent, *of), agent.c.agent_id == key.agent_id)
-    ).scalar_one_or_none()
-    false = _false_clients(connection, key, made, judged)
-    by_list = made["trusted_accounts"] > 0
-    retained: list[str] = []
-    left_out: list[str] = []
-    for client in clients[:MAX_CLIENTS]:
-        row = judged.get(client)
-        is_flagged = row is not None and row["is_flagged"]
-        is_unreached = by_list and (row is None or row["trust"] is None)
-        counts = not (is_flagged or is_unreached or client in false or client == owner)
-        (retained if counts else left_out).append(client)
+    owner = connection.execute(select(agent.c.owner).where(*key.of(agent.c))).scalar_one_or_none()
+    left_out = {owner} | _false_clients(connection, key, run, judged)
+    left_out |= {account for account, row in judged.items() if row["is_flagged"]}
+    by_list = run["trusted_accounts"] > 0
+    if by_list:
+        left_out |= {account for account in clients if account not in judged or judged[account]["trust"] is None}
 
-    def rank(client: str) -> tuple[float, str]:
-        row = judged.get(client)
-        if row is None:
-            return 0.0, client
-        return (-row["trust"] if by_list else row["suspicion"]), client
+    def rank(account: str) -> tuple[float, str]:
+        if account not in judged:
+            return 0.0, account
+        return (-judged[account]["trust"] if by_list else judged[account]["suspicion"]), account
 
+    considered = set(clients[:MAX_CLIENTS])
+    chosen = tuple(sorted(considered - left_out, key=rank))
     is_complete = len(clients) <= MAX_CLIENTS
-    chosen = tuple(sorted(retained, key=rank))
-    return TrustedClients(key.id, made["block_number"], chosen, tuple(sorted(left_out)), by_list, is_complete)
+    return TrustedClients(
+        key.id, run["block_number"], chosen, tuple(sorted(considered & left_out)), by_list, is_complete
+    )
 
 
 def _feedback_up_to(key: AgentKey, block: int) -> Any:
@@ -151,43 +153,31 @@ def _feedback_up_to(key: AgentKey, block: int) -> Any:
     parts = []
     for table, further in ((FEEDBACK, [FEEDBACK.c.is_revoked.is_(False)]), (_AUTHORIZED, [])):
         columns = table.c.client_address.label("client"), table.c.block_number, table.c.log_index
-        conditions = (*key.in_registries(table.c), table.c.block_number <= block)
-        parts.append(select(*columns).where(*conditions, *further))
+        parts.append(select(*columns).where(*key.in_registries(table.c), table.c.block_number <= block, *further))
     return union(*parts).subquery("given")
 
 
 def _judged(connection: Connection, key: AgentKey, clients: list[str]) -> Mapping[str, RowMapping]:
-    """Return the judgements about accounts, some hundred a query."""
-    suspicion = schema.suspicion
-    newest: dict[str, RowMapping] = {}
-    for part in in_parts(clients):
-        query = select(suspicion).where(*of_registry(suspicion, key.chain_id, key.identity_registry))
-        query = query.where(suspicion.c.account.in_(part))
-        newest |= {row["account"]: row for row in connection.execute(query).mappings()}
-    return newest
+    query = _judgements(key.chain_id, key.identity_registry)
+    rows = (connection.execute(query.where(_SUSPICION.c.account.in_(part))).mappings() for part in in_parts(clients))
+    return {row["account"]: row for row in chain.from_iterable(rows)}
 
 
 def _false_clients(
-    connection: Connection, key: AgentKey, made: RowMapping, judged: Mapping[str, RowMapping]
+    connection: Connection, key: AgentKey, run: RowMapping, judged: Mapping[str, RowMapping]
 ) -> set[str]:
     """Return the accounts whose feedback on an agent is probably false, by the findings that they acted in."""
-    ratings, member, rested, finding = (
-        _feedback_up_to(key, made["block_number"]),
-        schema.finding_member,
-        schema.finding_row,
-        schema.finding,
-    )
-    same = [
-        rested.c[name] == table.c[name] for table in (finding, member) for name in ("finding_id", "identity_registry")
-    ]
+    ratings = _feedback_up_to(key, run["block_number"])
+    member, event, finding = schema.finding_member, schema.finding_row, schema.finding
+    same_finding = ("chain_id", "identity_registry", "finding_id")
     query = (
         select(ratings.c.client, func.max(finding.c.strength))
         .select_from(ratings)
-        .join(rested, and_(rested.c.block_number == ratings.c.block_number, rested.c.log_index == ratings.c.log_index))
-        .join(finding, and_(finding.c.chain_id == rested.c.chain_id, *same[:2]))
-        .join(member, and_(member.c.chain_id == rested.c.chain_id, *same[2:], member.c.account == ratings.c.client))
-        .where(rested.c.chain_id == key.chain_id, rested.c.identity_registry == key.identity_registry)
-        .where(rested.c.table_name.in_(["new_feedback", "new_authorized_feedback"]), member.c.part == Part.ACTOR)
+        .join(event, and_(*(event.c[name] == ratings.c[name] for name in ("block_number", "log_index"))))
+        .join(finding, and_(*(finding.c[name] == event.c[name] for name in same_finding)))
+        .join(member, and_(*(member.c[name] == event.c[name] for name in same_finding)))
+        .where(*of_registry(event, key.chain_id, key.identity_registry), member.c.account == ratings.c.client)
+        .where(event.c.table_name.in_(["new_feedback", "new_authorized_feedback"]), member.c.part == Part.ACTOR)
         .group_by(ratings.c.client)
     )
     false = set()
@@ -196,12 +186,7 @@ def _false_clients(
         if row is None or row["suspicion"] == 0:
             continue  # people reviewed it, and found it innocent
         evidence = sum(part for name, part in json.loads(row["parts"]).items() if name not in _RANKS_ONLY)
-        claimed, certainty = (min(figure / (2 * made["threshold"]), 1.0) for figure in (strength, evidence))
+        claimed, certainty = (min(figure / (2 * run["threshold"]), 1.0) for figure in (strength, evidence))
         if max(claimed, certainty * min(1.0, 2 * claimed)) >= _FALSE:
             false.add(client)
     return false
-
-
-def _suspect(row: RowMapping) -> Suspect:
-    fields = {name: row[name] for name in ("account", "suspicion", "is_flagged", "cluster", "trust")}
-    return Suspect(**fields, parts=json.loads(row["parts"]))

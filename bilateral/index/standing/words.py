@@ -55,9 +55,8 @@ def sentence_of(reason: StandingReason) -> str:
     if reason.code == SHARED_TRIAL:
         return "another new agent with the same source of funds is tried first"
     if reason.code == "paid":
-        return (
-            f"{_count(figures['payments'], 'payment')}, ${dollars(reason.amount or 0)} in all, stayed with the seller"
-        )
+        payments = _count(figures["payments"], "payment")
+        return f"{payments}, ${dollars(reason.amount or 0)} in all, stayed with the seller"
     if reason.code == "no_payments":
         return "no payment is on record"
     text = _BY_CODE.get(reason.code, _OTHER).format(accounts=_count(figures.get("accounts", 0), "account"))
@@ -69,10 +68,9 @@ def sentence_of(reason: StandingReason) -> str:
 
 def why(status: str, reasons: Iterable[StandingReason]) -> str:
     """Return in one sentence why an agent is held back or contested."""
-    parts = [sentence_of(reason) for reason in reasons if reason.code not in _NOT_AGAINST][:1]
-    if status == Status.CONTESTED:
-        return "its own acts tie it to false ratings, not proven" + "".join(f": {part}" for part in parts)
-    return "its ratings were made up" + "".join(f": {part}" for part in parts)
+    is_proven = status != Status.CONTESTED
+    claim = "its ratings were made up" if is_proven else "its own acts tie it to false ratings, not proven"
+    return claim + next((f": {sentence_of(reason)}" for reason in reasons if reason.code not in _NOT_AGAINST), "")
 
 
 def verdict_of(standing: Standing) -> str:
@@ -105,7 +103,6 @@ def reasons_of(standing: Standing) -> list[str]:
 
 
 def _worth_of(raters: int, independent: float) -> str:
-    """Return how many raters there are, and how many independent ones they are worth."""
     if not raters:
         return "no rater"
     if independent < _HARDLY:

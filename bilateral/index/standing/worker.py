@@ -9,6 +9,7 @@ import signal
 import threading
 import time
 from collections.abc import Sequence
+from contextlib import suppress
 from multiprocessing.synchronize import Event
 from typing import Any, Final
 
@@ -20,7 +21,7 @@ from bilateral.core.text.log_lines import log_safely
 from bilateral.index.chain.endpoint import Endpoint
 from bilateral.index.chain.source import Source
 from bilateral.index.log.database import open_database
-from bilateral.index.standing.standings import identity_registries, note_problem, stored_problem
+from bilateral.index.standing.queries import identity_registries, note_problem, stored_problem
 
 _LOGGER: Final = logging.getLogger("bilateral.index")
 
@@ -78,7 +79,6 @@ class StandingsProcess:
         return self._context.Process(target=_keep_current, args=arguments, daemon=True)
 
     def _watch(self) -> None:
-        """Start the process, and again after a crash."""
         while not self._stop.is_set():
             stop = self._context.Event()
             process = self._process(stop, is_once=False)
@@ -96,10 +96,9 @@ class StandingsProcess:
 
     def _note_end(self, code: int | None) -> None:
         """Note that the process ended by itself, unless it noted that."""
-        if code in (0, _NOTED):
-            return
-        _LOGGER.warning("standings=ended code=%s", code)
-        note_everywhere(self._engine, f"the process of the analysis ended with code {code}; it starts again")
+        if code not in (0, _NOTED):
+            _LOGGER.warning("standings=ended code=%s", code)
+            note_everywhere(self._engine, f"the process of the analysis ended with code {code}; it starts again")
 
 
 _NOTED: Final = 3
@@ -128,7 +127,7 @@ def _keep_current(url: str, rpc_urls: Sequence[Sequence[str]], stop: Event, pare
 
     try:
         require_modules("index", "numpy", "pyarrow", "scipy")
-        from bilateral.index.standing.refresh import Refresher  # noqa: PLC0415  # slow to import
+        from bilateral.index.standing.analysis import Refresher  # noqa: PLC0415  # slow to import
     except ImportError as problem:  # missing, or it does not load on this machine
         _LOGGER.warning("standings=off: nothing is ranked or rated without an analysis: %s", problem)
         note_everywhere(engine, str(problem))
@@ -156,11 +155,8 @@ def _keep_current(url: str, rpc_urls: Sequence[Sequence[str]], stop: Event, pare
 
 def _with_chain(urls: Sequence[str]) -> tuple[int, tuple[str, ...]] | None:
     """Return the chain that nodes say they are of, and the URLs of those that answer; None if none does."""
-    chain_id, answering = None, list[str]()
+    chains: dict[str, int] = {}
     for url in urls:
-        try:
-            chain_id = Source(Endpoint(url), ()).chain_id()
-        except NODE_FAILURES:
-            continue
-        answering.append(url)
-    return None if chain_id is None else (chain_id, tuple(answering))
+        with suppress(*NODE_FAILURES):
+            chains[url] = Source(Endpoint(url), ()).chain_id()
+    return (list(chains.values())[-1], tuple(chains)) if chains else None

@@ -198,7 +198,6 @@ def _youth_odds(context: Context, rows: Ints) -> float:
 
 
 def _joined(*parts: tuple[Ints, Ints, Floats]) -> tuple[Ints, Ints, Floats]:
-    """Return several lists of pairs as one."""
     left, right, value = (np.concatenate([part[place] for part in parts]) for place in range(3))
     return left, right, value
 

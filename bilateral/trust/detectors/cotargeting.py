@@ -18,8 +18,8 @@ import numpy as np
 from bilateral.trust.detectors.base import Detector
 from bilateral.trust.features.context import Context, inflation_odds, unpaid_odds
 from bilateral.trust.features.findings import Basis, Finding
-from bilateral.trust.features.kinship import FUNDER, Grouping, joining
 from bilateral.trust.features.significance import adjusted, excess, fisher
+from bilateral.trust.features.ties import FUNDER, Grouping, joining
 from bilateral.trust.tables.arrays import Floats, Ints, contained, group_sums, pairs, segments, unpaired
 from bilateral.trust.tables.ledger import Ledger
 from bilateral.trust.tables.opinions import KINDS, Kind
@@ -94,7 +94,7 @@ class CoTargeting(Detector):
         discovered, tests = [], 0
         crowded = max(context.judged.max(initial=0), context.activity.max(initial=0)) > _CROWD
         limits = _limits(context, edges) if crowded else None
-        for grouping in context.kin.groupings:
+        for grouping in context.ties.groupings:
             cells, count = self._cells(context, grouping, edges, limits)
             discovered.append(cells)
             tests += count
@@ -127,11 +127,11 @@ class CoTargeting(Detector):
         if not len(chosen):
             return []
         ledger, opinions = context.ledger, context.ledger.opinions
-        found_pairs = np.sort(pairs(cells.subject[chosen], cells.group[chosen], cells.grouping.size))
+        significant_pairs = np.sort(pairs(cells.subject[chosen], cells.group[chosen], cells.grouping.size))
         rows = np.flatnonzero(np.isin(opinions.subject, cells.subject[chosen]))
         group = cells.grouping.group[opinions.rater[rows]]
         inside = (group >= 0) & contained(
-            pairs(opinions.subject[rows], np.maximum(group, 0), cells.grouping.size), found_pairs
+            pairs(opinions.subject[rows], np.maximum(group, 0), cells.grouping.size), significant_pairs
         )
         rows, group = rows[inside], group[inside]
         order = np.argsort(group, kind="stable")
@@ -154,14 +154,14 @@ class CoTargeting(Detector):
                     actors=actors,
                     subjects=subjects,
                     opinions=positions,
-                    transfers=joining(context.ledger, context.kin, cells.grouping, actors),
+                    transfers=joining(context.ledger, context.ties, cells.grouping, actors),
                     weight=(1.0 if cells.grouping.is_control else 0.7)
                     * (1.0 if hits > _PAIR else 0.4)
                     * _oddness(context, positions),
                     basis=Basis.CONTROL,
                     confidence=np.full(len(actors), confidence),
                     sentence=(
-                        f"{len(actors)} accounts that share {cells.grouping.told} judge {len(subjects)} "
+                        f"{len(actors)} accounts that share {cells.grouping.label} judge {len(subjects)} "
                         f"other{'s' if len(subjects) > 1 else ''} together, {len(positions)} times."
                     ),
                 )
@@ -187,11 +187,9 @@ def _counts(edges: _Edges, group: Ints, size: int) -> tuple[Ints, Ints, Ints, in
 
 
 def _oddness(context: Context, rows: Ints) -> float:
-    """Return how far a group's opinions are unpaid, or far from what others say, from `_LEAST` to 1.
-
-    A company pays its staff from one purse, and they use the same tools. They pay, and say what others say. The fewer
-    payments are recorded, the less tells them from an attack, so the more the group counts.
-    """
+    """Return how far a group's opinions are unpaid, or far from what others say, from `_LEAST` to 1."""
+    # A company pays its staff from one purse, and they use the same tools. They pay, and say what others say. The fewer
+    # payments are recorded, the less tells them from an attack, so the more the group counts.
     if not (context.ledger.opinions.kind[rows] == Kind.FEEDBACK).any():
         return 1.0
     odds = fisher(np.array([unpaid_odds(context, rows), inflation_odds(context, rows)]))
@@ -203,7 +201,7 @@ def _without_exchanges(context: Context, grouping: Grouping) -> Ints:
     """Return the group of each account; -1 for customers of an exchange who share nothing else."""
     if grouping.name != FUNDER:
         return grouping.group
-    return np.where(context.kin.is_hub[np.maximum(context.ledger.funder, 0)], -1, grouping.group)
+    return np.where(context.ties.is_hub[np.maximum(context.ledger.funder, 0)], -1, grouping.group)
 
 
 def _limits(context: Context, edges: _Edges) -> _Limits:

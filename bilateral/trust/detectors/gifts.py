@@ -71,7 +71,7 @@ def moving(context: Context, rows: Ints) -> Flags:
     opinions, size = context.ledger.opinions, context.ledger.subjects
     if not len(rows):
         return np.zeros(0, bool)
-    rest = np.flatnonzero(context.grounded & np.isin(opinions.subject, opinions.subject[rows]))
+    rest = np.flatnonzero(context.supported & np.isin(opinions.subject, opinions.subject[rows]))
     rest = rest[(opinions.percent[rest] >= FAVOURABLE) & (context.youth[rest] > _YOUNG)]
     rated, pairs_of_rest = (
         pairs(opinions.subject[selected], opinions.rater[selected], context.ledger.accounts)

@@ -38,17 +38,15 @@ _WEAK: Final = 0.5
 
 @dataclass(frozen=True)
 class _Link:
-    """One kind of link, among some opinions.
+    """One kind of link, among some opinions."""
 
-    Attributes:
-        sentence: The deed of the raters.
-        linked: Marks the opinions that have the link.
-        group: The group in which each opinion is counted.
-        own: Marks the opinions whose rated account made the link itself.
-        certain: True if the link needs no test.
-        by_rated: True if the rated alone makes the link, so that the rater may have no hand in it.
-        funds: The accounts whose first funds the link rests on: raters, rated, or both.
-    """
+    # sentence: The deed of the raters.
+    # linked: Marks the opinions that have the link.
+    # group: The group in which each opinion is counted.
+    # own: Marks the opinions whose rated account made the link itself.
+    # certain: True if the link needs no test.
+    # by_rated: True if the rated alone makes the link, so that the rater may have no hand in it.
+    # funds: The accounts whose first funds the link rests on: raters, rated, or both.
 
     sentence: str
     linked: Flags
@@ -136,19 +134,19 @@ class Links(Detector):
 
     def _links(self, context: Context, segment: slice, account: Ints, gifts: Ints) -> list[_Link]:
         """Return each kind of link in a segment of opinions."""
-        ledger, kin = context.ledger, context.kin
+        ledger, ties = context.ledger, context.ties
         rater, subject = ledger.opinions.rater[segment].astype(np.int64), ledger.opinions.subject[segment]
         agent = ledger.subject_agent[subject]
         same_owner = account == ledger.subject_account[subject]  # the wallet and operators are its own
         wallet = np.where((agent >= 0) & same_owner, ledger.wallet[np.maximum(agent, 0)], account)
-        funder = np.where(kin.is_hub[np.maximum(ledger.funder, 0)], -1, ledger.funder)
+        funder = np.where(ties.is_hub[np.maximum(ledger.funder, 0)], -1, ledger.funder)
         shared = funder[rater]
         to_rater = contained_pairs(account, rater, gifts, ledger.accounts)
         to_rater |= contained_pairs(wallet, rater, gifts, ledger.accounts)
         itself = (rater == account) | (rater == wallet)
-        hub = kin.is_hub[account] | kin.is_hub[rater]
-        own = to_rater | kin.acknowledged[account]
-        same = kin.root[rater] == kin.root[account]
+        hub = ties.is_hub[account] | ties.is_hub[rater]
+        own = to_rater | ties.acknowledged[account]
+        same = ties.root[rater] == ties.root[account]
         child = (shared >= 0) & ((shared == account) | (shared == wallet))
         own |= child
         parent, sibling = funder[account] == rater, (shared >= 0) & (shared == funder[account])
@@ -160,7 +158,7 @@ class Links(Detector):
             _Link(
                 _SOURCE,
                 same & ~(child | parent | sibling) & ~itself & ~hub,
-                kin.root[rater],
+                ties.root[rater],
                 own,
                 funds=_RATER | _RATED,
             ),
@@ -215,10 +213,8 @@ def _transfers(ledger: Ledger, link: _LinkedRows, rows: Ints, account: Ints, gif
 
 
 def _answering(ledger: Ledger, segment: slice) -> Ints:
-    """Return the account that answers for the rated of each opinion, as of its time; -1 if unknown.
-
-    A rater that lends its agent to another account while it praises it, and takes it back, answers for it all along.
-    """
+    """Return the account that answers for the rated of each opinion, as of its time; -1 if unknown."""
+    # A rater that lends its agent to another account while it praises it, and takes it back, answers for it all along.
     opinions = ledger.opinions
     subject, rater, ts = opinions.subject[segment], opinions.rater[segment].astype(np.int64), opinions.ts[segment]
     agent = ledger.subject_agent[subject]
@@ -227,12 +223,10 @@ def _answering(ledger: Ledger, segment: slice) -> Ints:
 
 
 def _tests(context: Context, link: _LinkedRows, account: Ints) -> tuple[list[Ints], list[str], Floats]:
-    """Test each group's number of linked opinions; return the groups as places in the link, statistics and p-values.
-
-    The accounts with the funds of a link are expected to judge each other as often as others judge them, also those
-    that never did: of a small exchange's customers, some do. With the raters' own opinions in what is usual, a ring
-    would be usual in a small market, and the more so the larger it is.
-    """
+    """Test each group's number of linked opinions; return the groups as places in the link, statistics and p-values."""
+    # The accounts with the funds of a link are expected to judge each other as often as others judge them, also those
+    # that never did: of a small exchange's customers, some do. With the raters' own opinions in what is usual, a ring
+    # would be usual in a small market, and the more so the larger it is.
     ledger, opinions = context.ledger, context.ledger.opinions
     received = np.bincount(account[context.pair], minlength=ledger.accounts)
     written = np.bincount(opinions.rater[context.pair], minlength=ledger.accounts)
@@ -263,17 +257,15 @@ def _by_funds(context: Context, link: _LinkedRows, counts: Ints, *, rated: bool 
     """Return the sum of counts over the accounts with the first funds of each group; 0 if the link rests on no such."""
     if not link.funds >= (_RATER | _RATED if rated else _RATER):
         return np.zeros_like(counts)
-    source = context.kin.root if link.sentence == _SOURCE else context.ledger.funder
+    source = context.ties.root if link.sentence == _SOURCE else context.ledger.funder
     valid = source >= 0
     return np.bincount(source[valid], weights=counts[valid], minlength=len(counts)).astype(np.int64)
 
 
 def _corrected(tested: Sequence[tuple[_LinkedRows, Floats]], number: int) -> Floats:
-    """Correct the p-values of all links together. Certain links are facts, and take no part in it.
-
-    A link that falls short of the threshold among all tied accounts still ranks, below it, by what it is among those
-    that judged each other: to judge a tied account is rare, and rarely honest.
-    """
+    """Correct the p-values of all links together. Certain links are facts, and take no part in it."""
+    # A link that falls short of the threshold among all tied accounts still ranks, below it, by what it is among those
+    # that judged each other: to judge a tied account is rare, and rarely honest.
     q_values = np.concatenate([p_values for _, p_values in tested])
     uncertain = np.repeat([not link.certain for link, _ in tested], [len(p_values) for _, p_values in tested])
     among_all, alone = adjusted(q_values[uncertain], number), np.maximum(adjusted(q_values[uncertain]), 10.0**-MOST)
@@ -283,16 +275,16 @@ def _corrected(tested: Sequence[tuple[_LinkedRows, Floats]], number: int) -> Flo
 
 def _tied(context: Context, account: Ints, gifts: Ints) -> int:
     """Return the number of groups in which a rater and a rated have a link, whether or not the one judged the other."""
-    ledger, kin, size = context.ledger, context.kin, context.ledger.accounts
+    ledger, ties, size = context.ledger, context.ties, context.ledger.accounts
     rates, rated = np.zeros(size, bool), np.zeros(size, bool)
     rates[ledger.opinions.rater] = rated[account] = True
     paying = rated.copy()  # a wallet pays for the account that answers
     paying[ledger.wallet[rated[ledger.owner] & (ledger.wallet >= 0)]] = True
     parent = np.maximum(ledger.funder, 0)
-    funded = (ledger.funder >= 0) & ~kin.is_hub[parent]
+    funded = (ledger.funder >= 0) & ~ties.is_hub[parent]
     children, downward, upward = funded & rates, funded & rated & rates[parent], funded & rates & rated[parent]
     siblings = _pairs_by(parent, children, funded & rated, size)
-    root, hub = kin.root, kin.is_hub
+    root, hub = ties.root, ties.is_hub
     direct = np.bincount(root[downward], minlength=size) + np.bincount(root[upward], minlength=size)
     direct += np.bincount(root, weights=siblings, minlength=size).astype(np.int64)
     farther = _pairs_by(root, rates & ~hub, rated & ~hub, size) - direct
@@ -305,7 +297,6 @@ def _tied(context: Context, account: Ints, gifts: Ints) -> int:
 
 
 def _pairs_by(group: Ints, rates: Flags, rated: Flags, size: int) -> Ints:
-    """Return the number of pairs of a rater and another account that is rated, in each group."""
     raters, counterparts, both = (np.bincount(group[flags], minlength=size) for flags in (rates, rated, rates & rated))
     return raters * counterparts - both
 

@@ -206,10 +206,8 @@ class Lockstep(Detector):
 
 
 def _ranks(context: Context, rows: Ints) -> Floats:
-    """Return the share of opinions by raters who risk at most as little, with a limit on how much one rater counts.
-
-    Otherwise a busy old account could make every honest newcomer one of the youngest.
-    """
+    """Return the share of opinions by raters who risk at most as little, with a limit on how much one rater counts."""
+    # Otherwise a busy old account could make every honest newcomer one of the youngest.
     activity, rater = context.activity, context.ledger.opinions.rater[rows]
     if activity.max(initial=0) <= _BUSY:
         return context.youth[rows]
@@ -225,10 +223,8 @@ def effective(counts: Ints, judged: Ints) -> tuple[Ints, Ints]:
 def _densest(  # noqa: PLR0913, PLR0917
     subject: Ints, times: Floats, segment: slice, judged: Ints, length: Floats, most: float
 ) -> tuple[Ints, Ints, Floats]:
-    """Return the least probable window of each subject: its first place, its number of opinions, and its p-value.
-
-    Windows that cannot be as improbable as is needed are left out: to compute a p-value takes long.
-    """
+    """Return the least probable window of each subject: its first place, its number of opinions, and its p-value."""
+    # Windows that cannot be as improbable as is needed are left out: to compute a p-value takes long.
     own, at = subject[segment], times[segment]
     numbers, within = np.unique(own, return_inverse=True)
     smallest, place = np.full(len(numbers), np.inf), np.zeros(len(numbers), np.int64)
@@ -259,7 +255,6 @@ def _densest(  # noqa: PLR0913, PLR0917
 
 
 def _duration(seconds: float) -> str:
-    """Return a duration in the largest unit of which it has more than one."""
     for unit, length in (("days", 86_400), ("hours", 3_600), ("minutes", 60)):
         if seconds > length:
             return f"{seconds / length:.1f} {unit}"
@@ -267,10 +262,8 @@ def _duration(seconds: float) -> str:
 
 
 def _oddness(context: Context, rows: Ints) -> float:
-    """Return from 0.12 to 1 how odd some opinions are beside their time: unpaid, or far from what others say.
-
-    A launch brings many newcomers at once. They pay, and what they say agrees with what others say.
-    """
+    """Return from 0.12 to 1 how odd some opinions are beside their time: unpaid, or far from what others say."""
+    # A launch brings many newcomers at once. They pay, and what they say agrees with what others say.
     odds = float(fisher(np.array([unpaid_odds(context, rows), inflation_odds(context, rows)])))
     return float(np.clip((-np.log10(odds) - 1.0) / 2.0, 0.12, 1.0))
 
@@ -335,7 +328,6 @@ def share_of_blame(context: Context, rows: Ints) -> Floats:
 
 
 def _statistics(groups: Ints, values: Floats, size: int) -> tuple[Floats, Floats, Floats]:
-    """Return the number, the mean and the variance of the values of each group."""
     count = np.bincount(groups, minlength=size).astype(np.float64)
     usual = np.maximum(count, 1)
     mean = group_sums(values, groups, size) / usual

@@ -51,7 +51,7 @@ class Retaliation(Detector):
         client, server = ledger.subject_account[opinions.subject[ratings]], opinions.rater[ratings]
         keys, pair = np.unique(pairs(server, client, ledger.accounts), return_inverse=True)
         rater, rated = unpaired(keys, ledger.accounts)
-        standing = _others(pair, rated, opinions.percent[ratings], ledger.accounts)
+        standing = _mean_by_rest(pair, rated, opinions.percent[ratings], ledger.accounts)
         established = context.activity[rated] > THIN
         paying = np.zeros(ledger.accounts, bool)
         paying[opinions.rater[context.paid]] = True
@@ -112,11 +112,10 @@ def _any(marked: Flags, pair: Ints) -> Flags:
     return np.asarray(np.bincount(pair, weights=marked) > 0, np.bool_)
 
 
-def _others(pair: Ints, rated: Ints, percent: Floats, size: int) -> Floats:
-    """Return, for each pair of server and client, the mean of the client's ratings by other servers; nan without one.
-
-    Agents of one owner are one server here. Otherwise an owner could rate a critic down twice, and so make it look bad.
-    """
+def _mean_by_rest(pair: Ints, rated: Ints, percent: Floats, size: int) -> Floats:
+    """Return the mean of the client's ratings by other servers, for each pair of server and client; nan without one."""
+    # Agents of one owner are one server here. Otherwise an owner could rate a critic down twice, and so make it look
+    # bad.
     count = np.bincount(pair)
     total = group_sums(percent, pair, len(count))
     remaining = np.bincount(rated, weights=count, minlength=size)[rated] - count

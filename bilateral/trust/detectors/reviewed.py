@@ -17,8 +17,8 @@ from bilateral.trust.detectors.base import Detector
 from bilateral.trust.detectors.cases import CaseModel
 from bilateral.trust.features.context import Context
 from bilateral.trust.features.findings import Basis, Finding
-from bilateral.trust.features.kinship import COLLECTOR, joining
 from bilateral.trust.features.reviews import labels
+from bilateral.trust.features.ties import COLLECTOR, joining
 from bilateral.trust.tables.arrays import Ints
 from bilateral.trust.tables.ledger import Ledger
 
@@ -30,7 +30,7 @@ _SURE: Final = (0.5, 0.9, 0.99)
 """The probabilities by which such accounts are told apart."""
 
 
-class ReviewedKin(Detector):
+class ReviewedGroups(Detector):
     """Extends reviewed cases to groups under common control."""
 
     name = "reviewed kin"
@@ -44,11 +44,11 @@ class ReviewedKin(Detector):
         if not (label == 1).any():
             return []
         findings = []
-        for grouping in context.kin.groupings:
+        for grouping in context.ties.groupings:
             if not grouping.is_control:
                 continue
             group = grouping.group
-            sure = context.kin.acknowledged | (grouping.name == COLLECTOR)
+            sure = context.ties.acknowledged | (grouping.name == COLLECTOR)
             for number in np.unique(group[(label == 1) & (group >= 0)]):
                 members = np.flatnonzero(group == number)
                 guilty, innocent = int((label[members] == 1).sum()), int((label[members] == 0).sum())
@@ -64,10 +64,10 @@ class ReviewedKin(Detector):
                         actors=unknown[sure[unknown]],
                         subjects=unknown[~sure[unknown]],
                         tied=unknown[~sure[unknown]],
-                        transfers=joining(context.ledger, context.kin, grouping, members),
+                        transfers=joining(context.ledger, context.ties, grouping, members),
                         basis=Basis.REVIEWS,
                         sentence=(
-                            f"{len(unknown)} accounts share {grouping.told} with {guilty} that reviewers found guilty "
+                            f"{len(unknown)} accounts share {grouping.label} with {guilty} that reviewers found guilty "
                             f"and {innocent} that they found innocent."
                         ),
                     )

@@ -51,9 +51,9 @@ class Values(Detector):
         feedback = (opinions.kind == Kind.FEEDBACK) | (opinions.kind == Kind.CONSTANT_TAG)
         outside = feedback & ((opinions.raw < low[opinions.tag]) | (opinions.raw > high[opinions.tag]))
         place = np.maximum(opinions.payment, 0)
-        is_named = opinions.payment >= 0
+        has_payment = opinions.payment >= 0
         agent = ledger.subject_agent[opinions.subject]
-        foreign = is_named.copy()  # if the payer is unknown, nobody can say whose payment it is
+        foreign = has_payment.copy()  # if the payer is unknown, nobody can say whose payment it is
         if len(ledger.payer):
             payer = ledger.payer[place]
             foreign &= (payer >= 0) & ((payer != opinions.rater) | (ledger.paid_agent[place] != agent))
@@ -74,10 +74,9 @@ class Values(Detector):
         ]
 
     def _constant(self, ledger: Ledger) -> list[Finding]:
-        """Return the tags that carry one value only. Machines write such tags, so scores leave them out, and no blame.
-
-        The p-value is the probability that so many raters agree on one value, if they chose as raters of other tags do.
-        """
+        """Return the tags that carry one value only. Machines write such tags, so scores omit them without blame."""
+        # The p-value is the probability that so many raters agree on one value, if they chose as raters of other tags
+        # do.
         opinions = ledger.opinions
         tagged = ((opinions.kind == Kind.FEEDBACK) | (opinions.kind == Kind.CONSTANT_TAG)) & (opinions.tag >= 0)
         tag, raw = opinions.tag[tagged], opinions.raw[tagged]

@@ -140,11 +140,9 @@ class WashPayments(Detector):
         return out | (self._answers >= 0)
 
     def _after(self, moves: _Moves, ends: tuple[Ints, Ints], usable: Flags, ledger: Ledger) -> tuple[Ints, Floats]:
-        """Return the payments that a move between the ends follows within the time, and the share that each is.
-
-        A move returns at least a tenth of the payment, and not much more than all that was paid between the two. The
-        share is that of all money between the two, so that cashback and single refunds stay small.
-        """
+        """Return the payments that a move between the ends follows within the time, and the share that each is."""
+        # A move returns at least a tenth of the payment, and not much more than all that was paid between the two. The
+        # share is that of all money between the two, so that cashback and single refunds stay small.
         rows = np.flatnonzero(usable)
         source, target = (end[rows] for end in ends)
         rows = rows[contained_pairs(source, target, moves.keys, ledger.accounts)]
@@ -202,7 +200,6 @@ def _moves(ledger: Ledger) -> tuple[Ints, Ints, Floats, Floats, Ints]:
 
 
 def _sorted(moves: _Moves) -> _Moves:
-    """Return moves in the order of their ends and times."""
     order = lexical_order(moves.times, moves.keys)
     return _Moves(moves.keys[order], moves.sent[order], moves.times[order], moves.transfers[order])
 
@@ -216,10 +213,8 @@ def _holder(ledger: Ledger, payments: Ints | slice = _EVERY) -> Ints:
 
 
 def _refunded(ledger: Ledger, returned: Flags) -> Flags:
-    """Mark the returned payments that are refunds: for each payer, as many as it complained about.
-
-    A payer complains by low feedback about the agent, unless it ever praised the agent, or its owner rated it well.
-    """
+    """Mark the returned payments that are refunds: for each payer, as many as it complained about."""
+    # A payer complains by low feedback about the agent, unless it ever praised the agent, or its owner rated it well.
     opinions, size = ledger.opinions, ledger.accounts
     pays = np.zeros(size, bool)
     pays[ledger.payer[returned]] = True
@@ -247,7 +242,7 @@ def _refunded(ledger: Ledger, returned: Flags) -> Flags:
 def _own_funder(context: Context) -> Ints:
     """Return the funder of each account, unless it is an exchange."""
     funder = context.ledger.funder
-    return np.where((funder >= 0) & ~context.kin.is_hub[np.maximum(funder, 0)], funder, -1)
+    return np.where((funder >= 0) & ~context.ties.is_hub[np.maximum(funder, 0)], funder, -1)
 
 
 def _two_steps(context: Context, within: float) -> _Moves:
@@ -257,7 +252,7 @@ def _two_steps(context: Context, within: float) -> _Moves:
     out_dst, out_sent, out_at = dst[order], sent[order], at[order]
     sends = np.bincount(src, minlength=context.ledger.accounts)
     low = (np.cumsum(sends) - sends)[dst]
-    fan = np.where(context.kin.is_hub[dst], 0, sends[dst])
+    fan = np.where(context.ties.is_hub[dst], 0, sends[dst])
     fan = np.where(fan > 64, 0, fan)  # noqa: PLR2004  # as many outputs show an exchange
     fan = np.where(_affordable(np.bincount(dst, weights=fan, minlength=context.ledger.accounts))[dst], fan, 0)
     first = np.repeat(np.arange(len(src)), fan)

@@ -9,9 +9,9 @@ from typing import Final
 import numpy as np
 from scipy import stats
 
-from bilateral.trust.features.kinship import Kinship, kinship
 from bilateral.trust.features.money import Money
 from bilateral.trust.features.sharing import Sharing, sharing
+from bilateral.trust.features.ties import Ties, ties_of
 from bilateral.trust.tables.arrays import (
     Flags,
     Floats,
@@ -70,7 +70,7 @@ class Context:
     """
 
     ledger: Ledger
-    kin: Kinship
+    ties: Ties
     pair: Ints
     pair_of: Ints
     judged: Ints
@@ -82,9 +82,9 @@ class Context:
     freshness: Floats
     paid_share: float
     mean: Floats
-    grounded: Flags
-    grounded_count: Floats
-    grounded_sum: Floats
+    supported: Flags
+    supported_count: Floats
+    supported_sum: Floats
     risk: Floats
     youth: Floats
 
@@ -99,27 +99,27 @@ class Context:
     def of(cls, ledger: Ledger) -> Context:
         """Work out the context of a ledger's opinions."""
         opinions = ledger.opinions
-        kin = kinship(ledger)
+        ties = ties_of(ledger)
         first, pair_of = _pairs(ledger)
         rows = first[opinions.kind[first] != Kind.CONSTANT_TAG]
         judged = np.bincount(opinions.subject[first], minlength=ledger.subjects)
         activity = np.bincount(opinions.rater[rows], minlength=ledger.accounts)
         feedback = opinions.kind == Kind.FEEDBACK
-        money = Money.of(ledger, kin.is_hub)
-        freshness, bought_at = _freshness(ledger, kin), _bought_at(ledger, first)
+        money = Money.of(ledger, ties.is_hub)
+        freshness, bought_at = _freshness(ledger, ties), _bought_at(ledger, first)
         gave, got = _exchanged(ledger, money, first)
         bought_at[got >= MOSTLY * gave] = np.inf
         paid = bought_at[pair_of] <= opinions.ts + DAY
         risk, youth = np.ones(len(opinions), np.float32), np.ones(len(opinions), np.float32)
-        grounded = np.zeros(len(opinions), bool)
-        grounded[rows] = np.isfinite(opinions.percent[rows]) & (paid[rows] | (activity[opinions.rater[rows]] > THIN))
+        supported = np.zeros(len(opinions), bool)
+        supported[rows] = np.isfinite(opinions.percent[rows]) & (paid[rows] | (activity[opinions.rater[rows]] > THIN))
         young = _youngness(ledger, rows, activity, freshness)
         youth[rows] = percentiles(-young)
         by_subject = Groups.by(opinions.subject, ledger.subjects)
         risk[rows] = percentiles(-(young + _cheapness(ledger, rows, paid)))
         return cls(
             ledger=ledger,
-            kin=kin,
+            ties=ties,
             pair=first,
             pair_of=pair_of,
             judged=judged,
@@ -131,16 +131,15 @@ class Context:
             freshness=freshness,
             paid_share=float(paid[feedback].mean()) if feedback.any() else 0.0,
             mean=_means(ledger),
-            grounded=grounded,
-            grounded_count=by_subject.sums(grounded),
-            grounded_sum=by_subject.sums(np.where(grounded, opinions.percent, np.float32(0))),
+            supported=supported,
+            supported_count=by_subject.sums(supported),
+            supported_sum=by_subject.sums(np.where(supported, opinions.percent, np.float32(0))),
             risk=risk,
             youth=youth,
         )
 
 
 def _means(ledger: Ledger) -> Floats:
-    """Return the mean percentage of each kind of opinion; 50 without one."""
     valid = np.isfinite(ledger.opinions.percent)
     kind = ledger.opinions.kind[valid]
     count = np.bincount(kind, minlength=KINDS)
@@ -194,13 +193,13 @@ def _exchanged(ledger: Ledger, money: Money, first: Ints) -> tuple[Floats, Float
     return money.between(client, server), money.between(server, client, gifts=True)
 
 
-def _freshness(ledger: Ledger, kin: Kinship) -> Floats:
+def _freshness(ledger: Ledger, ties: Ties) -> Floats:
     """Return the share of opinions of the same time by raters of at most the same age."""
     times, rater = ledger.opinions.ts, ledger.opinions.rater
     out = np.ones(len(times), np.float32)
     for part in np.array_split(lexical_order(times), max(1, min(_TIMES, len(times) // 200))):
         if len(part):
-            out[part] = percentiles(np.maximum(times[part] - kin.born[rater[part]], 0.0))
+            out[part] = percentiles(np.maximum(times[part] - ties.born[rater[part]], 0.0))
     return out
 
 
@@ -252,9 +251,9 @@ def inflation_odds(context: Context, rows: Ints) -> float:
     subjects, inverse = np.unique(opinions.subject[rows], return_inverse=True)
     count, percent = np.bincount(inverse), opinions.percent[rows].astype(np.float64)
     average = group_sums(percent, inverse, len(subjects)) / count
-    counts = context.grounded[rows].astype(np.float64)
-    rest = context.grounded_count[subjects] - group_sums(counts, inverse, len(subjects))
-    sums = context.grounded_sum[subjects] - group_sums(percent * counts, inverse, len(subjects))
+    counts = context.supported[rows].astype(np.float64)
+    rest = context.supported_count[subjects] - group_sums(counts, inverse, len(subjects))
+    sums = context.supported_sum[subjects] - group_sums(percent * counts, inverse, len(subjects))
     usual = (sums + context.mean[context.ledger.subject_kind[subjects]]) / (rest + 1)
     deviation = 15.0 + 8.0 / np.sqrt(count)
     far = (average - usual) / deviation

@@ -73,7 +73,7 @@ def features(context: Context, judgements: Judgements) -> Iterator[tuple[str, Fl
             yield f"least {name} as rater", by_rater.least(values)
         yield f"mean {name} as rated", by_rated.mean(values)
         yield f"mean {name} of praise", judgements.by_praised.mean(values[judgements.praised])
-    yield from _untraced(judgements)
+    yield from _missing_traces(judgements)
     yield from _gaps(context, judgements)
     yield from _surprises(judgements)
     yield from _business(context, judgements)
@@ -83,17 +83,16 @@ def features(context: Context, judgements: Judgements) -> Iterator[tuple[str, Fl
 
 
 def _signs(context: Context, judgements: Judgements) -> Iterator[tuple[str, Floats | Flags]]:
-    """Yield the signs of opinions."""
     opinions, rows = context.ledger.opinions, judgements.rows
     yield "distance", judgements.distance
     yield "height", judgements.height
     yield "distance at its time", _distance_at_its_time(context.mean, judgements)
-    yield "grounded distance", _grounded_distance(context, judgements)
+    yield "grounded distance", _supported_distance(context, judgements)
     yield "untraced", ~judgements.traced
     yield from _money(context, judgements)
     yield "freshness", -np.log(np.maximum(context.freshness[rows], 1e-6))
     yield "risk", -np.log(np.maximum(context.risk[rows], 1e-6))
-    yield "age", _hours(opinions.ts[rows] - context.kin.born[judgements.rater])
+    yield "age", _hours(opinions.ts[rows] - context.ties.born[judgements.rater])
     yield "novelty", _hours(opinions.ts[rows] - _began(context)[judgements.subject])
     yield "popularity", np.log(np.maximum(context.judged, 1))[judgements.subject]
     yield "pause", _pauses(judgements.subject, opinions.ts[rows])
@@ -105,26 +104,25 @@ def _began(context: Context) -> Floats:
     ledger = context.ledger
     agent = ledger.subject_agent
     registered = ledger.registered[np.maximum(agent, 0)] if ledger.agents else np.zeros(len(agent))
-    return np.where(agent >= 0, registered, context.kin.born[ledger.subject_account])
+    return np.where(agent >= 0, registered, context.ties.born[ledger.subject_account])
 
 
 def _hours(seconds: Floats) -> Floats:
-    """Return the logarithm of hours."""
     hours = np.maximum(seconds, 0)
     hours /= 3600
     return np.log1p(hours, out=hours)
 
 
-def _grounded_distance(context: Context, judgements: Judgements) -> Floats:
+def _supported_distance(context: Context, judgements: Judgements) -> Floats:
     """Return how far opinions lie above what others say who paid or judge several subjects."""
-    grounded, usual = context.grounded[judgements.rows], context.mean[judgements.kind]
+    supported, usual = context.supported[judgements.rows], context.mean[judgements.kind]
     percent = judgements.height + usual
-    rest = context.grounded_sum[judgements.subject]
-    rest -= percent * grounded
+    rest = context.supported_sum[judgements.subject]
+    rest -= percent * supported
     rest += usual
     del usual
-    count = context.grounded_count[judgements.subject]
-    count -= grounded
+    count = context.supported_count[judgements.subject]
+    count -= supported
     count += 1
     rest /= count
     return np.subtract(percent, rest, out=rest)
@@ -146,15 +144,13 @@ def _distance_at_its_time(mean: Floats, judgements: Judgements) -> Floats:
 
 
 def _money(context: Context, judgements: Judgements) -> Iterator[tuple[str, Floats]]:
-    """Yield how the money between rater and rated went, what the rater spent on others, and how trust reaches it.
-
-    Net flow tells a bribe from cashback, and wash trade from a refund.
-    """
+    """Yield how the money between rater and rated went, what the rater spent on others, and how trust reaches it."""
+    # Net flow tells a bribe from cashback, and wash trade from a refund.
     pair, answers = context.pair_of[judgements.rows], judgements.kind == Kind.CLIENT_RATING
     client = np.where(answers, judgements.rated, judgements.rater)
     gave, got = context.gave[pair], context.got[pair]
     yield "money back", got / np.maximum(gave + got, 1e-12)
-    retained = context.money.kept()
+    retained = context.money.retained_money()
     sender, _, left = retained
     spent = group_sums(left, sender, context.ledger.accounts)
     usual = np.median(left) if len(left) else 1.0
@@ -164,11 +160,9 @@ def _money(context: Context, judgements: Judgements) -> Iterator[tuple[str, Floa
 
 
 def _paid_together(context: Context, judgements: Judgements) -> Floats:
-    """Return, for each praise, how improbable it is that so many who praise the subject got money of one giver.
-
-    A broker pays for praise, and no wallet of the subject does. Exchanges, the subject itself and the first funds of an
-    account do not count.
-    """
+    """Return, for each praise, how improbable it is that so many who praise the subject got money of one giver."""
+    # A broker pays for praise, and no wallet of the subject does. Exchanges, the subject itself and the first funds of
+    # an account do not count.
     money, size = context.money, context.ledger.accounts
     taker, giver = unpaired(money.keys[money.gifts > 0], size)
     start, stop = (np.searchsorted(taker, np.arange(size), side=side) for side in ("left", "right"))
@@ -207,7 +201,7 @@ def _pauses(subject: Ints, ts: Floats) -> Floats:
     return _hours(pause)
 
 
-def _untraced(judgements: Judgements) -> Iterator[tuple[str, Floats]]:
+def _missing_traces(judgements: Judgements) -> Iterator[tuple[str, Floats]]:
     """Yield how improbable so few traces are, of opinions written and received."""
     usable = (judgements.kind == Kind.FEEDBACK) | (judgements.kind == Kind.CLIENT_RATING)
     odd = usable & ~judgements.traced
@@ -250,14 +244,12 @@ def _surprises(judgements: Judgements) -> Iterator[tuple[str, Floats]]:
 
 
 def _spread(percent: Floats, groups: Groups) -> Floats:
-    """Return the standard deviation by group; nan for fewer than two values."""
     middle = groups.mean(percent)
     variance = np.maximum(groups.mean(percent**2) - middle**2, 0)
     return np.where(groups.count > 1, np.sqrt(variance), np.nan)
 
 
 def _business(context: Context, judgements: Judgements) -> Iterator[tuple[str, Floats]]:
-    """Yield payments, answers and transfers beside opinions."""
     ledger = context.ledger
     size, feedback = ledger.accounts, judgements.kind == Kind.FEEDBACK
     pays, earns = judgements.by_payer.count, judgements.by_seller.count
@@ -283,16 +275,14 @@ def _business(context: Context, judgements: Judgements) -> Iterator[tuple[str, F
     yield "funds", np.log1p(np.bincount(ledger.funder[ledger.funder >= 0], minlength=size))
     funded = np.nan_to_num(ledger.funded_with)
     yield "funded with", np.where(funded > 0, np.log(np.maximum(funded, 1e-9)), np.nan)
-    yield "funded by hub", np.where(ledger.funder >= 0, context.kin.is_hub[np.maximum(ledger.funder, 0)], np.nan)
+    yield "funded by hub", np.where(ledger.funder >= 0, context.ties.is_hub[np.maximum(ledger.funder, 0)], np.nan)
 
 
 def _spans(context: Context) -> Iterator[tuple[str, Floats]]:
-    """Yield how long after its birth an account acts first, and how long it acts.
-
-    The age of an account itself says when a market grew, and not who attacks it. So it is left out.
-    """
+    """Yield how long after its birth an account acts first, and how long it acts."""
+    # The age of an account itself says when a market grew, and not who attacks it. So it is left out.
     ledger, opinions = context.ledger, context.ledger.opinions
-    size, born = ledger.accounts, context.kin.born
+    size, born = ledger.accounts, context.ties.born
     paid = ledger.payer >= 0
     acts = np.concatenate([opinions.ts, ledger.paid_at[paid]])
     first, last = spans(acts, np.concatenate([opinions.rater, ledger.payer[paid]]), size)
@@ -313,7 +303,7 @@ def _shared(context: Context) -> Iterator[tuple[str, Floats]]:
         out = np.zeros(size)
         np.maximum.at(out, owner, np.log(count[inverse]))
         yield f"owners of one {name}", out
-    for grouping in context.kin.groupings:
+    for grouping in context.ties.groupings:
         inside = grouping.group >= 0
         count = np.bincount(grouping.group[inside], minlength=max(grouping.size, 1))
         yield f"size of {grouping.name}", np.where(inside, np.log(np.maximum(count[grouping.group], 1)), 0.0)

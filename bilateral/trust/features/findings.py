@@ -103,10 +103,10 @@ def describe_money(ledger: Ledger, finding: Finding) -> str:
         (ledger.amount, ledger.paid_at, ledger.payer, ledger.payee),
         (ledger.sent, ledger.sent_at, ledger.src, ledger.dst),
     )
-    sentences = [_told(ledger, "paid", "", [column[paid] for column in payments])]
+    sentences = [_sentence_of(ledger, "paid", "", [column[paid] for column in payments])]
     for place, coin in enumerate(("", *(f" {symbol}" for symbol in ledger.coins)), start=-1):
         sent = moved[ledger.coin[moved] == place]
-        sentences.append(_told(ledger, "transferred", coin, [column[sent] for column in transfers]))
+        sentences.append(_sentence_of(ledger, "transferred", coin, [column[sent] for column in transfers]))
     return " ".join(sentence for sentence in sentences if sentence)
 
 
@@ -119,20 +119,19 @@ def sums_by_coin(ledger: Ledger, transfers: Ints) -> dict[str | None, float]:
     }
 
 
-def _told(ledger: Ledger, verb: str, unit: str, moves: list[Any]) -> str:
+def _sentence_of(ledger: Ledger, verb: str, unit: str, moves: list[Any]) -> str:
     """Return one sentence about some moves of money: their amounts, times, senders and receivers."""
     amount, times, *ends = moves
     if not len(amount):
         return ""
-    sender, receiver = (_named(ledger, accounts) for accounts in ends)
+    sender, receiver = (_name_of(ledger, accounts) for accounts in ends)
     first, last = (datetime.fromtimestamp(float(ts), UTC).date().isoformat() for ts in (times.min(), times.max()))
     when = f"on {first}" if first == last else f"from {first} to {last}"
     number = f" in {len(amount)} steps" if len(amount) > 1 else ""
     return f"{sender} {verb} {amount.sum():.6g}{unit} to {receiver}{number} {when}."
 
 
-def _named(ledger: Ledger, accounts: Ints) -> str:
-    """Return the address of an account, or the number of several."""
+def _name_of(ledger: Ledger, accounts: Ints) -> str:
     present = np.unique(accounts[accounts >= 0])
     if len(present) == 1:
         return str(ledger.addresses[int(present[0])].as_py())

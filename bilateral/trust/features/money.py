@@ -94,7 +94,7 @@ class Money:
         out[rows] = look_up(pairs(receiver[rows], sender[rows], self.size), keys, values)
         return out
 
-    def kept(self) -> tuple[Ints, Ints, Floats]:
+    def retained_money(self) -> tuple[Ints, Ints, Floats]:
         """Return the pairs whose receiver kept money, and how much: what it got less what it gave back."""
         receiver, sender = unpaired(self.keys, self.size)
         left = self.amount - self.between(receiver, sender)

@@ -31,11 +31,11 @@ def around(context: Context, judgements: Judgements, score: Floats) -> Iterator[
         yield f"raters, {name}, sum", rated.sums(of_rater - base)
         yield f"rated, {name}, mean", rater.mean(of_rated)
         yield f"rated, {name}, top", rater.top(of_rated)
-    yield from _believed(context.mean, judgements, score)
+    yield from _weighted_distance(context.mean, judgements, score)
     for name, left, right in _ties(context, judgements):
         yield f"{name}, mean", left.mean(score[right.of])
         yield f"{name}, top", left.top(score[right.of])
-    for grouping in context.kin.groupings:
+    for grouping in context.ties.groupings:
         inside = grouping.group >= 0
         out = np.full(size, np.nan)
         out[inside] = Groups.by(grouping.group[inside], max(grouping.size, 1)).except_own(score[inside], base)
@@ -45,14 +45,14 @@ def around(context: Context, judgements: Judgements, score: Floats) -> Iterator[
     yield "owners of one wallet, mean", Groups.by(owner, size).top(beside)
 
 
-def _believed(mean: Floats, judgements: Judgements, score: Floats) -> Iterator[tuple[str, Floats]]:
+def _weighted_distance(mean: Floats, judgements: Judgements, score: Floats) -> Iterator[tuple[str, Floats]]:
     """Yield how far opinions lie above what others say about the subject, who count the less the more they are odd."""
-    believed = 1 / (1 + np.exp(np.asarray(score, np.float64) - _ODD))
+    credence = 1 / (1 + np.exp(np.asarray(score, np.float64) - _ODD))
     distance = np.empty(len(judgements.rater), np.float32)
     for segment in segments(judgements.subject):
         subject, kind = judgements.subject[segment], judgements.kind[segment]
         subject = subject - subject[0]  # ascending: sums of all subjects would take longer than those of the segment
-        usual, weight = mean[kind], believed[judgements.rater[segment]]
+        usual, weight = mean[kind], credence[judgements.rater[segment]]
         percent = judgements.height[segment] + usual
         by_subject, weighed = Groups.by(subject, int(subject[-1]) + 1), weight * percent
         total = by_subject.sums(weighed)[subject] - weighed
@@ -64,7 +64,7 @@ def _believed(mean: Floats, judgements: Judgements, score: Floats) -> Iterator[t
     yield "believed distance, mean of praise", judgements.by_praised.mean(distance[judgements.praised])
     percent = judgements.height + mean[judgements.kind]
     means = []
-    for share in (1 - believed, believed):
+    for share in (1 - credence, credence):
         weight = share[judgements.rater]
         count = np.maximum(judgements.by_rated.sums(weight), 0.5)
         means.append(judgements.by_rated.sums(np.multiply(weight, percent, out=weight)) / count)
@@ -84,7 +84,7 @@ def _ties(context: Context, judgements: Judgements) -> Iterator[tuple[str, Group
 
 def _senders_and_receivers(context: Context) -> tuple[Ints, Ints]:
     """Return the sender and the receiver of each transfer in which no hub takes part."""
-    ledger, hub = context.ledger, context.kin.is_hub
+    ledger, hub = context.ledger, context.ties.is_hub
     inside = (ledger.src >= 0) & (ledger.dst >= 0) & (ledger.src != ledger.dst)
     inside &= ~hub[np.maximum(ledger.src, 0)] & ~hub[np.maximum(ledger.dst, 0)]
     return ledger.src[inside], ledger.dst[inside]

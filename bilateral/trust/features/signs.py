@@ -85,10 +85,8 @@ class Trees:
 
 
 def _leaves(right: Ints) -> Ints:
-    """Return the leaf of a tree that each account reaches, from the lowest level up: all nodes are compared anyway.
-
-    To compare bytes in order is quicker than to follow each account from node to node.
-    """
+    """Return the leaf of a tree that each account reaches, from the lowest level up: all nodes are compared anyway."""
+    # To compare bytes in order is quicker than to follow each account from node to node.
     leaf, size = right[len(right) // 2 :], 2
     while (nodes := len(leaf) // 2) > 0:
         left, other = leaf[::2], leaf[1::2]
@@ -137,10 +135,8 @@ class Model:
 
 
 def _write_codes(values: Floats, edges: Floats, codes: Ints) -> None:
-    """Write the number of edges below each value. All are compared: a search of so few takes five times as long.
-
-    No edge is below nan, as none is below `UNKNOWN`.
-    """
+    """Write the number of edges below each value. All are compared: a search of so few takes five times as long."""
+    # No edge is below nan, as none is below `UNKNOWN`.
     for start in range(0, len(values), _ROWS):
         part, own = np.minimum(values[start : start + _ROWS], -UNKNOWN), codes[start : start + _ROWS]
         above = np.empty(len(part), bool)
@@ -179,7 +175,7 @@ class RankReasons:
         return out
 
 
-def known(column: Floats) -> Floats:
+def finite(column: Floats) -> Floats:
     """Return a feature without nan and infinity, as the models take it."""
     single = np.asarray(column, np.float32)
     return np.nan_to_num(single, nan=UNKNOWN, posinf=-UNKNOWN, neginf=UNKNOWN)
@@ -208,7 +204,7 @@ def weak_signs(context: Context, by_findings: Floats) -> tuple[Floats, Floats, R
         score, codes = model().scores(context, chosen)
         score = score.astype(np.float64)
         costly = np.zeros(ledger.accounts, bool)
-        costly[ledger.opinions.rater[context.grounded]] = True
+        costly[ledger.opinions.rater[context.supported]] = True
         lowered = _excess(score)
         out[chosen] = _share_of_most(score - lowered + by_findings[chosen])
         odd[chosen] = _share_of_most(score - min(lowered, _excess(score[costly[chosen]])) + by_findings[chosen])

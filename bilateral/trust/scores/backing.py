@@ -59,14 +59,14 @@ _UNPAID: Final = 0.3
 _UNBACKED: Final = 0.05
 """The weight of a paid opinion of a rater without backing. It orders newcomers; twenty of them make one voice."""
 
-_VOICES: Final = 3.0
+_ENOUGH: Final = 3.0
 """The backed voices about a seller from which those without backing count nothing. A rival's fresh accounts, each of
 which buys once, then cannot slander a seller whom others know."""
 
 _GIFT: Final = 0.5
 """The part of a usual payment from which a gift may have paid for an opinion."""
 
-_GIVEN: Final = 7 * _DAY
+_GIFT_TIME: Final = 7 * _DAY
 """The time before an opinion in which such a gift counts. A rival cannot know who will rate within a week."""
 
 _BAD: Final = 50.0
@@ -75,14 +75,12 @@ _BAD: Final = 50.0
 
 @dataclass(frozen=True)
 class _Purchases:
-    """Purchases by pairs of client and hand of the seller.
+    """Purchases by pairs of client and hand of the seller."""
 
-    Attributes:
-        keys: The pairs of seller and client, ascending.
-        client, seller: Their ends.
-        share: The part of a usual payment that stayed, at most 1: a fortune backs no more than a purchase.
-        usual: The usual payment of a pair.
-    """
+    # keys: The pairs of seller and client, ascending.
+    # client, seller: Their ends.
+    # share: The part of a usual payment that stayed, at most 1: a fortune backs no more than a purchase.
+    # usual: The usual payment of a pair.
 
     keys: Ints
     client: Ints
@@ -100,7 +98,7 @@ def backing(context: Context, rows: Ints, hand: Ints) -> Floats:
     seller = hand[ledger.subject_account[subject]]
     is_own = hand[rater] == seller
     own, rated = _of_pairs(context, rows, hand, bought)
-    by_seller, voices = Groups.by(seller, size), _Voices.of(context, rows, bought.usual)
+    by_seller, gift_groups = Groups.by(seller, size), _GiftGroups.of(context, rows, bought.usual)
     spent = np.maximum(group_sums(bought.share, bought.client, size), 1.0)
     trust, buys = _first_trust(context.ledger, bought), own > 0
     good: Floats = np.ones(size)
@@ -114,9 +112,9 @@ def backing(context: Context, rows: Ints, hand: Ints) -> Floats:
         backed_by_rest = np.maximum(backed[rater] - own * sellers[seller], 0.0)
         weight = np.minimum(backed_by_rest / np.maximum(_BOUGHT, _RATED * rated[rater]), 1.0)
         weight *= _UNPAID + (1 - _UNPAID) * buys
-        voices_of = by_seller.sums(np.where(is_own, 0.0, weight))
-        weight += buys * (_UNBACKED * np.maximum(1 - voices_of / _VOICES, 0.0))[seller]
-        weight = voices.shared(np.where(is_own, 0.0, np.minimum(weight, 1.0)))
+        backed_by_seller = by_seller.sums(np.where(is_own, 0.0, weight))
+        weight += buys * (_UNBACKED * np.maximum(1 - backed_by_seller / _ENOUGH, 0.0))[seller]
+        weight = gift_groups.shared(np.where(is_own, 0.0, np.minimum(weight, 1.0)))
         good = _good(by_seller, percent, np.where(feedback, weight, 0.0))
     return weight
 
@@ -176,40 +174,38 @@ def _good(by_seller: Groups, percent: Floats, weight: Floats) -> Floats:
 
 
 @dataclass(frozen=True)
-class _Voices:
-    """Groups of raters of one subject that one account gave money before: together they have one voice.
+class _GiftGroups:
+    """Groups of raters of one subject that one account gave money before: together they have one voice."""
 
-    Attributes:
-        row: The row of each membership.
-        size: The number of groups.
-    """
+    # row: The row of each membership.
+    # size: The number of groups.
 
     row: Ints
     group: Ints
     size: int
 
     @classmethod
-    def of(cls, context: Context, rows: Ints, usual: float) -> _Voices:
+    def of(cls, context: Context, rows: Ints, usual: float) -> _GiftGroups:
         """Find who gave the raters of some opinions money shortly before. Exchanges tie nobody."""
-        ledger, kin, opinions = context.ledger, context.kin, context.ledger.opinions
+        ledger, ties, opinions = context.ledger, context.ties, context.ledger.opinions
         size = ledger.accounts
         moved = ledger.comparable & (ledger.sent >= _GIFT * usual)
         moved[ledger.funding[ledger.funding >= 0]] = False  # a new account has no backing yet
-        moved &= ~kin.is_hub[np.maximum(ledger.src, 0)] & ~kin.is_hub[np.maximum(ledger.dst, 0)]
+        moved &= ~ties.is_hub[np.maximum(ledger.src, 0)] & ~ties.is_hub[np.maximum(ledger.dst, 0)]
         source, target = ledger.src[moved].astype(np.int64), ledger.dst[moved].astype(np.int64)
         times = ledger.sent_at[moved]
         strange = np.flatnonzero(context.money.between(target, source) <= 0)  # a seller returns money to its clients
         order = strange[lexical_order(times[strange], target[strange])]
         source, target, times = source[order], target[order], times[order]
         # One ascending number for account and time, so that a search finds the gifts of a segment of time.
-        start = min(float(times.min(initial=np.inf)), float(opinions.ts.min(initial=np.inf))) - 2 * _GIVEN
+        start = min(float(times.min(initial=np.inf)), float(opinions.ts.min(initial=np.inf))) - 2 * _GIFT_TIME
         span = max(float(times.max(initial=start)), float(opinions.ts.max(initial=start))) - start + _DAY
         receives = np.zeros(size, bool)
         receives[target] = True
         gifted = np.flatnonzero(receives[opinions.rater[rows]])
         at = opinions.rater[rows[gifted]].astype(np.int64) * span + (opinions.ts[rows[gifted]] - start)
         gift_keys = target * span + (times - start)
-        low, high = np.searchsorted(gift_keys, at - _GIVEN), np.searchsorted(gift_keys, at)
+        low, high = np.searchsorted(gift_keys, at - _GIFT_TIME), np.searchsorted(gift_keys, at)
         count = high - low
         row = np.repeat(np.arange(len(gifted)), count)
         giver = source[np.arange(len(row)) + (high - np.cumsum(count))[row]] if len(row) else row

@@ -42,7 +42,7 @@ _LENGTH: Final = 100_000
 """Opinions that are looked at together: each takes some numbers for each quality."""
 
 
-def lasting(subject: Ints, percent: Floats, weight: Floats, raters_weight: Floats, minimum: float) -> Floats:
+def persistence(subject: Ints, percent: Floats, weight: Floats, raters_weight: Floats, minimum: float) -> Floats:
     """Return the probability that an opinion is of the present subject: that it has not turned since."""
     out = np.ones(len(percent), np.float32)
     for segment in segments(subject, _LENGTH):
@@ -84,18 +84,16 @@ def _current(subject: Ints, percent: Floats, weight: Floats, raters_weight: Floa
     every, _ = _weighed(sums[:, ends[first]] - sums[:, first])
     odds, step = before + after - np.repeat(every, sizes), usual - present
     prior = np.where(step >= _SMALLEST, _DOWN, np.where(step <= -_SMALLEST, _UP, 0.0))
-    possible = (place > starts) & (_beyond(percent, raters_weight, usual, step, ends) >= minimum)
+    possible = (place > starts) & (_outlier_weight(percent, raters_weight, usual, step, ends) >= minimum)
     turned = np.where(possible, prior * np.exp(np.minimum(odds, _CERTAIN)) / np.maximum(ends - starts - 1, 1), 0.0)
     until = np.concatenate([np.cumsum(part) for part in np.split(turned, first[1:])])
     whole = np.repeat(until[first + sizes - 1], sizes) + (1 - _DOWN - _UP)
     return np.asarray((until + (1 - _DOWN - _UP)) / whole)
 
 
-def _beyond(percent: Floats, raters_weight: Floats, usual: Floats, step: Floats, ends: Ints) -> Floats:
-    """Return the weight of raters, since each place, whose last opinion lies as far off the usual as a turn does.
-
-    One failed job, or one slander, then makes no turn together with usual opinions.
-    """
+def _outlier_weight(percent: Floats, raters_weight: Floats, usual: Floats, step: Floats, ends: Ints) -> Floats:
+    """Return the weight of raters, since each place, whose last opinion lies as far off the usual as a turn does."""
+    # One failed job, or one slander, then makes no turn together with usual opinions.
     place, width = np.arange(len(percent)), _GRID[1] - _GRID[0]
     below = np.zeros((len(_GRID), len(percent) + 1))
     np.cumsum(raters_weight * (percent < _GRID[:, None]), axis=1, dtype=np.float64, out=below[:, 1:])

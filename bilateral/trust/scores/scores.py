@@ -18,7 +18,7 @@ from bilateral.trust.features.context import RECORDED, THIN, Context
 from bilateral.trust.features.signs import MOST
 from bilateral.trust.scores.backing import backing
 from bilateral.trust.scores.bias import BiasModel
-from bilateral.trust.scores.change_points import lasting
+from bilateral.trust.scores.change_points import persistence
 from bilateral.trust.scores.suspicion import Suspicion
 from bilateral.trust.tables.arrays import Flags, Floats, Groups, Ints, contained, distinct_keys, group_counts, pairs
 from bilateral.trust.tables.opinions import Kind
@@ -121,7 +121,6 @@ def buyer_scores(context: Context, suspicion: Suspicion, returned: Flags, minimu
 
 
 def _scored(context: Context, suspicion: Suspicion, rows: Ints, raters: Ints, minimum: float) -> Scores:
-    """Return the scores that follow from some opinions."""
     ledger, opinions = context.ledger, context.ledger.opinions
     size = ledger.subjects
     rater, subject = opinions.rater[rows], opinions.subject[rows]
@@ -131,10 +130,10 @@ def _scored(context: Context, suspicion: Suspicion, rows: Ints, raters: Ints, mi
     bias = BiasModel(iterations=4).fit(rater, subject, percent, trust, ledger.accounts, size).bias_
     telling = np.flatnonzero((trust > 0) & (_usual(suspicion) ** 2 >= _TELLING)[rater] & ~suspicion.flagged[rater])
     values = percent[telling] - 0.7 * bias[rater[telling]]
-    told = trust * _ground(context, rows, backed)
-    heard = _heard(context.pair_of[rows[telling]], told[telling], len(context.pair))
-    trust *= _lasting(subject, telling, values, told, heard, minimum)
-    del telling, values, told, heard
+    evidence = trust * _ground(context, rows, backed)
+    last_weights = _last_weights(context.pair_of[rows[telling]], evidence[telling], len(context.pair))
+    trust *= _persistence(subject, telling, values, evidence, last_weights, minimum)
+    del telling, values, evidence, last_weights
     model = BiasModel().fit(rater, subject, percent, trust, ledger.accounts, size)
     effective = model.information_
     spread = _spread(model, rater, subject, percent, size)
@@ -160,13 +159,11 @@ def _scored(context: Context, suspicion: Suspicion, rows: Ints, raters: Ints, mi
 
 
 def _weights(context: Context, suspicion: Suspicion, rows: Ints, backed: Floats | None) -> tuple[Floats, Floats, Flags]:
-    """Return the trust in some opinions, the share of each subject's raters who are removed, and who is contested.
-
-    Each rater of a subject counts once, however often it speaks. Raters that are odd by weak signs count less, and are
-    not removed. Purchases from others back them, because nobody else can undo it. Anybody can write false
-    opinions about a rival, so a subject is contested only by those that it wrote itself, or that an act of its own
-    ties to it.
-    """
+    """Return the trust in some opinions, the share of each subject's raters who are removed, and who is contested."""
+    # Each rater of a subject counts once, however often it speaks. Raters that are odd by weak signs count less, and
+    # are not removed. Purchases from others back them, because nobody else can undo it. Anybody can write false
+    # opinions about a rival, so a subject is contested only by those that it wrote itself, or that an act of its own
+    # ties to it.
     ledger, size = context.ledger, context.ledger.subjects
     rater, subject = context.ledger.opinions.rater[rows], context.ledger.opinions.subject[rows]
     pair = context.pair_of[rows]
@@ -184,11 +181,11 @@ def _weights(context: Context, suspicion: Suspicion, rows: Ints, backed: Floats 
     )
     trust /= np.sqrt(repeats)
     usual = _usual(suspicion)
-    believed = usual[rater]
-    believed *= believed
+    credence = usual[rater]
+    credence *= credence
     if backed is not None:
-        np.maximum(believed, backed, out=believed, casting="same_kind")
-    trust *= np.maximum(believed, (_LEAST * usual)[ledger.subject_account][subject], out=believed)
+        np.maximum(credence, backed, out=credence, casting="same_kind")
+    trust *= np.maximum(credence, (_LEAST * usual)[ledger.subject_account][subject], out=credence)
     return trust, removed, by_itself >= _CONTESTED
 
 
@@ -197,11 +194,9 @@ def _usual(suspicion: Suspicion) -> Floats:
     return np.asarray(1 - suspicion.odd / MOST, np.float32)
 
 
-def _heard(pair: Ints, trust: Floats, count: int) -> Floats:
-    """Return the weight of each rater at the last of its opinions about a subject; 0 at the others.
-
-    So the sum since a time counts each rater once. Otherwise one rater could make a turn by repeating itself.
-    """
+def _last_weights(pair: Ints, trust: Floats, count: int) -> Floats:
+    """Return the weight of each rater at the last of its opinions about a subject; 0 at the others."""
+    # So the sum since a time counts each rater once. Otherwise one rater could make a turn by repeating itself.
     last, out = np.zeros(count, np.int64), np.zeros(len(pair), np.float32)
     last[pair] = np.arange(len(pair))
     last = last[pair] == np.arange(len(pair))
@@ -209,18 +204,18 @@ def _heard(pair: Ints, trust: Floats, count: int) -> Floats:
     return out
 
 
-def _lasting(  # noqa: PLR0913, PLR0917
-    subject: Ints, telling: Ints, values: Floats, trust: Floats, heard: Floats, minimum: float
+def _persistence(  # noqa: PLR0913, PLR0917
+    subject: Ints, telling: Ints, values: Floats, trust: Floats, last_weights: Floats, minimum: float
 ) -> Floats:
     """Return the probability that each opinion is of the present subject, by those that tell of a turn."""
-    told = lasting(subject[telling], values, trust[telling], heard, minimum)
+    probability = persistence(subject[telling], values, trust[telling], last_weights, minimum)
     out, count = np.ones(len(subject), np.float32), len(telling)
     if not count:
         return out
     before = np.searchsorted(telling, np.arange(len(subject)), side="right") - 1
     for place in (np.minimum(before + 1, count - 1), np.maximum(before, 0)):  # the later one first, the former over it
         same = subject[telling[place]] == subject
-        out[same] = told[place[same]]
+        out[same] = probability[place[same]]
     return out
 
 
@@ -228,8 +223,8 @@ def _backed(context: Context, rows: Ints) -> Floats | None:
     """Return the weight of some opinions by what their raters bought; None if payments are not recorded."""
     if context.paid_share < RECORDED:
         return None
-    kin = context.kin
-    return backing(context, rows, np.where(kin.acknowledged, kin.root, np.arange(context.ledger.accounts)))
+    ties = context.ties
+    return backing(context, rows, np.where(ties.acknowledged, ties.root, np.arange(context.ledger.accounts)))
 
 
 def _ground(context: Context, rows: Ints, backed: Floats | None) -> Floats | float:
@@ -255,11 +250,9 @@ def _caution(suspicion: Suspicion, rater: Ints) -> float:
 def _lower(  # noqa: PLR0913, PLR0917
     context: Context, model: BiasModel, rows: Ints, spread: Floats, backed: Floats | None, caution: float
 ) -> Floats:
-    """Return the lower bounds, for which opinions count only as far as they cost their raters something.
-
-    A doubtful opinion is added to each subject, so that a bound of weight needs several raters who bought from others,
-    or who judge others where no payments are recorded.
-    """
+    """Return the lower bounds, for which opinions count only as far as they cost their raters something."""
+    # A doubtful opinion is added to each subject, so that a bound of weight needs several raters who bought from
+    # others, or who judge others where no payments are recorded.
     opinions, size = context.ledger.opinions, context.ledger.subjects
     rater, subject = opinions.rater[rows], opinions.subject[rows]
     ground = np.where(context.activity[rater] > THIN, 0.5, 0.2)

@@ -19,8 +19,8 @@ from scipy.sparse.csgraph import connected_components
 from bilateral.trust.detectors.wash import WashPayments
 from bilateral.trust.features.context import Context
 from bilateral.trust.features.findings import Basis, Finding, Part
-from bilateral.trust.features.kinship import FUNDER
 from bilateral.trust.features.signs import MOST, RankReasons, weak_signs
+from bilateral.trust.features.ties import FUNDER
 from bilateral.trust.tables.arrays import Flags, Floats, Ints, group_sums
 from bilateral.trust.tables.ledger import Ledger
 from bilateral.trust.tables.opinions import Opinions
@@ -119,8 +119,8 @@ def suspicion(
             np.maximum.at(tied, finding.tied, 0.9 * finding.strength)
     _of_company(findings, kinds)
     total, is_withheld = _evidence(kinds, own, facts, threshold)
-    kin = _kin(context, total, is_withheld, threshold)
-    parts["kin of flagged"] = np.where(context.kin.acknowledged & ~is_withheld, kin, 0.0)
+    ties = _of_groups(context, total, is_withheld, threshold)
+    parts["kin of flagged"] = np.where(context.ties.acknowledged & ~is_withheld, ties, 0.0)
     for evidence in (kinds, own):
         evidence[Basis.CONTROL] = np.maximum(evidence[Basis.CONTROL], parts["kin of flagged"])
     total, is_withheld = _evidence(kinds, own, facts, threshold)
@@ -158,10 +158,8 @@ def suspicion(
 
 
 def _of_company(findings: Sequence[Finding], kinds: dict[Basis, Floats]) -> None:
-    """Add to who gains by an act of its own the other kinds of evidence that most of its actors have.
-
-    Who funds its raters answers for them. Others cannot make an account fund anybody.
-    """
+    """Add to who gains by an act of its own the other kinds of evidence that most of its actors have."""
+    # Who funds its raters answers for them. Others cannot make an account fund anybody.
     before = {basis: digits.copy() for basis, digits in kinds.items()}
     for finding in findings:
         gains = finding.basis == Basis.CONTROL and len(finding.beneficiaries) and len(finding.actors)
@@ -175,11 +173,9 @@ def _of_company(findings: Sequence[Finding], kinds: dict[Basis, Floats]) -> None
 def _evidence(
     kinds: dict[Basis, Floats], own: dict[Basis, Floats], facts: Floats, threshold: float
 ) -> tuple[Floats, Flags]:
-    """Return the digits of all kinds of evidence together, and mark the accounts that they hold back.
-
-    At least one kind has to rest on acts of the account itself. Otherwise an attacker could buy from a rival, take the
-    money back, and praise it.
-    """
+    """Return the digits of all kinds of evidence together, and mark the accounts that they hold back."""
+    # At least one kind has to rest on acts of the account itself. Otherwise an attacker could buy from a rival, take
+    # the money back, and praise it.
     digits = np.sort(np.array(list(kinds.values())), axis=0)
     total, second = digits.sum(axis=0), min(_SECOND, threshold)
     acted = np.max(list(own.values()), axis=0) >= second
@@ -192,22 +188,22 @@ def _evidence(
 
 def _withheld(ledger: Ledger, findings: Sequence[Finding], unranked: Floats, is_withheld: Flags) -> Flags:
     """Mark the subjects that are held back: those that findings are about, or all of an owner if they are strong."""
-    is_named = np.zeros(ledger.subjects, bool)
+    is_targeted = np.zeros(ledger.subjects, bool)
     for finding in findings:
         if finding.weight > 0:
-            is_named[ledger.opinions.subject[finding.opinions]] = True
+            is_targeted[ledger.opinions.subject[finding.opinions]] = True
             agent = ledger.paid_agent[finding.payments]
-            is_named[agent[agent >= 0]] = True
+            is_targeted[agent[agent >= 0]] = True
     account = ledger.subject_account
     client = ledger.subject_agent < 0
-    return is_withheld[account] & (client | is_named | (unranked[account] >= _EVERY_AGENT))
+    return is_withheld[account] & (client | is_targeted | (unranked[account] >= _EVERY_AGENT))
 
 
-def _kin(context: Context, total: Floats, is_withheld: Flags, threshold: float) -> Floats:
+def _of_groups(context: Context, total: Floats, is_withheld: Flags, threshold: float) -> Floats:
     """Return what accounts get for groups of common control in which most are held back."""
     out = np.zeros(len(total))
     active = context.ledger.acting
-    for grouping in context.kin.groupings:
+    for grouping in context.ties.groupings:
         if grouping.name not in _OF_ONE_HAND or not grouping.size:
             continue
         inside = (grouping.group >= 0) & active
@@ -242,10 +238,8 @@ def _false_rows(opinions: Opinions, findings: Sequence[Finding], total: Floats, 
 
 
 def _own(ledger: Ledger, findings: Sequence[Finding]) -> Flags:
-    """Mark the opinions that a finding ties to the account that they are about, by an act of this account.
-
-    Who returns money to a client that asks for it has no hand in what that client says, so returns tie nobody.
-    """
+    """Mark the opinions that a finding ties to the account that they are about, by an act of this account."""
+    # Who returns money to a client that asks for it has no hand in what that client says, so returns tie nobody.
     opinions = ledger.opinions
     out = np.zeros(len(opinions), bool)
     for finding in findings:

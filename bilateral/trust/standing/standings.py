@@ -14,8 +14,7 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from bilateral.core.values.standing import LEAST, Side, Status
-from bilateral.core.values.standing import StandingReason as Reason
+from bilateral.core.values.standing import LEAST, Side, StandingReason, Status
 from bilateral.trust.features.context import Context
 from bilateral.trust.features.findings import Finding, sums_by_coin
 from bilateral.trust.scores.scores import Scores
@@ -67,7 +66,7 @@ def standings(
     stayed = Stayed.of(ledger, hand, returned)
     usable = np.isfinite(opinions.percent) & (suspicion.row < 0.5) & ~suspicion.flagged[opinions.rater]  # noqa: PLR2004
     rows = np.flatnonzero(usable & (opinions.rater != ledger.subject_account[opinions.subject]))
-    costs = costs_of_servers(ledger, rows, hand, stayed, context.kin.born), costs_of_clients(ledger, rows, stayed)
+    costs = costs_of_servers(ledger, rows, hand, stayed, context.ties.born), costs_of_clients(ledger, rows, stayed)
     reasons = {agent: [reason] for agent, reason in waiting(context, costs[0], stayed).items()}
     reasons |= _findings_against(ledger, findings, withheld)
     return _table(ledger, scores, status, rows, stayed, costs, reasons)
@@ -75,9 +74,9 @@ def standings(
 
 def hands(context: Context) -> Ints:
     """Return the hand that each account belongs to, as the number of one of its accounts."""
-    kin = context.kin
-    alone = np.where(kin.acknowledged, kin.root, np.arange(context.ledger.accounts))
-    return np.asarray(np.where(kin.collector >= 0, kin.collector, alone))
+    ties = context.ties
+    alone = np.where(ties.acknowledged, ties.root, np.arange(context.ledger.accounts))
+    return np.asarray(np.where(ties.collector >= 0, ties.collector, alone))
 
 
 def _table(  # noqa: PLR0913, PLR0917
@@ -87,7 +86,7 @@ def _table(  # noqa: PLR0913, PLR0917
     rows: Ints,
     stayed: Stayed,
     costs: tuple[Floats, Floats],
-    reasons_of: Mapping[int, list[Reason]],
+    reasons_of: Mapping[int, list[StandingReason]],
 ) -> pa.Table:
     """Return the standings of both sides, some thousands at a time."""
     agents, wallet = np.arange(ledger.agents), ledger.wallet.astype(np.int64)
@@ -146,35 +145,34 @@ class _Paid:
 
 
 def _seconds(times: Floats) -> pa.Array:
-    """Return times as whole seconds; null where there is none."""
     valid = np.isfinite(times)
     return pa.array(np.where(valid, times, 0).astype(np.int64), mask=~valid)
 
 
 def _reasons(
-    scores: Scores, place: Ints, count: Ints, paid: Floats, reasons_of: Mapping[int, list[Reason]]
-) -> Iterator[list[Reason]]:
+    scores: Scores, place: Ints, count: Ints, paid: Floats, reasons_of: Mapping[int, list[StandingReason]]
+) -> Iterator[list[StandingReason]]:
     """Yield the reasons of some subjects, those that count most first."""
     for subject, payments, amount in zip(place.tolist(), count.tolist(), paid.tolist(), strict=True):
         of_subject = list(reasons_of.get(subject, ()))
         raters, effective = int(scores.raters[subject]), float(scores.effective[subject])
         if scores.removed[subject] > 0:
-            of_subject.append(Reason("false_raters", None, {"share": round(float(scores.removed[subject]), 3)}))
+            of_subject.append(StandingReason("false_raters", None, {"share": round(float(scores.removed[subject]), 3)}))
         if effective < LEAST:
-            of_subject.append(
-                Reason("few_raters", None, {"raters": raters, "effective": round(min(effective, raters), 3)})
-            )
-        of_subject.append(Reason("paid" if payments else "no_payments", round(amount, 6), {"payments": payments}))
+            worth = {"raters": raters, "effective": round(min(effective, raters), 3)}
+            of_subject.append(StandingReason("few_raters", None, worth))
+        code = "paid" if payments else "no_payments"
+        of_subject.append(StandingReason(code, round(amount, 6), {"payments": payments}))
         yield of_subject[:_MOST_REASONS]
 
 
-def _findings_against(ledger: Ledger, findings: Sequence[Finding], withheld: Flags) -> dict[int, list[Reason]]:
+def _findings_against(ledger: Ledger, findings: Sequence[Finding], withheld: Flags) -> dict[int, list[StandingReason]]:
     """Return the findings that count most against each subject that is held back, with the money in them."""
     subjects = np.flatnonzero(withheld)
     by_account: dict[int, list[int]] = {}
     for subject in subjects.tolist():
         by_account.setdefault(int(ledger.subject_account[subject]), []).append(subject)
-    out: dict[int, list[Reason]] = {subject: [] for subject in subjects.tolist()}
+    out: dict[int, list[StandingReason]] = {subject: [] for subject in subjects.tolist()}
     accounts = np.array(list(by_account), np.int64)
     for finding in findings:
         members = np.concatenate([finding.actors, finding.beneficiaries])
@@ -189,16 +187,16 @@ def _findings_against(ledger: Ledger, findings: Sequence[Finding], withheld: Fla
     return out
 
 
-def _of_finding(ledger: Ledger, finding: Finding) -> Reason:
+def _of_finding(ledger: Ledger, finding: Finding) -> StandingReason:
     """Return a finding as a reason: what was paid, what came back, by whom, and when."""
-    paid = float(ledger.amount[finding.payments].sum()) if len(finding.payments) else 0.0
+    paid = round(float(ledger.amount[finding.payments].sum()), 6) if len(finding.payments) else None
     moved = sums_by_coin(ledger, finding.transfers)
     times = ledger.opinions.ts[finding.opinions]
     figures: dict[str, Any] = {
         "q_value": float(f"{finding.q_value:.3g}"),
         "accounts": len(np.unique(finding.actors)),
         "payments": len(finding.payments),
-        "paid": round(paid, 6),
+        "paid": paid or 0.0,
         "transfers": len(finding.transfers),
         "moved": round(moved.pop(None, 0.0), 6),
     }
@@ -206,9 +204,8 @@ def _of_finding(ledger: Ledger, finding: Finding) -> Reason:
         figures["coins"] = {coin: round(amount, 6) for coin, amount in moved.items()}
     if len(times):
         figures |= {"first_at": int(times.min()), "last_at": int(times.max())}
-    return Reason(finding.detector.replace(" ", "_"), round(paid, 6) if len(finding.payments) else None, figures)
+    return StandingReason(finding.detector.replace(" ", "_"), paid, figures)
 
 
-def _plain(reason: Reason) -> dict[str, Any]:
-    """Return a reason as JSON has it."""
+def _plain(reason: StandingReason) -> dict[str, Any]:
     return {"code": reason.code, "amount": reason.amount, "figures": dict(reason.figures)}

@@ -12,10 +12,9 @@ from typing import Final
 import numpy as np
 
 from bilateral.core.values.decision import TRIAL
-from bilateral.core.values.standing import SHARED_TRIAL
-from bilateral.core.values.standing import StandingReason as Reason
+from bilateral.core.values.standing import SHARED_TRIAL, StandingReason
 from bilateral.trust.features.context import Context
-from bilateral.trust.features.kinship import roots
+from bilateral.trust.features.ties import roots
 from bilateral.trust.standing.evidence import Stayed
 from bilateral.trust.tables.arrays import Floats, Ints, first_of
 
@@ -28,7 +27,7 @@ _OF_OWNER: Final = 4
 two to five."""
 
 
-def waiting(context: Context, cost: Floats, stayed: Stayed) -> dict[int, Reason]:
+def waiting(context: Context, cost: Floats, stayed: Stayed) -> dict[int, StandingReason]:
     """Return the reason of each agent that waits for its trial."""
     ledger, root = context.ledger, _sources(context)
     now = max(ledger.opinions.ts.max(initial=0.0), ledger.paid_at.max(initial=0.0))
@@ -40,28 +39,26 @@ def waiting(context: Context, cost: Floats, stayed: Stayed) -> dict[int, Reason]
     ahead = _ahead(root[owner], owner) // (1 + spenders[root[owner]])
     until = ledger.registered[new] + ahead * _TURN
     return {
-        agent: Reason(SHARED_TRIAL, None, {"ahead": before, "until": int(end)})
+        agent: StandingReason(SHARED_TRIAL, None, {"ahead": before, "until": int(end)})
         for agent, before, end in zip(new.tolist(), ahead.tolist(), until.tolist(), strict=True)
         if end > now and before
     }
 
 
 def _sources(context: Context) -> Ints:
-    """Return the source of funds of each account.
-
-    The first sender counts, unless the account received more from others before it registered an agent. Anybody can be
-    the first to send dust to a fresh account.
-    """
-    ledger, kin = context.ledger, context.kin
+    """Return the source of funds of each account."""
+    # The first sender counts, unless the account received more from others before it registered an agent. Anybody can
+    # be the first to send dust to a fresh account.
+    ledger, ties = context.ledger, context.ties
     registers = np.full(ledger.accounts, np.inf)
     np.minimum.at(registers, ledger.owner, ledger.registered)
     counts = (ledger.src >= 0) & (ledger.dst >= 0) & (ledger.src != ledger.dst)
     counts &= ledger.sent_at <= registers[np.maximum(ledger.dst, 0)]
     counts &= ledger.coin == ledger.coin[ledger.funding[np.maximum(ledger.dst, 0)]]  # as far as it compares
     source, target = ledger.src[counts], ledger.dst[counts]
-    signed = np.where(kin.root[source] == kin.root[target], 1.0, -1.0) * ledger.sent[counts]
+    signed = np.where(ties.root[source] == ties.root[target], 1.0, -1.0) * ledger.sent[counts]
     is_main = np.bincount(target, weights=signed, minlength=ledger.accounts) >= 0
-    return roots(np.where(is_main, ledger.funder, -1), kin.is_hub)
+    return roots(np.where(is_main, ledger.funder, -1), ties.is_hub)
 
 
 def _ahead(source: Ints, owner: Ints) -> Ints:

@@ -105,19 +105,16 @@ def unrelated_columns(tables: Mapping[str, pa.Table]) -> list[str]:
 
 
 def _present(tables: Mapping[str, pa.Table]) -> Iterator[tuple[str, str]]:
-    """Yield the tables' columns of addresses."""
     for name, columns in ACCOUNTS.items():
         yield from ((name, column) for column in columns if name in tables)
 
 
 def _listed(tables: Mapping[str, pa.Table]) -> list[str]:
-    """Return the columns of lists of accounts that have rows."""
     agents = tables.get("agents")
     return [name for name in LISTED if agents is not None and name in agents.column_names and agents.num_rows]
 
 
 def _flat(lists: pa.ChunkedArray) -> pa.ChunkedArray:
-    """Return the accounts of lists."""
     entries = pc.list_flatten(lists)
     return pc.struct_field(entries, "account") if pa.types.is_struct(entries.type) else entries
 
@@ -163,5 +160,4 @@ def _spelled_lists(lists: pa.ListArray) -> pa.ListArray:
 
 
 def _is_text(kind: pa.DataType) -> bool:
-    """Return True for texts and dictionaries of texts."""
     return bool(pa.types.is_string(kind.value_type if pa.types.is_dictionary(kind) else kind))

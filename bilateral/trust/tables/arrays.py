@@ -143,11 +143,9 @@ def lexical_order(*keys: npt.NDArray[Any]) -> Ints:
 
 
 def _stable_order(column: npt.NDArray[Any]) -> Ints:
-    """Return the order of rows by one key, in which equal ones keep their places.
-
-    Numpy sorts numbers by vector instructions, and places of numbers in many times as long. So each key is sorted as
-    one number with its place. Keys that need too many bits lose the last ones, and those alike are sorted again.
-    """
+    """Return the order of rows by one key, in which equal ones keep their places."""
+    # Numpy sorts numbers by vector instructions, and places of numbers in many times as long. So each key is sorted as
+    # one number with its place. Keys that need too many bits lose the last ones, and those alike are sorted again.
     keys, bits = _ordinal(column), len(column).bit_length()
     lost = max(0, (int(keys.max()) - int(keys.min())).bit_length() + bits - _WORD)
     keys >>= lost
@@ -183,9 +181,9 @@ def dense(keys: Ints, least: int = 1) -> tuple[Ints, int]:
     rows = rows[lexical_order(keys[rows])]
     starts = np.flatnonzero(first_of(keys[rows]))
     sizes = np.diff(starts, append=len(rows))
-    is_kept = sizes >= least
-    out[rows] = np.repeat(np.where(is_kept, np.cumsum(is_kept) - 1, -1), sizes)
-    return out, int(is_kept.sum())
+    is_large = sizes >= least
+    out[rows] = np.repeat(np.where(is_large, np.cumsum(is_large) - 1, -1), sizes)
+    return out, int(is_large.sum())
 
 
 def runs(groups: Ints, times: Floats, gap: float) -> Ints:

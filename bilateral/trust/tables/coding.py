@@ -230,10 +230,8 @@ class _Coding:
 
 
 def _first_transfers(size: int, moves: _Moves) -> tuple[Ints, Floats, Floats]:
-    """Return the sender, or -1, the time and the amount, or nan, of the first inbound transfer of each account.
-
-    Of several at one time, it is the first by sender and amount.
-    """
+    """Return the sender, or -1, the time and the amount, or nan, of the first inbound transfer of each account."""
+    # Of several at one time, it is the first by sender and amount.
     funder, funded_at, amount = np.full(size, -1, np.int64), np.full(size, np.nan), np.full(size, np.nan)
     inbound = (moves.dst >= 0) & (moves.src >= 0) & (moves.src != moves.dst)
     if moves.funds is not None:
@@ -257,10 +255,8 @@ def _funding(moves: _Moves, funder: Ints, funded_at: Floats, amount: Floats) -> 
 
 
 def _first_act(acts: tuple[tuple[Ints, Floats], ...], size: int) -> Floats:
-    """Return the time from which each account acts. Money that comes later did not create the account.
-
-    Otherwise a stranger could send money to an old account whose funding is unknown, and so seem to be its funder.
-    """
+    """Return the time from which each account acts. Money that comes later did not create the account."""
+    # Otherwise a stranger could send money to an old account whose funding is unknown, and so seem to be its funder.
     first = np.full(size, np.inf)
     for accounts, times in acts:
         inside = accounts >= 0

@@ -35,7 +35,7 @@ class Folder:
         query: The query of its URL, which each of its files takes.
     """
 
-    shown: str
+    label: str
     filesystem: Any
     path: str
     query: str = ""
@@ -46,17 +46,17 @@ class Folder:
         text = str(place)
         if "://" not in text:
             return cls(text, pafs.LocalFileSystem(), text)
-        shown = without_secrets(text)
+        label = without_secrets(text)
         try:
-            return cls(shown, *pafs.FileSystem.from_uri(text))
+            return cls(label, *pafs.FileSystem.from_uri(text))
         except pa.ArrowInvalid:  # Arrow does not know its scheme, or its options
-            return cls(shown, *_by_fsspec(text, shown))
+            return cls(label, *_by_fsspec(text, label))
         except OSError as error:
-            raise InvalidArgumentError(f"no folder opens at {quoted(shown)}: {error}") from None
+            raise InvalidArgumentError(f"no folder opens at {quoted(label)}: {error}") from None
 
     def has(self, name: str) -> bool:
         """Return True if the folder has a table."""
-        with self._readable(f"no answer about {name}.parquet in {quoted(self.shown)}"):
+        with self._readable(f"no answer about {name}.parquet in {quoted(self.label)}"):
             if isinstance(self.filesystem, pafs.PyFileSystem):
                 return _exists(self.filesystem.handler.fs, self._file(name))
             return bool(self.filesystem.get_file_info(self._file(name)).type != pafs.FileType.NotFound)
@@ -100,7 +100,7 @@ def _exists(files: Any, path: str) -> bool:
     return True
 
 
-def _by_fsspec(url: str, shown: str) -> tuple[Any, str, str]:
+def _by_fsspec(url: str, label: str) -> tuple[Any, str, str]:
     """Return the files of a store that fsspec reads, the folder's path there, and its query."""
     import fsspec  # noqa: PLC0415  # slow to import, and for this path only
 
@@ -108,5 +108,5 @@ def _by_fsspec(url: str, shown: str) -> tuple[Any, str, str]:
     try:
         filesystem, root = fsspec.core.url_to_fs(path)
     except (ImportError, ValueError, OSError) as error:
-        raise InvalidArgumentError(f"no folder opens at {quoted(shown)}: {error}") from None
+        raise InvalidArgumentError(f"no folder opens at {quoted(label)}: {error}") from None
     return pafs.PyFileSystem(pafs.FSSpecHandler(filesystem)), root, separator + query

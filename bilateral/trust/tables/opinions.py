@@ -127,27 +127,27 @@ def scaled(raw: Floats, tag: Ints, texts: list[str]) -> tuple[Floats, Ints]:
 
 
 def proven(
-    named: pa.ChunkedArray, transactions: pa.ChunkedArray, pays: tuple[Ints, Ints], says: tuple[Ints, Ints]
+    claimed: pa.ChunkedArray, transactions: pa.ChunkedArray, pays: tuple[Ints, Ints], says: tuple[Ints, Ints]
 ) -> Ints:
     """Return the position of the payment that each feedback names; -1 if it names none, -2 if it does not exist.
 
     An empty text names none. One transaction may hold several payments. Then it is the payment of this client to this
     agent, if there is one.
     """
-    texts = distinct(named).drop_null()
+    texts = distinct(claimed).drop_null()
     texts = texts.filter(pc.not_equal(texts, ""))  # many writers of tables have no null
-    named_codes, codes_of_payments = positions(named, texts), positions(transactions, texts)
+    claim_codes, codes_of_payments = positions(claimed, texts), positions(transactions, texts)
     order = np.argsort(codes_of_payments, kind="stable")
-    low, high = (np.searchsorted(codes_of_payments, named_codes, side=side, sorter=order) for side in ("left", "right"))
-    codes = np.where(named_codes < 0, -1, -2).astype(np.int32)
-    some = np.flatnonzero((named_codes >= 0) & (high > low))
+    low, high = (np.searchsorted(codes_of_payments, claim_codes, side=side, sorter=order) for side in ("left", "right"))
+    codes = np.where(claim_codes < 0, -1, -2).astype(np.int32)
+    some = np.flatnonzero((claim_codes >= 0) & (high > low))
     codes[some] = order[low[some]]
     crowded = some[high[some] - low[some] > 1]
-    places = np.flatnonzero(np.isin(codes_of_payments, named_codes[crowded]))
+    places = np.flatnonzero(np.isin(codes_of_payments, claim_codes[crowded]))
     for columns in ((1,), (0,), (0, 1)):  # the agent, the payer, which says more, and both
         first = first_equal(
             [codes_of_payments[places], *(pays[column][places] for column in columns)],
-            [named_codes[crowded], *(says[column][crowded] for column in columns)],
+            [claim_codes[crowded], *(says[column][crowded] for column in columns)],
         )
         codes[crowded[first >= 0]] = places[first[first >= 0]]
     return codes

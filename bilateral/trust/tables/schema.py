@@ -124,7 +124,7 @@ class Tables:
         """Read a folder with one Parquet file a table, or a folder of files for each."""
         store = Folder.at(folder)
         if not store.has("agents"):
-            raise InvalidArgumentError(f"no agents.parquet in {quoted(store.shown)}: name a folder of tables")
+            raise InvalidArgumentError(f"no agents.parquet in {quoted(store.label)}: name a folder of tables")
         normal = {}
         for name, columns in COLUMNS.items():
             if store.has(name):
@@ -145,10 +145,8 @@ class Tables:
 
 
 def _read(store: Folder, name: str, columns: Sequence[str]) -> pa.Table:
-    """Read some columns of a table; those whose texts repeat one by one, as codes of one dictionary each.
-
-    Arrow itself would keep a dictionary for each part of the rows, which takes many times the memory.
-    """
+    """Read some columns of a table; those whose texts repeat one by one, as codes of one dictionary each."""
+    # Arrow itself would keep a dictionary for each part of the rows, which takes many times the memory.
     repeated = _REPEATED.get(name, ())
     table = store.read(name, [column for column in columns if column not in repeated])
     cast_columns = {column: table.column(column) for column in table.column_names}
@@ -228,7 +226,7 @@ def cast(name: str, values: pa.ChunkedArray, kind: pa.DataType) -> pa.ChunkedArr
         return pc.cast(values, kind, safe=exact)
     except pa.ArrowException:
         row = _first_unreadable(values, kind, exact=exact)
-    problem = f"{name} has type {values.type}" if row is None else f"{name} has {_shown(values[row])} in row {row + 1}"
+    problem = f"{name} has type {values.type}" if row is None else f"{name} has {_quoted(values[row])} in row {row + 1}"
     raise InvalidArgumentError(f"{problem}: it must be readable as {kind}")
 
 
@@ -274,7 +272,6 @@ def _can_cast(values: pa.ChunkedArray, kind: pa.DataType, *, exact: bool) -> boo
     return True
 
 
-def _shown(value: pa.Scalar) -> str:
-    """Return a value as a message shows it."""
+def _quoted(value: pa.Scalar) -> str:
     text = value.as_py()
     return quoted(text) if isinstance(text, str) else str(text)

@@ -59,11 +59,9 @@ def _places(rows: Keyed, searches: Keyed) -> Ints:
 
 
 def _reaching(values: Floats, starts: Ints, least: Floats) -> Ints:
-    """Return the first place from each start on whose value reaches a least one; the number of values without one.
-
-    The values are halved again and again into blocks, of each of which the maximum is known. A search goes from its
-    start over blocks that grow, until one has a value that is large enough, and then down into it.
-    """
+    """Return the first place from each start on whose value reaches a least one; the number of values without one."""
+    # The values are halved again and again into blocks, of each of which the maximum is known. A search goes from its
+    # start over blocks that grow, until one has a value that is large enough, and then down into it.
     maxima = np.full(1 << len(values).bit_length(), np.inf)  # the place after the last value ends each search
     maxima[: len(values)] = values
     levels = [maxima]

@@ -18,10 +18,9 @@ from bilateral.index.operating.settings import ChainSettings, IndexSettings
 from bilateral.index.payments.tables import payment, payment_return
 from bilateral.index.payments.terms import PaymentTerms
 from bilateral.index.standing import tables as schema
-from bilateral.index.standing.analysis import Analyst, analyse
+from bilateral.index.standing.analysis import Analyst, Refresher, analyse
 from bilateral.index.standing.inputs import read_tables
 from bilateral.index.standing.proofs import ClaimedTransactions, Proofs, Senders
-from bilateral.index.standing.refresh import Refresher
 from simulation.events import encoded
 from tests.index.analysis.conftest import DEPLOYMENT, KEY
 from tests.index.payments.world import TOKEN, Payments, account, transfer

@@ -10,10 +10,9 @@ from sqlalchemy import select, text, update
 
 from bilateral.index.log import tables as schema
 from bilateral.index.operating.status import chain_statuses
-from bilateral.index.standing import refresh
-from bilateral.index.standing.analysis import Analyst
-from bilateral.index.standing.refresh import Refresher
-from bilateral.index.standing.standings import standings_states
+from bilateral.index.standing import analysis
+from bilateral.index.standing.analysis import Analyst, Refresher
+from bilateral.index.standing.queries import standings_states
 from bilateral.index.standing.tables import standing, standing_refresh
 from bilateral.index.standing.worker import Background
 from tests.index.analysis.conftest import KEY
@@ -92,7 +91,7 @@ def test_standings_without_new_rows_are_confirmed_as_of_later_blocks(indexed, mo
         connection.execute(update(standing_refresh).values(made_at=1))
         connection.execute(text("UPDATE chain SET block_number = block_number + 1000"))
     assert state(indexed).is_stale
-    monkeypatch.setattr(refresh, "_CONFIRM_SECONDS", 0.0)
+    monkeypatch.setattr(analysis, "_CONFIRM_SECONDS", 0.0)
     before = stored(indexed)
     assert not refresher.refresh()
     assert state(indexed).lack is None
@@ -107,7 +106,7 @@ def test_refresh_waits_ten_seconds_or_its_own_duration_after_the_last_one(indexe
         def analyse(self, *_, **__):
             now[0] += took
 
-    monkeypatch.setattr(refresh, "time", SimpleNamespace(monotonic=lambda: now[0], time=time.time))
+    monkeypatch.setattr(analysis, "time", SimpleNamespace(monotonic=lambda: now[0], time=time.time))
     refresher = Refresher(indexed, make=SlowAnalyst)
     assert refresher.refresh(is_paced=True)
     with indexed.begin() as connection:

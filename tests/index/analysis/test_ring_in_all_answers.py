@@ -15,7 +15,7 @@ from sqlalchemy import select, update
 
 from bilateral.api.settings import ApiSettings
 from bilateral.index.log.database import open_database
-from bilateral.index.standing.refresh import Refresher
+from bilateral.index.standing.analysis import Refresher
 from bilateral.index.standing.tables import standing_refresh
 from tests.api.world import served
 from tests.commands import run_here

@@ -12,8 +12,8 @@ from bilateral.index.search import leaders
 from bilateral.index.search.filters import AgentSearch, Gate
 from bilateral.index.search.leaders import Board, leaderboard
 from bilateral.index.search.queries import search_agents
+from bilateral.index.standing.analysis import Refresher
 from bilateral.index.standing.queries import stored_standing
-from bilateral.index.standing.refresh import Refresher
 from tests.index.analysis.conftest import KEY
 
 RING, HONEST = 9, range(1, 8)

@@ -60,13 +60,13 @@ class Grouping:
     is_control: bool
 
     @property
-    def told(self) -> str:
+    def label(self) -> str:
         """The accounts' common property, for sentences."""
         return _RUNS.get(self.name, self.name)
 
 
 @dataclass(frozen=True)
-class Kinship:
+class Ties:
     """All groupings of accounts.
 
     Attributes:
@@ -86,13 +86,13 @@ class Kinship:
     acknowledged: Flags
 
 
-def kinship(ledger: Ledger, hub: int = HUB) -> Kinship:
+def ties_of(ledger: Ledger, hub: int = HUB) -> Ties:
     """Group accounts."""
     funder, funded_at = ledger.funder, ledger.funded_at
     is_funded = funder >= 0
     children = np.bincount(funder[is_funded], minlength=ledger.accounts)
     is_hub = (children > hub) | _services(ledger, children)
-    born = _first_seen(ledger)
+    born = _first_events(ledger)
     root = roots(funder, is_hub)
     collector = _collectors(ledger, hub)
     keys_by_name: list[tuple[str, Ints, bool]] = [
@@ -108,16 +108,16 @@ def kinship(ledger: Ledger, hub: int = HUB) -> Kinship:
     for name, keys, is_control in keys_by_name:
         group, size = dense(keys, _SHARED)
         groupings.append(Grouping(name, group, size, is_control))
-    return Kinship(tuple(groupings), root, is_hub, born, collector, _acknowledged(ledger, root, is_hub))
+    return Ties(tuple(groupings), root, is_hub, born, collector, _acknowledged(ledger, root, is_hub))
 
 
-def joining(ledger: Ledger, kin: Kinship, grouping: Grouping, accounts: Ints) -> Ints:
+def joining(ledger: Ledger, ties: Ties, grouping: Grouping, accounts: Ints) -> Ints:
     """Return the transfers that put accounts into a group: their first funds, or their payments to a collector."""
     if not grouping.is_control:
         return np.zeros(0, np.int64)
     if grouping.name == COLLECTOR:
         rows = np.flatnonzero(np.isin(ledger.src, accounts))
-        collected: Ints = rows[ledger.dst[rows] == kin.collector[ledger.src[rows]]]
+        collected: Ints = rows[ledger.dst[rows] == ties.collector[ledger.src[rows]]]
         return collected
     funding = ledger.funding[accounts]
     return np.sort(funding[funding >= 0]).astype(np.int64)
@@ -146,7 +146,7 @@ def _services(ledger: Ledger, children: Ints) -> Flags:
     return is_service
 
 
-def _first_seen(ledger: Ledger) -> Floats:
+def _first_events(ledger: Ledger) -> Floats:
     """Return the time of the first event of each account."""
     born = np.full(ledger.accounts, np.inf)
     for accounts, times in (
