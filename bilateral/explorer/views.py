@@ -18,8 +18,7 @@ from bilateral.explorer.listing import authorizing
 from bilateral.explorer.named import NamedFinding, named_findings
 from bilateral.explorer.records import Evidence, evidence_of
 from bilateral.index.agents.queries import Change, changes_of
-from bilateral.index.files.identities import OtherIdentity, SolanaIdentity, other_identities, solana_identities
-from bilateral.index.files.queries import names_of
+from bilateral.index.files.queries import OtherIdentity, SolanaIdentity, names_of, other_identities, solana_identities
 from bilateral.index.operating.chains import ChainProgress, chains
 from bilateral.index.payments.queries import payment_states, payments_by, payments_to
 from bilateral.index.profiles.queries import Agent

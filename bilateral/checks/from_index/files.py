@@ -15,7 +15,7 @@ from bilateral.checks.facts import Domain, FileState, Observation, OtherRegistra
 from bilateral.checks.from_index.as_of_block import AsOfBlock
 from bilateral.checks.from_index.subjects import Subject
 from bilateral.index.files import tables as schema
-from bilateral.index.files.identities import solana_agent
+from bilateral.index.files.queries import solana_agent
 from bilateral.index.files.reading import domain_uri, file_id_of, secure_host, well_known_uri
 from bilateral.index.files.tables import Kind
 from bilateral.index.log.lists import in_parts

@@ -11,8 +11,7 @@ from bilateral.core import errors
 from bilateral.documents import Document, Loader, Validators, document_hash, verify_hash
 from bilateral.documents.http import host_of
 from bilateral.documents.loader import scheme_of
-from bilateral.index.files.readers import Reader, ReadRows
-from bilateral.index.files.reading import read_content
+from bilateral.index.files.reading import Reader, ReadRows, read_content
 from bilateral.index.files.tables import Kind
 
 _LOGGER: Final = logging.getLogger("bilateral.index")

@@ -10,9 +10,18 @@ from sqlalchemy import Connection, Engine, case, delete, exists, func, select, u
 
 from bilateral.index.files import tables as schema
 from bilateral.index.files.claims import find_payments_of_chain, forget_payments
-from bilateral.index.files.current import find_files, forget_files, left_files, left_files_after
 from bilateral.index.files.observations import move_sights
-from bilateral.index.files.rows import REPLACED, delete_unused_content, kind_literal, wake_files, wake_hosts
+from bilateral.index.files.rows import (
+    REPLACED,
+    delete_unused_content,
+    find_files,
+    forget_files,
+    kind_literal,
+    left_files,
+    left_files_after,
+    wake_files,
+    wake_hosts,
+)
 from bilateral.index.files.tables import Kind, State
 from bilateral.index.log.dialects import insert_new
 from bilateral.index.log.projection import Append, Progress, Projection, Removal

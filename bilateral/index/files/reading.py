@@ -8,12 +8,13 @@ from __future__ import annotations
 
 import json
 import re
+import threading
 from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
 from hashlib import sha256
-from typing import Any, Final
+from typing import Any, Final, TypeAlias
 
-from sqlalchemy import Table
+from sqlalchemy import Connection, Engine, Table
 
 from bilateral import documents
 from bilateral.core.errors import MalformedIdentifierError, UnsupportedUriError
@@ -24,8 +25,25 @@ from bilateral.documents.feedback import A2aUse, McpUse, OasfUse
 from bilateral.documents.http import host_of
 from bilateral.documents.model import MAX_ITEMS
 from bilateral.index.files import tables as schema
-from bilateral.index.files.readers import Reader, ReadRows
 from bilateral.index.files.tables import Kind
+
+ReadRows: TypeAlias = Mapping[Table, list[dict[str, Any]]]
+
+
+class Reader:
+    """Derives rows from registration files. Methods do nothing unless overridden."""
+
+    def read(self, content_hash: bytes, rows: ReadRows) -> ReadRows:  # noqa: ARG002
+        """Return further rows that a registration file makes."""
+        return {}
+
+    def stored(self, connection: Connection, rows: ReadRows) -> None:
+        """Take account of the rows of a content, in the transaction that stores them."""
+
+    def catch_up(self, engine: Engine, stop: threading.Event) -> int:  # noqa: ARG002
+        """Derive the rows that contents lack, until told to stop. Return the number of contents."""
+        return 0
+
 
 MOST_HOSTS: Final = 3
 """Hosts of one registration file whose files are fetched: a file must not send this program to hundreds of servers."""

@@ -18,15 +18,14 @@ from bilateral.core.errors import UnsupportedUriError
 from bilateral.documents import Loader, Validators
 from bilateral.index.files import tables as schema
 from bilateral.index.files.claims import find_payments_of_blocks
-from bilateral.index.files.current import find_files
 from bilateral.index.files.loading import Failed, Loaded, Outcome, failure_of, host_of_file, load_file
 from bilateral.index.files.observations import note_sights
-from bilateral.index.files.readers import Reader
-from bilateral.index.files.reading import domain_uri, file_id_of
+from bilateral.index.files.reading import Reader, domain_uri, file_id_of
 from bilateral.index.files.rows import (
     REPLACED,
     columns_of,
     domain_files,
+    find_files,
     new_file,
     store_content,
     wake_files,

@@ -1,17 +1,22 @@
-"""Statements on the tables of files that SQLite and PostgreSQL word alike."""
+"""Statements on the tables of files that SQLite and PostgreSQL word alike, and the current file of each agent."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import Any, Final
 
 import sqlalchemy as sa
 
+from bilateral.core.events import Transfer, URIUpdated
+from bilateral.index.agents import tables as agent_tables
 from bilateral.index.files import tables as schema
 from bilateral.index.files.loading import Failed, Loaded, Outcome, host_of_file
 from bilateral.index.files.reading import well_known_uri
-from bilateral.index.files.tables import Kind, State
+from bilateral.index.files.tables import Kind, State, agent_file
+from bilateral.index.log.batches import EventRows
 from bilateral.index.log.dialects import insert_into, insert_new
+from bilateral.index.log.rows import picker
+from bilateral.index.log.tables import EVENT_TABLES
 
 
 def new_file(  # noqa: PLR0913, PLR0917  # what is known of it
@@ -104,24 +109,24 @@ def wake_files(connection: sa.Connection, file_ids: Iterable[bytes], now: float)
         connection.execute(statement, rows)
 
 
+_REFERENCE, _LATER = (schema.file_reference.alias(name).c for name in ("named", "later"))
+_IS_REPLACED: Final = (
+    *(_LATER[name] == _REFERENCE[name] for name in ("chain_id", "registry", "agent_id")),
+    sa.tuple_(_LATER.block_number, _LATER.log_index) > sa.tuple_(_REFERENCE.block_number, _REFERENCE.log_index),
+)
+"""The conditions on a later reference of the same agent. That of its kind is to be added."""
+
+
 def is_outdated(connection: sa.Connection, file_id: bytes) -> bool:
     """Return True if no event that still counts names a file: it is collected, or its agents have other URIs now."""
-    named, later = schema.file_reference.alias("named"), schema.file_reference.alias("later")
-    key = ("chain_id", "registry", "agent_id")
-    is_later = sa.or_(
-        later.c.block_number > named.c.block_number,
-        (later.c.block_number == named.c.block_number) & (later.c.log_index > named.c.log_index),
-    )
-    same_agent = [later.c[name] == named.c[name] for name in key]
     # The engines use the index of a kind only if the kind is a literal.
     replaced = [
-        (named.c.kind == kind) & sa.exists().where(later.c.kind == kind_literal(kind), *same_agent, is_later)
+        (_REFERENCE.kind == kind) & sa.exists().where(_LATER.kind == kind_literal(kind), *_IS_REPLACED)
         for kind in REPLACED
     ]
-    query = sa.select(named.c.file_id).where(named.c.file_id == file_id, ~sa.or_(*replaced)).limit(1)
-    domain = schema.registration_domain
-    of_domain = sa.select(domain.c.file_id).where(domain.c.file_id == file_id).limit(1)
-    return connection.execute(query).first() is None and connection.execute(of_domain).first() is None
+    is_current = sa.exists().where(_REFERENCE.file_id == file_id, ~sa.or_(*replaced))
+    of_domain = sa.exists().where(schema.registration_domain.c.file_id == file_id)
+    return not connection.execute(sa.select(sa.or_(is_current, of_domain))).scalar_one()
 
 
 def kind_literal(kind: Kind) -> sa.ColumnElement[str]:
@@ -136,3 +141,74 @@ def set_file(connection: sa.Connection, file_id: bytes, values: dict[str, Any], 
     if lease is not None:
         statement = statement.where(table.c.lease == lease)
     return connection.execute(statement).rowcount == 1
+
+
+AgentPlace = tuple[str, int]
+"""An agent of a chain: the address of its identity registry, and its id."""
+
+_NOBODY: Final = "0x" + "0" * 40
+_UPDATED, _TRANSFERRED = (EVENT_TABLES[event] for event in (URIUpdated, Transfer))
+_pick_updated = picker(_UPDATED, "registry", "agent_id")
+_pick_transferred = picker(_TRANSFERRED, "registry", "agent_id", "to_address")
+
+
+def left_files(events: EventRows) -> set[AgentPlace]:
+    """Return the agents that left their file by some events: they have another URI, or are burnt."""
+    updated = {_pick_updated(row) for row in events.get(_UPDATED, ())}
+    burnt = (_pick_transferred(row) for row in events.get(_TRANSFERRED, ()))
+    return updated | {(registry, agent_id) for registry, agent_id, to in burnt if to == _NOBODY}
+
+
+def left_files_after(connection: sa.Connection, chain_id: int, block: int) -> set[AgentPlace]:
+    """Return the agents that left their file in the blocks after one."""
+
+    def after(table: sa.Table, *conditions: sa.ColumnElement[bool]) -> sa.Select[Any]:
+        of_blocks = (table.c.chain_id == chain_id, table.c.block_number > block)
+        return sa.select(table.c.registry, table.c.agent_id).where(*of_blocks, *conditions)
+
+    query = after(_UPDATED).union(after(_TRANSFERRED, _TRANSFERRED.c.to_address == _NOBODY))
+    return {(registry, agent_id) for registry, agent_id in connection.execute(query)}
+
+
+def forget_files(connection: sa.Connection, chain_id: int, agents: Iterable[AgentPlace]) -> None:
+    """Forget the current files of agents. The scan of their new URIs finds the new ones."""
+    _execute_for(connection, sa.delete(agent_file).where(*_IS_ONE), chain_id, agents)
+
+
+def find_files(connection: sa.Connection, chain_id: int, agents: Sequence[AgentPlace] | None = None) -> None:
+    """Find the current files of agents again: those that their latest events name, if these name their URIs of now."""
+    if agents is None:
+        connection.execute(sa.delete(agent_file).where(agent_file.c.chain_id == chain_id))
+        connection.execute(_FIND, {"of_chain": chain_id})
+    else:
+        forget_files(connection, chain_id, agents)
+        _execute_for(connection, _FIND_ONE, chain_id, agents)
+
+
+def _execute_for(
+    connection: sa.Connection, statement: sa.Executable, chain_id: int, agents: Iterable[AgentPlace]
+) -> None:
+    keys = [{"of_chain": chain_id, "of_registry": registry, "of_agent": id_} for registry, id_ in sorted(agents)]
+    if keys:
+        connection.execute(statement, keys)
+
+
+def _is_of_agent(columns: Any) -> list[sa.ColumnElement[bool]]:
+    parameters = {"chain_id": "of_chain", "identity_registry": "of_registry", "agent_id": "of_agent"}
+    return [columns[key] == sa.bindparam(name, type_=columns[key].type) for key, name in parameters.items()]
+
+
+_AGENT: Final = agent_tables.agent.c
+_IS_ONE: Final = _is_of_agent(agent_file.c)
+_COLUMNS: Final = ("chain_id", "identity_registry", "agent_id", "file_id")
+_CURRENT_FILES: Final = sa.select(*(_AGENT[name] for name in _COLUMNS[:3]), _REFERENCE.file_id).where(
+    _REFERENCE.chain_id == _AGENT.chain_id,
+    _REFERENCE.registry == _AGENT.identity_registry,
+    _REFERENCE.agent_id == _AGENT.agent_id,
+    _REFERENCE.kind == Kind.REGISTRATION,
+    ~sa.exists().where(_LATER.kind == _REFERENCE.kind, *_IS_REPLACED),
+    schema.file.c.file_id == _REFERENCE.file_id,
+    schema.file.c.uri == _AGENT.uri,
+)
+_FIND: Final = sa.insert(agent_file).from_select(_COLUMNS, _CURRENT_FILES.where(_is_of_agent(_AGENT)[0]))
+_FIND_ONE: Final = sa.insert(agent_file).from_select(_COLUMNS, _CURRENT_FILES.where(*_is_of_agent(_AGENT)))

@@ -18,7 +18,7 @@ from bilateral.documents import Limits, Loader, Network
 from bilateral.index.files.loading import Failed, Loaded, Outcome, load_file
 from bilateral.index.files.projection import collect
 from bilateral.index.files.queue import FileQueue, Lease
-from bilateral.index.files.readers import Reader
+from bilateral.index.files.reading import Reader
 from bilateral.index.files.references import ReferenceScan
 from bilateral.index.log.database import is_lost, is_transient, unavailable
 from bilateral.index.log.patience import Patience

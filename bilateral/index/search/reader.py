@@ -14,7 +14,7 @@ from typing import Final
 from sqlalchemy import Connection, Engine, delete, or_, select
 
 from bilateral.index.files import tables as files
-from bilateral.index.files.readers import Reader, ReadRows
+from bilateral.index.files.reading import Reader, ReadRows
 from bilateral.index.log.dialects import insert_new
 from bilateral.index.search.meaning import MODEL, has_model, vector_row
 from bilateral.index.search.tables import known_word, registration_vector, registration_words, word_trigram
