@@ -16,7 +16,7 @@ from bilateral.checks.from_index.as_of_block import AsOfBlock
 from bilateral.checks.from_index.subjects import Subject
 from bilateral.index.files import tables as schema
 from bilateral.index.files.queries import solana_agent
-from bilateral.index.files.reading import domain_uri, file_id_of, secure_host, well_known_uri
+from bilateral.index.files.reading import domain_uri, file_id_of, registration_uri, secure_host
 from bilateral.index.files.tables import Kind
 from bilateral.index.log.lists import in_parts
 from bilateral.index.log.unindexed import newest_first, unindexed
@@ -150,7 +150,7 @@ def _domains(  # the file, its domains, and who it is of
         if row.text == home and is_confirmed:  # ERC-8004: then the domain's own file is not needed
             domains.append(Domain(row.text, is_proven=True, is_denied=False, file=None))
             continue
-        waiting = Observation(0, well_known_uri(row.text), FileState.WAITING)
+        waiting = Observation(0, registration_uri(row.text), FileState.WAITING)
         domains.append(_domain(subject, row.text, files.get(bytes(row.file_id), waiting)))
     return tuple(domains)
 

@@ -90,7 +90,7 @@ def load_file(  # noqa: PLR0913, PLR0917  # a file's columns, and who reads it
         document = loader.load_changes(uri, stored)
         return Unchanged() if document is None else _read(kind, document, expected_hash, readers)
     except (errors.DocumentError, errors.MissingExtraError) as problem:
-        return _failure(uri, problem)
+        return failure_of(uri, problem)
     except Exception as problem:
         _LOGGER.exception("file=%s outcome=unexpected_error", kind)
         return Failed("unexpected_error", f"this program cannot read the file: {type(problem).__name__}")
@@ -114,13 +114,7 @@ def host_of_file(uri: str) -> str | None:
     return name
 
 
-def failure_of(problem: errors.BilateralError) -> Failed:
-    """Return a failure that trying again cannot repair."""
-    return Failed(problem.reason, _sentence(problem), is_final=True)
-
-
 def _read(kind: Kind, document: Document, expected_hash: bytes | None, readers: Sequence[Reader]) -> Loaded:
-    """Check a document, and read it."""
     integrity: str | None = document.integrity
     try:
         if verify_hash(document.content, expected_hash or _NO_HASH):
@@ -147,12 +141,13 @@ def _read(kind: Kind, document: Document, expected_hash: bytes | None, readers: 
     )
 
 
-def _failure(uri: str, problem: errors.BilateralError) -> Failed:
+def failure_of(uri: str, problem: errors.BilateralError) -> Failed:
+    """Return the outcome of a file that could not be loaded."""
     scheme = scheme_of(uri)
-    is_fixed = scheme == "data" or (
-        scheme == "ipfs"
-        and isinstance(problem, (errors.DocumentTooLargeError, errors.HashMismatchError, errors.MalformedDocumentError))
+    is_of_content = isinstance(
+        problem, (errors.DocumentTooLargeError, errors.HashMismatchError, errors.MalformedDocumentError)
     )
+    is_fixed = scheme == "data" or (scheme == "ipfs" and is_of_content)
     status = problem.status if isinstance(problem, errors.RefusedDocumentError) else None
     is_silent = isinstance(problem, (errors.DocumentTimeoutError, errors.UnreachableDocumentError)) and status is None
     return Failed(
@@ -165,5 +160,4 @@ def _failure(uri: str, problem: errors.BilateralError) -> Failed:
 
 
 def _sentence(problem: errors.BilateralError) -> str:
-    """Return the message of an error, in which strangers may have a word."""
     return str(problem)[:_MAX_PROBLEM].replace("\0", "\N{REPLACEMENT CHARACTER}")

@@ -19,7 +19,7 @@ from bilateral.core.identifiers.caip import base58_text
 from bilateral.core.text import quoted
 from bilateral.index.agents import tables as agent_tables
 from bilateral.index.files import tables as files
-from bilateral.index.files.reading import file_id_of, secure_host, well_known_uri
+from bilateral.index.files.reading import file_id_of, registration_uri, secure_host
 from bilateral.index.files.tables import READ_FILES, Kind, State, agent_file
 from bilateral.index.log.lists import in_parts
 from bilateral.index.reading.registries import AgentKey, Registries, numbers_by_chain
@@ -99,7 +99,7 @@ def services_at(connection: Connection, url: str) -> NamedHost:
     rows = connection.execute(
         select(*(current[name] for name in names), service.c.name, service.c.endpoint)
         .where(
-            domain.c.file_id == file_id_of(Kind.DOMAIN, well_known_uri(host), None),
+            domain.c.file_id == file_id_of(Kind.DOMAIN, registration_uri(host), None),
             files.file.c.content_hash == domain.c.content_hash,
             reference.c.file_id == files.file.c.file_id,
             reference.c.kind == Kind.REGISTRATION,

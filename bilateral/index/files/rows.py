@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable
 from typing import Any, Final
 
 import sqlalchemy as sa
@@ -11,7 +11,7 @@ from bilateral.core.events import Transfer, URIUpdated
 from bilateral.index.agents import tables as agent_tables
 from bilateral.index.files import tables as schema
 from bilateral.index.files.loading import Failed, Loaded, Outcome, host_of_file
-from bilateral.index.files.reading import well_known_uri
+from bilateral.index.files.reading import registration_uri
 from bilateral.index.files.tables import Kind, State, agent_file
 from bilateral.index.log.batches import EventRows
 from bilateral.index.log.dialects import insert_into, insert_new
@@ -35,7 +35,7 @@ def domain_files(outcomes: Iterable[tuple[Kind, Outcome]], now: float) -> list[d
     for kind, outcome in outcomes:
         if kind is Kind.REGISTRATION and isinstance(outcome, Loaded):
             for row in outcome.rows.get(schema.registration_domain, []):
-                uri = well_known_uri(row["host"])
+                uri = registration_uri(row["host"])
                 parsed[row["file_id"]] = new_file(row["file_id"], Kind.DOMAIN, uri, host_of_file(uri), now)
     return [parsed[file_id] for file_id in sorted(parsed)]
 
@@ -175,7 +175,7 @@ def forget_files(connection: sa.Connection, chain_id: int, agents: Iterable[Agen
     _execute_for(connection, sa.delete(agent_file).where(*_IS_ONE), chain_id, agents)
 
 
-def find_files(connection: sa.Connection, chain_id: int, agents: Sequence[AgentPlace] | None = None) -> None:
+def find_files(connection: sa.Connection, chain_id: int, agents: Collection[AgentPlace] | None = None) -> None:
     """Find the current files of agents again: those that their latest events name, if these name their URIs of now."""
     if agents is None:
         connection.execute(sa.delete(agent_file).where(agent_file.c.chain_id == chain_id))
