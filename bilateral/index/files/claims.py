@@ -6,7 +6,7 @@ A claim is made by the file's author. It is not compared with the payments in th
 from __future__ import annotations
 
 import re
-from contextlib import suppress
+from collections.abc import Callable
 from typing import Any, Final
 
 from sqlalchemy import ColumnElement, Connection, Row, delete, insert, literal, null, select, union_all
@@ -27,44 +27,21 @@ _ADDRESS: Final = re.compile(r"0x[0-9a-fA-F]{40}")
 _AT_ONCE: Final = 1_000  # rows in memory, and of one insert
 
 
-def find_payments(connection: Connection, which: ColumnElement[bool]) -> None:
-    """Find again the payments that the files of some feedback claim."""
-    parts = connection.execute(_query(which)).partitions(_AT_ONCE)
-    for rows in parts:
+def find_payments(connection: Connection, is_chosen: Callable[[Any], ColumnElement[bool]]) -> None:
+    """Find again the payments that the files of some feedback claim.
+
+    Args:
+        is_chosen: Returns the condition on the columns of claims, and likewise on those of references.
+    """
+    connection.execute(delete(payment_claim).where(is_chosen(payment_claim.c)))
+    for rows in connection.execute(_query(is_chosen(files.file_reference.c))).partitions(_AT_ONCE):
         claims = [claim for row in rows if (claim := _claim(row)) is not None]
         if claims:
             connection.execute(insert(payment_claim), claims)
 
 
-def find_payments_of_file(connection: Connection, file_id: bytes) -> None:
-    """Find again the payments that one file claims, after it was loaded or lost."""
-    connection.execute(delete(payment_claim).where(payment_claim.c.file_id == file_id))
-    find_payments(connection, files.file_reference.c.file_id == file_id)
-
-
-def find_payments_of_blocks(connection: Connection, chain_id: int, first: int, last: int) -> None:
-    """Find again the payments that the files of feedback in a range of blocks claim."""
-    table, named = payment_claim.c, files.file_reference.c
-    claimed = (table.chain_id == chain_id) & table.block_number.between(first, last)
-    connection.execute(delete(payment_claim).where(claimed))
-    find_payments(connection, (named.chain_id == chain_id) & named.block_number.between(first, last))
-
-
-def find_payments_of_chain(connection: Connection, chain_id: int) -> None:
-    """Find again all payments that the files of feedback of a chain claim."""
-    connection.execute(delete(payment_claim).where(payment_claim.c.chain_id == chain_id))
-    find_payments(connection, files.file_reference.c.chain_id == chain_id)
-
-
-def forget_payments(connection: Connection, chain_id: int, block: int) -> None:
-    """Forget the payments that feedback of removed blocks claims."""
-    table = payment_claim
-    connection.execute(delete(table).where(table.c.chain_id == chain_id, table.c.block_number > block))
-
-
-def _query(which: ColumnElement[bool]) -> Any:
-    """Return the query for feedback with a file that names a transaction, by its registry's kind."""
-    named, file, read = files.file_reference.c, files.file.c, files.feedback_file.c
+def _query(is_chosen: ColumnElement[bool]) -> Any:
+    reference, file, read = files.file_reference.c, files.file.c, files.feedback_file.c
     place = ("chain_id", "block_number", "log_index")
     parts = []
     for event, (value, decimals) in _VALUES.items():
@@ -81,10 +58,10 @@ def _query(which: ColumnElement[bool]) -> Any:
                 file.file_id,
                 file.integrity,
             ).where(
-                which,
-                named.kind == Kind.FEEDBACK,
-                *(columns[name] == named[name] for name in place),
-                file.file_id == named.file_id,
+                is_chosen,
+                reference.kind == Kind.FEEDBACK,
+                *(columns[name] == reference[name] for name in place),
+                file.file_id == reference.file_id,
                 file.state == State.LOADED,
                 read.content_hash == file.content_hash,
                 read.payment_transaction.is_not(None),
@@ -118,12 +95,11 @@ def _claim(row: Row[Any]) -> dict[str, Any] | None:
 
 
 def _address(text: str | None) -> str | None:
-    """Return an address of a file in checksum form; None if it is not an address."""
-    if text is None:
-        return None
-    if _ADDRESS.fullmatch(text):
-        return checksummed(text)
-    with suppress(MalformedIdentifierError):
-        address = AccountId.parse(text, verify_checksum=False).address
-        return checksummed(address) if _ADDRESS.fullmatch(address) else None
-    return None
+    """Return an address, alone or within an account id, in checksum form; None if there is none."""
+    address = text or ""
+    if not _ADDRESS.fullmatch(address):
+        try:
+            address = AccountId.parse(address, verify_checksum=False).address
+        except MalformedIdentifierError:
+            return None
+    return checksummed(address) if _ADDRESS.fullmatch(address) else None

@@ -11,15 +11,15 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Final, TypeAlias
 
-from sqlalchemy import Connection, Engine, null, select, update
+from sqlalchemy import ColumnElement, Connection, Engine, null, select, update
 
 from bilateral.core import events
 from bilateral.core.errors import UnsupportedUriError
 from bilateral.documents import Loader, Validators
 from bilateral.index.files import tables as schema
-from bilateral.index.files.claims import find_payments_of_blocks
+from bilateral.index.files.claims import find_payments
 from bilateral.index.files.loading import Failed, Loaded, Outcome, failure_of, host_of_file, load_file
-from bilateral.index.files.observations import note_sights
+from bilateral.index.files.observations import note_observations
 from bilateral.index.files.reading import Reader, domain_uri, file_id_of
 from bilateral.index.files.rows import (
     REPLACED,
@@ -170,11 +170,14 @@ class ReferenceScan:
         outcomes: Mapping[bytes, Outcome],
     ) -> None:
         """Store references and their files, and make the files due that may have changed."""
-        now, blocks = self.clock(), [row["block_number"] for row in references]
-        place = schema.file_reference.c
-        of_blocks = (place.chain_id == self.chain_id) & place.block_number.between(min(blocks), max(blocks))
+        now, blocks, place = self.clock(), [row["block_number"] for row in references], schema.file_reference.c
+
+        def is_of_blocks(columns: Any) -> ColumnElement[bool]:
+            return (columns.chain_id == self.chain_id) & columns.block_number.between(min(blocks), max(blocks))
+
         # A migration may have moved the cursor back, so some references may be stored already.
-        existing = set(map(tuple, connection.execute(select(place.block_number, place.log_index).where(of_blocks))))
+        query = select(place.block_number, place.log_index).where(is_of_blocks(place))
+        existing = set(map(tuple, connection.execute(query)))
         added = {row["file_id"] for row in references if (row["block_number"], row["log_index"]) not in existing}
         hosted = {file_id for file_id, row in new.items() if row["host"] is not None and file_id in added}
         domains = domain_files([(new[file_id]["kind"], outcome) for file_id, outcome in outcomes.items()], now)
@@ -191,8 +194,8 @@ class ReferenceScan:
         agents = {(row["registry"], row["agent_id"]) for row in references if row["kind"] is Kind.REGISTRATION}
         find_files(connection, self.chain_id, agents)
         if any(row["kind"] is Kind.FEEDBACK for row in references):
-            find_payments_of_blocks(connection, self.chain_id, min(blocks), max(blocks))
-        note_sights(connection, new.keys())
+            find_payments(connection, is_of_blocks)
+        note_observations(connection, new.keys())
 
     def _move(self, connection: Connection, before: int, after: int, generation: int) -> bool:
         """Move the cursor, if it is where it was, and no rollback took place meanwhile."""

@@ -16,7 +16,7 @@ from bilateral.index.log.columns import ADDRESS, HASH, WideInteger, agent_column
 
 metadata: Final = sa.MetaData()
 
-_MOMENT: Final = sa.Float(53)
+_UNIX_TIME: Final = sa.Float(53)
 """Unix seconds with a fraction, by the clock of a worker's machine."""
 
 
@@ -77,7 +77,7 @@ file: Final = sa.Table(
     sa.Column("found_at", sa.BigInteger, nullable=False),
     *optional(sa.BigInteger, "checked_at", "changed_at"),
     *required(sa.Integer, "attempts", "failures", "refresh_seconds"),
-    sa.Column("next_at", _MOMENT),
+    sa.Column("next_at", _UNIX_TIME),
     sa.Column("lease", sa.LargeBinary(16)),
 )
 sa.Index("file_by_host", file.c.host, file.c.next_at)
@@ -96,8 +96,8 @@ file_host: Final = sa.Table(
     "file_host",
     metadata,
     sa.Column("host", sa.String(300), primary_key=True),
-    sa.Column("next_at", _MOMENT),
-    sa.Column("closed_until", _MOMENT, nullable=False),
+    sa.Column("next_at", _UNIX_TIME),
+    sa.Column("closed_until", _UNIX_TIME, nullable=False),
     sa.Column("failures", sa.Integer, nullable=False),
 )
 sa.Index("file_host_by_time", file_host.c.next_at)
@@ -117,7 +117,7 @@ for _kind, _name in ((Kind.REGISTRATION, "file_reference_by_agent"), (Kind.DOMAI
     _is_of_kind = sa.text(f"kind = '{_kind}'")
     sa.Index(
         _name,
-        *(file_reference.c[name] for name in ("chain_id", "registry", "agent_id", "block_number", "log_index")),
+        *file_reference.c["chain_id", "registry", "agent_id", "block_number", "log_index"],
         sqlite_where=_is_of_kind,
         postgresql_where=_is_of_kind,
     )
@@ -192,19 +192,15 @@ registration_card: Final = sa.Table(
     "registration_card",
     metadata,
     content_column(is_key=True),
-    *(
-        sa.Column(name, sa.Text)
-        for name in (
-            *("mcp_endpoint", "mcp_version", "a2a_endpoint", "a2a_version", "web_endpoint", "oasf_endpoint"),
-            *("oasf_version", "email_endpoint", "ens", "did"),
-        )
+    *optional(
+        sa.Text,
+        *("mcp_endpoint", "mcp_version", "a2a_endpoint", "a2a_version", "web_endpoint", "oasf_endpoint"),
+        *("oasf_version", "email_endpoint", "ens", "did"),
     ),
-    *(
-        sa.Column(name, sa.Text, nullable=False)
-        for name in (
-            *("services", "supported_trusts", "mcp_tools", "mcp_prompts", "mcp_resources", "a2a_skills"),
-            *("oasf_skills", "oasf_domains"),
-        )
+    *required(
+        sa.Text,
+        *("services", "supported_trusts", "mcp_tools", "mcp_prompts", "mcp_resources", "a2a_skills"),
+        *("oasf_skills", "oasf_domains"),
     ),
 )
 
@@ -256,15 +252,13 @@ feedback_file: Final = sa.Table(
     "feedback_file",
     metadata,
     content_column(is_key=True),
-    *(
-        sa.Column(name, sa.Text)
-        for name in (
-            *("agent_registry", "agent_id", "client_address", "created_at", "value", "value_decimals"),
-            *("tag1", "tag2", "endpoint", "text", "comment", "mcp_tool", "mcp_prompt", "mcp_resource"),
-            *("a2a_skills", "a2a_context_id", "a2a_task_id", "oasf_skills", "oasf_domains"),
-            *("payment_from", "payment_to", "payment_chain_id", "payment_transaction"),
-            *("task_ref", "interaction_hash", "agent_signature", "client_signature"),
-        )
+    *optional(
+        sa.Text,
+        *("agent_registry", "agent_id", "client_address", "created_at", "value", "value_decimals"),
+        *("tag1", "tag2", "endpoint", "text", "comment", "mcp_tool", "mcp_prompt", "mcp_resource"),
+        *("a2a_skills", "a2a_context_id", "a2a_task_id", "oasf_skills", "oasf_domains"),
+        *("payment_from", "payment_to", "payment_chain_id", "payment_transaction"),
+        *("task_ref", "interaction_hash", "agent_signature", "client_signature"),
     ),
     sa.Column("problems", sa.Text, nullable=False),
 )
