@@ -101,7 +101,7 @@ def cut(text: str) -> str:
     return text if len(text) <= MOST_TEXT else f"{text[:MOST_TEXT]}…"
 
 
-def shown_agent(registries: Registries, chain_id: int, identity_registry: str, agent_id: int) -> str:
+def displayed_agent(registries: Registries, chain_id: int, identity_registry: str, agent_id: int) -> str:
     """Return the short id of an agent, or the global one if the short one means another registry."""
     if chain_id in registries.chains and registries.identity_of(chain_id) == identity_registry:
         return f"{chain_id}:{agent_id}"
@@ -164,12 +164,12 @@ def _rating(subject: str) -> _Shape:
 _OF_FEEDBACK: Final[Mapping[str, _Cell]] = {"client": "client_address", "feedback_index": _digits("feedback_index")}
 _REQUEST: Final[Mapping[str, _Cell]] = {"validator": "validator_address", "request_hash": _hash("request_hash")}
 _TAGS: Final = {"tag1": _tag("tag1"), "tag2": _tag("tag2")}
-_GIVEN: Final[Mapping[str, _Cell]] = {name: name for name in ("tag1", "tag2", "endpoint")}
+_TEXTS: Final[Mapping[str, _Cell]] = {name: name for name in ("tag1", "tag2", "endpoint")}
 
 _SHAPES: Final[Mapping[type[events.Event], _Shape]] = {
     events.NewFeedback: _of_agent(
         ("client_address",),
-        {**_OF_FEEDBACK, "value": _exact, **_GIVEN, "uri": "feedback_uri", "hash": _hash("feedback_hash")},
+        {**_OF_FEEDBACK, "value": _exact, **_TEXTS, "uri": "feedback_uri", "hash": _hash("feedback_hash")},
         ("tag1", "tag2"),
     ),
     events.NewAuthorizedFeedback: _of_agent(

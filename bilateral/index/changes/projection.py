@@ -6,18 +6,72 @@ reader that has seen a step has seen all steps before it.
 
 from __future__ import annotations
 
+import json
+import time
 from bisect import bisect_right
-from collections.abc import Iterator
-from typing import Final
+from collections.abc import Iterator, Sequence
+from dataclasses import asdict, dataclass
+from typing import Any, Final
 
-from sqlalchemy import Connection, Table, Text, func, select, update
+from sqlalchemy import Connection, Table, Text, func, insert, select, update
 
-from bilateral.index.changes.notes import add_step
-from bilateral.index.changes.tables import EVENT_KINDS, MOST_TEXT, WALLET_KEY, StepKind, change_step, removed_change
+from bilateral.index.changes.tables import (
+    EVENT_KINDS,
+    MOST_TEXT,
+    WALLET_KEY,
+    ChangeKind,
+    StepKind,
+    change_note,
+    change_step,
+    removed_change,
+)
 from bilateral.index.log.history import stored_batches
+from bilateral.index.log.lists import in_parts
+from bilateral.index.log.locks import number_steps
 from bilateral.index.log.packed_rows import packed
 from bilateral.index.log.projection import Append, Projection, Removal
 from bilateral.index.log.rows import Row, rows_of
+
+_AT_ONCE: Final = 5_000  # rows of an insert: some megabytes of Python objects
+
+
+@dataclass(frozen=True, slots=True)
+class Note:
+    """A change that is not on the chain, of an agent or of an account.
+
+    Attributes:
+        registry: The registry of the agent, or the identity registry whose analysis flags the account.
+        details: The new values, by name.
+    """
+
+    kind: ChangeKind
+    registry: str
+    agent_id: int | None
+    account: str | None
+    details: dict[str, Any]
+
+
+def add_notes(connection: Connection, chain_id: int, block: int, notes: Sequence[Note]) -> None:
+    """Add a step of changes that are not on the chain."""
+    if not notes:
+        return
+    blocks = {"first_block": block, "last_block": block}
+    step = add_step(connection, StepKind.NOTES, chain_id=chain_id, changes=len(notes), **blocks)
+    rows = (
+        {"step": step, "position": position, **asdict(note), "details": json.dumps(note.details)}
+        for position, note in enumerate(notes)
+    )
+    for part in in_parts(rows, _AT_ONCE):
+        connection.execute(insert(change_note), part)
+
+
+def add_step(connection: Connection, kind: StepKind, **columns: int) -> int:
+    """Add a step, and return its number."""
+    number_steps(connection)
+    step = connection.execute(select(func.coalesce(func.max(change_step.c.step), 0))).scalar_one() + 1
+    connection.execute(insert(change_step).values(step=step, kind=kind, made_at=int(time.time()), **columns))
+    return int(step)
+
 
 PRUNED_STEP: Final = 0
 """The step that stands for one that was pruned, in the id of a change that is retracted later."""
@@ -45,7 +99,7 @@ class Changes(Projection):
 
 
 def _keep_removed(connection: Connection, chain_id: int, target: int) -> tuple[int, int]:
-    """Keep the events after a block for the feed, before they are deleted."""
+    """Store the events after a block for the feed, before they are deleted."""
     step, removed = change_step.c, removed_change.c
     # A step whose blocks are all gone already tells nothing of the blocks that replaced them.
     cut = (step.chain_id == chain_id) & (step.kept_block > target) & (step.kept_block >= step.first_block)

@@ -12,7 +12,7 @@ from typing import Any, Final
 
 from sqlalchemy import Connection, case, exists, func, insert, literal_column, or_, select, update
 
-from bilateral.index.changes.notes import Note, add_notes
+from bilateral.index.changes.projection import Note, add_notes
 from bilateral.index.changes.tables import MOST_TEXT, ChangeKind
 from bilateral.index.files import tables as schema
 from bilateral.index.files.tables import State

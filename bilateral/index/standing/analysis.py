@@ -12,7 +12,7 @@ from sqlalchemy.exc import DBAPIError
 
 from bilateral.core.errors import InvalidArgumentError
 from bilateral.core.text import quoted
-from bilateral.index.changes.notes import add_notes
+from bilateral.index.changes.projection import add_notes
 from bilateral.index.errors import AnalysisOutdatedError
 from bilateral.index.log import tables as schema
 from bilateral.index.log.database import is_transient, snapshot

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Final
 import pyarrow as pa
 from sqlalchemy import Connection, RowMapping, Table, delete, func, insert, select
 
-from bilateral.index.changes.notes import Note
+from bilateral.index.changes.projection import Note
 from bilateral.index.changes.tables import ChangeKind
 from bilateral.index.log import tables as events
 from bilateral.index.standing import tables as schema

@@ -12,7 +12,7 @@ from sqlalchemy import Connection, Select, Table, delete, insert, select, update
 
 from bilateral.core.text import printable
 from bilateral.core.values.standing import Status
-from bilateral.index.changes.notes import Note
+from bilateral.index.changes.projection import Note
 from bilateral.index.changes.tables import ChangeKind
 from bilateral.index.log import tables as schema
 from bilateral.index.standing.tables import AnalysisKey, standing, standing_refresh
