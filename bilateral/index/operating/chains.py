@@ -42,10 +42,8 @@ class ChainProgress:
 def chains(connection: Connection, chain_id: int | None = None) -> tuple[ChainProgress, ...]:
     """Return the progress of every chain, by chain id."""
     table, standings = schema.chain, standings_states(connection, chain_id)
-    query = select(
-        *(table.c[name] for name in ("chain_id", "first_block", "block_number", "block_hash", "block_time")),
-        *(table.c[name] for name in ("head_number", "finalized_number", "updated_at", "reorganizations")),
-    )
+    names = ("chain_id", "first_block", "block_number", "block_hash", "block_time")
+    query = select(*table.c[*names, "head_number", "finalized_number", "updated_at", "reorganizations"])
     rows = connection.execute(of_chain(query, table, chain_id).order_by(table.c.chain_id))
     return tuple(
         ChainProgress(

@@ -71,8 +71,8 @@ class _Process:
         background = None
         if self._settings.analyses:
             background = Background(self._engine, [chain.rpc_urls for chain in self._settings.chains])
-        if background is not None and not until_head:
-            background.start()
+            if not until_head:
+                background.start()
         self._wait([self._started(partial(self._follow, chain, until_head)) for chain in self._settings.chains])
         if self._files is not None:
             self._files.wait_until_done()
@@ -87,7 +87,6 @@ class _Process:
         return is_done
 
     def _follow(self, chain: ChainSettings, until_head: bool) -> None:
-        """Follow one chain, once its endpoints say which it is."""
         worker = self._worker_of(chain, until_head)
         if worker is not None:
             if self._files is not None:
@@ -95,24 +94,23 @@ class _Process:
             worker.run(until_head=until_head)
 
     def _worker_of(self, chain: ChainSettings, until_head: bool) -> Worker | None:
-        """Make the worker of a chain, and wait while it cannot be made. Return None at the end of the process."""
+        """Make the worker of a chain, and wait while that fails. Return None at the end of the process."""
         settings = self._settings
         writers = len(settings.chains) + (settings.files.workers > 0)
         options: dict[str, Any] = {"enough": max(1, ENOUGH_LOGS // writers), "max_wait": settings.max_wait}
-        patience = Patience(self._stop, settings.max_wait if until_head else None, _report)
+        retry = Patience(self._stop, settings.max_wait if until_head else None, _report)
         while not self._stop.is_set():
             try:
                 return Worker(self._engine, chain, stop=self._stop, poll_seconds=settings.poll_seconds, **options)
             except NoEndpointError as problem:
                 if until_head and problem.is_final:
                     raise
-                patience.wait(problem)
+                retry.wait(problem)
             except DBAPIError as problem:
-                patience.wait(passing_failure(problem))
+                retry.wait(passing_failure(problem))
         return None
 
     def _fail(self, failure: Exception) -> None:
-        """End all threads, because an error ended one."""
         self.failures.append(failure)
         self._stop.set()
 
