@@ -78,7 +78,7 @@ class Scope:
         """Return the condition that rows are of the chain of other rows, by its number if the query has one chain.
 
         PostgreSQL plans a subquery by constants alone: of a column it would open the partitions of all chains, and on a
-        coordinator all shards.
+        coordinator all servers.
         """
         return rows.c.chain_id == (self.chains[0].chain_id if self.is_one_chain else others.c.chain_id)
 

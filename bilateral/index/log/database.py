@@ -140,14 +140,14 @@ def upgrade(url: str | None = None) -> tuple[str | None, str]:
     Raises:
         NewerSchemaError: A newer version of this package made the tables.
         DatabaseUnavailableError: The database cannot be opened.
-        ShardError: It is a server of a sharded index. `upgrade_shards` migrates all of them together.
+        ShardError: It is one of several servers, which are migrated together.
     """
     from bilateral.index.log.migrate import upgrade_within  # noqa: PLC0415  # slow to import
-    from bilateral.index.log.places import require_unsharded  # noqa: PLC0415
+    from bilateral.index.log.places import require_single_server  # noqa: PLC0415
 
     engine = connect_engine(url)
     with engine.begin() as connection:
-        require_unsharded(connection)
+        require_single_server(connection)
         before = upgrade_within(connection)
     engine.dispose()
     return before, schema.REVISION

@@ -22,7 +22,8 @@ from sqlalchemy.exc import DBAPIError
 from bilateral.core.errors import InvalidArgumentError
 from bilateral.index.changes.webhooks import webhook_figures
 from bilateral.index.log.database import snapshot, unavailable
-from bilateral.index.operating.status import ChainStatus, ShardStatuses, chain_statuses
+from bilateral.index.operating.status import ChainStatus, IndexStatus, chain_statuses
+from bilateral.index.reading.missing_chains import MISSING_FIGURE
 
 _MAX_SILENCE: Final = 120.0
 """Seconds without a look at a chain after which it is not healthy: workers look every second, or wait ten at most."""
@@ -36,14 +37,14 @@ def monitored(
     engine: Engine,
     host: str,
     port: int,
-    look_at_shards: Callable[[], ShardStatuses] | None = None,
+    look: Callable[[], IndexStatus] | None = None,
     *,
     needs_analysis: bool = True,
 ) -> Iterator[int]:
     """Answer monitors meanwhile, at `/healthz`, `/readyz` and `/metrics`."""
-    look = look_at_shards or partial(_look, engine)
     registry = CollectorRegistry()
-    registry.register(_Figures(engine, look, has_shards=look_at_shards is not None))
+    look_once = look or partial(_look, engine)
+    registry.register(_Figures(engine, look_once, has_servers=look is not None))
     figures: Any = make_wsgi_app(registry)
 
     def answer(environ: dict[str, Any], start_response: Any) -> Iterable[bytes]:
@@ -51,7 +52,7 @@ def monitored(
         if path == "/metrics":
             text: Iterable[bytes] = figures(environ, start_response)
             return text
-        status, content = _state(look, path, needs_analysis=needs_analysis)
+        status, content = _state(look_once, path, needs_analysis=needs_analysis)
         headers = [("Content-Type", "application/json"), ("Cache-Control", "no-store")]
         start_response(f"{status.value} {status.phrase}", headers)
         return [json.dumps(content).encode()]
@@ -69,15 +70,15 @@ def monitored(
         server.server_close()
 
 
-def _look(engine: Engine) -> ShardStatuses:
+def _look(engine: Engine) -> IndexStatus:
     """Return the progress of all chains, or the reason why the database cannot be read."""
     try:
-        return ShardStatuses(chain_statuses(engine), [], [])
+        return IndexStatus(chain_statuses(engine), [], [])
     except DBAPIError as problem:
-        return ShardStatuses([], [], [unavailable(problem)])
+        return IndexStatus([], [], [unavailable(problem)])
 
 
-def _state(look: Callable[[], ShardStatuses], path: str, *, needs_analysis: bool) -> tuple[HTTPStatus, dict[str, Any]]:
+def _state(look: Callable[[], IndexStatus], path: str, *, needs_analysis: bool) -> tuple[HTTPStatus, dict[str, Any]]:
     """Return the answer to a question about the state of the process. It is ready while a chain can be read."""
     if path == "/healthz":
         return HTTPStatus.OK, {"status": "ok"}
@@ -129,10 +130,10 @@ _FIGURES: Final[tuple[tuple[str, str, Callable[[ChainStatus], float]], ...]] = (
 class _Figures(Collector):
     """The figures of each chain, read when somebody asks."""
 
-    def __init__(self, engine: Engine, look: Callable[[], ShardStatuses], *, has_shards: bool) -> None:
+    def __init__(self, engine: Engine, look: Callable[[], IndexStatus], *, has_servers: bool) -> None:
         self._engine = engine
         self._look = look
-        self._has_shards = has_shards
+        self._has_servers = has_servers
 
     def describe(self) -> Iterable[Any]:
         """Return nothing: the database is not asked when the figures are registered."""
@@ -146,8 +147,8 @@ class _Figures(Collector):
             for chain in statuses.chains:
                 family.add_metric([str(chain.chain_id)], float(value(chain)))
             yield family
-        if self._has_shards:
-            family = GaugeMetricFamily("bilateral_chain_missing", "1 while its shard fails.", labels=["chain_id"])
+        if self._has_servers:
+            family = GaugeMetricFamily(*MISSING_FIGURE, labels=["chain_id"])
             for chain_id in sorted({*statuses.missing, *(chain.chain_id for chain in statuses.chains)}):
                 family.add_metric([str(chain_id)], float(chain_id in statuses.missing))
             yield family

@@ -62,13 +62,13 @@ class ChainStatus:
 
 
 @dataclass(frozen=True)
-class ShardStatuses:
+class IndexStatus:
     """The progress of all chains that can be read.
 
     Attributes:
         chains: The status of each of them, by chain id.
-        missing: The chains of shards that cannot be read, by chain id.
-        problems: The reasons, by shard.
+        missing: The chains whose server cannot be read, by chain id.
+        problems: The reasons, by server.
     """
 
     chains: list[ChainStatus]

@@ -15,11 +15,17 @@ from sqlalchemy.exc import DBAPIError, DisconnectionError
 from sqlalchemy.exc import TimeoutError as PoolTimeoutError
 
 from bilateral.core.errors import BilateralError
-from bilateral.index.errors import LargeAnswerError, QueryTimeoutError, ReadersBusyError, ShardFailedError, StarvedError
+from bilateral.index.errors import (
+    ChainServerFailedError,
+    LargeAnswerError,
+    QueryTimeoutError,
+    ReadersBusyError,
+    StarvedError,
+)
 from bilateral.index.log.database import is_pooled, make_engine, parsed_url, require_file, unavailable
 from bilateral.index.log.dialects import dialect_of
 from bilateral.index.log.revisions import require_current_revision, stored_revision
-from bilateral.index.reading.missing_chains import ShardLooks
+from bilateral.index.reading.missing_chains import ChainServers
 
 P = ParamSpec("P")
 T = TypeVar("T")
@@ -116,7 +122,7 @@ class Reader:
         try:
             with self._engine.connect() as connection:
                 revision = stored_revision(connection)
-                self._shards = ShardLooks.of(connection)
+                self._servers = ChainServers.of(connection)
         except DBAPIError as problem:
             self._engine.dispose()
             raise unavailable(problem) from None
@@ -138,8 +144,8 @@ class Reader:
 
     @property
     def missing(self) -> frozenset[int]:
-        """The chains whose shard did not answer when it was looked at last."""
-        return frozenset() if self._shards is None else self._shards.missing
+        """The chains whose server did not answer when it was looked at last."""
+        return frozenset() if self._servers is None else self._servers.missing
 
     @contextmanager
     def connect(self, spent: float = 0.0) -> Iterator[Connection]:
@@ -160,8 +166,8 @@ class Reader:
             ReadersBusyError: No connection became free in time.
             LargeAnswerError: SQLite would make a value that is too large.
             DatabaseUnavailableError: The database does not answer.
-            ShardFailedError: A shard of the database failed. The next visit does without it.
-            MissingChainError: The visit needs rows of a shard that does not answer.
+            ChainServerFailedError: A server of chains failed. The next visit does without it.
+            MissingChainError: The visit needs rows of a server that does not answer.
         """
         seconds = self.seconds - spent
         deadline = time.monotonic() + seconds
@@ -169,8 +175,8 @@ class Reader:
         try:
             with self._engine.connect() as connection:
                 connection.connection.info.update(deadline=deadline, limit_of_thread=limit)
-                if self._shards is not None:
-                    self._shards.prepare(connection)
+                if self._servers is not None:
+                    self._servers.prepare(connection)
                 yield connection
                 connection.commit()  # after a rollback, psycopg forgets its prepared statements: planning is dear
         except PoolTimeoutError:
@@ -184,11 +190,11 @@ class Reader:
             # The reason of the server is lost if it came together with the former answer.
             was_late = problem.connection_invalidated and time.monotonic() > deadline
             if was_late or words == "interrupted" or getattr(problem.orig, "sqlstate", None) in (_CANCELED, _ABANDONED):
-                if self._shards is not None:
-                    self._shards.doubt()
+                if self._servers is not None:
+                    self._servers.doubt()
                 raise QueryTimeoutError(self.seconds) from None
             failure = unavailable(problem)
-            raise failure if self._shards is None else self._shards.failure(problem, failure) from None
+            raise failure if self._servers is None else self._servers.failure(problem, failure) from None
 
     def read(self, query: Callable[Concatenate[Connection, P], T], *arguments: P.args, **options: P.kwargs) -> T:
         """Run a query of `bilateral.index`. See `visit` for the errors.
@@ -200,7 +206,7 @@ class Reader:
         return self.visit(lambda connection: query(connection, *arguments, **options))
 
     def visit(self, work: Callable[[Connection], T], spent: float = 0.0) -> T:
-        """Do the work of a visit, and begin again if a shard fails that it may not need.
+        """Do the work of a visit, and begin again if a server of chains fails that it may not need.
 
         Args:
             spent: See `connect`.
@@ -209,19 +215,19 @@ class Reader:
             QueryTimeoutError: It took too long.
             ReadersBusyError: No connection became free in time.
             DatabaseUnavailableError: The database does not answer.
-            MissingChainError: The shard of a chain does not answer.
+            MissingChainError: The server of a chain does not answer.
         """
         try:
             with self.connect(spent) as connection:
                 return work(connection)
-        except ShardFailedError:
+        except ChainServerFailedError:
             with self.connect(spent) as connection:
                 return work(connection)
 
     def close(self) -> None:
         """Close the connections."""
-        if self._shards is not None:
-            self._shards.close()
+        if self._servers is not None:
+            self._servers.close()
         self._engine.dispose()
 
 

@@ -18,8 +18,8 @@ from bilateral.index.log.locks import wait_for_locks
 from bilateral.index.log.places import PARTS, PLAIN, SERVED, Placed, has_schema
 from bilateral.index.log.tables import registry
 from bilateral.index.operating.settings import Shard
-from bilateral.index.shards.layout import CHAIN_TABLES, OWN_PARTITIONS, SHARED_TABLES, VIEWS
 from bilateral.index.shards.reachable import feed_views, forget_reachable, shared_view
+from bilateral.index.shards.served import CHAIN_TABLES, OWN_PARTITIONS, SHARED_TABLES, VIEWS
 
 _PLACING: Final = 80048006
 """A number that all programs of a coordinator share, so that only one changes the places of chains at once."""
@@ -91,8 +91,7 @@ def split(connection: Connection) -> str:
             problem = f"database.url has tables of chain {chain_id}: name an empty database, and this one as a shard"
             raise ShardError("", problem)
         connection.exec_driver_sql(_PLACES)
-        made = text("INSERT INTO sharded.coordinator VALUES (:id)")
-        connection.execute(made, {"id": uuid4().hex})
+        connection.execute(text("INSERT INTO sharded.coordinator VALUES (:id)"), {"id": uuid4().hex})
     if not has_schema(connection, PLAIN):
         _replace_tables(connection)
     return identity_of(connection)
@@ -131,12 +130,12 @@ def require_places(connection: Connection, shards: Mapping[str, Shard]) -> None:
     """Refuse settings that name another place for a chain than the coordinator."""
     requested = {chain_id: name for name, shard in shards.items() for chain_id in shard.chains}
     for placed in places(connection):
-        if (named := requested.get(placed.chain_id)) is None:
+        if (name := requested.get(placed.chain_id)) is None:
             raise ShardError(placed.shard, f"the settings leave out its chain {placed.chain_id}: add it to its chains")
-        if named != placed.shard:
+        if name != placed.shard:
             raise ShardError(
                 placed.shard,
-                f"it holds chain {placed.chain_id}, which the settings give to {named}: "
+                f"it holds chain {placed.chain_id}, which the settings give to {name}: "
                 f"run bilateral index move --chain-id {placed.chain_id}",
             )
 
@@ -171,22 +170,20 @@ def connect_shard(connection: Connection, name: str, number: int, url: str) -> N
     """Let the coordinator read a shard, at the URL of the settings."""
     server, parsed = f'"{name}"', parsed_url(url)
     place = {**_OPTIONS, "host": parsed.host, "port": parsed.port, "dbname": parsed.database, **parsed.query}
+    connection.exec_driver_sql(f"CREATE SERVER IF NOT EXISTS {server} FOREIGN DATA WRAPPER postgres_fdw")
     existing = text("SELECT srvoptions FROM pg_foreign_server WHERE srvname = :name")
-    previous = connection.execute(existing, {"name": name}).one_or_none()
-    if previous is None:
-        options = _options({name: value for name, value in place.items() if value is not None})
-        connection.exec_driver_sql(f"CREATE SERVER {server} FOREIGN DATA WRAPPER postgres_fdw OPTIONS ({options})")
-    else:
-        _change_server(connection, server, previous.srvoptions or (), place)
+    previous = connection.execute(existing, {"name": name}).scalar_one() or ()
+    options = [f"DROP {option.partition('=')[0]}" for option in previous]
+    options += [f"ADD {option} {_quoted(str(value))}" for option, value in place.items() if value is not None]
+    connection.exec_driver_sql(f"ALTER SERVER {server} OPTIONS ({', '.join(options)})")
     for table in SHARED_TABLES:
         remote = _options({"schema_name": SERVED, "table_name": table.name})
         connection.exec_driver_sql(
             f'CREATE FOREIGN TABLE IF NOT EXISTS sharded."{table.name}_{number:d}" PARTITION OF sharded."{table.name}" '
             f"FOR VALUES IN ({number:d}) SERVER {server} OPTIONS ({remote})"
         )
-    user = _options(
-        {name: value for name, value in (("user", parsed.username), ("password", parsed.password)) if value}
-    )
+    credentials = {"user": parsed.username, "password": parsed.password}
+    user = _options({name: value for name, value in credentials.items() if value})
     connection.exec_driver_sql(
         f"DROP USER MAPPING IF EXISTS FOR PUBLIC SERVER {server};"
         f"CREATE USER MAPPING FOR PUBLIC SERVER {server} OPTIONS ({user})"
@@ -207,9 +204,8 @@ def reads(connection: Connection, chain_id: int) -> bool:
 def place_chain(connection: Connection, placed: Placed, schema_name: str) -> None:
     """Read a chain on a shard from now on."""
     chain_id = placed.chain_id
-    beside = [*(table.name for table in FEED_TABLES), registry.name]
     parents = {name: f'"{name}"' for name in (*(table.name for table in CHAIN_TABLES), *VIEWS)}
-    parents |= {name: f"sharded.{name}" for name in beside}
+    parents |= {table.name: f"sharded.{table.name}" for table in (*FEED_TABLES, registry)}
     _hold_off_readers(connection, parents.values())
     forget_reachable(connection)
     own = {table.name for table in OWN_PARTITIONS}
@@ -232,17 +228,15 @@ def place_chain(connection: Connection, placed: Placed, schema_name: str) -> Non
 
 
 def _hold_off_readers(connection: Connection, tables: Iterable[str]) -> None:
-    """Wait for the visits of readers, and let new ones wait until the end of the transaction.
-
-    A visit may hold one table and want another one that is locked here. So these locks are given back soon, before
-    PostgreSQL would end the visit. Each visit begins with `registry`: once that is locked, the others come to an end.
-    """
-    wanted = ", ".join(f"ONLY {table}" for table in (registry.name, *tables))
+    """Wait for the visits of readers, and let new ones wait until the end of the transaction."""
+    # A visit may hold one table and want another one that is locked here. So these locks are given back soon, before
+    # PostgreSQL would end the visit. Each visit begins with `registry`: once that is locked, the others come to an end.
+    names = ", ".join(f"ONLY {table}" for table in (registry.name, *tables))
     while True:
         connection.exec_driver_sql(f"SET LOCAL lock_timeout = '{_LOCK_MILLISECONDS}'")
         try:
             with connection.begin_nested():
-                connection.exec_driver_sql(f"LOCK TABLE {wanted} IN ACCESS EXCLUSIVE MODE")
+                connection.exec_driver_sql(f"LOCK TABLE {names} IN ACCESS EXCLUSIVE MODE")
         except DBAPIError as problem:
             if getattr(problem.orig, "sqlstate", None) != _LOCK_TIMEOUT:
                 raise
@@ -252,21 +246,8 @@ def _hold_off_readers(connection: Connection, tables: Iterable[str]) -> None:
         return
 
 
-def _change_server(connection: Connection, server: str, former: Iterable[str], place: Mapping[str, Any]) -> None:
-    """Give a server the options of the settings."""
-    existing = dict(option.split("=", 1) for option in former)
-    requested = {name: str(value) for name, value in place.items() if value is not None}
-    changes = [
-        f"SET {name} {_quoted(value)}" for name, value in requested.items() if existing.get(name, value) != value
-    ]
-    changes += [f"ADD {name} {_quoted(value)}" for name, value in requested.items() if name not in existing]
-    changes += [f"DROP {name}" for name in existing if name not in requested]
-    if changes:
-        connection.exec_driver_sql(f"ALTER SERVER {server} OPTIONS ({', '.join(changes)})")
-
-
 def _replace_tables(connection: Connection) -> None:
-    """Put tables that read the shards in the place of empty ones, and keep these for migrations."""
+    """Put tables that read the shards in the place of empty ones, which stay for migrations."""
     statements = ["CREATE SCHEMA plain"]
     statements += [f'ALTER VIEW "{view}" SET SCHEMA plain' for view in VIEWS]
     statements += [
@@ -291,7 +272,6 @@ def _replace_tables(connection: Connection) -> None:
 
 
 def _options(options: Mapping[str, Any]) -> str:
-    """Return options as PostgreSQL writes them."""
     return ", ".join(f"{name} {_quoted(str(value))}" for name, value in options.items())
 
 

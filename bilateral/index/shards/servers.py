@@ -26,9 +26,8 @@ from bilateral.index.shards.coordinator import (
     require_readable,
     split,
 )
-from bilateral.index.shards.copying import forget_chain
 from bilateral.index.shards.reachable import keep_reachable
-from bilateral.index.shards.served import claim, number_from, require_no_others, serve
+from bilateral.index.shards.served import claim, forget_chain, number_from, require_listed, serve
 
 
 @contextmanager
@@ -47,9 +46,7 @@ def opened_shards(shards: Mapping[str, Shard], *, creates: bool = False) -> Iter
         engines = {}
         for name, shard in shards.items():
             with of_shard(name):
-                engine = open_database(shard.url, creates=creates)
-            stack.callback(engine.dispose)
-            engines[name] = engine
+                engines[name] = stack.enter_context(closing_engine(open_database(shard.url, creates=creates)))
         yield engines
 
 
@@ -91,9 +88,9 @@ def read_shards(
     return placed
 
 
-def _add(connection: Connection, engine: Engine, coordinator: str, named: tuple[str, Shard], *, adopts: bool) -> None:
+def _add(connection: Connection, engine: Engine, coordinator: str, entry: tuple[str, Shard], *, adopts: bool) -> None:
     """Prepare a shard, and let the coordinator read it and its new chains."""
-    name, shard = named
+    name, shard = entry
     number = number_of(connection, name)
     with of_shard(name), engine.begin() as on_shard:
         wait_for_locks(on_shard)
@@ -103,7 +100,7 @@ def _add(connection: Connection, engine: Engine, coordinator: str, named: tuple[
         for placed in places(connection):
             if placed.shard != name and holds(on_shard, placed.chain_id):
                 forget_chain(on_shard, placed.chain_id)  # a move broke off before its end
-        require_no_others(on_shard, name, shard.chains)
+        require_listed(on_shard, name, shard.chains)
         if is_new:
             number_from(on_shard, next_range(connection))
         serve(on_shard, shard.chains)
