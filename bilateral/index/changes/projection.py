@@ -15,16 +15,7 @@ from typing import Any, Final
 
 from sqlalchemy import Connection, Table, Text, func, insert, select, update
 
-from bilateral.index.changes.tables import (
-    EVENT_KINDS,
-    MOST_TEXT,
-    WALLET_KEY,
-    ChangeKind,
-    StepKind,
-    change_note,
-    change_step,
-    removed_change,
-)
+from bilateral.index.changes import tables as schema
 from bilateral.index.log.history import stored_batches
 from bilateral.index.log.lists import in_parts
 from bilateral.index.log.locks import number_steps
@@ -44,7 +35,7 @@ class Note:
         details: The new values, by name.
     """
 
-    kind: ChangeKind
+    kind: schema.ChangeKind
     registry: str
     agent_id: int | None
     account: str | None
@@ -56,20 +47,20 @@ def add_notes(connection: Connection, chain_id: int, block: int, notes: Sequence
     if not notes:
         return
     blocks = {"first_block": block, "last_block": block}
-    step = add_step(connection, StepKind.NOTES, chain_id=chain_id, changes=len(notes), **blocks)
+    step = add_step(connection, schema.StepKind.NOTES, chain_id=chain_id, changes=len(notes), **blocks)
     rows = (
         {"step": step, "position": position, **asdict(note), "details": json.dumps(note.details)}
         for position, note in enumerate(notes)
     )
     for part in in_parts(rows, _AT_ONCE):
-        connection.execute(insert(change_note), part)
+        connection.execute(insert(schema.change_note), part)
 
 
-def add_step(connection: Connection, kind: StepKind, **columns: int) -> int:
+def add_step(connection: Connection, kind: schema.StepKind, **columns: int) -> int:
     """Add a step, and return its number."""
     number_steps(connection)
-    step = connection.execute(select(func.coalesce(func.max(change_step.c.step), 0))).scalar_one() + 1
-    connection.execute(insert(change_step).values(step=step, kind=kind, made_at=int(time.time()), **columns))
+    step = connection.execute(select(func.coalesce(func.max(schema.change_step.c.step), 0))).scalar_one() + 1
+    connection.execute(insert(schema.change_step).values(step=step, kind=kind, made_at=int(time.time()), **columns))
     return int(step)
 
 
@@ -86,7 +77,9 @@ class Changes(Projection):
         if step.batch.count:  # blocks without events make no step
             last = step.batch.end.number
             blocks = {"first_block": step.cursor.number + 1, "last_block": last, "kept_block": last}
-            add_step(step.connection, StepKind.BLOCKS, chain_id=step.chain_id, changes=step.batch.count, **blocks)
+            add_step(
+                step.connection, schema.StepKind.BLOCKS, chain_id=step.chain_id, changes=step.batch.count, **blocks
+            )
 
     def undo(self, removal: Removal) -> Iterator[None]:
         connection, chain_id, target = removal.connection, removal.chain_id, removal.target.number
@@ -95,19 +88,19 @@ class Changes(Projection):
         yield
         if events:
             removed = {"first_block": target + 1, "last_block": removal.cursor.number, "removal": number}
-            add_step(connection, StepKind.ROLLBACK, chain_id=chain_id, changes=events, **removed)
+            add_step(connection, schema.StepKind.ROLLBACK, chain_id=chain_id, changes=events, **removed)
 
 
 def _keep_removed(connection: Connection, chain_id: int, target: int) -> tuple[int, int]:
     """Store the events after a block for the feed, before they are deleted."""
-    step, removed = change_step.c, removed_change.c
+    step, removed = schema.change_step.c, schema.removed_change.c
     # A step whose blocks are all gone already tells nothing of the blocks that replaced them.
     cut = (step.chain_id == chain_id) & (step.kept_block > target) & (step.kept_block >= step.first_block)
     reported = connection.execute(select(step.first_block, step.step).where(cut).order_by(step.first_block)).all()
     last = select(func.coalesce(func.max(removed.removal), 0)).where(removed.chain_id == chain_id)
     removal, count, rows = connection.execute(last).scalar_one() + 1, 0, rows_of(connection)
     firsts, steps = [first for first, _ in reported], [PRUNED_STEP, *(number for _, number in reported)]
-    for _, events in stored_batches(connection, chain_id, tuple(EVENT_KINDS), target + 1):
+    for _, events in stored_batches(connection, chain_id, tuple(schema.EVENT_KINDS), target + 1):
         for table, stored in events.items():
             names = list(table.c.keys())
             block, index = names.index("block_number"), names.index("log_index")
@@ -119,11 +112,11 @@ def _keep_removed(connection: Connection, chain_id: int, target: int) -> tuple[i
                     *(table.name, packed(_cut(table, row))),
                 )
                 for row in stored
-                if key is None or row[key] == WALLET_KEY
+                if key is None or row[key] == schema.WALLET_KEY
             ]
-            rows.insert(removed_change, retained)
+            rows.insert(schema.removed_change, retained)
             count += len(retained)
-    connection.execute(update(change_step).where(cut).values(kept_block=target))
+    connection.execute(update(schema.change_step).where(cut).values(kept_block=target))
     return removal, count
 
 
@@ -132,7 +125,7 @@ def _cut(table: Table, row: Row) -> Row:
     return tuple(
         None
         if column.name == "raw_data"
-        else cell[: MOST_TEXT + 1]
+        else cell[: schema.MOST_TEXT + 1]
         if isinstance(column.type, Text) and isinstance(cell, str)
         else cell
         for column, cell in zip(table.c, row, strict=True)

@@ -8,20 +8,10 @@ from typing import Final
 
 from sqlalchemy import Connection, Engine, case, delete, exists, func, select, update
 
+from bilateral.index.files import rows as file_rows
 from bilateral.index.files import tables as schema
 from bilateral.index.files.claims import find_payments
 from bilateral.index.files.observations import move_observations
-from bilateral.index.files.rows import (
-    REPLACED,
-    delete_unused_content,
-    find_files,
-    forget_files,
-    kind_literal,
-    left_files,
-    left_files_after,
-    wake_files,
-    wake_hosts,
-)
 from bilateral.index.files.tables import Kind, State
 from bilateral.index.log.dialects import insert_new
 from bilateral.index.log.projection import Append, Progress, Projection, Removal
@@ -40,19 +30,19 @@ class Files(Projection):
     )
 
     def finish(self, step: Append) -> None:
-        forget_files(step.connection, step.chain_id, left_files(step.batch.rows))
+        file_rows.forget_files(step.connection, step.chain_id, file_rows.left_files(step.batch.rows))
 
     def undo(self, removal: Removal) -> Iterator[None]:
         connection, chain_id, target = removal.connection, removal.chain_id, removal.target.number
-        left = left_files_after(connection, chain_id, target)
+        left = file_rows.left_files_after(connection, chain_id, target)
         yield
         _forget_references(connection, chain_id, target)
-        find_files(connection, chain_id, left)
+        file_rows.find_files(connection, chain_id, left)
         yield
         move_observations(connection, chain_id, target)
 
     def rebuild(self, connection: Connection, chain_id: int, progress: Progress) -> None:
-        find_files(connection, chain_id)
+        file_rows.find_files(connection, chain_id)
         find_payments(connection, lambda columns: columns.chain_id == chain_id)
 
     def status(self, connection: Connection, chain_id: int) -> Mapping[str, int]:
@@ -84,7 +74,7 @@ def _forget_references(connection: Connection, chain_id: int, block: int) -> Non
 def _wake_previous(connection: Connection, chain_id: int, block: int) -> None:
     """Make the files due that agents named before the blocks that are removed: they count again."""
     reference, file, now = schema.file_reference.c, schema.file.c, time.time()
-    of_chain = (reference.chain_id == chain_id) & reference.kind.in_(REPLACED)
+    of_chain = (reference.chain_id == chain_id) & reference.kind.in_(file_rows.REPLACED)
     removed = select(*reference["registry", "agent_id", "kind"]).where(of_chain, reference.block_number > block)
     hosts, files = set(), set()
     for registry, agent_id, kind in connection.execute(removed.distinct()).all():
@@ -92,7 +82,7 @@ def _wake_previous(connection: Connection, chain_id: int, block: int) -> None:
         previous = (
             select(file.file_id, file.host)
             .join(schema.file_reference, reference.file_id == file.file_id)
-            .where(of_chain, of_agent, reference.kind == kind_literal(Kind(kind)))
+            .where(of_chain, of_agent, reference.kind == file_rows.kind_literal(Kind(kind)))
             .where(reference.block_number <= block, file.host.is_not(None))
             .order_by(reference.block_number.desc(), reference.log_index.desc())
             .limit(1)
@@ -100,8 +90,8 @@ def _wake_previous(connection: Connection, chain_id: int, block: int) -> None:
         for file_id, host in connection.execute(previous):
             files.add(bytes(file_id))
             hosts.add(host)
-    wake_hosts(connection, hosts, now)
-    wake_files(connection, files, now)
+    file_rows.wake_hosts(connection, hosts, now)
+    file_rows.wake_files(connection, files, now)
 
 
 def collect(engine: Engine, *, before: float | None = None) -> int:
@@ -120,6 +110,6 @@ def collect(engine: Engine, *, before: float | None = None) -> int:
             removed = connection.execute(delete(table).where(table.c.file_id == file_id, unused)).rowcount
             deleted += removed
             if removed and content is not None:
-                delete_unused_content(connection, content)
+                file_rows.delete_unused_content(connection, content)
             connection.execute(delete(waiting).where(waiting.c.file_id == file_id))
     return deleted

@@ -16,21 +16,12 @@ from sqlalchemy import ColumnElement, Connection, Engine, null, select, update
 from bilateral.core import events
 from bilateral.core.errors import UnsupportedUriError
 from bilateral.documents import Loader, Validators
+from bilateral.index.files import rows as file_rows
 from bilateral.index.files import tables as schema
 from bilateral.index.files.claims import find_payments
 from bilateral.index.files.loading import Failed, Loaded, Outcome, failure_of, host_of_file, load_file
 from bilateral.index.files.observations import note_observations
 from bilateral.index.files.reading import Reader, domain_uri, file_id_of
-from bilateral.index.files.rows import (
-    REPLACED,
-    columns_of,
-    domain_files,
-    find_files,
-    new_file,
-    store_content,
-    wake_files,
-    wake_hosts,
-)
 from bilateral.index.files.tables import Kind
 from bilateral.index.log.dialects import insert_new
 from bilateral.index.log.tables import EVENT_TABLES, chain
@@ -139,7 +130,7 @@ class ReferenceScan:
                     expected_hash = None if content_hash in (None, _NO_HASH) else bytes(content_hash)
                     file_id = file_id_of(kind, uri, expected_hash)
                     files.setdefault(file_id, (kind, uri, expected_hash))
-                if uri or kind in REPLACED:
+                if uri or kind in file_rows.REPLACED:
                     references.append(dict(zip(_PLACE, place, strict=True)) | {"kind": kind, "file_id": file_id})
         return references, files
 
@@ -156,10 +147,10 @@ class ReferenceScan:
                     outcomes[file_id] = load_file(self.loader, kind, uri, expected_hash, Validators(), self.readers)
             except UnsupportedUriError as problem:
                 outcomes[file_id] = failure_of(uri, problem)
-            new[file_id] = new_file(file_id, kind, uri, host, self.clock(), expected_hash)
+            new[file_id] = file_rows.new_file(file_id, kind, uri, host, self.clock(), expected_hash)
             outcome = outcomes.get(file_id)
             if isinstance(outcome, Loaded | Failed):
-                new[file_id] |= columns_of(outcome, now)
+                new[file_id] |= file_rows.columns_of(outcome, now)
         return new, outcomes
 
     def _store(
@@ -180,19 +171,21 @@ class ReferenceScan:
         existing = set(map(tuple, connection.execute(query)))
         added = {row["file_id"] for row in references if (row["block_number"], row["log_index"]) not in existing}
         hosted = {file_id for file_id, row in new.items() if row["host"] is not None and file_id in added}
-        domains = domain_files([(new[file_id]["kind"], outcome) for file_id, outcome in outcomes.items()], now)
+        domains = file_rows.domain_files(
+            [(new[file_id]["kind"], outcome) for file_id, outcome in outcomes.items()], now
+        )
         rows = {row["file_id"]: row for row in (*new.values(), *domains)}
         # Transactions that lock hosts, files and contents do it in this order, so none waits for another in a circle.
         # The hosts of existing files are locked too: fetches write the same claims of payments.
-        wake_hosts(connection, {row["host"] for row in rows.values()} - {None}, now)
+        file_rows.wake_hosts(connection, {row["host"] for row in rows.values()} - {None}, now)
         insert_new(connection, schema.file, [rows[file_id] for file_id in sorted(rows)])
-        wake_files(connection, hosted, now)
+        file_rows.wake_files(connection, hosted, now)
         loaded = [outcome for outcome in outcomes.values() if isinstance(outcome, Loaded)]
         for outcome in sorted(loaded, key=lambda file: file.content_hash):
-            store_content(connection, outcome)
+            file_rows.store_content(connection, outcome)
         insert_new(connection, schema.file_reference, references)
         agents = {(row["registry"], row["agent_id"]) for row in references if row["kind"] is Kind.REGISTRATION}
-        find_files(connection, self.chain_id, agents)
+        file_rows.find_files(connection, self.chain_id, agents)
         if any(row["kind"] is Kind.FEEDBACK for row in references):
             find_payments(connection, is_of_blocks)
         note_observations(connection, new.keys())

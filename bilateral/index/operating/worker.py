@@ -14,15 +14,9 @@ from typing import Final
 from sqlalchemy import Engine, update
 from sqlalchemy.exc import DBAPIError
 
+from bilateral.core import errors
 from bilateral.core.contracts import Deployment, packaged_deployment
 from bilateral.core.contracts.origin import Origin
-from bilateral.core.errors import (
-    NODE_FAILURES,
-    DeploymentRecordError,
-    UnexpectedAnswerError,
-    UnknownDeploymentError,
-    WrongChainError,
-)
 from bilateral.core.text import printable
 from bilateral.index.chain.endpoint import Endpoint
 from bilateral.index.chain.follow import ENOUGH_LOGS, Follower, Outcome, Step
@@ -212,17 +206,17 @@ class Worker:
 def deployments_of(settings: ChainSettings, chain_id: int) -> tuple[Deployment, ...]:
     """Return the deployments of a chain: those of the settings, or the packaged ones, canonical and of this project."""
     if any(chain_id not in book for book in settings.books):
-        raise DeploymentRecordError(
+        raise errors.DeploymentRecordError(
             f"the address book has no chain {chain_id}: name a --deployment with the registries of that chain"
         )
     packaged = [packaged_deployment(chain_id, origin) for origin in Origin]
     configured = (*settings.deployments, *(book[chain_id] for book in settings.books))
     deployments = configured or tuple(deployment for deployment in packaged if deployment is not None)
     if not deployments:
-        raise UnknownDeploymentError(chain_id)
+        raise errors.UnknownDeploymentError(chain_id)
     for deployment in deployments:
         if deployment.chain_id != chain_id:
-            raise WrongChainError(deployment.chain_id, chain_id)
+            raise errors.WrongChainError(deployment.chain_id, chain_id)
     return deployments
 
 
@@ -234,18 +228,18 @@ def first_block_of(pool: Pool, deployments: Sequence[Deployment]) -> int:
     for source in pool.usable():
         try:
             _require_code(source, addresses, head := source.head())
-        except (*NODE_FAILURES, UnexpectedAnswerError) as problem:  # an endpoint may be far behind, too
+        except (*errors.NODE_FAILURES, errors.UnexpectedAnswerError) as problem:  # an endpoint may be far behind, too
             problems.append(problem)
             continue
         has_code = True
         try:
             return min(bisect_left(range(head), True, key=partial(source.has_code, address)) for address in addresses)
-        except NODE_FAILURES as problem:
+        except errors.NODE_FAILURES as problem:
             _LOGGER.warning("endpoint=%s first_block=0 problem=%r", source.name, str(problem))
     if has_code:
         return 0
     for problem in problems:
-        if isinstance(problem, UnexpectedAnswerError):
+        if isinstance(problem, errors.UnexpectedAnswerError):
             raise problem
     raise NoEndpointError(pool.chain_id, "; ".join(map(str, problems)))
 
@@ -253,7 +247,7 @@ def first_block_of(pool: Pool, deployments: Sequence[Deployment]) -> int:
 def _require_code(source: Source, addresses: Sequence[str], block: int) -> None:
     for address in addresses:
         if not source.has_code(address, block):
-            raise UnexpectedAnswerError(
+            raise errors.UnexpectedAnswerError(
                 f"there is no contract at {address}, where an identity registry should be: check --rpc-url, or name "
                 "another --deployment"
             )
@@ -271,7 +265,7 @@ def chain_id_of(endpoints: Sequence[Endpoint], deployments: Sequence[Deployment]
     for endpoint in endpoints:
         try:
             chain_id = Source(endpoint, ()).chain_id()
-        except NODE_FAILURES as problem:
+        except errors.NODE_FAILURES as problem:
             problems.append(f"{endpoint.name}: {problem}")
             are_final &= getattr(problem, "is_final", False)
             continue

@@ -27,30 +27,9 @@ from bilateral.index.log.revisions import stored_revision
 from bilateral.index.log.tables import registry
 from bilateral.index.operating.settings import Shard
 from bilateral.index.search import tables as search
-from bilateral.index.shards.coordinator import (
-    connect_shard,
-    hold_numbers,
-    hold_places,
-    join,
-    next_range,
-    number_of,
-    place_chain,
-    places,
-    split,
-)
+from bilateral.index.shards import coordinator, served
 from bilateral.index.shards.process import shard_of
 from bilateral.index.shards.reachable import keep_reachable
-from bilateral.index.shards.served import (
-    CHAIN_TABLES,
-    NUMBERED,
-    SHARED_TABLES,
-    claim,
-    drop_views,
-    forget_chain,
-    number_from,
-    serve,
-    serve_shared,
-)
 from bilateral.index.shards.servers import closing_engine, of_shard, opened_shards, read_shards, update_shards
 
 _WHOLE: Final = (search.known_word, search.word_trigram)
@@ -85,12 +64,12 @@ def copy_chain(source: Connection, target: Connection, chain_id: int, note: Call
     while source.execute(_MOVED_DOMAINS).rowcount:
         pass
     source.execute(_MOVED_CONTENT, {"chain": chain_id})
-    for table in SHARED_TABLES:
+    for table in served.SHARED_TABLES:
         if table is not files.abandoned_file:
             note(table.name)
             _copy_shared(source, target, table)
     of_chain = f"WHERE chain_id = {chain_id:d}"
-    for table in (*CHAIN_TABLES, registry):
+    for table in (*served.CHAIN_TABLES, registry):
         note(table.name)
         _copy(source, target, table.name, f'SELECT {_columns(table)} FROM "{table.name}" {of_chain}', _columns(table))  # noqa: S608
     number_steps(target)  # the last lock: other chains of the shard wait for it
@@ -109,7 +88,7 @@ def copy_chain(source: Connection, target: Connection, chain_id: int, note: Call
 
 def _copy_shared(source: Connection, target: Connection, table: Table) -> None:
     """Copy the rows of a shared table that the target lacks. Numbers are given there."""
-    names = [column.name for column in table.c if not (table in NUMBERED and column.primary_key)]
+    names = [column.name for column in table.c if not (table in served.NUMBERED and column.primary_key)]
     columns = ", ".join(f'"{name}"' for name in names)
     values = ", ".join("NULL::bytea" if name == "lease" else f'rows."{name}"' for name in names)
     query = f'SELECT {values} FROM "{table.name}" rows {_moved(table)}'  # noqa: S608  # names of the schema
@@ -165,22 +144,22 @@ class Migrated:
 
 def upgrade_shards(url: str | None, shards: Mapping[str, Shard]) -> list[Migrated]:
     """Bring the tables of all servers to the version that this package knows. Safe to retry."""
-    with closing_engine(connect_engine(url)) as coordinator:
+    with closing_engine(connect_engine(url)) as database:
         migrated = []
-        with coordinator.begin() as connection:
-            hold_places(connection)
+        with database.begin() as connection:
+            coordinator.hold_places(connection)
             is_split = has_schema(connection, PARTS)
             for name, shard in shards.items():
-                number = number_of(connection, name) if is_split else None
+                number = coordinator.number_of(connection, name) if is_split else None
                 with of_shard(name):
                     migrated.append(Migrated(name, _upgrade_shard(shard.url, number), schema.REVISION))
             before = stored_revision(connection)
             is_older = is_split and before != schema.REVISION
             if is_older:
-                join(connection)
+                coordinator.join(connection)
             upgrade_within(connection)
             if is_older:
-                split(connection)
+                coordinator.split(connection)
                 with opened_shards(shards) as engines:
                     read_shards(connection, engines, shards)  # readers see the tables of before until the commit
         if not is_older:
@@ -196,12 +175,12 @@ def _upgrade_shard(url: str, number: int | None) -> str | None:
             return before
         is_served = number is not None and has_schema(connection, SERVED)
         if is_served:
-            drop_views(connection)  # a migration may change columns that they show
+            served.drop_views(connection)  # a migration may change columns that they show
         upgrade_within(connection)
         if is_served and number is not None:
-            serve_shared(connection, number)
+            served.serve_shared(connection, number)
             chains = text("SELECT chain_id FROM served.chain ORDER BY chain_id")
-            serve(connection, connection.execute(chains).scalars().all())
+            served.serve(connection, connection.execute(chains).scalars().all())
         return before
 
 
@@ -217,25 +196,27 @@ def move_chain(
 ) -> list[Placed]:
     """Move a chain to the shard that the settings name. Safe to retry."""
     name = shard_of(shards, chain_id)
-    with closing_engine(open_database(url)) as coordinator, opened_shards(shards, creates=True) as engines:
-        with coordinator.begin() as connection:
-            hold_places(connection)
-            identity = split(connection)
-            previous = next((placed.shard for placed in places(connection) if placed.chain_id == chain_id), None)
+    with closing_engine(open_database(url)) as database, opened_shards(shards, creates=True) as engines:
+        with database.begin() as connection:
+            coordinator.hold_places(connection)
+            identity = coordinator.split(connection)
+            previous = next(
+                (placed.shard for placed in coordinator.places(connection) if placed.chain_id == chain_id), None
+            )
             if previous is None:
                 raise MisplacedChainError(chain_id, "is on no shard yet: run bilateral index shards")
             if previous != name:
-                placed = Placed(chain_id, name, number_of(connection, name))
+                placed = Placed(chain_id, name, coordinator.number_of(connection, name))
                 with engines[previous].connect() as holding:
                     wait_for_locks(holding)
                     cursor = text("SELECT 1 FROM chain WHERE chain_id = :chain FOR UPDATE")
                     holding.execute(cursor, {"chain": chain_id}).all()  # its worker waits until the copy is read
                     _move(connection, engines[previous], engines[name], (identity, placed, shards[name]), note)
                     connection.commit()
-                    forget_chain(holding, chain_id)
+                    served.forget_chain(holding, chain_id)
                     holding.commit()
-        with coordinator.connect() as connection:
-            return places(connection)
+        with database.connect() as connection:
+            return coordinator.places(connection)
 
 
 def _move(
@@ -249,17 +230,19 @@ def _move(
     identity, placed, shard = moved
     with of_shard(placed.shard), engine.begin() as target:
         wait_for_locks(target)
-        if claim(target, identity, (placed.shard, placed.number)):
-            number_from(target, next_range(connection))
-        forget_chain(target, placed.chain_id)  # of a move that broke off
-        serve(target, [placed.chain_id])
+        if served.claim(target, identity, (placed.shard, placed.number)):
+            served.number_from(target, coordinator.next_range(connection))
+        served.forget_chain(target, placed.chain_id)  # of a move that broke off
+        served.serve(target, [placed.chain_id])
         with snapshot(source_engine) as source:
             added = copy_chain(source, target, placed.chain_id, note)
-        number_from(target, next_range(connection))  # later sights have greater numbers than those that came
+        served.number_from(
+            target, coordinator.next_range(connection)
+        )  # later sights have greater numbers than those that came
         schema_name = target.execute(text("SELECT current_schema()")).scalar_one()
-    connect_shard(connection, placed.shard, placed.number, shard.url)
-    hold_numbers(connection)
-    place_chain(connection, placed, schema_name)
-    keep_reachable(connection, places(connection))
+    coordinator.connect_shard(connection, placed.shard, placed.number, shard.url)
+    coordinator.hold_numbers(connection)
+    coordinator.place_chain(connection, placed, schema_name)
+    keep_reachable(connection, coordinator.places(connection))
     for statement in _RENUMBER:
         connection.execute(statement, {"added": added, "chain": placed.chain_id})

@@ -13,19 +13,7 @@ from bilateral.index.log.database import open_database, unavailable
 from bilateral.index.log.locks import wait_for_locks
 from bilateral.index.log.places import Placed, holds
 from bilateral.index.operating.settings import Shard
-from bilateral.index.shards.coordinator import (
-    connect_shard,
-    hold_places,
-    identity_of,
-    next_range,
-    number_of,
-    place_chain,
-    places,
-    reads,
-    require_places,
-    require_readable,
-    split,
-)
+from bilateral.index.shards import coordinator
 from bilateral.index.shards.reachable import keep_reachable
 from bilateral.index.shards.served import claim, forget_chain, number_from, require_listed, serve
 
@@ -66,12 +54,12 @@ def of_shard(name: str) -> Iterator[None]:
 
 def update_shards(url: str | None, shards: Mapping[str, Shard], *, adopts: bool = False) -> list[Placed]:
     """Make the coordinator read all chains of the settings on their shards. Safe to retry."""
-    with closing_engine(open_database(url)) as coordinator, opened_shards(shards, creates=True) as engines:
-        with coordinator.begin() as connection:
-            hold_places(connection)
-            split(connection)  # kept if a shard is refused: those before it know the coordinator by its id
-        with coordinator.begin() as connection:
-            hold_places(connection)
+    with closing_engine(open_database(url)) as database, opened_shards(shards, creates=True) as engines:
+        with database.begin() as connection:
+            coordinator.hold_places(connection)
+            coordinator.split(connection)  # kept if a shard is refused: those before it know the coordinator by its id
+        with database.begin() as connection:
+            coordinator.hold_places(connection)
             return read_shards(connection, engines, shards, adopts=adopts)
 
 
@@ -79,35 +67,35 @@ def read_shards(
     connection: Connection, engines: Mapping[str, Engine], shards: Mapping[str, Shard], *, adopts: bool = False
 ) -> list[Placed]:
     """Make a coordinator read all chains of the settings on their shards."""
-    require_places(connection, shards)
-    identity = identity_of(connection)
+    coordinator.require_places(connection, shards)
+    identity = coordinator.identity_of(connection)
     for name, shard in shards.items():
         _add(connection, engines[name], identity, (name, shard), adopts=adopts)
-    placed = places(connection)
+    placed = coordinator.places(connection)
     keep_reachable(connection, placed)
     return placed
 
 
-def _add(connection: Connection, engine: Engine, coordinator: str, entry: tuple[str, Shard], *, adopts: bool) -> None:
+def _add(connection: Connection, engine: Engine, identity: str, entry: tuple[str, Shard], *, adopts: bool) -> None:
     """Prepare a shard, and let the coordinator read it and its new chains."""
     name, shard = entry
-    number = number_of(connection, name)
+    number = coordinator.number_of(connection, name)
     with of_shard(name), engine.begin() as on_shard:
         wait_for_locks(on_shard)
-        is_new = claim(on_shard, coordinator, (name, number), adopts=adopts)
-        if is_new and not adopts and any(placed.shard == name for placed in places(connection)):
+        is_new = claim(on_shard, identity, (name, number), adopts=adopts)
+        if is_new and not adopts and any(placed.shard == name for placed in coordinator.places(connection)):
             raise ShardError(name, f"its database is another one than before: correct database.shards.{name}.url")
-        for placed in places(connection):
+        for placed in coordinator.places(connection):
             if placed.shard != name and holds(on_shard, placed.chain_id):
                 forget_chain(on_shard, placed.chain_id)  # a move broke off before its end
         require_listed(on_shard, name, shard.chains)
         if is_new:
-            number_from(on_shard, next_range(connection))
+            number_from(on_shard, coordinator.next_range(connection))
         serve(on_shard, shard.chains)
         schema_name = on_shard.execute(text("SELECT current_schema()")).scalar_one()
-    connect_shard(connection, name, number, shard.url)
+    coordinator.connect_shard(connection, name, number, shard.url)
     with of_shard(name):
-        require_readable(connection, number)
+        coordinator.require_readable(connection, number)
     for chain_id in shard.chains:
-        if not reads(connection, chain_id):
-            place_chain(connection, Placed(chain_id, name, number), schema_name)
+        if not coordinator.reads(connection, chain_id):
+            coordinator.place_chain(connection, Placed(chain_id, name, number), schema_name)
