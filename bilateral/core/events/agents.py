@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 WALLET_KEY: Final = "agentWallet"
 """The metadata key under which the registry reports an agent's wallet."""
 
-_NOBODY: Final = "0x" + "00" * 20
+NOBODY: Final = "0x" + "00" * 20
 ADDRESS_BYTES: Final = 20  # of an account of Ethereum: the last 20 bytes of its key's hash
 
 
@@ -59,11 +59,11 @@ class AgentStates:
         if cleared is None:
             self.settle()
         former = self.owners.pop(agent_id, None), self.wallets.get(agent_id)
-        if to_address == _NOBODY:
+        if to_address == NOBODY:
             self.wallets.pop(agent_id, None)
         else:
             self.owners[agent_id] = to_address
-            if from_address == _NOBODY:
+            if from_address == NOBODY:
                 self.wallets[agent_id] = to_address
                 self.primary_agents.setdefault(to_address, agent_id)
         for account in former:
@@ -96,7 +96,7 @@ class AgentStates:
         """
         self.settle()
         former = self.owners.get(agent_id), self.wallets.get(agent_id)
-        if address in (*former, _NOBODY):
+        if address in (*former, NOBODY):
             return
         self.owners[agent_id] = self.wallets[agent_id] = address
         self.primary_agents.setdefault(address, agent_id)

@@ -10,7 +10,8 @@ from sqlalchemy import Connection, and_, select, union
 
 from bilateral.core.contracts import Registry
 from bilateral.core.events import AgentUpdated, MetadataSet, Transfer, URIUpdated
-from bilateral.core.identifiers import checksummed, global_agent_id
+from bilateral.core.events.agents import ADDRESS_BYTES, NOBODY, WALLET_KEY, address_of_bytes
+from bilateral.core.identifiers import global_agent_id
 from bilateral.index.agents import tables as agent_tables
 from bilateral.index.log import tables as schema
 from bilateral.index.log.unindexed import newest_first
@@ -26,9 +27,6 @@ def feedback_registry(registries: Iterable[tuple[str, str]]) -> str | None:
 
 
 _KEY: Final = ("chain_id", "identity_registry", "agent_id")
-_WALLET: Final = "agentWallet"
-_ADDRESS_BYTES: Final = 20  # of an account of Ethereum
-_NOBODY: Final = "0x" + "0" * 40
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,18 +77,18 @@ def _newest(connection: Connection, key: AgentKey, limit: int, events: Any, *col
         events.chain_id == key.chain_id, events.registry == key.identity_registry, events.agent_id == key.agent_id
     )
     if "metadata_key" in events:
-        query = query.where(events.metadata_key == _WALLET)
+        query = query.where(events.metadata_key == WALLET_KEY)
     rows = connection.execute(query.order_by(*newest_first(events)).limit(limit))
     return [(*row[:-1], f"0x{row[-1].hex()}") for row in rows]
 
 
 def _transfer(sender: str, receiver: str, *place: Any) -> Change:
-    return Change("registered" if sender == _NOBODY else "transferred", receiver, None, *place)
+    return Change("registered" if sender == NOBODY else "transferred", receiver, None, *place)
 
 
 def _wallet(value: bytes, *place: Any) -> Change:
-    is_address = len(value) == _ADDRESS_BYTES and any(value)
-    return Change("wallet", checksummed(f"0x{value.hex()}") if is_address else None, None, *place)
+    is_address = len(value) == ADDRESS_BYTES and any(value)
+    return Change("wallet", address_of_bytes(value) if is_address else None, None, *place)
 
 
 MAX_AGENTS: Final = 200

@@ -8,16 +8,14 @@ from dataclasses import dataclass
 from typing import Any, Final, TypeAlias
 
 from bilateral.core import events
-from bilateral.core.identifiers import checksummed, global_agent_id
+from bilateral.core.events.agents import ADDRESS_BYTES, NOBODY, address_of_bytes
+from bilateral.core.identifiers import global_agent_id
 from bilateral.index.changes.tables import EVENT_KINDS, MOST_TEXT, ChangeKind
 from bilateral.index.reading.registries import Registries
 from bilateral.index.reading.values import exact, hexadecimal, short_text
 
 Detail = str | int | bool | None
 """A value of a change. Integers that may exceed 53 bits are text."""
-
-_ADDRESS_BYTES: Final = 20  # of an account of Ethereum
-_NOBODY: Final = "0x" + "0" * 40
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,7 +77,7 @@ def raw_change(event: type[events.Event], row: Mapping[str, Any]) -> RawChange:
     return RawChange(
         EVENT_KINDS[event],
         tuple(int(row[agent_id]) for agent_id in shape.agents),
-        tuple(dict.fromkeys(account for account in accounts if account not in (None, _NOBODY))),
+        tuple(dict.fromkeys(account for account in accounts if account not in (None, NOBODY))),
         tuple(dict.fromkeys(_value(row, tag) for tag in shape.tags)),
         _cut_details({name: _value(row, cell) for name, cell in shape.details.items()}),
     )
@@ -143,12 +141,12 @@ def _exact(row: Mapping[str, Any]) -> str:
 
 
 def _previous_owner(row: Mapping[str, Any]) -> str | None:
-    return None if row["from_address"] == _NOBODY else row["from_address"]
+    return None if row["from_address"] == NOBODY else row["from_address"]
 
 
 def _wallet(row: Mapping[str, Any]) -> str | None:
     value = row["metadata_value"]
-    return checksummed(f"0x{value.hex()}") if len(value) == _ADDRESS_BYTES and any(value) else None
+    return address_of_bytes(value) if len(value) == ADDRESS_BYTES and any(value) else None
 
 
 def _of_agent(accounts: tuple[_Cell, ...], details: Mapping[str, _Cell], tags: tuple[_Cell, ...] = ()) -> _Shape:

@@ -15,6 +15,7 @@ from typing import Any, Final
 
 from sqlalchemy import Connection, Table, Text, func, insert, select, update
 
+from bilateral.core.events.agents import WALLET_KEY
 from bilateral.index.changes import tables as schema
 from bilateral.index.log.history import stored_batches
 from bilateral.index.log.lists import in_parts
@@ -112,7 +113,7 @@ def _keep_removed(connection: Connection, chain_id: int, target: int) -> tuple[i
                     *(table.name, packed(_cut(table, row))),
                 )
                 for row in stored
-                if key is None or row[key] == schema.WALLET_KEY
+                if key is None or row[key] == WALLET_KEY
             ]
             rows.insert(schema.removed_change, retained)
             count += len(retained)

@@ -16,6 +16,7 @@ from typing import Any, Final
 from sqlalchemy import Connection, Table, Text, func, select, tuple_
 
 from bilateral.core.errors import InvalidArgumentError
+from bilateral.core.events.agents import WALLET_KEY
 from bilateral.core.identifiers import checksummed
 from bilateral.core.text import quoted
 from bilateral.index.changes import tables as schema
@@ -77,19 +78,14 @@ class FeedFilter:
 
     def lets_pass(self, chain_id: int, identity_registry: str, change: RawChange) -> bool:
         """Return True if a change passes."""
-        return (
-            (not self.kinds or change.kind in self.kinds)
-            and (not self.accounts or not set(self.accounts).isdisjoint(change.accounts))
-            and (not self.tags or not set(self.tags).isdisjoint(change.tags))
-            and (
-                not self.agents
-                or any(
-                    (key.chain_id, key.identity_registry) == (chain_id, identity_registry)
-                    and key.agent_id in change.agents
-                    for key in self.agents
-                )
-            )
+        agents = {(key.chain_id, key.identity_registry, key.agent_id) for key in self.agents}
+        parts: Iterable[tuple[Collection[Any], Iterable[Any]]] = (
+            (self.kinds, (change.kind,)),
+            (self.accounts, change.accounts),
+            (self.tags, change.tags),
+            (agents, ((chain_id, identity_registry, agent_id) for agent_id in change.agents)),
         )
+        return all(not requested or not set(requested).isdisjoint(values) for requested, values in parts)
 
 
 @dataclass(frozen=True, slots=True)
@@ -246,7 +242,7 @@ def _stored(
         .limit(AT_ONCE + 1)
     )
     if "metadata_key" in columns:
-        query = query.where(columns.metadata_key == schema.WALLET_KEY)
+        query = query.where(columns.metadata_key == WALLET_KEY)
     if start is not None:  # a step after the first one may have stored the same blocks anew
         is_later = tuple_(columns.block_number, columns.log_index) > tuple_(*start)
         query = query.where((columns.block_number > steps[0].kept_block) | is_later)

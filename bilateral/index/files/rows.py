@@ -8,6 +8,7 @@ from typing import Any, Final
 import sqlalchemy as sa
 
 from bilateral.core.events import Transfer, URIUpdated
+from bilateral.core.events.agents import NOBODY
 from bilateral.index.agents import tables as agent_tables
 from bilateral.index.files import tables as schema
 from bilateral.index.files.loading import Failed, Loaded, Outcome, host_of_file
@@ -146,7 +147,6 @@ def set_file(connection: sa.Connection, file_id: bytes, values: dict[str, Any], 
 AgentPlace = tuple[str, int]
 """An agent of a chain: the address of its identity registry, and its id."""
 
-_NOBODY: Final = "0x" + "0" * 40
 _UPDATED, _TRANSFERRED = (EVENT_TABLES[event] for event in (URIUpdated, Transfer))
 _pick_updated = picker(_UPDATED, "registry", "agent_id")
 _pick_transferred = picker(_TRANSFERRED, "registry", "agent_id", "to_address")
@@ -156,7 +156,7 @@ def left_files(events: EventRows) -> set[AgentPlace]:
     """Return the agents that left their file by some events: they have another URI, or are burnt."""
     updated = {_pick_updated(row) for row in events.get(_UPDATED, ())}
     burnt = (_pick_transferred(row) for row in events.get(_TRANSFERRED, ()))
-    return updated | {(registry, agent_id) for registry, agent_id, to in burnt if to == _NOBODY}
+    return updated | {(registry, agent_id) for registry, agent_id, to in burnt if to == NOBODY}
 
 
 def left_files_after(connection: sa.Connection, chain_id: int, block: int) -> set[AgentPlace]:
@@ -166,7 +166,7 @@ def left_files_after(connection: sa.Connection, chain_id: int, block: int) -> se
         of_blocks = (table.c.chain_id == chain_id, table.c.block_number > block)
         return sa.select(table.c.registry, table.c.agent_id).where(*of_blocks, *conditions)
 
-    query = after(_UPDATED).union(after(_TRANSFERRED, _TRANSFERRED.c.to_address == _NOBODY))
+    query = after(_UPDATED).union(after(_TRANSFERRED, _TRANSFERRED.c.to_address == NOBODY))
     return {(registry, agent_id) for registry, agent_id in connection.execute(query)}
 
 

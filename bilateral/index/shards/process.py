@@ -17,7 +17,7 @@ from dataclasses import replace
 from functools import partial
 from typing import Any, Final
 
-from sqlalchemy import Connection, Engine, make_url, text
+from sqlalchemy import Engine, make_url, text
 from sqlalchemy.exc import DBAPIError
 
 from bilateral.core.errors import BilateralError
@@ -191,8 +191,6 @@ def follow(engine: Engine, settings: IndexSettings, *, stop: threading.Event, un
         number_steps(engine)
 
 
-_LOGGER: Final = logging.getLogger("bilateral.index")
-
 _SECONDS: Final = 0.5
 """The time between two looks at the shards: a change is in the feed as soon after its block as workers look for it."""
 
@@ -226,12 +224,20 @@ _COPY_REGISTRIES: Final = (
 """A worker writes down the registries of its chain before the first step, and before it reads further ones."""
 
 
-def number_steps(engine: Engine, failing: set[int] | None = None) -> int:
-    """Number the steps that shards added. Those of a shard that does not answer wait."""
+def number_steps(engine: Engine, failing: set[int] | None = None) -> None:
+    """Number the steps that shards added. Those of a shard that does not answer wait, which is logged once."""
     failing = set() if failing is None else failing
     with engine.connect() as connection:
         chains = [placed.chain_id for placed in places(connection)]
-    return sum(_numbered(engine, chain_id, failing) for chain_id in chains)
+    for chain_id in chains:
+        try:
+            while _number(engine, chain_id) == _AT_ONCE:
+                pass
+            failing.discard(chain_id)
+        except DBAPIError as problem:
+            if chain_id not in failing:
+                _LOGGER.warning("chain=%d outcome=waits problem=%r", chain_id, str(unavailable(problem)))
+            failing.add(chain_id)
 
 
 def release_restored(engine: Engine, chains: Iterable[int]) -> None:
@@ -271,29 +277,12 @@ def keep_numbered(engine: Engine, stop: threading.Event, pruning_seconds: float 
             is_logged = True
 
 
-def _numbered(engine: Engine, chain_id: int, failing: set[int]) -> int:
-    """Number the steps of a chain, and return how many there were. A failure is logged once until it ends."""
-    total = 0
-    try:
-        while True:
-            with engine.begin() as connection:
-                count = _number(connection, chain_id)
-            total += count
-            if count < _AT_ONCE:
-                failing.discard(chain_id)
-                return total
-    except DBAPIError as problem:
-        if chain_id not in failing:
-            failing.add(chain_id)
-            _LOGGER.warning("chain=%d outcome=waits problem=%r", chain_id, str(unavailable(problem)))
-        return total
-
-
-def _number(connection: Connection, chain_id: int) -> int:
-    hold_numbers(connection)
-    last = connection.execute(_LAST, {"chain": chain_id}).scalar_one()
-    count = connection.execute(_NUMBER, {"chain": chain_id, "last": last, "most": _AT_ONCE}).rowcount
-    if count:
-        for statement in _COPY_REGISTRIES:
+def _number(engine: Engine, chain_id: int) -> int:
+    """Number some steps of a chain, and return how many."""
+    with engine.begin() as connection:
+        hold_numbers(connection)
+        last = connection.execute(_LAST, {"chain": chain_id}).scalar_one()
+        count = connection.execute(_NUMBER, {"chain": chain_id, "last": last, "most": _AT_ONCE}).rowcount
+        for statement in _COPY_REGISTRIES if count else ():
             connection.execute(statement, {"chain": chain_id})
     return count
