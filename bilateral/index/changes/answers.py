@@ -64,10 +64,10 @@ class RawChange:
     """
 
     kind: ChangeKind
-    agents: tuple[int, ...] = ()
-    accounts: tuple[str, ...] = ()
-    tags: tuple[str, ...] = ()
-    details: Mapping[str, Detail] | None = None
+    agents: tuple[int, ...]
+    accounts: tuple[str, ...]
+    tags: tuple[str, ...]
+    details: dict[str, Detail]
 
 
 def raw_change(event: type[events.Event], row: Mapping[str, Any]) -> RawChange:
@@ -79,24 +79,23 @@ def raw_change(event: type[events.Event], row: Mapping[str, Any]) -> RawChange:
         tuple(int(row[agent_id]) for agent_id in shape.agents),
         tuple(dict.fromkeys(account for account in accounts if account not in (None, NOBODY))),
         tuple(dict.fromkeys(_value(row, tag) for tag in shape.tags)),
-        _cut_details({name: _value(row, cell) for name, cell in shape.details.items()}),
+        _cut({name: _value(row, cell) for name, cell in shape.details.items()}),
     )
 
 
 def raw_note(row: Any) -> RawChange:
     """Return the change that a note is."""
-    details = _cut_details(json.loads(row.details))
+    details = _cut(json.loads(row.details))
     agents = () if row.agent_id is None else (int(row.agent_id),)
     return RawChange(ChangeKind(row.kind), agents, () if row.account is None else (row.account,), (), details)
 
 
-def _cut_details(details: Mapping[str, Detail]) -> dict[str, Detail]:
-    return {name: cut(value) if isinstance(value, str) else value for name, value in details.items()}
-
-
-def cut(text: str) -> str:
-    """Return a text, or its beginning with an ellipsis if it is longer than the feed shows."""
-    return text if len(text) <= MOST_TEXT else f"{text[:MOST_TEXT]}…"
+def _cut(details: Mapping[str, Detail]) -> dict[str, Detail]:
+    """Return values whose texts end with an ellipsis if they are longer than the feed reports."""
+    return {
+        name: f"{value[:MOST_TEXT]}…" if isinstance(value, str) and len(value) > MOST_TEXT else value
+        for name, value in details.items()
+    }
 
 
 def displayed_agent(registries: Registries, chain_id: int, identity_registry: str, agent_id: int) -> str:

@@ -9,11 +9,11 @@ from __future__ import annotations
 import json
 import time
 from bisect import bisect_right
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any, Final
 
-from sqlalchemy import Connection, Table, Text, func, insert, select, update
+from sqlalchemy import Connection, func, insert, select, update
 
 from bilateral.core.events.agents import WALLET_KEY
 from bilateral.index.changes import tables as schema
@@ -77,10 +77,9 @@ class Changes(Projection):
     def seal(self, step: Append) -> None:
         if step.batch.count:  # blocks without events make no step
             last = step.batch.end.number
-            blocks = {"first_block": step.cursor.number + 1, "last_block": last, "kept_block": last}
-            add_step(
-                step.connection, schema.StepKind.BLOCKS, chain_id=step.chain_id, changes=step.batch.count, **blocks
-            )
+            values = {"chain_id": step.chain_id, "changes": step.batch.count, "kept_block": last}
+            first = step.cursor.number + 1
+            add_step(step.connection, schema.StepKind.BLOCKS, first_block=first, last_block=last, **values)
 
     def undo(self, removal: Removal) -> Iterator[None]:
         connection, chain_id, target = removal.connection, removal.chain_id, removal.target.number
@@ -101,33 +100,22 @@ def _keep_removed(connection: Connection, chain_id: int, target: int) -> tuple[i
     last = select(func.coalesce(func.max(removed.removal), 0)).where(removed.chain_id == chain_id)
     removal, count, rows = connection.execute(last).scalar_one() + 1, 0, rows_of(connection)
     firsts, steps = [first for first, _ in reported], [PRUNED_STEP, *(number for _, number in reported)]
-    for _, events in stored_batches(connection, chain_id, tuple(schema.EVENT_KINDS), target + 1):
-        for table, stored in events.items():
-            names = list(table.c.keys())
-            block, index = names.index("block_number"), names.index("log_index")
-            key = names.index("metadata_key") if "metadata_key" in names else None
-            retained = [
-                (
-                    *(chain_id, removal, row[block], row[index]),
-                    steps[bisect_right(firsts, row[block])],
-                    *(table.name, packed(_cut(table, row))),
-                )
-                for row in stored
-                if key is None or row[key] == WALLET_KEY
-            ]
+    for _, batch in stored_batches(connection, chain_id, tuple(schema.EVENT_KINDS), target + 1):
+        for table, stored in batch.items():
+            retained = []
+            for row in stored:
+                cells = dict(zip(table.c.keys(), row, strict=True))
+                if cells.get("metadata_key", WALLET_KEY) == WALLET_KEY:
+                    block, index = cells["block_number"], cells["log_index"]
+                    number = steps[bisect_right(firsts, block)]
+                    retained.append((chain_id, removal, block, index, number, table.name, packed(_cut(cells))))
             rows.insert(schema.removed_change, retained)
             count += len(retained)
     connection.execute(update(schema.change_step).where(cut).values(kept_block=target))
     return removal, count
 
 
-def _cut(table: Table, row: Row) -> Row:
+def _cut(cells: Mapping[str, Any]) -> Row:
     """Return a row with its texts as long as the feed needs them, and without raw data."""
-    return tuple(
-        None
-        if column.name == "raw_data"
-        else cell[: schema.MOST_TEXT + 1]
-        if isinstance(column.type, Text) and isinstance(cell, str)
-        else cell
-        for column, cell in zip(table.c, row, strict=True)
-    )
+    cut = (cell[: schema.MOST_TEXT + 1] if isinstance(cell, str) else cell for cell in cells.values())
+    return tuple(None if name == "raw_data" else cell for name, cell in zip(cells, cut, strict=True))

@@ -223,10 +223,8 @@ def _entries(connection: Connection, steps: Sequence[Any], start: _Place | None,
         removed = _removed(connection, is_of_steps, names, _REMOVED.step, *_PLACE)
         reported += [_event(number, event, cells) for number, event, cells in removed]
     reported += _noted(connection, [step for step in steps if step.kind == schema.StepKind.NOTES], start, steps[0].step)
-    descending = {step.step for step in steps if step.kind == schema.StepKind.ROLLBACK}
-    sign = {True: -1, False: 1}
-    reported.sort(key=lambda entry: (entry.step, *(sign[entry.step in descending] * part for part in entry.place)))
-    return reported
+    signs = {step.step: -1 if step.kind == schema.StepKind.ROLLBACK else 1 for step in steps}
+    return sorted(reported, key=lambda entry: (entry.step, *(signs[entry.step] * part for part in entry.place)))
 
 
 def _stored(
@@ -305,7 +303,7 @@ def _feed_change(entry: _Entry, registries: Registries, identity: str) -> FeedCh
         ),
         accounts=change.accounts,
         tags=tuple(tag for tag in change.tags if tag),
-        details=dict(change.details or {}),
+        details=change.details,
     )
 
 

@@ -207,11 +207,10 @@ registration_card: Final = sa.Table(
 registration_service: Final = sa.Table(
     "registration_service",
     metadata,
-    content_column(),
-    sa.Column("position", sa.Integer, nullable=False),
+    content_column(is_key=True),
+    sa.Column("position", sa.Integer, primary_key=True, autoincrement=False),
     sa.Column("name", sa.String(100), nullable=False),
     *optional(sa.Text, "endpoint", "version"),
-    sa.PrimaryKeyConstraint("content_hash", "position"),
     sa.Index("registration_service_by_name", "name"),
 )
 
@@ -229,22 +228,20 @@ registration_capability: Final = sa.Table(
 registration_claim: Final = sa.Table(
     "registration_claim",
     metadata,
-    content_column(),
-    sa.Column("position", sa.Integer, nullable=False),
+    content_column(is_key=True),
+    sa.Column("position", sa.Integer, primary_key=True, autoincrement=False),
     sa.Column("agent_registry", sa.String(200), nullable=False),
     sa.Column("agent_id", WideInteger),
-    sa.PrimaryKeyConstraint("content_hash", "position"),
     sa.Index("registration_claim_by_agent", "agent_registry", "agent_id"),
 )
 
 registration_domain: Final = sa.Table(
     "registration_domain",
     metadata,
-    content_column(),
-    sa.Column("position", sa.Integer, nullable=False),
+    content_column(is_key=True),
+    sa.Column("position", sa.Integer, primary_key=True, autoincrement=False),
     sa.Column("host", sa.String(300), nullable=False),
     sa.Column("file_id", HASH, nullable=False),
-    sa.PrimaryKeyConstraint("content_hash", "position"),
     sa.Index("registration_domain_by_file", "file_id"),
 )
 

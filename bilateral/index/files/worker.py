@@ -54,7 +54,7 @@ class FileSettings:
 
 
 class FileWorkers:
-    """Threads of one process: one finds the files of its chains, the others fetch files of any chain."""
+    """Threads of one process, or none: one finds the files of its chains, the others fetch files of any chain."""
 
     def __init__(
         self,
@@ -79,7 +79,7 @@ class FileWorkers:
         self._busy: set[int] = set()
         self._looks = 0
         self._last_idle_look = 0
-        works = [self._scan] + [self._fetch] * settings.workers
+        works = [self._scan, *[self._fetch] * settings.workers] if settings.workers else []
         self._threads = [threading.Thread(target=self._run, args=(work,), daemon=True) for work in works]
 
     def add_chain(self, chain_id: int) -> None:
@@ -94,7 +94,7 @@ class FileWorkers:
     def wait_until_done(self) -> None:
         """Wait until every event is scanned and no file is due, or until the threads are stopped."""
         next_look = self._looks + 1
-        while not self._stop.is_set():
+        while self._threads and not self._stop.is_set():
             if self._last_idle_look >= next_look and not self._busy and self._is_nothing_due():
                 return
             self._hurry.set()

@@ -58,14 +58,11 @@ class _Process:
         self._engine = engine
         self._settings = settings
         self._stop = stop
-        self._files: FileWorkers | None = None
-        if settings.files.workers:
-            self._files = FileWorkers(engine, settings.files, READERS, stop=stop, fail=self._fail)
+        self._files = FileWorkers(engine, settings.files, READERS, stop=stop, fail=self._fail)
 
     def follow(self, *, until_head: bool) -> bool:
         """Follow the chains and fetch files. Return True if nothing told the process to stop before the end."""
-        if self._files is not None:
-            self._files.start()
+        self._files.start()
         pruning = partial(keep_pruned, self._engine, self._settings.feed, self._stop)
         threading.Thread(target=pruning, name="pruning", daemon=True).start()
         background = None
@@ -74,23 +71,20 @@ class _Process:
             if not until_head:
                 background.start()
         self._wait([self._started(partial(self._follow, chain, until_head)) for chain in self._settings.chains])
-        if self._files is not None:
-            self._files.wait_until_done()
+        self._files.wait_until_done()
         is_done = not self._stop.is_set()
         self._stop.set()
         if background is not None:
             if until_head and is_done:
                 background.refresh_once()
             background.end()
-        if self._files is not None:
-            self._files.close()
+        self._files.close()
         return is_done
 
     def _follow(self, chain: ChainSettings, until_head: bool) -> None:
         worker = self._worker_of(chain, until_head)
         if worker is not None:
-            if self._files is not None:
-                self._files.add_chain(worker.chain_id)
+            self._files.add_chain(worker.chain_id)
             worker.run(until_head=until_head)
 
     def _worker_of(self, chain: ChainSettings, until_head: bool) -> Worker | None:

@@ -40,12 +40,10 @@ class OwnerComparison:
     """The comparison of some agents' owners.
 
     Attributes:
-        block: The last indexed block, at which the registries were asked.
         compared: The number of agents.
         different: The agents with another owner on the chain: registry, agent and both owners.
     """
 
-    block: int
     compared: int
     different: tuple[str, ...]
 
@@ -54,18 +52,6 @@ def compare_owners(
     engine: Engine, endpoint: Endpoint, chain_id: int, *, samples: int, seed: int = 0
 ) -> OwnerComparison:
     """Compare the owners of agents, chosen at random, with `ownerOf` after the last indexed block."""
-    block, agents = _sample(engine, chain_id, samples, random.Random(seed))  # noqa: S311  # a sample, not a secret
-    different = []
-    for registry, agent_id, owner in agents:
-        actual = _owner_of(endpoint, registry, int(agent_id), block)
-        if actual != owner:
-            different.append(f"{registry} agent {agent_id}: {owner} in the index, {actual or 'no owner'} on the chain")
-    return OwnerComparison(block, len(agents), tuple(different))
-
-
-def _sample(
-    engine: Engine, chain_id: int, samples: int, choice: random.Random
-) -> tuple[int, Sequence[tuple[Any, ...]]]:
     chain, agent = schema.chain.c, agent_tables.agent.c
     query = (
         select(agent.identity_registry, agent.agent_id, agent.owner)
@@ -73,10 +59,17 @@ def _sample(
         .order_by(agent.identity_registry, agent.agent_id)  # one seed chooses the same agents again
         .execution_options(stream_results=True)
     )
+    choice = random.Random(seed)  # noqa: S311  # a sample, not a secret
     with snapshot(engine) as connection:
         block = connection.execute(select(chain.block_number).where(chain.chain_id == chain_id)).scalar_one()
-        agents = map(tuple, connection.execute(query)) if samples else ()
-        return block, nsmallest(samples, agents, key=lambda _: choice.random())
+        rows = map(tuple, connection.execute(query)) if samples else ()
+        agents = nsmallest(samples, rows, key=lambda _: choice.random())
+    different = []
+    for registry, agent_id, owner in agents:
+        actual = _owner_of(endpoint, registry, int(agent_id), block)
+        if actual != owner:
+            different.append(f"{registry} agent {agent_id}: {owner} in the index, {actual or 'no owner'} on the chain")
+    return OwnerComparison(len(agents), tuple(different))
 
 
 def _owner_of(endpoint: Endpoint, registry: str, agent_id: int, block: int) -> str | None:
