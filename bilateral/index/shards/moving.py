@@ -200,10 +200,8 @@ def move_chain(
         with database.begin() as connection:
             coordinator.hold_places(connection)
             identity = coordinator.split(connection)
-            previous = next(
-                (placed.shard for placed in coordinator.places(connection) if placed.chain_id == chain_id), None
-            )
-            if previous is None:
+            shard_by_chain = {placed.chain_id: placed.shard for placed in coordinator.places(connection)}
+            if (previous := shard_by_chain.get(chain_id)) is None:
                 raise MisplacedChainError(chain_id, "is on no shard yet: run bilateral index shards")
             if previous != name:
                 placed = Placed(chain_id, name, coordinator.number_of(connection, name))
@@ -236,9 +234,8 @@ def _move(
         served.serve(target, [placed.chain_id])
         with snapshot(source_engine) as source:
             added = copy_chain(source, target, placed.chain_id, note)
-        served.number_from(
-            target, coordinator.next_range(connection)
-        )  # later sights have greater numbers than those that came
+        # Later observations have greater numbers than those that came.
+        served.number_from(target, coordinator.next_range(connection))
         schema_name = target.execute(text("SELECT current_schema()")).scalar_one()
     coordinator.connect_shard(connection, placed.shard, placed.number, shard.url)
     coordinator.hold_numbers(connection)
