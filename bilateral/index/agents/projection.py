@@ -108,7 +108,6 @@ class AgentTables:
         self._metadata.load(rows, entries)
 
     def _apply(self, registry: str, changes: list[_Change]) -> None:
-        """Apply the changes of one block in one registry."""
         states, prefix = self._states[registry], (self._chain_id, registry)
         accounts: set[str] = set()
         texts: dict[int, _Texts] = {}
@@ -279,7 +278,6 @@ class ActivityTable:
         return registry if is_of_identity else self._identities.get(registry)
 
     def _stored_times(self, agents: Iterable[Any]) -> dict[AgentPlace, Times]:
-        """Return the times of stored events about some agents."""
         requested = list(agents)
         addresses = {identity: address for address, identity in self._identities.items()}
         entries: list[Iterable[tuple[Table, str, int, int]]] = []

@@ -50,7 +50,6 @@ def prune_feed(engine: Engine, limits: FeedLimits, now: float | None = None) -> 
 
 
 def _prune_some(connection: Connection, horizon: float, most: int) -> int:
-    """Remove some of the oldest steps, and return their number."""
     step, removed = change_step.c, removed_change.c
     last = connection.execute(select(func.max(step.step))).scalar_one()
     oldest = connection.execute(select(step.step, step.made_at).order_by(step.step).limit(_AT_ONCE)).all()

@@ -98,7 +98,6 @@ class ReferenceScan:
         return cursor.block_number, cursor.generation
 
     def _end(self, connection: Connection, first: int, last: int) -> int:
-        """Return the last block of the next batch."""
         for event in FILE_EVENTS:
             table = EVENT_TABLES[event]
             query = (
@@ -160,7 +159,6 @@ class ReferenceScan:
         new: Mapping[bytes, dict[str, Any]],
         outcomes: Mapping[bytes, Outcome],
     ) -> None:
-        """Store references and their files, and make the files due that may have changed."""
         now, blocks, place = self.clock(), [row["block_number"] for row in references], schema.file_reference.c
 
         def is_of_blocks(columns: Any) -> ColumnElement[bool]:

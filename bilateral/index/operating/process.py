@@ -42,7 +42,6 @@ def follow_chains(engine: Engine, settings: IndexSettings, *, stop: threading.Ev
 
 
 def _report(problem: str) -> None:
-    """Log that a chain waits or ends."""
     _LOGGER.warning("outcome=waits problem=%r", problem)
 
 

@@ -187,7 +187,6 @@ class Worker:
             self._endpoint = endpoint
 
     def _note(self, **values: str | None) -> None:
-        """Store values beside the chain's cursor."""
         table = schema.chain
         with self._engine.begin() as connection:
             connection.execute(update(table).where(table.c.chain_id == self.chain_id).values(**values))

@@ -94,7 +94,6 @@ def require_rows(engine: Engine) -> None:
 
 
 def _settings_by_shard(settings: IndexSettings) -> dict[str, IndexSettings]:
-    """Return the settings of each shard that has chains to follow."""
     chains: dict[str, list[ChainSettings]] = defaultdict(list)
     for chain in settings.chains:
         chains[shard_of(settings.shards, chain_of(chain))].append(chain)
