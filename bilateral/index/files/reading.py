@@ -119,30 +119,6 @@ _SCRIPT: Final = re.compile(r"(?:javascript|vbscript|data|file|blob|about|view-s
 _IGNORED: Final = re.compile("[\x00-\x20]+")
 """Characters that browsers leave out of a scheme."""
 
-_CAPABILITIES: Final = {
-    "mcp": (
-        ("mcp_tool", "mcpTools", "tools"),
-        ("mcp_prompt", "mcpPrompts", "prompts"),
-        ("mcp_resource", "mcpResources", "resources"),
-    ),
-    "a2a": (("a2a_skill", "a2aSkills", "skills"),),
-    "oasf": (("oasf_skill", "skills"), ("oasf_domain", "domains")),
-}
-"""The lists of a service, by its kind: the capability, and the names of its list."""
-
-_CARD_SERVICES: Final[Mapping[str, Mapping[str, str]]] = {
-    **{kind: {part: f"{kind}_{part}" for part in ("endpoint", "version")} for kind in ("mcp", "a2a", "oasf")},
-    **{kind: {"endpoint": f"{kind}_endpoint"} for kind in ("web", "email")},
-    **{kind: {"endpoint": kind} for kind in ("ens", "did")},
-}
-"""The columns of `registration_card`, by a service's kind and part."""
-
-_CARD_LISTS: Final[Mapping[str, str]] = {
-    "trust": "supported_trusts",
-    **{kind: f"{kind}s" for lists in _CAPABILITIES.values() for kind, *_ in lists},
-}
-"""The columns of `registration_card`, by the kind of a capability."""
-
 
 def read_content(kind: Kind, content_hash: bytes, content: bytes, readers: Sequence[Reader] = ()) -> ReadRows:
     """Return the rows that a file's content makes."""
@@ -187,13 +163,13 @@ def _registration(content_hash: bytes, value: dict[str, Any]) -> dict[Table, lis
 
 def _card(services: list[dict[str, Any]], capabilities: list[dict[str, Any]]) -> dict[str, Any]:
     """Return services and capabilities side by side. Of several services of a kind the last one counts."""
-    columns = dict.fromkeys(name for names in _CARD_SERVICES.values() for name in names.values())
+    columns = dict.fromkeys(name for names in schema.CARD_SERVICES.values() for name in names.values())
     for service in services:
-        for part, name in _CARD_SERVICES.get(service["name"].lower(), {}).items():
+        for part, name in schema.CARD_SERVICES.get(service["name"].lower(), {}).items():
             columns[name] = service[part] or columns[name]
     parts = ("name", "endpoint", "version")
     columns["services"] = listed([{part: row[part] for part in parts if row[part] is not None} for row in services])
-    for kind, name in _CARD_LISTS.items():
+    for kind, name in schema.CARD_LISTS.items():
         columns[name] = listed([capability["value"] for capability in capabilities if capability["kind"] == kind])
     return columns
 
@@ -209,7 +185,7 @@ def _services(
             problems.append(f"services.{position}.endpoint is not the address of a service")
             continue
         rows.append({**key, "position": position, "name": name, "endpoint": endpoint, "version": version})
-        for kind, *lists in _CAPABILITIES.get(name.lower(), ()):
+        for kind, *lists in schema.CAPABILITIES.get(name.lower(), ()):
             entries = (service.model_extra or {}).get
             field = next((field for field in lists if entries(field) is not None), None)
             if field is not None:

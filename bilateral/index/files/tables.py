@@ -188,20 +188,38 @@ registration_file: Final = sa.Table(
     sa.Column("problems", sa.Text, nullable=False),
 )
 
+CAPABILITIES: Final = {
+    "mcp": (
+        ("mcp_tool", "mcpTools", "tools"),
+        ("mcp_prompt", "mcpPrompts", "prompts"),
+        ("mcp_resource", "mcpResources", "resources"),
+    ),
+    "a2a": (("a2a_skill", "a2aSkills", "skills"),),
+    "oasf": (("oasf_skill", "skills"), ("oasf_domain", "domains")),
+}
+"""The lists of a service, by its kind: the capability, and the names of its list."""
+
+CARD_SERVICES: Final[Mapping[str, Mapping[str, str]]] = {
+    **{kind: {part: f"{kind}_{part}" for part in ("endpoint", "version")} for kind in ("mcp", "a2a")},
+    "web": {"endpoint": "web_endpoint"},
+    "oasf": {part: f"oasf_{part}" for part in ("endpoint", "version")},
+    "email": {"endpoint": "email_endpoint"},
+    **{kind: {"endpoint": kind} for kind in ("ens", "did")},
+}
+"""The columns of `registration_card`, by a service's kind and part."""
+
+CARD_LISTS: Final[Mapping[str, str]] = {
+    "trust": "supported_trusts",
+    **{kind: f"{kind}s" for lists in CAPABILITIES.values() for kind, *_ in lists},
+}
+"""The columns of `registration_card`, by the kind of a capability."""
+
 registration_card: Final = sa.Table(
     "registration_card",
     metadata,
     content_column(is_key=True),
-    *optional(
-        sa.Text,
-        *("mcp_endpoint", "mcp_version", "a2a_endpoint", "a2a_version", "web_endpoint", "oasf_endpoint"),
-        *("oasf_version", "email_endpoint", "ens", "did"),
-    ),
-    *required(
-        sa.Text,
-        *("services", "supported_trusts", "mcp_tools", "mcp_prompts", "mcp_resources", "a2a_skills"),
-        *("oasf_skills", "oasf_domains"),
-    ),
+    *optional(sa.Text, *(name for names in CARD_SERVICES.values() for name in names.values())),
+    *required(sa.Text, "services", *CARD_LISTS.values()),
 )
 
 registration_service: Final = sa.Table(

@@ -115,11 +115,10 @@ class Worker:
             if step is None:
                 continue
             if step.outcome is Outcome.WAITED:
-                if until_head:
-                    if self._pool.compare_heads_now():
-                        continue
+                if not until_head:
+                    self._stop.wait(self._poll_seconds)
+                elif not self._pool.compare_heads_now():
                     return
-                self._stop.wait(self._poll_seconds)
                 continue
             indexed += max(0, step.block - before)
             before = step.block

@@ -19,7 +19,7 @@ from bilateral.index.log.places import PARTS, PLAIN, SERVED, Placed, has_schema
 from bilateral.index.log.tables import registry
 from bilateral.index.operating.settings import Shard
 from bilateral.index.shards.reachable import feed_views, forget_reachable, shared_view
-from bilateral.index.shards.served import CHAIN_TABLES, OWN_PARTITIONS, SHARED_TABLES, VIEWS
+from bilateral.index.shards.served import CHAIN_NAMES, CHAIN_TABLES, OWN_PARTITIONS, SHARED_TABLES, VIEWS
 
 _PLACING: Final = 80048006
 """A number that all programs of a coordinator share, so that only one changes the places of chains at once."""
@@ -204,7 +204,7 @@ def reads(connection: Connection, chain_id: int) -> bool:
 def place_chain(connection: Connection, placed: Placed, schema_name: str) -> None:
     """Read a chain on a shard from now on."""
     chain_id = placed.chain_id
-    parents = {name: f'"{name}"' for name in (*(table.name for table in CHAIN_TABLES), *VIEWS)}
+    parents = {name: f'"{name}"' for name in CHAIN_NAMES}
     parents |= {table.name: f"sharded.{table.name}" for table in (*FEED_TABLES, registry)}
     _hold_off_readers(connection, parents.values())
     forget_reachable(connection)
@@ -255,8 +255,7 @@ def _replace_tables(connection: Connection) -> None:
     ]
     by_chain = "PARTITION BY LIST (chain_id)"
     statements.append(f"CREATE TABLE sharded.registry (LIKE registry) {by_chain}")
-    names = (*(table.name for table in CHAIN_TABLES), *VIEWS)
-    statements += [f'CREATE TABLE "{name}" (LIKE plain."{name}") {by_chain}' for name in names]
+    statements += [f'CREATE TABLE "{name}" (LIKE plain."{name}") {by_chain}' for name in CHAIN_NAMES]
     for table in FEED_TABLES:
         chain = "" if "chain_id" in table.c else "chain_id bigint NOT NULL, "
         statements.append(f"CREATE TABLE sharded.{table.name} ({chain}LIKE plain.{table.name}) {by_chain}")

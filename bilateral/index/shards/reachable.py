@@ -16,7 +16,7 @@ from sqlalchemy import Connection, Table, text
 from bilateral.index.changes.tables import TABLES as FEED_TABLES
 from bilateral.index.changes.tables import change_note, change_step, removed_change
 from bilateral.index.log.places import DOWN, LENIENT, MISSING, REACHABLE, Placed, has_reachable
-from bilateral.index.shards.served import CHAIN_TABLES, SHARED_TABLES, VIEWS, key_of
+from bilateral.index.shards.served import CHAIN_NAMES, SHARED_TABLES, key_of
 
 _FUNCTIONS: Final = f"""
     CREATE SCHEMA {REACHABLE};
@@ -98,7 +98,7 @@ def keep_reachable(connection: Connection, placed: Sequence[Placed]) -> None:
     for number, _ in shards:
         row = f'SELECT FROM sharded."{SHARED_TABLES[0].name}_{number:d}" LIMIT 1'
         statements.append(f"CREATE VIEW {REACHABLE}.look_{number:d} AS {row}")
-    kinds = [(name, f'"{name}"', "") for name in (*(table.name for table in CHAIN_TABLES), *VIEWS)]
+    kinds = [(name, f'"{name}"', "") for name in CHAIN_NAMES]
     kinds += [(table.name, f'sharded."{table.name}"', "shard_") for table in FEED_TABLES]
     for name, kind, prefix in kinds:
         statements.append(_of_chains(name, kind, prefix, _columns(connection, kind), placed))

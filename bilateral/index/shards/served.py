@@ -47,6 +47,10 @@ VIEWS: Final = {**schema.VIEWS, **files.VIEWS}
 """The views of an index, by their names. Each has a chain's rows beside its number, so a shard computes its part."""
 
 
+CHAIN_NAMES: Final = (*(table.name for table in CHAIN_TABLES), *VIEWS)
+"""The names of tables and views with rows of one chain."""
+
+
 def key_of(table: Table) -> list[str]:
     """Return the columns by which a row of a shared table is the same on all shards."""
     return ["content_hash"] if table in NUMBERED else [column.name for column in table.primary_key]
