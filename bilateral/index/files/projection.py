@@ -10,7 +10,6 @@ from sqlalchemy import Connection, Engine, case, delete, exists, func, select, u
 
 from bilateral.index.files import rows as file_rows
 from bilateral.index.files import tables as schema
-from bilateral.index.files.claims import find_payments
 from bilateral.index.files.observations import move_observations
 from bilateral.index.files.tables import Kind, State
 from bilateral.index.log.dialects import insert_new
@@ -43,7 +42,7 @@ class Files(Projection):
 
     def rebuild(self, connection: Connection, chain_id: int, progress: Progress) -> None:
         file_rows.find_files(connection, chain_id)
-        find_payments(connection, lambda columns: columns.chain_id == chain_id)
+        file_rows.find_payments(connection, lambda columns: columns.chain_id == chain_id)
 
     def status(self, connection: Connection, chain_id: int) -> Mapping[str, int]:
         table, reference = schema.file.c, schema.file_reference.c

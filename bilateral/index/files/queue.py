@@ -18,7 +18,6 @@ from sqlalchemy import Connection, Engine, Row, func, select, update
 from bilateral.documents import Validators
 from bilateral.index.files import rows as file_rows
 from bilateral.index.files import tables as schema
-from bilateral.index.files.claims import find_payments
 from bilateral.index.files.loading import IPFS_HOST, Failed, Loaded, Outcome
 from bilateral.index.files.observations import note_observations
 from bilateral.index.files.tables import Kind, State
@@ -153,7 +152,7 @@ class FileQueue:
             values = {**_changes(lease, existing, outcome, now), "lease": None, "attempts": 0}
             file_rows.set_file(connection, lease.file_id, values)
             if lease.kind is Kind.FEEDBACK and isinstance(outcome, Loaded):
-                find_payments(connection, lambda columns: columns.file_id == lease.file_id)
+                file_rows.find_payments(connection, lambda columns: columns.file_id == lease.file_id)
             if isinstance(outcome, Loaded) and existing.content_hash not in (None, outcome.content_hash):
                 file_rows.delete_unused_content(connection, existing.content_hash)
             self._schedule_host(connection, host, outcome, now)

@@ -18,7 +18,6 @@ from bilateral.core.errors import UnsupportedUriError
 from bilateral.documents import Loader, Validators
 from bilateral.index.files import rows as file_rows
 from bilateral.index.files import tables as schema
-from bilateral.index.files.claims import find_payments
 from bilateral.index.files.loading import Failed, Loaded, Outcome, failure_of, host_of_file, load_file
 from bilateral.index.files.observations import note_observations
 from bilateral.index.files.reading import Reader, domain_uri, file_id_of
@@ -185,7 +184,7 @@ class ReferenceScan:
         agents = {(row["registry"], row["agent_id"]) for row in references if row["kind"] is Kind.REGISTRATION}
         file_rows.find_files(connection, self.chain_id, agents)
         if any(row["kind"] is Kind.FEEDBACK for row in references):
-            find_payments(connection, is_of_blocks)
+            file_rows.find_payments(connection, is_of_blocks)
         note_observations(connection, new.keys())
 
     def _move(self, connection: Connection, before: int, after: int, generation: int) -> bool:

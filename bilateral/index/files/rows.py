@@ -1,23 +1,35 @@
-"""Statements on the tables of files that SQLite and PostgreSQL word alike, and the current file of each agent."""
+"""Statements on the tables of files that SQLite and PostgreSQL word alike.
+
+They include two tables that follow from the log and from files together: the current file of each agent, and the
+payments that feedback files claim. A claim is made by the file's author. It is not compared with the payments in the
+index.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable
+import re
+from collections.abc import Callable, Collection, Iterable
 from typing import Any, Final
 
 import sqlalchemy as sa
 
-from bilateral.core.events import Transfer, URIUpdated
+from bilateral.core.errors import MalformedIdentifierError
+from bilateral.core.events import NewAuthorizedFeedback, NewFeedback, Transfer, URIUpdated
 from bilateral.core.events.agents import NOBODY
+from bilateral.core.identifiers import AccountId, checksummed
+from bilateral.core.values import MAX_DECIMALS
+from bilateral.core.values.bounds import scale_of_tag, share_of_scale
+from bilateral.core.values.units import units_of
 from bilateral.index.agents import tables as agent_tables
 from bilateral.index.files import tables as schema
 from bilateral.index.files.loading import Failed, Loaded, Outcome, host_of_file
 from bilateral.index.files.reading import registration_uri
-from bilateral.index.files.tables import Kind, State, agent_file
+from bilateral.index.files.tables import Kind, State, agent_file, payment_claim
 from bilateral.index.log.batches import EventRows
 from bilateral.index.log.dialects import insert_into, insert_new
 from bilateral.index.log.rows import picker
 from bilateral.index.log.tables import EVENT_TABLES
+from bilateral.index.log.text import key_text, padded_text
 
 
 def new_file(  # noqa: PLR0913, PLR0917  # what is known of it
@@ -212,3 +224,86 @@ _CURRENT_FILES: Final = sa.select(*(_AGENT[name] for name in _COLUMNS[:3]), _REF
 )
 _FIND: Final = sa.insert(agent_file).from_select(_COLUMNS, _CURRENT_FILES.where(_is_of_agent(_AGENT)[0]))
 _FIND_ONE: Final = sa.insert(agent_file).from_select(_COLUMNS, _CURRENT_FILES.where(*_is_of_agent(_AGENT)))
+
+
+_TRANSACTION: Final = re.compile(r"0x[0-9a-fA-F]{64}")
+_ADDRESS: Final = re.compile(r"0x[0-9a-fA-F]{40}")
+_CLAIMS_AT_ONCE: Final = 1_000  # rows in memory, and of one insert
+
+
+def find_payments(connection: sa.Connection, is_chosen: Callable[[Any], sa.ColumnElement[bool]]) -> None:
+    """Find again the payments that the files of some feedback claim.
+
+    Args:
+        is_chosen: Returns the condition on the columns of claims, and likewise on those of references.
+    """
+    connection.execute(sa.delete(payment_claim).where(is_chosen(payment_claim.c)))
+    for rows in connection.execute(_query(is_chosen(schema.file_reference.c))).partitions(_CLAIMS_AT_ONCE):
+        claims = [claim for row in rows if (claim := _claim(row)) is not None]
+        if claims:
+            connection.execute(sa.insert(payment_claim), claims)
+
+
+def _query(is_chosen: sa.ColumnElement[bool]) -> Any:
+    reference, file, read = schema.file_reference.c, schema.file.c, schema.feedback_file.c
+    place = ("chain_id", "block_number", "log_index")
+    parts = []
+    for event, (value, decimals) in _VALUES.items():
+        columns = EVENT_TABLES[event].c
+        is_open = event is NewFeedback
+        parts.append(
+            sa.select(
+                *(columns[name] for name in (*place, "registry", "agent_id", "client_address")),
+                (columns.tag1 if is_open else sa.literal("")).label("open_tag"),
+                (sa.null() if is_open else columns.tag1).label("raw_tag"),
+                columns[value].label("value"),
+                (columns[decimals] if decimals else sa.literal(0)).label("decimals"),
+                *(read[name] for name in ("payment_from", "payment_to", "payment_transaction")),
+                file.file_id,
+                file.integrity,
+            ).where(
+                is_chosen,
+                reference.kind == Kind.FEEDBACK,
+                *(columns[name] == reference[name] for name in place),
+                file.file_id == reference.file_id,
+                file.state == State.LOADED,
+                read.content_hash == file.content_hash,
+                read.payment_transaction.is_not(None),
+            )
+        )
+    return sa.union_all(*parts)
+
+
+_VALUES: Final = {NewFeedback: ("value", "value_decimals"), NewAuthorizedFeedback: ("score", None)}
+"""The columns of the value and of its decimals, by event."""
+
+
+def _claim(row: sa.Row[Any]) -> dict[str, Any] | None:
+    """Return the row of a claim; None if the file names no transaction, or the value does not count."""
+    if not _TRANSACTION.fullmatch(row.payment_transaction) or row.decimals > MAX_DECIMALS:
+        return None
+    tag = key_text(row.open_tag) if row.raw_tag is None else padded_text(bytes(row.raw_tag))
+    scale = scale_of_tag(tag)
+    value, decimals = int(row.value), row.decimals
+    return {
+        **{name: getattr(row, name) for name in ("chain_id", "block_number", "log_index", "registry", "agent_id")},
+        "tag": tag,
+        "account": row.client_address,
+        "share": 0 if scale is None else share_of_scale(value, decimals, scale),
+        "units": units_of(value, decimals),
+        "payer": _address(row.payment_from),
+        "payee": _address(row.payment_to),
+        "is_bound": row.integrity is not None,
+        "file_id": row.file_id,
+    }
+
+
+def _address(text: str | None) -> str | None:
+    """Return an address, alone or within an account id, in checksum form; None if there is none."""
+    address = text or ""
+    if not _ADDRESS.fullmatch(address):
+        try:
+            address = AccountId.parse(address, verify_checksum=False).address
+        except MalformedIdentifierError:
+            return None
+    return checksummed(address) if _ADDRESS.fullmatch(address) else None

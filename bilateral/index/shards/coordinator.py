@@ -1,25 +1,40 @@
-"""The side of the coordinator: foreign tables in place of its own, and the place of each chain."""
+"""The side of the coordinator: foreign tables in place of its own, and the place of each chain.
+
+All servers are opened here, compared with the settings, and brought to them.
+"""
 
 from __future__ import annotations
 
 import time
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import ExitStack, contextmanager
 from typing import Any, Final
 from uuid import uuid4
 
-from sqlalchemy import Connection, text
+from sqlalchemy import Connection, Engine, text
 from sqlalchemy.exc import DBAPIError
 
 from bilateral.index.changes.tables import TABLES as FEED_TABLES
-from bilateral.index.errors import ShardError
-from bilateral.index.log.database import parsed_url
+from bilateral.index.errors import DatabaseUnavailableError, OlderSchemaError, ShardError
+from bilateral.index.log.database import open_database, parsed_url, unavailable
 from bilateral.index.log.dialects import dialect_of
 from bilateral.index.log.locks import wait_for_locks
-from bilateral.index.log.places import PARTS, PLAIN, SERVED, Placed, has_schema
+from bilateral.index.log.places import PARTS, PLAIN, SERVED, Placed, has_schema, holds
 from bilateral.index.log.tables import registry
 from bilateral.index.operating.settings import Shard
-from bilateral.index.shards.reachable import feed_views, forget_reachable, shared_view
-from bilateral.index.shards.served import CHAIN_NAMES, CHAIN_TABLES, OWN_PARTITIONS, SHARED_TABLES, VIEWS
+from bilateral.index.shards.reachable import feed_views, forget_reachable, keep_reachable, shared_view
+from bilateral.index.shards.served import (
+    CHAIN_NAMES,
+    CHAIN_TABLES,
+    OWN_PARTITIONS,
+    SHARED_TABLES,
+    VIEWS,
+    claim,
+    forget_chain,
+    number_from,
+    require_listed,
+    serve,
+)
 
 _PLACING: Final = 80048006
 """A number that all programs of a coordinator share, so that only one changes the places of chains at once."""
@@ -190,17 +205,6 @@ def connect_shard(connection: Connection, name: str, number: int, url: str) -> N
     )
 
 
-def require_readable(connection: Connection, number: int) -> None:
-    """Read a shard from the coordinator, which may have another network and other rights than this program."""
-    connection.exec_driver_sql(f'SELECT FROM sharded."{SHARED_TABLES[0].name}_{number:d}" LIMIT 1')
-
-
-def reads(connection: Connection, chain_id: int) -> bool:
-    """Return True if the coordinator has foreign tables of a chain."""
-    table = text("SELECT to_regclass(:name) IS NOT NULL")
-    return bool(connection.execute(table, {"name": f"sharded.chain_{chain_id:d}"}).scalar_one())
-
-
 def place_chain(connection: Connection, placed: Placed, schema_name: str) -> None:
     """Read a chain on a shard from now on."""
     chain_id = placed.chain_id
@@ -277,3 +281,88 @@ def _options(options: Mapping[str, Any]) -> str:
 def _quoted(value: str) -> str:
     """Return a text as a literal. The driver takes a single percent sign for a parameter."""
     return "'" + value.replace("'", "''").replace("%", "%%") + "'"
+
+
+@contextmanager
+def closing_engine(engine: Engine) -> Iterator[Engine]:
+    """Close the connections of an engine at the end."""
+    try:
+        yield engine
+    finally:
+        engine.dispose()
+
+
+@contextmanager
+def opened_shards(shards: Mapping[str, Shard], *, creates: bool = False) -> Iterator[dict[str, Engine]]:
+    """Open the databases of all shards."""
+    with ExitStack() as stack:
+        engines = {}
+        for name, shard in shards.items():
+            with of_shard(name):
+                engines[name] = stack.enter_context(closing_engine(open_database(shard.url, creates=creates)))
+        yield engines
+
+
+@contextmanager
+def of_shard(name: str) -> Iterator[None]:
+    """Name a shard in the errors of its database."""
+    try:
+        yield
+    except DBAPIError as problem:
+        raise DatabaseUnavailableError(f"shard {name}: {unavailable(problem)}") from None
+    except DatabaseUnavailableError as problem:
+        raise DatabaseUnavailableError(f"shard {name}: {problem}") from None
+    except OlderSchemaError as problem:
+        command = "bilateral index schema"
+        raise ShardError(name, str(problem).replace(command, f"{command} --settings")) from None
+
+
+def update_shards(url: str | None, shards: Mapping[str, Shard], *, adopts: bool = False) -> list[Placed]:
+    """Make the coordinator read all chains of the settings on their shards. Safe to retry."""
+    with closing_engine(open_database(url)) as database, opened_shards(shards, creates=True) as engines:
+        with database.begin() as connection:
+            hold_places(connection)
+            split(connection)  # kept if a shard is refused: those before it know the coordinator by its id
+        with database.begin() as connection:
+            hold_places(connection)
+            return read_shards(connection, engines, shards, adopts=adopts)
+
+
+def read_shards(
+    connection: Connection, engines: Mapping[str, Engine], shards: Mapping[str, Shard], *, adopts: bool = False
+) -> list[Placed]:
+    """Make a coordinator read all chains of the settings on their shards."""
+    require_places(connection, shards)
+    identity = identity_of(connection)
+    for name, shard in shards.items():
+        _add(connection, engines[name], identity, (name, shard), adopts=adopts)
+    placed = places(connection)
+    keep_reachable(connection, placed)
+    return placed
+
+
+def _add(connection: Connection, engine: Engine, identity: str, entry: tuple[str, Shard], *, adopts: bool) -> None:
+    """Prepare a shard, and let the coordinator read it and its new chains."""
+    name, shard = entry
+    number = number_of(connection, name)
+    with of_shard(name), engine.begin() as on_shard:
+        wait_for_locks(on_shard)
+        is_new = claim(on_shard, identity, (name, number), adopts=adopts)
+        if is_new and not adopts and any(placed.shard == name for placed in places(connection)):
+            raise ShardError(name, f"its database is another one than before: correct database.shards.{name}.url")
+        for placed in places(connection):
+            if placed.shard != name and holds(on_shard, placed.chain_id):
+                forget_chain(on_shard, placed.chain_id)  # a move broke off before its end
+        require_listed(on_shard, name, shard.chains)
+        if is_new:
+            number_from(on_shard, next_range(connection))
+        serve(on_shard, shard.chains)
+        schema_name = on_shard.execute(text("SELECT current_schema()")).scalar_one()
+    connect_shard(connection, name, number, shard.url)
+    with of_shard(name):
+        # The coordinator may have another network and other rights than this program.
+        connection.exec_driver_sql(f'SELECT FROM sharded."{SHARED_TABLES[0].name}_{number:d}" LIMIT 1')
+    table = text("SELECT to_regclass(:name) IS NOT NULL")
+    for chain_id in shard.chains:
+        if not connection.execute(table, {"name": f"sharded.chain_{chain_id:d}"}).scalar_one():
+            place_chain(connection, Placed(chain_id, name, number), schema_name)

@@ -30,7 +30,6 @@ from bilateral.index.search import tables as search
 from bilateral.index.shards import coordinator, served
 from bilateral.index.shards.process import shard_of
 from bilateral.index.shards.reachable import keep_reachable
-from bilateral.index.shards.servers import closing_engine, of_shard, opened_shards, read_shards, update_shards
 
 _WHOLE: Final = (search.known_word, search.word_trigram)
 
@@ -144,14 +143,14 @@ class Migrated:
 
 def upgrade_shards(url: str | None, shards: Mapping[str, Shard]) -> list[Migrated]:
     """Bring the tables of all servers to the version that this package knows. Safe to retry."""
-    with closing_engine(connect_engine(url)) as database:
+    with coordinator.closing_engine(connect_engine(url)) as database:
         migrated = []
         with database.begin() as connection:
             coordinator.hold_places(connection)
             is_split = has_schema(connection, PARTS)
             for name, shard in shards.items():
                 number = coordinator.number_of(connection, name) if is_split else None
-                with of_shard(name):
+                with coordinator.of_shard(name):
                     migrated.append(Migrated(name, _upgrade_shard(shard.url, number), schema.REVISION))
             before = stored_revision(connection)
             is_older = is_split and before != schema.REVISION
@@ -160,16 +159,18 @@ def upgrade_shards(url: str | None, shards: Mapping[str, Shard]) -> list[Migrate
             upgrade_within(connection)
             if is_older:
                 coordinator.split(connection)
-                with opened_shards(shards) as engines:
-                    read_shards(connection, engines, shards)  # readers see the tables of before until the commit
+                with coordinator.opened_shards(shards) as engines:
+                    coordinator.read_shards(
+                        connection, engines, shards
+                    )  # readers see the tables of before until the commit
         if not is_older:
-            update_shards(url, shards)
+            coordinator.update_shards(url, shards)
         return [*migrated, Migrated("coordinator", before, schema.REVISION)]
 
 
 def _upgrade_shard(url: str, number: int | None) -> str | None:
     """Bring the tables of a shard to the version of this package, and return the one before."""
-    with closing_engine(connect_engine(url)) as engine, engine.begin() as connection:
+    with coordinator.closing_engine(connect_engine(url)) as engine, engine.begin() as connection:
         before = stored_revision(connection)
         if before == schema.REVISION:
             return before
@@ -196,7 +197,10 @@ def move_chain(
 ) -> list[Placed]:
     """Move a chain to the shard that the settings name. Safe to retry."""
     name = shard_of(shards, chain_id)
-    with closing_engine(open_database(url)) as database, opened_shards(shards, creates=True) as engines:
+    with (
+        coordinator.closing_engine(open_database(url)) as database,
+        coordinator.opened_shards(shards, creates=True) as engines,
+    ):
         with database.begin() as connection:
             coordinator.hold_places(connection)
             identity = coordinator.split(connection)
@@ -226,7 +230,7 @@ def _move(
 ) -> None:
     """Copy a chain, and let the coordinator read the copy from its commit on."""
     identity, placed, shard = moved
-    with of_shard(placed.shard), engine.begin() as target:
+    with coordinator.of_shard(placed.shard), engine.begin() as target:
         wait_for_locks(target)
         if served.claim(target, identity, (placed.shard, placed.number)):
             served.number_from(target, coordinator.next_range(connection))

@@ -29,9 +29,16 @@ from bilateral.index.operating.process import follow_chains
 from bilateral.index.operating.settings import ChainSettings, IndexSettings, Shard
 from bilateral.index.operating.status import ChainStatus, IndexStatus, chain_statuses
 from bilateral.index.operating.worker import chain_id_of
-from bilateral.index.shards.coordinator import hold_numbers, identity_of, places, require_places
+from bilateral.index.shards.coordinator import (
+    closing_engine,
+    hold_numbers,
+    identity_of,
+    of_shard,
+    opened_shards,
+    places,
+    require_places,
+)
 from bilateral.index.shards.served import require_claim
-from bilateral.index.shards.servers import closing_engine, of_shard, opened_shards
 
 _CONNECT_SECONDS: Final = 2
 """The seconds to connect to a shard, as the coordinator has: monitors wait ten by default."""
