@@ -16,6 +16,11 @@ from bilateral.index.log.columns import ADDRESS, HASH, WideInteger, agent_column
 
 metadata: Final = sa.MetaData()
 
+
+def _table(name: str, *parts: Any, **options: Any) -> sa.Table:
+    return sa.Table(name, metadata, *parts, **options)
+
+
 _UNIX_TIME: Final = sa.Float(53)
 """Unix seconds with a fraction, by the clock of a worker's machine."""
 
@@ -61,9 +66,8 @@ class State(StrEnum):
     """It has no content: no fetch succeeded."""
 
 
-file: Final = sa.Table(
+file: Final = _table(
     "file",
-    metadata,
     sa.Column("file_id", HASH, primary_key=True),
     sa.Column("kind", sa.String(12), nullable=False),
     sa.Column("uri", sa.Text, nullable=False),
@@ -92,9 +96,8 @@ IS_FROM_HOST: Final = sa.text(
 sa.Index("file_from_host", file.c.content_hash, sqlite_where=IS_FROM_HOST, postgresql_where=IS_FROM_HOST)
 sa.Index("file_by_id", file.c.file_id, postgresql_include=["content_hash", "state"]).ddl_if(dialect="postgresql")
 
-file_host: Final = sa.Table(
+file_host: Final = _table(
     "file_host",
-    metadata,
     sa.Column("host", sa.String(300), primary_key=True),
     sa.Column("next_at", _UNIX_TIME),
     sa.Column("closed_until", _UNIX_TIME, nullable=False),
@@ -102,9 +105,8 @@ file_host: Final = sa.Table(
 )
 sa.Index("file_host_by_time", file_host.c.next_at)
 
-file_reference: Final = sa.Table(
+file_reference: Final = _table(
     "file_reference",
-    metadata,
     *log_columns(),
     sa.Column("kind", sa.String(12), nullable=False),
     sa.Column("registry", ADDRESS, nullable=False),
@@ -122,23 +124,20 @@ for _kind, _name in ((Kind.REGISTRATION, "file_reference_by_agent"), (Kind.DOMAI
         postgresql_where=_is_of_kind,
     )
 
-file_scan: Final = sa.Table(
+file_scan: Final = _table(
     "file_scan",
-    metadata,
     sa.Column("chain_id", sa.BigInteger, primary_key=True, autoincrement=False),
     *required(sa.BigInteger, "block_number", "generation"),
 )
 
-abandoned_file: Final = sa.Table(
+abandoned_file: Final = _table(
     "abandoned_file",
-    metadata,
     sa.Column("file_id", HASH, primary_key=True),
     sa.Column("abandoned_at", sa.BigInteger, nullable=False),
 )
 
-file_sight: Final = sa.Table(
+file_sight: Final = _table(
     "file_sight",
-    metadata,
     sa.Column("sight_id", sa.BigInteger().with_variant(sa.Integer, "sqlite"), primary_key=True, autoincrement=True),
     sa.Column("chain_id", sa.BigInteger, nullable=False),
     sa.Column("file_id", HASH, nullable=False),
@@ -150,9 +149,8 @@ file_sight: Final = sa.Table(
     sa.Index("file_sight_by_file", "file_id", "chain_id", "seen_block"),
 )
 
-solana_proof: Final = sa.Table(
+solana_proof: Final = _table(
     "solana_proof",
-    metadata,
     sa.Column("sight_id", sa.BigInteger, primary_key=True, autoincrement=False),
     sa.Column("chain_id", sa.BigInteger, nullable=False),
     sa.Column("identity_registry", ADDRESS, nullable=False),
@@ -164,9 +162,8 @@ solana_proof: Final = sa.Table(
     sa.Index("solana_proof_by_agent", "chain_id", "identity_registry", "agent_id", "solana_agent", "sight_id"),
 )
 
-file_content: Final = sa.Table(
+file_content: Final = _table(
     "file_content",
-    metadata,
     sa.Column("content_hash", HASH, primary_key=True),
     sa.Column("size", sa.Integer, nullable=False),
     sa.Column("content", sa.LargeBinary, nullable=False),
@@ -179,9 +176,8 @@ def content_column(*, is_key: bool = False, is_unique: bool = False) -> sa.Colum
     return sa.Column("content_hash", HASH, reference, primary_key=is_key, nullable=False, unique=is_unique)
 
 
-registration_file: Final = sa.Table(
+registration_file: Final = _table(
     "registration_file",
-    metadata,
     content_column(is_key=True),
     *optional(sa.Text, "type", "name", "description", "image"),
     *optional(sa.Boolean, "active", "x402_support"),
@@ -214,17 +210,15 @@ CARD_LISTS: Final[Mapping[str, str]] = {
 }
 """The columns of `registration_card`, by the kind of a capability."""
 
-registration_card: Final = sa.Table(
+registration_card: Final = _table(
     "registration_card",
-    metadata,
     content_column(is_key=True),
     *optional(sa.Text, *(name for names in CARD_SERVICES.values() for name in names.values())),
     *required(sa.Text, "services", *CARD_LISTS.values()),
 )
 
-registration_service: Final = sa.Table(
+registration_service: Final = _table(
     "registration_service",
-    metadata,
     content_column(is_key=True),
     sa.Column("position", sa.Integer, primary_key=True, autoincrement=False),
     sa.Column("name", sa.String(100), nullable=False),
@@ -232,9 +226,8 @@ registration_service: Final = sa.Table(
     sa.Index("registration_service_by_name", "name"),
 )
 
-registration_capability: Final = sa.Table(
+registration_capability: Final = _table(
     "registration_capability",
-    metadata,
     content_column(),
     sa.Column("kind", sa.String(14), nullable=False),
     sa.Column("position", sa.Integer, nullable=False),
@@ -243,9 +236,8 @@ registration_capability: Final = sa.Table(
     sa.Index("registration_capability_by_value", "kind", "value"),
 )
 
-registration_claim: Final = sa.Table(
+registration_claim: Final = _table(
     "registration_claim",
-    metadata,
     content_column(is_key=True),
     sa.Column("position", sa.Integer, primary_key=True, autoincrement=False),
     sa.Column("agent_registry", sa.String(200), nullable=False),
@@ -253,9 +245,8 @@ registration_claim: Final = sa.Table(
     sa.Index("registration_claim_by_agent", "agent_registry", "agent_id"),
 )
 
-registration_domain: Final = sa.Table(
+registration_domain: Final = _table(
     "registration_domain",
-    metadata,
     content_column(is_key=True),
     sa.Column("position", sa.Integer, primary_key=True, autoincrement=False),
     sa.Column("host", sa.String(300), nullable=False),
@@ -263,9 +254,8 @@ registration_domain: Final = sa.Table(
     sa.Index("registration_domain_by_file", "file_id"),
 )
 
-feedback_file: Final = sa.Table(
+feedback_file: Final = _table(
     "feedback_file",
-    metadata,
     content_column(is_key=True),
     *optional(
         sa.Text,
@@ -278,9 +268,8 @@ feedback_file: Final = sa.Table(
     sa.Column("problems", sa.Text, nullable=False),
 )
 
-agent_file: Final = sa.Table(
+agent_file: Final = _table(
     "agent_file",
-    metadata,
     *agent_columns("identity_registry"),
     sa.Column("file_id", sa.LargeBinary(32), nullable=False),
     sa.PrimaryKeyConstraint("chain_id", "identity_registry", "agent_id"),
@@ -293,9 +282,8 @@ IS_READ: Final = registration_file.c.content_hash == file.c.content_hash
 READ_FILES: Final = agent_file.join(file, IS_LOADED).join(registration_file, IS_READ)
 """The loaded registration files of agents."""
 
-payment_claim: Final = sa.Table(
+payment_claim: Final = _table(
     "payment_claim",
-    metadata,
     *log_columns(),
     sa.Column("registry", ADDRESS, nullable=False),
     sa.Column("agent_id", WideInteger, nullable=False),
