@@ -82,9 +82,7 @@ class AgentTables:
         return self._agents.loaded
 
     def _load(self, rows: Rows, changes: Iterable[_Change]) -> None:
-        agents: set[Row] = set()
-        accounts: set[Row] = set()
-        entries: set[Row] = set()
+        agents, accounts, entries = set[Row](), set[Row](), set[Row]()
         for _, _, kind, row in changes:
             prefix = (self._chain_id, row[_REGISTRY])
             agent_id, *values = IDENTITY_EVENTS[kind](row)

@@ -33,7 +33,6 @@ class Loaded:
         content_hash: Its keccak-256 hash.
         integrity: The proof that its author published it: `inline`, `cid`, `hash`, or `variant`, if another known form
             of the same document has the hash on chain. None if there is only the server's word.
-        is_final: True if it can never change.
         rows: The rows that the content makes.
         problem: A sentence why it is not of its format; None if it is.
         validators: The marks of the server's version.
@@ -43,11 +42,15 @@ class Loaded:
     content: bytes = field(repr=False)
     content_hash: bytes
     integrity: str | None
-    is_final: bool
     rows: ReadRows = field(repr=False)
     problem: str | None
     validators: Validators
     readers: Sequence[Reader] = ()
+
+    @property
+    def is_final(self) -> bool:
+        """True if it can never change."""
+        return self.integrity is not None
 
 
 @dataclass(frozen=True)
@@ -129,16 +132,7 @@ def _read(kind: Kind, document: Document, expected_hash: bytes | None, readers: 
         rows = read_content(kind, content_hash, document.content, readers)
     except errors.MalformedDocumentError as malformed:
         problem = _sentence(malformed)
-    return Loaded(
-        document.content,
-        content_hash,
-        integrity,
-        is_final=integrity is not None,
-        rows=rows,
-        problem=problem,
-        validators=document.validators,
-        readers=readers,
-    )
+    return Loaded(document.content, content_hash, integrity, rows, problem, document.validators, readers)
 
 
 def failure_of(uri: str, problem: errors.BilateralError) -> Failed:

@@ -20,6 +20,7 @@ from bilateral.index.log.lists import in_parts
 from bilateral.index.log.locks import hold_cursors, number_sights
 from bilateral.index.log.tables import chain
 from bilateral.index.log.unindexed import unindexed
+from bilateral.index.reading.values import hexadecimal
 
 _MOST_AGENTS: Final = 1_000
 """The agents of one file that learn of its change. A stranger may name one file for any number of agents."""
@@ -57,14 +58,8 @@ def _add_to_feed(connection: Connection, previous: int) -> None:
     )
     notes: dict[tuple[int, int], list[Note]] = defaultdict(list)
     for row in connection.execute(query).all():
-        details = {
-            "file": row.kind,
-            "uri": row.uri,
-            "state": row.state,
-            "content_hash": None if row.content_hash is None else f"0x{row.content_hash.hex()}",
-            "integrity": row.integrity,
-            "reason": row.reason,
-        }
+        details = {"file": row.kind, "uri": row.uri, "state": row.state, "content_hash": hexadecimal(row.content_hash)}
+        details |= {"integrity": row.integrity, "reason": row.reason}
         notes[row.chain_id, row.seen_block] += [
             Note(ChangeKind.FILE, registry, int(agent_id), None, details)
             for registry, agent_id in _agents(connection, row.chain_id, row.file_id, row.kind)
