@@ -198,9 +198,8 @@ _KEY: Final = key_columns(agent_activity)
 class ActivityTable:
     """The table `agent_activity`, for the events of one chain."""
 
-    def __init__(self, chain_id: int, connection: Connection, rows: Rows) -> None:
+    def __init__(self, chain_id: int, rows: Rows) -> None:
         self._chain_id = chain_id
-        self._connection = connection
         self._rows = rows
         self._identities = self._feedback_registries()
 
@@ -253,10 +252,10 @@ class ActivityTable:
 
     def rebuild(self) -> None:
         """Recompute the rows of all agents."""
-        self._connection.execute(delete(agent_activity).where(agent_activity.c.chain_id == self._chain_id))
+        self._rows.connection.execute(delete(agent_activity).where(agent_activity.c.chain_id == self._chain_id))
         agent = agent_tables.agent.c
         query = select(agent.identity_registry, agent.agent_id).where(agent.chain_id == self._chain_id)
-        self.renew(map(tuple, self._connection.execute(query)))
+        self.renew(map(tuple, self._rows.connection.execute(query)))
 
     def _feedback_registries(self) -> dict[str, str]:
         """Return the identity registry of each registry whose open feedback counts."""
@@ -265,7 +264,7 @@ class ActivityTable:
             column.first_block, column.address
         )
         by_identity: dict[str, list[tuple[str, str]]] = defaultdict(list)
-        for identity, kind, address in self._connection.execute(query.where(column.chain_id == self._chain_id)):
+        for identity, kind, address in self._rows.connection.execute(query.where(column.chain_id == self._chain_id)):
             by_identity[identity].append((kind, address))
         counted = ((feedback_registry(registries), identity) for identity, registries in by_identity.items())
         return {address: identity for address, identity in counted if address is not None}
@@ -306,10 +305,10 @@ class Agents(Projection):
 
     def derive(self, step: Append) -> None:
         changed = AgentTables(step.chain_id, step.journal).derive(step.rows, step.batch.rows)
-        ActivityTable(step.chain_id, step.rows.connection, step.rows).derive(step.batch.rows, changed)
+        ActivityTable(step.chain_id, step.rows).derive(step.batch.rows, changed)
 
     def undo(self, removal: Removal) -> Iterator[None]:
-        activity = ActivityTable(removal.chain_id, removal.connection, removal.rows)
+        activity = ActivityTable(removal.chain_id, removal.rows)
         touched = activity.touched_after(removal.target.number)
         yield
         if not removal.is_journalled:
@@ -319,7 +318,7 @@ class Agents(Projection):
 
     def rebuild(self, connection: Connection, chain_id: int, progress: Progress) -> None:
         self._rebuild_states(connection, chain_id, progress)
-        ActivityTable(chain_id, connection, rows_of(connection)).rebuild()
+        ActivityTable(chain_id, rows_of(connection)).rebuild()
 
     @staticmethod
     def _rebuild_states(connection: Connection, chain_id: int, progress: Progress) -> None:

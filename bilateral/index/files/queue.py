@@ -49,11 +49,6 @@ def retry_seconds(failures: int) -> int:
     return _DAY if failures <= _DAILY_FAILURES else 7 * _DAY
 
 
-def host_seconds(failures: int) -> int:
-    """Return the seconds for which a host that does not answer is left alone."""
-    return min(_HOST_SECONDS << min(max(failures, 1) - 1, _MOST_PAUSE_DOUBLINGS), _MOST_HOST_SECONDS)
-
-
 def refresh_seconds(kind: Kind, previous: int, *, is_changed: bool) -> int:
     """Return the seconds after which a file that may change is asked for changes."""
     least, most = (_HOUR, _DAY) if kind in (Kind.REGISTRATION, Kind.DOMAIN) else (_DAY, 30 * _DAY)
@@ -123,9 +118,12 @@ class FileQueue:
 
     def claim(self) -> Lease | None:
         """Lease a file that is due."""
+        table = schema.file_host
         for _ in range(_TRIED_HOSTS):
             with self.engine.begin() as connection:
-                host = self._due_host(connection)
+                due = select(table.c.host).where(table.c.next_at <= self.clock()).order_by(table.c.next_at).limit(1)
+                # Hosts that other workers look at are passed over.
+                host = connection.execute(due.with_for_update(skip_locked=True)).scalar_one_or_none()
                 if host is None:
                     return None
                 lease = self._claim_from(connection, host)
@@ -175,12 +173,6 @@ class FileQueue:
             due = connection.execute(select(func.min(schema.file_host.c.next_at))).scalar_one_or_none()
         return None if due is None else max(0.0, due - self.clock())
 
-    def _due_host(self, connection: Connection) -> str | None:
-        """Lock and return the host whose turn it is, but for those that other workers look at."""
-        table = schema.file_host
-        query = select(table.c.host).where(table.c.next_at <= self.clock()).order_by(table.c.next_at).limit(1)
-        return connection.execute(query.with_for_update(skip_locked=True)).scalar_one_or_none()
-
     def _claim_from(self, connection: Connection, host: str) -> Lease | None:
         """Lease the file of a host that has waited longest, if it may be asked for one more at once."""
         table, now, lease = schema.file, self.clock(), None
@@ -228,7 +220,8 @@ class FileQueue:
         failures, closed_until = 0, 0.0
         if isinstance(outcome, Failed) and outcome.is_of_host:
             failures = host.failures + 1
-            closed_until = now + max(host_seconds(failures), waited(outcome.wait_seconds))
+            pause = min(_HOST_SECONDS << min(failures - 1, _MOST_PAUSE_DOUBLINGS), _MOST_HOST_SECONDS)
+            closed_until = now + max(pause, waited(outcome.wait_seconds))
         if (next_at := self._next_of(connection, host.host, now)) is not None:
             next_at = max(next_at, closed_until)
         self._set_host(connection, host.host, next_at, failures=failures, closed_until=closed_until)

@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 import re
 import threading
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from hashlib import sha256
 from itertools import islice
@@ -89,15 +89,6 @@ def secure_host(uri: str) -> str | None:
     return name if is_same and len(name) <= _MAX_HOST and _NAME.fullmatch(host) else None
 
 
-def host_rows(key: Mapping[str, bytes], services: Iterable[Mapping[str, Any]]) -> list[dict[str, Any]]:
-    """Return the rows of the first hosts of an agent's services."""
-    hosts = filter(None, dict.fromkeys(secure_host(service["endpoint"] or "") for service in services))
-    return [
-        {**key, "position": position, "host": host, "file_id": file_id_of(Kind.DOMAIN, registration_uri(host), None)}
-        for position, host in enumerate(islice(hosts, _MOST_HOSTS))
-    ]
-
-
 _MAX_SERVICE_NAME: Final = 100
 
 _MAX_DIGITS: Final = 78  # of 2**256
@@ -141,6 +132,11 @@ def _registration(content_hash: bytes, value: dict[str, Any]) -> dict[Table, lis
         {**key, "kind": kind, "position": position, "value": _stored(name, _MAX_NAME)}
         for position, (kind, name) in enumerate(dict.fromkeys(names[:_MOST_CAPABILITIES]))
     ]
+    hosts = filter(None, dict.fromkeys(secure_host(service["endpoint"] or "") for service in services))
+    domains = [
+        {**key, "position": position, "host": host, "file_id": file_id_of(Kind.DOMAIN, registration_uri(host), None)}
+        for position, host in enumerate(islice(hosts, _MOST_HOSTS))
+    ]
     claims = enumerate((file.registrations or [])[:MAX_ITEMS])
     row = {
         "type": _stored(file.type, _MAX_NAME),
@@ -153,7 +149,7 @@ def _registration(content_hash: bytes, value: dict[str, Any]) -> dict[Table, lis
     }
     return {
         schema.registration_service: services,
-        schema.registration_domain: host_rows(key, services),
+        schema.registration_domain: domains,
         schema.registration_capability: capabilities,
         schema.registration_claim: [{**key, "position": position, **_claim(entry)} for position, entry in claims],
         schema.registration_file: [{**key, **row}],

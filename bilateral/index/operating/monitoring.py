@@ -34,12 +34,7 @@ _REQUEST_SECONDS: Final = 10.0
 
 @contextmanager
 def monitored(
-    engine: Engine,
-    host: str,
-    port: int,
-    look: Callable[[], IndexStatus] | None = None,
-    *,
-    needs_analysis: bool = True,
+    engine: Engine, host: str, port: int, look: Callable[[], IndexStatus] | None = None, *, needs_analysis: bool = True
 ) -> Iterator[int]:
     """Answer monitors meanwhile, at `/healthz`, `/readyz` and `/metrics`."""
     registry = CollectorRegistry()

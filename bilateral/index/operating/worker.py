@@ -78,7 +78,8 @@ class Worker:
             return not stop.wait(seconds)
 
         sources = [Source(endpoint, list(registries), wait=wait) for endpoint in endpoints]
-        self._pool = Pool(self.chain_id, sources, self._report_problem)
+        report = partial(_LOGGER.warning, "chain=%d endpoint=%s benched=%r", self.chain_id)
+        self._pool = Pool(self.chain_id, sources, report)
         first = settings.from_block
         if first is None:
             first = min(deployment.first_block for deployment in deployments) or first_block_of(self._pool, deployments)
@@ -196,9 +197,6 @@ class Worker:
         self._endpoint = ""  # the next step notes that the problem is over
         with suppress(DBAPIError):  # it may be the problem
             self._note(problem=printable(problem))
-
-    def _report_problem(self, endpoint: str, problem: str) -> None:
-        _LOGGER.warning("chain=%d endpoint=%s benched=%r", self.chain_id, endpoint, problem)
 
 
 def deployments_of(settings: ChainSettings, chain_id: int) -> tuple[Deployment, ...]:
