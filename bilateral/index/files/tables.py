@@ -1,7 +1,6 @@
 """The tables of files. `docs/index-files.md` is their dictionary.
 
-Their statements are those of migration 0002. They stand apart from the tables of `bilateral.index.log.tables`, which
-hold what chains say.
+They stand apart from the tables of `bilateral.index.log.tables`, which hold what chains say.
 """
 
 from __future__ import annotations

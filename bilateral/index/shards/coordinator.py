@@ -31,7 +31,7 @@ from bilateral.index.shards.served import (
     VIEWS,
     claim,
     forget_chain,
-    number_from,
+    number_anew,
     require_listed,
     serve,
 )
@@ -174,11 +174,6 @@ def hold_places(connection: Connection) -> None:
 def hold_numbers(connection: Connection) -> None:
     """Keep other programs from numbering steps of the change feed until the end of the transaction."""
     dialect_of(connection).lock(connection, _NUMBERS)
-
-
-def next_range(connection: Connection) -> int:
-    """Return a range of numbers that no shard had before. See `bilateral.index.shards.served.number_from`."""
-    return int(connection.execute(text("SELECT nextval('sharded.number_range')")).scalar_one())
 
 
 def connect_shard(connection: Connection, name: str, number: int, url: str) -> None:
@@ -355,7 +350,7 @@ def _add(connection: Connection, engine: Engine, identity: str, entry: tuple[str
                 forget_chain(on_shard, placed.chain_id)  # a move broke off before its end
         require_listed(on_shard, name, shard.chains)
         if is_new:
-            number_from(on_shard, next_range(connection))
+            number_anew(on_shard, connection)
         serve(on_shard, shard.chains)
         schema_name = on_shard.execute(text("SELECT current_schema()")).scalar_one()
     connect_shard(connection, name, number, shard.url)

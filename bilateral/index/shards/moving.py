@@ -233,13 +233,13 @@ def _move(
     with coordinator.of_shard(placed.shard), engine.begin() as target:
         wait_for_locks(target)
         if served.claim(target, identity, (placed.shard, placed.number)):
-            served.number_from(target, coordinator.next_range(connection))
+            served.number_anew(target, connection)
         served.forget_chain(target, placed.chain_id)  # of a move that broke off
         served.serve(target, [placed.chain_id])
         with snapshot(source_engine) as source:
             added = copy_chain(source, target, placed.chain_id, note)
         # Later observations have greater numbers than those that came.
-        served.number_from(target, coordinator.next_range(connection))
+        served.number_anew(target, connection)
         schema_name = target.execute(text("SELECT current_schema()")).scalar_one()
     coordinator.connect_shard(connection, placed.shard, placed.number, shard.url)
     coordinator.hold_numbers(connection)

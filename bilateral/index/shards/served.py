@@ -58,7 +58,7 @@ def key_of(table: Table) -> list[str]:
 
 _OF_ANOTHER: Final = "another coordinator reads it: name that one as database.url, or pass --adopt if it is gone"
 
-RANGE: Final = 1 << 40
+_RANGE: Final = 1 << 40
 """The numbers that a sequence of a shard may give before it meets those of another shard: a trillion."""
 
 
@@ -101,10 +101,11 @@ def serve_shared(connection: Connection, number: int) -> None:
         connection.exec_driver_sql(_view(table.name, f"{number:d} AS shard, rows.*", f'"{table.name}" rows'))
 
 
-def number_from(connection: Connection, number_range: int) -> None:
+def number_anew(connection: Connection, coordinator: Connection) -> None:
     """Let the sequences of a shard continue in a range that no shard had before."""
+    number_range = coordinator.execute(text("SELECT nextval('sharded.number_range')")).scalar_one()
     for table in NUMBERED:
-        place = {"name": table.name, "column": next(iter(table.primary_key)).name, "last": number_range * RANGE}
+        place = {"name": table.name, "column": next(iter(table.primary_key)).name, "last": number_range * _RANGE}
         connection.execute(text("SELECT setval(pg_get_serial_sequence(:name, :column), :last)"), place)
 
 
