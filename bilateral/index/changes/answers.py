@@ -113,10 +113,10 @@ _Cell: TypeAlias = str | Callable[[Mapping[str, Any]], Detail]
 class _Shape:
     """The parts of an event that make a change. `details` has values by their names."""
 
-    agents: tuple[str, ...]
     accounts: tuple[_Cell, ...]
-    tags: tuple[_Cell, ...]
     details: Mapping[str, _Cell]
+    tags: tuple[_Cell, ...] = ()
+    agents: tuple[str, ...] = ("agent_id",)
 
 
 def _value(row: Mapping[str, Any], cell: _Cell) -> Any:
@@ -148,14 +148,10 @@ def _wallet(row: Mapping[str, Any]) -> str | None:
     return address_of_bytes(value) if len(value) == ADDRESS_BYTES and any(value) else None
 
 
-def _of_agent(accounts: tuple[_Cell, ...], details: Mapping[str, _Cell], tags: tuple[_Cell, ...] = ()) -> _Shape:
-    return _Shape(("agent_id",), accounts, tags, details)
-
-
 def _rating(subject: str) -> _Shape:
     rated = f"{subject}_id"
     details: dict[str, _Cell] = {subject: _digits(rated), "server": _digits("server_id"), "rating": "rating"}
-    return _Shape((rated, "server_id"), (), (), details)
+    return _Shape((), details, agents=(rated, "server_id"))
 
 
 _OF_FEEDBACK: Final[Mapping[str, _Cell]] = {"client": "client_address", "feedback_index": _digits("feedback_index")}
@@ -164,39 +160,38 @@ _TAGS: Final = {"tag1": _tag("tag1"), "tag2": _tag("tag2")}
 _TEXTS: Final[Mapping[str, _Cell]] = {name: name for name in ("tag1", "tag2", "endpoint")}
 
 _SHAPES: Final[Mapping[type[events.Event], _Shape]] = {
-    events.NewFeedback: _of_agent(
+    events.NewFeedback: _Shape(
         ("client_address",),
         {**_OF_FEEDBACK, "value": _exact, **_TEXTS, "uri": "feedback_uri", "hash": _hash("feedback_hash")},
         ("tag1", "tag2"),
     ),
-    events.NewAuthorizedFeedback: _of_agent(
+    events.NewAuthorizedFeedback: _Shape(
         ("client_address",),
         {"client": "client_address", "value": _digits("score"), **_TAGS}
         | {"uri": "file_uri", "hash": _hash("file_hash")},
         tuple(_TAGS.values()),
     ),
-    events.FeedbackRevoked: _of_agent(("client_address",), _OF_FEEDBACK),
-    events.ResponseAppended: _of_agent(
+    events.FeedbackRevoked: _Shape(("client_address",), _OF_FEEDBACK),
+    events.ResponseAppended: _Shape(
         ("client_address", "responder"),
         {**_OF_FEEDBACK, "responder": "responder", "uri": "response_uri", "hash": _hash("response_hash")},
     ),
     events.ClientRated: _rating("client"),
     events.ValidatorRated: _rating("validator"),
     events.RatingsOpened: _Shape(
-        *(("client_id", "server_id"), ("client",), ()),
+        ("client",),
         {name: _digits(f"{name}_id") for name in ("client", "server")}
         | {"interaction": _hash("interaction"), "account": "client", "feedback_index": _digits("feedback_index")},
+        agents=("client_id", "server_id"),
     ),
-    events.ValidationRequest: _of_agent(("validator_address",), {**_REQUEST, "uri": "request_uri"}),
-    events.ValidationResponse: _of_agent(
+    events.ValidationRequest: _Shape(("validator_address",), {**_REQUEST, "uri": "request_uri"}),
+    events.ValidationResponse: _Shape(
         ("validator_address",),
         {**_REQUEST, "response": "response", "uri": "response_uri", "hash": _hash("response_hash"), "tag": "tag"},
         ("tag",),
     ),
-    events.Transfer: _of_agent(
-        ("from_address", "to_address"), {"former_owner": _previous_owner, "owner": "to_address"}
-    ),
-    events.MetadataSet: _of_agent((_wallet,), {"wallet": _wallet}),
-    events.URIUpdated: _of_agent(("updated_by",), {"uri": "new_uri", "updated_by": "updated_by"}),
-    events.AgentUpdated: _of_agent(("agent_address",), {"domain": "agent_domain", "account": "agent_address"}),
+    events.Transfer: _Shape(("from_address", "to_address"), {"former_owner": _previous_owner, "owner": "to_address"}),
+    events.MetadataSet: _Shape((_wallet,), {"wallet": _wallet}),
+    events.URIUpdated: _Shape(("updated_by",), {"uri": "new_uri", "updated_by": "updated_by"}),
+    events.AgentUpdated: _Shape(("agent_address",), {"domain": "agent_domain", "account": "agent_address"}),
 }
