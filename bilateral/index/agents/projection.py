@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from itertools import chain as joined
 from itertools import groupby
 from operator import itemgetter
@@ -31,7 +31,7 @@ _Texts: TypeAlias = dict[bool, str]
 """An agent's new URI, behind True, and its new domain, behind False."""
 
 
-IDENTITY_EVENTS: Final = {
+IDENTITY_EVENTS: Final[Mapping[type[events.Event], Callable[[Row], Any]]] = {
     event: picker(schema.EVENT_TABLES[event], "agent_id", *names)
     for event, *names in (
         (events.Transfer, "from_address", "to_address"),

@@ -220,7 +220,7 @@ def other_identities(connection: Connection, key: AgentKey, owner: str) -> tuple
     return tuple(identities)
 
 
-def _claims_of(key: AgentKey) -> Select[tuple[str, int]]:
+def _claims_of(key: AgentKey) -> Select[str, int]:
     """Return the query for the claims of an agent's current file, in their order."""
     claim, current, file = files.registration_claim.c, agent_file.c, files.file.c
     content = (

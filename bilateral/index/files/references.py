@@ -11,7 +11,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Final, TypeAlias
 
-from sqlalchemy import ColumnElement, Connection, Engine, null, select, update
+from sqlalchemy import Connection, Engine, null, select, update
 
 from bilateral.core import events
 from bilateral.core.errors import UnsupportedUriError
@@ -160,7 +160,7 @@ class ReferenceScan:
     ) -> None:
         now, blocks, place = self.clock(), [row["block_number"] for row in references], schema.file_reference.c
 
-        def is_of_blocks(columns: Any) -> ColumnElement[bool]:
+        def is_of_blocks(columns: Any) -> Any:
             return (columns.chain_id == self.chain_id) & columns.block_number.between(min(blocks), max(blocks))
 
         # A migration may have moved the cursor back, so some references may be stored already.

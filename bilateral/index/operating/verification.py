@@ -161,7 +161,7 @@ def _compare(connection: Connection, table: Table, copy: Table, chain_id: int) -
         counts[kind] = connection.execute(select(func.count()).select_from(keys)).scalar_one()
         if counts[kind]:
             first = connection.execute(select(keys).order_by(*keys.c).limit(_MOST_LISTED))
-            places += [f"{kind} {_place(row._mapping)}" for row in first]
+            places += [f"{kind} {_place(row._asdict())}" for row in first]
     rows = connection.execute(select(func.count()).select_from(table).where(of_chain)).scalar_one()
     return DerivedComparison(table.name, rows, **counts, places=tuple(places))
 

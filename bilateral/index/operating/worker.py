@@ -234,9 +234,9 @@ def first_block_of(pool: Pool, deployments: Sequence[Deployment]) -> int:
             _LOGGER.warning("endpoint=%s first_block=0 problem=%r", source.name, str(problem))
     if has_code:
         return 0
-    for problem in problems:
-        if isinstance(problem, errors.UnexpectedAnswerError):
-            raise problem
+    for failure in problems:
+        if isinstance(failure, errors.UnexpectedAnswerError):
+            raise failure
     raise NoEndpointError(pool.chain_id, "; ".join(map(str, problems)))
 
 
