@@ -16,7 +16,7 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from bilateral.api.recent import Recent
 from bilateral.index.operating.chains import ChainProgress, chains
 from bilateral.index.reading.copies import Copies
-from bilateral.index.reading.missing_chains import without_missing_chains
+from bilateral.index.reading.missing_chains import MISSING_FIGURE, without_missing_chains
 from bilateral.index.reading.readers import Reader
 
 if TYPE_CHECKING:
@@ -103,7 +103,7 @@ class _Progress(Collector):
             for progress in progresses:
                 family.add_metric([str(progress.chain_id)], figure(progress))
             yield family
-        missing = GaugeMetricFamily("bilateral_chain_missing", "1 while its shard fails.", labels=["chain_id"])
+        missing = GaugeMetricFamily(*MISSING_FIGURE, labels=["chain_id"])
         for chain_id in sorted({progress.chain_id for progress in progresses} | self._reader.missing):
             missing.add_metric([str(chain_id)], float(chain_id in self._reader.missing))
         yield missing

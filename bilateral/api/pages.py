@@ -58,7 +58,7 @@ def page_answer(
 ) -> Response:
     """Answer with a page as HTML or JSON. A problem is a page, too, for clients that asked for HTML.
 
-    While a shard does not answer, HTML names its chains and has the rows of all others. JSON never lacks rows.
+    While a server does not answer, HTML names its chains and has the rows of all others. JSON never lacks rows.
     """
     if _wants_json(request):
         response = answer(request, kind, read())
@@ -93,7 +93,7 @@ def page(
 
 
 def _rendered(request: Request, read: Callable[[], Any], render: Callable[[rendering.Frame, Any], str]) -> str:
-    """Return a page as HTML, without the rows of chains whose shard does not answer."""
+    """Return a page as HTML, without the rows of chains whose server does not answer."""
     frame, reader = _frame(request), service_of(request).reader
     try:
         return render(frame, read())

@@ -85,7 +85,7 @@ class Service:
         return await self.read_aside(query, *arguments, **options)
 
     async def read_reachable(self, query: Callable[[Connection], T]) -> T:
-        """Run a query that reads few rows, without those of chains whose shard does not answer. See `read_briefly`."""
+        """Run a query that reads few rows, without those of chains whose server does not answer. See `read_briefly`."""
         with without_missing_chains():
             return await self.read_briefly(query)
 

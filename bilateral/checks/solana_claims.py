@@ -20,7 +20,7 @@ from bilateral.core.identifiers import AccountId, GlobalAgentId
 from bilateral.core.identifiers.caip import ChainId
 from bilateral.documents import Loader
 from bilateral.index.files import tables as schema
-from bilateral.index.files.identities import foreign_agent
+from bilateral.index.files.queries import foreign_agent
 from bilateral.index.files.tables import State, agent_file
 from bilateral.index.log.database import snapshot
 from bilateral.index.log.locks import hold_cursor, number_observations

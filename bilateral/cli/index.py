@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from dataclasses import asdict
+from functools import partial
 from importlib import import_module
 from typing import Annotated, Any, Final
 
@@ -60,12 +61,13 @@ def run(
     """Follow one or more chains, and write their events, and the files that they name, into the database."""
     stop, signals = ended_by_signals()
     require_extra()
-    from bilateral.index.shards.process import follow  # noqa: PLC0415  # slow to import
+    from bilateral.index.shards.process import follow, statuses_of_shards  # noqa: PLC0415  # slow to import
 
     settings = options.settings(chains)
     log_steps()
     with open_index(database or settings.database, creates=True) as engine:
-        with monitor.answering(engine, settings.shards, needs_analysis=settings.analyses):
+        look = partial(statuses_of_shards, settings.shards) if settings.shards else None
+        with monitor.answering(engine, look, needs_analysis=settings.analyses):
             is_done = follow(engine, settings, stop=stop, until_head=options.until_head)
         show_all(invocation, engine, settings, is_strict=is_done)
     if not is_done:

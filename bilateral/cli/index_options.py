@@ -7,7 +7,6 @@ import signal
 import threading
 from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass, replace
-from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Final
 
@@ -19,13 +18,13 @@ from bilateral.core.errors import require_modules
 from bilateral.core.text.log_lines import safe_handler
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
+    from collections.abc import Callable, Iterator, Sequence
 
     from sqlalchemy import Engine
 
     from bilateral.cli.invocation import Invocation
-    from bilateral.index.operating.settings import IndexSettings, Shard
-    from bilateral.index.operating.status import ChainStatus
+    from bilateral.index.operating.settings import IndexSettings
+    from bilateral.index.operating.status import ChainStatus, IndexStatus
 
 Database = Annotated[
     str | None,
@@ -66,10 +65,10 @@ class MonitorOptions:
     metrics_host: Annotated[str, option("ADDRESS", "The address to answer monitors at.")] = "127.0.0.1"
 
     def answering(
-        self, engine: Engine, shards: Mapping[str, Shard] | None = None, *, needs_analysis: bool = True
+        self, engine: Engine, look: Callable[[], IndexStatus] | None = None, *, needs_analysis: bool = True
     ) -> AbstractContextManager[None]:
         """Answer monitors meanwhile, if there is a port."""
-        return monitored_index(engine, self.metrics_host, self.metrics_port, shards, needs_analysis=needs_analysis)
+        return monitored_index(engine, self.metrics_host, self.metrics_port, look, needs_analysis=needs_analysis)
 
 
 @dataclass(frozen=True)
@@ -189,7 +188,7 @@ def monitored_index(
     engine: Engine,
     host: str,
     port: int | None,
-    shards: Mapping[str, Shard] | None = None,
+    look: Callable[[], IndexStatus] | None = None,
     *,
     needs_analysis: bool = True,
 ) -> Iterator[None]:
@@ -198,10 +197,8 @@ def monitored_index(
         yield
         return
     from bilateral.index.operating.monitoring import monitored  # noqa: PLC0415  # slow to import
-    from bilateral.index.shards.process import statuses_of_shards  # noqa: PLC0415
 
-    look_at_shards = partial(statuses_of_shards, shards) if shards else None
-    with monitored(engine, host, port, look_at_shards, needs_analysis=needs_analysis) as actual:
+    with monitored(engine, host, port, look, needs_analysis=needs_analysis) as actual:
         logging.getLogger("bilateral.index").info("metrics=http://%s:%d/metrics", host, actual)
         yield
 

@@ -34,7 +34,7 @@ def shards(
     """Let the coordinator read the chains of the settings on their shards. Show the place of each chain."""
     require_extra()
     from bilateral.index.log.database import named_database_errors  # noqa: PLC0415
-    from bilateral.index.shards.servers import update_shards  # noqa: PLC0415  # slow to import
+    from bilateral.index.shards.coordinator import update_shards  # noqa: PLC0415  # slow to import
 
     settings = sharded_settings(settings_file)
     with named_database_errors():

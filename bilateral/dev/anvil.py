@@ -53,12 +53,12 @@ class AnvilEndedError(FormattedError, RuntimeError):
     code: int
 
 
-def find_anvil(named: Path | None = None) -> Path:
+def find_anvil(program: Path | None = None) -> Path:
     """Return the path of anvil: on the path for programs, in `node_modules`, or where Foundry's installer puts it."""
-    on_path = shutil.which("anvil" if named is None else named)
+    on_path = shutil.which("anvil" if program is None else program)
     if on_path is not None:
         return Path(on_path)
-    places = [place.expanduser() for place in _PLACES if named is None]
+    places = [place.expanduser() for place in _PLACES if program is None]
     place = next((place for place in places if os.access(place, os.X_OK)), None)
     if place is None:
         raise AnvilMissingError
@@ -72,7 +72,7 @@ def running_anvil(program: Path, *options: str, port: int = 0, states: int = 256
     A signal that would end this process ends anvil first, also if it comes while anvil is being started. After SIGKILL,
     which no process can handle, anvil is ended too.
     """
-    with _interruptions_held_back() as release:
+    with _delayed_interruptions() as release:
         anvil = subprocess.Popen(  # noqa: S603  # anvil
             [program, "--port", str(port), *options],
             stdout=subprocess.PIPE,
@@ -111,17 +111,17 @@ def ended_after_us(process: subprocess.Popen[str]) -> Iterator[None]:
 
 
 @contextmanager
-def _interruptions_held_back() -> Iterator[Release]:
+def _delayed_interruptions() -> Iterator[Release]:
     """Turn signals into `Interrupted`, but only once released."""
     if threading.current_thread() is not threading.main_thread():  # signals arrive in the main thread only
         yield Release()
         return
     release = Release()
-    former = {number: signal.signal(number, release.handle) for number in INTERRUPTIONS}
+    previous = {number: signal.signal(number, release.handle) for number in INTERRUPTIONS}
     try:
         yield release
     finally:
-        for number, handler in former.items():
+        for number, handler in previous.items():
             signal.signal(number, handler)
 
 
@@ -130,17 +130,17 @@ class Release:
 
     def __init__(self) -> None:
         self._open = False
-        self._held: int | None = None
+        self._pending: int | None = None
 
     def __call__(self) -> None:
         """Let signals through, first a signal that was held back."""
         self._open = True
-        if self._held is not None:
-            raise Interrupted(self._held)
+        if self._pending is not None:
+            raise Interrupted(self._pending)
 
     def handle(self, number: int, _frame: FrameType | None) -> None:
         """Take a signal."""
         if self._open:
             self._open = False  # one is enough: a second one must not interrupt the clean-up
             raise Interrupted(number)
-        self._held = number
+        self._pending = number

@@ -76,7 +76,6 @@ class LocalChain:
         self._mined(contract.functions.mint(account, amount).transact({"from": self._deployer}))
 
     def _arguments(self, name: str, addresses: Mapping[str, str]) -> tuple[Any, ...]:
-        """Return the arguments of a contract's constructor."""
         if name in {Registry.IDENTITY, TOKEN}:
             return ()
         identity = addresses[Registry.IDENTITY]
@@ -85,14 +84,12 @@ class LocalChain:
         return (identity,)
 
     def _create(self, name: str, *arguments: Any) -> dict[str, Any]:
-        """Deploy a contract, and return its entry of a deployment record."""
         entries: Any = [] if name == TOKEN else list(abi(Registry(name)))
         contract = self._web3.eth.contract(abi=entries, bytecode=creation_code()[name])
         receipt = self._mined(contract.constructor(*arguments).transact({"from": self._deployer}))
         return {"address": receipt["contractAddress"], "block": receipt["blockNumber"]}
 
     def _mined(self, transaction: Any) -> Any:
-        """Wait for a transaction, and return its receipt."""
         receipt = self._web3.eth.wait_for_transaction_receipt(transaction, poll_latency=_POLL_SECONDS)
         if receipt["status"] != 1:
             raise RuntimeError(f"transaction {transaction.hex()} was reverted")

@@ -161,13 +161,11 @@ def write_environment(path: Path, variables: Mapping[str, str]) -> None:
 
 
 def _register(rpc_url: str, deployment: Deployment, account: LocalAccount) -> int:
-    """Register an agent, and return its id."""
     with Client(rpc_url, signer=account, deployment=deployment, poll_interval=_POLL_SECONDS) as client:
         return client.register_agent().wait().agent.token_id
 
 
 def _files(weather_url: str, key: Secp256k1Key) -> dict[str, RegistrationFile]:
-    """Return the registration files of the agents."""
     image = "https://agent.example/image.png"
     signer = {"publicKey": key.public_key, "algorithm": "secp256k1", "role": "delegate", "validFrom": 0}
     weather = RegistrationFile.new(

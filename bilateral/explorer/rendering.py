@@ -112,7 +112,7 @@ class Frame:
         origin: The service's address, such as `https://example.org`: previews need whole addresses. Empty if it is not
             known.
         acts: The chains on which visitors can act.
-        missing: The chains whose rows the page lacks, as their shard does not answer.
+        missing: The chains whose rows the page lacks, as their server does not answer.
     """
 
     path: str

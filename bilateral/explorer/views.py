@@ -18,8 +18,7 @@ from bilateral.explorer.listing import authorizing
 from bilateral.explorer.named import NamedFinding, named_findings
 from bilateral.explorer.records import Evidence, evidence_of
 from bilateral.index.agents.queries import Change, changes_of
-from bilateral.index.files.identities import ForeignIdentity, OtherIdentity, foreign_identities, other_identities
-from bilateral.index.files.queries import names_of
+from bilateral.index.files.queries import ForeignIdentity, OtherIdentity, foreign_identities, names_of, other_identities
 from bilateral.index.operating.chains import ChainProgress, chains
 from bilateral.index.payments.queries import payment_states, payments_of
 from bilateral.index.profiles.queries import Agent

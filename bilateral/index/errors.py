@@ -251,7 +251,7 @@ class DatabaseUnavailableError(BilateralError):
     reason = "database_unavailable"
 
 
-class ShardFailedError(DatabaseUnavailableError):
+class ChainServerFailedError(DatabaseUnavailableError):
     """A shard failed during a visit of its coordinator. The next visit does without it."""
 
 

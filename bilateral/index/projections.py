@@ -14,7 +14,7 @@ from sqlalchemy import Connection, Table
 from bilateral.index.agents.projection import Agents
 from bilateral.index.changes.projection import Changes
 from bilateral.index.files.projection import Files
-from bilateral.index.files.readers import Reader
+from bilateral.index.files.reading import Reader
 from bilateral.index.log.projection import Projection
 from bilateral.index.log.tables import LOG_TABLES, is_partitioned
 from bilateral.index.payments.projection import Payments

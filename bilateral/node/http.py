@@ -74,7 +74,6 @@ class Url:
 
 
 def _quoted(target: str) -> bytes:
-    """Return a path and query in ASCII."""
     return b"".join(byte.to_bytes() if 0x20 < byte < 0x7F else b"%%%02X" % byte for byte in target.encode())  # noqa: PLR2004
 
 
@@ -182,7 +181,6 @@ class _Body:
 
 
 def _header(headers: list[tuple[bytes, bytes]], name: bytes) -> bytes:
-    """Return the value of a header; empty if missing."""
     return next((value.strip() for key, value in headers if key.lower() == name), b"")
 
 
@@ -193,7 +191,6 @@ def _retry_after(headers: list[tuple[bytes, bytes]]) -> float | None:
 
 
 def _location(headers: list[tuple[bytes, bytes]]) -> str:
-    """Return the origin that the header Location names; empty if it names none."""
     try:
         parts = urlsplit(_header(headers, b"location").decode("latin-1"))
         port = "" if parts.port is None else f":{parts.port}"

@@ -147,7 +147,6 @@ class JsonRpc:
             return error
 
     def _batch(self, requests: Sequence[Rpc]) -> Exchange[list[Any] | None]:
-        """Send one batch. Return None if the node refuses batches of this size."""
         ids = [next(self._ids) for _ in requests]
         pairs = zip(ids, requests, strict=True)
         body = _encode([_message(id_, request.method, request.parameters) for id_, request in pairs])
@@ -209,11 +208,8 @@ _TEMPORARY_GATEWAYS: Final = (
 
 
 def _may_retry(reply: Reply, *, is_repeatable: bool) -> bool:
-    """Tell whether a reply is a temporary refusal of a request that is safe to retry.
-
-    A rate limit refuses before the node reads a transaction, so it is safe to retry for transactions too.
-    """
-    if reply.status == HTTPStatus.TOO_MANY_REQUESTS:
+    """Tell whether a reply is a temporary refusal of a request that is safe to retry."""
+    if reply.status == HTTPStatus.TOO_MANY_REQUESTS:  # given before the node reads a transaction
         return True
     if not is_repeatable:
         return False
@@ -273,12 +269,10 @@ def _message(id_: int, method: str, parameters: Sequence[Any]) -> dict[str, Any]
 
 
 def _encode(value: Any) -> bytes:
-    """Return the JSON of a request."""
     return json.dumps(value, separators=(",", ":")).encode()
 
 
 def _decode(method: str, body: bytes) -> Any:
-    """Parse the JSON of an answer."""
     try:
         text = body.decode()
         if is_shallow(text):

@@ -120,7 +120,6 @@ def read_answer(query: LogFilter, first: int, last: int, answer: Any) -> list[Ra
 
 
 def _matches(topics: tuple[bytes, ...], query: Sequence[Topic]) -> bool:
-    """Tell whether a log's topics match a filter's."""
     for position, topic in enumerate(query):
         if topic is None:
             continue

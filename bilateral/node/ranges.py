@@ -142,7 +142,6 @@ def _words_of(error: NodeError) -> str:
 
 
 def _by_class(classes: Iterable[tuple[re.Pattern[str], Verdict]], text: str) -> Verdict | None:
-    """Return the verdict of the first class with the words of a refusal."""
     return next((verdict for pattern, verdict in classes if pattern.search(text)), None)
 
 
@@ -157,7 +156,6 @@ def _by_hint(text: str, first: int, last: int) -> Verdict | None:
 
 
 def _by_number(text: str, requested: int) -> Verdict | None:
-    """Return the verdict of a refusal that names a number of blocks."""
     match = next(filter(None, (pattern.search(text) for pattern in _NUMBERS)), None)
     if match is None:
         return None

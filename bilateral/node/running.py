@@ -84,7 +84,6 @@ class AsyncStepRunner:
 
 
 def _node(transport: T | None) -> T:
-    """Return the transport."""
     if transport is None:
         raise InvalidArgumentError("the operation asks a node, and its runner has none: give the runner a transport")
     return transport

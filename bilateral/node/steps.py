@@ -148,7 +148,6 @@ def advance(operation: Operation[Any], answer: Any) -> Step:
 
 
 def _answers_of(steps: dict[int, Step]) -> Operation[dict[int, Any]]:
-    """Perform one step of each operation: all requests as one batch, everything else in order."""
     results = yield from _ask({number: step for number, step in steps.items() if isinstance(step, (Rpc, Batch))})
     pauses = {number: step.seconds for number, step in steps.items() if isinstance(step, Pause)}
     if pauses:

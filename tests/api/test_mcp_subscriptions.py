@@ -16,7 +16,7 @@ from mcp.shared.exceptions import MCPError
 
 from bilateral.api import feed
 from bilateral.api.mcp import listening
-from bilateral.index.changes.notes import Note, add_notes
+from bilateral.index.changes.projection import Note, add_notes
 from bilateral.index.changes.tables import ChangeKind
 from bilateral.index.log.database import connect_engine
 from tests.api.world import ALICE, ERIN, FRANK

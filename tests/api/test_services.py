@@ -39,6 +39,6 @@ def test_text_that_is_neither_an_https_url_nor_a_host_is_refused(api, url):
 
 @pytest.mark.one_engine
 def test_of_many_services_the_first_are_shown(api, monkeypatch):
-    monkeypatch.setattr("bilateral.index.files.named_hosts.MAX_SERVICES", 1)
+    monkeypatch.setattr("bilateral.index.files.queries.MAX_SERVICES", 1)
     shown = services(api, "weather.example")
     assert (len(shown["services"]), shown["has_more"]) == (1, True)

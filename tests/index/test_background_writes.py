@@ -14,7 +14,7 @@ from sqlalchemy import create_engine, func, select, text
 from sqlalchemy.exc import IntegrityError, OperationalError
 
 from bilateral.core.contracts import Registry
-from bilateral.index.agents.states import ActivityTable
+from bilateral.index.agents.projection import ActivityTable
 from bilateral.index.chain.endpoint import Endpoint
 from bilateral.index.chain.follow import Follower
 from bilateral.index.chain.pool import Pool

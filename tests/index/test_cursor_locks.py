@@ -10,7 +10,7 @@ import pytest
 from sqlalchemy import insert, select, text, update
 
 from bilateral.index.files import tables as files
-from bilateral.index.files.observations import note_sights
+from bilateral.index.files.observations import note_observations
 from bilateral.index.files.tables import Kind, State
 from bilateral.index.log import tables as schema
 from bilateral.index.log.batches import Batch, Block
@@ -39,7 +39,7 @@ def add_file(engine, file_id=FILE_ID, log_index=0):
 
 
 NOTES = {
-    "files": (lambda connection: note_sights(connection, [FILE_ID]), files.file_sight),
+    "files": (lambda connection: note_observations(connection, [FILE_ID]), files.file_sight),
     "payments": (lambda connection: note_late_payments(connection, CHAIN_ID, [2]), late_payment),
 }
 
@@ -115,8 +115,8 @@ def test_sights_are_stored_in_the_order_of_their_numbers(engine, store):
         add_file(engine, file_id, index)
     with engine.connect() as connection:
         transaction = connection.begin()
-        note_sights(connection, [FILE_ID])
-        with waiting(engine, in_transaction(engine, lambda other: note_sights(other, [OTHER_FILE_ID]))):
+        note_observations(connection, [FILE_ID])
+        with waiting(engine, in_transaction(engine, lambda other: note_observations(other, [OTHER_FILE_ID]))):
             with snapshot(engine) as reader:
                 assert reader.execute(select(files.file_sight.c.sight_id)).all() == []
             transaction.commit()
@@ -130,11 +130,11 @@ def test_refresh_that_finds_nothing_new_waits_for_no_other_sight(engine, store):
     for index, file_id in enumerate((FILE_ID, OTHER_FILE_ID)):
         add_file(engine, file_id, index)
     with engine.begin() as connection:
-        note_sights(connection, [FILE_ID])
+        note_observations(connection, [FILE_ID])
     with engine.connect() as connection, snapshot(engine) as other:
         transaction = connection.begin()
-        note_sights(connection, [OTHER_FILE_ID])
-        note_sights(other, [FILE_ID])
+        note_observations(connection, [OTHER_FILE_ID])
+        note_observations(other, [FILE_ID])
         transaction.rollback()
 
 
@@ -144,7 +144,7 @@ def test_rollback_moves_a_note_that_was_not_stored_when_it_began(engine, store):
     store.append(START, Batch(LAST, {}, [NEXT, LAST], 8))
     with engine.connect() as connection:
         transaction = connection.begin()
-        note_sights(connection, [FILE_ID])
+        note_observations(connection, [FILE_ID])
         with waiting(engine, lambda: store.roll_back(LAST, START)):
             transaction.commit()
     with snapshot(engine) as connection:

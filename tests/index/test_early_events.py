@@ -11,7 +11,7 @@ import pytest
 from sqlalchemy import func, make_url, select, text
 from sqlalchemy.exc import IntegrityError, OperationalError
 
-from bilateral.index.agents.states import ActivityTable
+from bilateral.index.agents.projection import ActivityTable
 from bilateral.index.chain import follow
 from bilateral.index.chain.follow import Outcome
 from bilateral.index.log import background_writes as behind

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import logging
 import os
 import signal
 import subprocess
@@ -166,23 +167,23 @@ def test_writers_of_a_process_share_the_events_of_a_transaction(
     assert limits == [enough] * chains
 
 
-def test_progress_has_a_rate_and_the_time_left(settled_chain, proxy, engine):
+def test_progress_has_a_rate_and_the_time_left(settled_chain, proxy, engine, caplog):
     def few_blocks(parameters, result):
         first, last = range_of(parameters)
         return refusal("exceed maximum block range: 100", -32701) if last - first >= 100 else result
 
     proxy.rules["eth_getLogs"] = few_blocks
-    told = []
     deployment = Deployment(31337, ADDRESSES[Registry.IDENTITY], ADDRESSES[Registry.BIDIRECTIONAL], first_block=1)
     settings = ChainSettings((proxy.url,), (deployment,))
-    worker = Worker(engine, settings, stop=threading.Event(), report=told.append, enough=1)  # each range is a step
-    worker.run(until_head=True)
-    assert len(told) > 5
-    assert all(entry.rate > 0 for entry in told)
-    assert told[-1].step.block == settled_chain.head
-    assert told[-1].seconds_left is None
-    for progress in told[:-1]:
-        assert progress.seconds_left == pytest.approx((progress.step.head - progress.step.block) / progress.rate)
+    with caplog.at_level(logging.INFO, "bilateral.index"):
+        Worker(engine, settings, stop=threading.Event(), enough=1).run(until_head=True)  # each range is a step
+    progress = [record.args for record in caplog.records if "rate=" in record.msg]
+    assert len(progress) > 5
+    assert progress[-1][2] == settled_chain.head
+    assert progress[-1][-1] == "0s"
+    for *_, block, head, _, _, _, rate, left in progress:
+        assert rate > 0
+        assert left == f"{(head - block) / rate:.0f}s"
 
 
 def test_signal_before_the_head_is_told_by_the_exit_code(chains, records, database):  # noqa: F811  # a fixture

@@ -6,7 +6,7 @@ import pytest
 
 from bilateral.checks.solana_claims import SECONDS, ProvenClaims, prove_claims
 from bilateral.documents import Loader
-from bilateral.index.files.identities import foreign_identities
+from bilateral.index.files.queries import foreign_identities
 from bilateral.index.log.database import open_database, snapshot
 from bilateral.index.log.store import ChainStore
 from bilateral.index.projections import PROJECTIONS

@@ -27,7 +27,7 @@ from sqlalchemy import (
 
 from bilateral.api.graphql.values import Condition, Value
 from bilateral.core.contracts import Registry
-from bilateral.index.agents.states import shown_feedback
+from bilateral.index.agents.queries import feedback_registry
 from bilateral.index.reading.json import EntityDialect
 from bilateral.index.reading.registries import Registries
 
@@ -78,7 +78,7 @@ class Scope:
         """Return the condition that rows are of the chain of other rows, by its number if the query has one chain.
 
         PostgreSQL plans a subquery by constants alone: of a column it would open the partitions of all chains, and on a
-        coordinator all shards.
+        coordinator all servers.
         """
         return rows.c.chain_id == (self.chains[0].chain_id if self.is_one_chain else others.c.chain_id)
 
@@ -103,7 +103,7 @@ def chains_of(registries: Registries, chain_id: int | None = None) -> tuple[Chai
             (registry.kind, registry.address) for registry in registered if registry.identity_registry == identity
         ]
         validation = next((address for kind, address in related if kind == Registry.VALIDATION), None)
-        chain_registries.append(ChainRegistries(chain, identity, shown_feedback(related), validation))
+        chain_registries.append(ChainRegistries(chain, identity, feedback_registry(related), validation))
     return tuple(chain_registries)
 
 

@@ -28,7 +28,7 @@ from bilateral.api.service import service_of
 from bilateral.core.errors import BilateralError
 from bilateral.core.identifiers import checksummed
 from bilateral.core.text import quoted
-from bilateral.index.changes.answers import shown_agent
+from bilateral.index.changes.answers import displayed_agent
 from bilateral.index.changes.queries import AT_ONCE, FeedFilter, last_cursor
 from bilateral.index.reading.readers import Reader
 from bilateral.index.reading.registries import agent_key, read_registries
@@ -129,7 +129,7 @@ def _names(connection: Connection, uris: tuple[str, ...]) -> Mapping[str, list[s
     for uri in uris:
         if uri.startswith(AGENTS):
             key = agent_key(registries, uri.removeprefix(AGENTS))
-            name = shown_agent(registries, key.chain_id, key.identity_registry, key.agent_id)
+            name = displayed_agent(registries, key.chain_id, key.identity_registry, key.agent_id)
         elif uri.startswith(ACCOUNTS):
             name = checksummed(uri.removeprefix(ACCOUNTS))
         else:

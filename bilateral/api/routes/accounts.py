@@ -14,7 +14,7 @@ from bilateral.api.service import service_of
 from bilateral.core.errors import MalformedIdentifierError
 from bilateral.core.identifiers import FeedbackId, checksummed
 from bilateral.index.agents.queries import Account, account
-from bilateral.index.files.named_hosts import NamedHost, services_at
+from bilateral.index.files.queries import NamedHost, services_at
 from bilateral.index.ratings.feedback import Feedback, FeedbackFilter, feedback, feedback_by, responses_of
 from bilateral.index.ratings.feedback import Response as FeedbackResponse
 from bilateral.index.ratings.validations import Validation, validations_by

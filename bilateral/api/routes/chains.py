@@ -15,6 +15,7 @@ from bilateral.api.metrics import CONTENT_TYPE
 from bilateral.api.parameters import ListFormat
 from bilateral.api.service import service_of
 from bilateral.index.operating.chains import ChainProgress, chains
+from bilateral.index.reading.missing_chains import NO_ANSWER
 from bilateral.index.reading.pages import Page
 from bilateral.index.reading.registries import IndexedRegistry
 from bilateral.index.reading.statistics import DayStatistics, statistics
@@ -91,7 +92,7 @@ class Readiness:
         ready: True if every chain that can be read is close to its head, and has current standings.
         problems: The reasons why it is not.
         chains: The progress of each chain.
-        missing: The chains whose shard does not answer.
+        missing: The chains whose server does not answer.
     """
 
     ready: bool
@@ -112,7 +113,7 @@ def read_readiness(request: Request) -> Response:
     service = service_of(request)
     progress, missing = service.progress.get(), tuple(sorted(service.reader.missing))
     now = time.time()
-    problems = [] if progress else ["no shard answers" if missing else "no chain is indexed yet"]
+    problems = [] if progress else [NO_ANSWER if missing else "no chain is indexed yet"]
     for chain in progress:
         if chain.lag > service.settings.max_lag:
             problems.append(f"chain {chain.chain_id} is {chain.lag} blocks behind its head")

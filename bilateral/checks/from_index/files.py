@@ -15,8 +15,8 @@ from bilateral.checks.facts import Domain, FileState, Observation, OtherRegistra
 from bilateral.checks.from_index.as_of_block import AsOfBlock
 from bilateral.checks.from_index.subjects import Subject
 from bilateral.index.files import tables as schema
-from bilateral.index.files.identities import foreign_agent
-from bilateral.index.files.reading import domain_uri, file_id_of, secure_host, well_known_uri
+from bilateral.index.files.queries import foreign_agent
+from bilateral.index.files.reading import domain_uri, file_id_of, registration_uri, secure_host
 from bilateral.index.files.tables import Kind
 from bilateral.index.log.lists import in_parts
 from bilateral.index.log.unindexed import newest_first, unindexed
@@ -137,7 +137,7 @@ def _domains(subject: Subject, confirmed_uri: str, rows: Sequence[Any]) -> tuple
     home = secure_host(confirmed_uri)
     domains = []
     for row in rows:
-        waiting = Observation(0, well_known_uri(row.text), FileState.WAITING)
+        waiting = Observation(0, registration_uri(row.text), FileState.WAITING)
         is_home = row.text == home
         domains.append(
             Domain(row.text, is_proven=True, is_denied=False, file=None)

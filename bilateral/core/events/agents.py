@@ -12,7 +12,7 @@ from bilateral.core.identifiers import checksummed
 WALLET_KEY: Final = "agentWallet"
 """The metadata key under which the registry reports an agent's wallet."""
 
-_NOBODY: Final = "0x" + "00" * 20
+NOBODY: Final = "0x" + "00" * 20
 ADDRESS_BYTES: Final = 20  # of an account of Ethereum: the last 20 bytes of its key's hash
 
 
@@ -55,11 +55,11 @@ class AgentStates:
         if cleared is None:
             self.settle()
         previous = self.owners.pop(agent_id, None), self.wallets.get(agent_id)
-        if to_address == _NOBODY:
+        if to_address == NOBODY:
             self.wallets.pop(agent_id, None)
         else:
             self.owners[agent_id] = to_address
-            if from_address == _NOBODY:
+            if from_address == NOBODY:
                 self.wallets[agent_id] = to_address
                 self.primary_agents.setdefault(to_address, agent_id)
         for account in previous:
@@ -92,7 +92,7 @@ class AgentStates:
         """
         self.settle()
         previous = self.owners.get(agent_id), self.wallets.get(agent_id)
-        if address in (*previous, _NOBODY):
+        if address in (*previous, NOBODY):
             return
         self.owners[agent_id] = self.wallets[agent_id] = address
         self.primary_agents.setdefault(address, agent_id)

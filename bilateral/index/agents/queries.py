@@ -2,21 +2,31 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any, Final
 
-from sqlalchemy import Connection, select, union
+from sqlalchemy import Connection, and_, select, union
 
+from bilateral.core.contracts import Registry
 from bilateral.core.events import AgentUpdated, MetadataSet, Transfer, URIUpdated
-from bilateral.core.identifiers import checksummed, global_agent_id
+from bilateral.core.events.agents import ADDRESS_BYTES, NOBODY, WALLET_KEY, address_of_bytes
+from bilateral.core.identifiers import global_agent_id
 from bilateral.index.agents import tables as agent_tables
 from bilateral.index.log import tables as schema
 from bilateral.index.log.unindexed import newest_first
 from bilateral.index.reading.registries import AgentKey
 
-_WALLET: Final = "agentWallet"
-_ADDRESS_BYTES: Final = 20  # of an account of Ethereum
-_NOBODY: Final = "0x" + "0" * 40
+
+def feedback_registry(registries: Iterable[tuple[str, str]]) -> str | None:
+    """Return the registry whose open feedback counts for the agents of one identity registry; None without one."""
+    kinds: dict[str, str] = {}
+    for kind, address in registries:
+        kinds.setdefault(kind, address)
+    return kinds.get(Registry.REPUTATION) or kinds.get(Registry.BIDIRECTIONAL)
+
+
+_KEY: Final = ("chain_id", "identity_registry", "agent_id")
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,24 +72,23 @@ def changes_of(connection: Connection, key: AgentKey, limit: int = 20) -> tuple[
 
 
 def _newest(connection: Connection, key: AgentKey, limit: int, events: Any, *columns: Any) -> list[tuple[Any, ...]]:
-    """Return the newest events of an agent in a table: some columns, and the place of each."""
+    """Return the newest events of an agent: the columns, and the place of each."""
     query = select(*columns, events.block_number, events.log_index, events.block_time, events.transaction_hash).where(
         events.chain_id == key.chain_id, events.registry == key.identity_registry, events.agent_id == key.agent_id
     )
     if "metadata_key" in events:
-        query = query.where(events.metadata_key == _WALLET)
+        query = query.where(events.metadata_key == WALLET_KEY)
     rows = connection.execute(query.order_by(*newest_first(events)).limit(limit))
     return [(*row[:-1], f"0x{row[-1].hex()}") for row in rows]
 
 
 def _transfer(sender: str, receiver: str, *place: Any) -> Change:
-    """Return a transfer as a change. The first one comes from nobody."""
-    return Change("registered" if sender == _NOBODY else "transferred", receiver, None, *place)
+    return Change("registered" if sender == NOBODY else "transferred", receiver, None, *place)
 
 
 def _wallet(value: bytes, *place: Any) -> Change:
-    is_address = len(value) == _ADDRESS_BYTES and any(value)
-    return Change("wallet", checksummed(f"0x{value.hex()}") if is_address else None, None, *place)
+    is_address = len(value) == ADDRESS_BYTES and any(value)
+    return Change("wallet", address_of_bytes(value) if is_address else None, None, *place)
 
 
 MAX_AGENTS: Final = 200
@@ -123,37 +132,21 @@ class Account:
 def account(connection: Connection, address: str, chain_ids: tuple[int, ...]) -> Account:
     """Return an account."""
     agent, primary = agent_tables.agent.c, agent_tables.primary_agent.c
-    columns = (agent.chain_id, agent.identity_registry, agent.agent_id)
-    on_chains = agent.chain_id.in_(chain_ids)
-    speaks = (primary.chain_id, primary.identity_registry, primary.agent_id)
     related = union(
-        select(*columns).where(on_chains, agent.owner == address),
-        select(*columns).where(on_chains, agent.wallet == address),
-        select(*speaks).where(primary.chain_id.in_(chain_ids), primary.account == address),
+        select(*agent[_KEY]).where(agent.chain_id.in_(chain_ids), agent.owner == address),
+        select(*agent[_KEY]).where(agent.chain_id.in_(chain_ids), agent.wallet == address),
+        select(*primary[_KEY]).where(primary.chain_id.in_(chain_ids), primary.account == address),
     ).subquery()
-    join = related.join(
-        agent_tables.agent,
-        (agent.chain_id == related.c.chain_id)
-        & (agent.identity_registry == related.c.identity_registry)
-        & (agent.agent_id == related.c.agent_id),
-    ).outerjoin(
-        agent_tables.primary_agent,
-        (primary.chain_id == related.c.chain_id)
-        & (primary.identity_registry == related.c.identity_registry)
-        & (primary.account == address)
-        & (primary.agent_id == related.c.agent_id),
+    is_agent, is_primary = ([columns[name] == related.c[name] for name in _KEY] for columns in (agent, primary))
+    join = related.join(agent_tables.agent, and_(*is_agent)).outerjoin(
+        agent_tables.primary_agent, and_(*is_primary, primary.account == address)
     )
-    rows = connection.execute(
-        select(*columns, agent.owner, agent.wallet, primary.account)
-        .select_from(join)
-        .order_by(*columns)
-        .limit(MAX_AGENTS + 1)
-    ).all()
+    query = select(*agent[_KEY], agent.owner, agent.wallet, primary.account).select_from(join).order_by(*agent[_KEY])
+    rows = connection.execute(query.limit(MAX_AGENTS + 1)).all()
     return Account(address, tuple(_agent(address, *row) for row in rows[:MAX_AGENTS]), len(rows) > MAX_AGENTS)
 
 
 def _agent(address: str, chain_id: int, registry: str, agent_id: int, *roles: Any) -> AccountAgent:
-    """Return a row as an account's agent."""
     names = (f"{chain_id}:{agent_id}", global_agent_id(chain_id, registry, agent_id))
     owner, wallet, primary = (role == address for role in roles)
     return AccountAgent(*names, owner, wallet, primary)

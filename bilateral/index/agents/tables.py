@@ -6,53 +6,45 @@ from typing import Final
 
 from sqlalchemy import BigInteger, Column, Index, LargeBinary, MetaData, PrimaryKeyConstraint, Table, Text
 
-from bilateral.index.log.columns import (
-    ADDRESS,
-    BY_CHAIN,
-    WideInteger,
-    agent_columns,
-    contract_columns,
-    key_string,
-    required,
-)
+from bilateral.index.log import columns
 
 metadata: Final = MetaData()
 
 agent: Final = Table(
     "agent",
     metadata,
-    *agent_columns("identity_registry"),
-    Column("owner", ADDRESS, nullable=False),
-    Column("wallet", ADDRESS),
-    *required(Text, "uri", "domain"),
-    *required(BigInteger, "registered_block", "registered_at", "updated_block", "updated_at"),
+    *columns.agent_columns("identity_registry"),
+    Column("owner", columns.ADDRESS, nullable=False),
+    Column("wallet", columns.ADDRESS),
+    *columns.required(Text, "uri", "domain"),
+    *columns.required(BigInteger, "registered_block", "registered_at", "updated_block", "updated_at"),
     PrimaryKeyConstraint("chain_id", "identity_registry", "agent_id"),
     Index("agent_by_owner", "chain_id", "owner"),
     Index("agent_by_wallet", "chain_id", "wallet"),
     Index("agent_by_change", "chain_id", "updated_at"),
     Index("agent_by_registration", "chain_id", "registered_at"),
     sqlite_with_rowid=False,
-    **BY_CHAIN,
+    **columns.BY_CHAIN,
 )
 agent_metadata: Final = Table(
     "agent_metadata",
     metadata,
-    *agent_columns("identity_registry"),
-    Column("metadata_key", key_string(), nullable=False),
+    *columns.agent_columns("identity_registry"),
+    Column("metadata_key", columns.key_string(), nullable=False),
     Column("metadata_value", LargeBinary, nullable=False),
     PrimaryKeyConstraint("chain_id", "identity_registry", "agent_id", "metadata_key"),
     sqlite_with_rowid=False,
-    **BY_CHAIN,
+    **columns.BY_CHAIN,
 )
 primary_agent: Final = Table(
     "primary_agent",
     metadata,
-    *contract_columns("identity_registry"),
-    Column("account", ADDRESS, nullable=False),
-    Column("agent_id", WideInteger, nullable=False),
+    *columns.contract_columns("identity_registry"),
+    Column("account", columns.ADDRESS, nullable=False),
+    Column("agent_id", columns.WideInteger, nullable=False),
     PrimaryKeyConstraint("chain_id", "identity_registry", "account"),
     sqlite_with_rowid=False,
-    **BY_CHAIN,
+    **columns.BY_CHAIN,
 )
 AGENT_TABLES: Final = (agent, agent_metadata, primary_agent)
 """Tables that are computed from the events of identity registries."""
@@ -60,9 +52,9 @@ AGENT_TABLES: Final = (agent, agent_metadata, primary_agent)
 agent_activity: Final = Table(
     "agent_activity",
     metadata,
-    *agent_columns("identity_registry"),
-    Column("id_text", key_string(78), nullable=False),
-    *required(BigInteger, "registered_at", "updated_at", "last_activity"),
+    *columns.agent_columns("identity_registry"),
+    Column("id_text", columns.key_string(78), nullable=False),
+    *columns.required(BigInteger, "registered_at", "updated_at", "last_activity"),
     PrimaryKeyConstraint("chain_id", "identity_registry", "agent_id"),
     Index("agent_activity_by_id", "chain_id", "identity_registry", "id_text"),
     *(

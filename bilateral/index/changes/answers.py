@@ -8,16 +8,14 @@ from dataclasses import dataclass
 from typing import Any, Final, TypeAlias
 
 from bilateral.core import events
-from bilateral.core.identifiers import checksummed, global_agent_id
+from bilateral.core.events.agents import ADDRESS_BYTES, NOBODY, address_of_bytes
+from bilateral.core.identifiers import global_agent_id
 from bilateral.index.changes.tables import EVENT_KINDS, MOST_TEXT, ChangeKind
 from bilateral.index.reading.registries import Registries
 from bilateral.index.reading.values import exact, hexadecimal, short_text
 
 Detail = str | int | bool | None
 """A value of a change. Integers that may exceed 53 bits are text."""
-
-_ADDRESS_BYTES: Final = 20  # of an account of Ethereum
-_NOBODY: Final = "0x" + "0" * 40
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,10 +64,10 @@ class RawChange:
     """
 
     kind: ChangeKind
-    agents: tuple[int, ...] = ()
-    accounts: tuple[str, ...] = ()
-    tags: tuple[str, ...] = ()
-    details: Mapping[str, Detail] | None = None
+    agents: tuple[int, ...]
+    accounts: tuple[str, ...]
+    tags: tuple[str, ...]
+    details: dict[str, Detail]
 
 
 def raw_change(event: type[events.Event], row: Mapping[str, Any]) -> RawChange:
@@ -79,29 +77,28 @@ def raw_change(event: type[events.Event], row: Mapping[str, Any]) -> RawChange:
     return RawChange(
         EVENT_KINDS[event],
         tuple(int(row[agent_id]) for agent_id in shape.agents),
-        tuple(dict.fromkeys(account for account in accounts if account not in (None, _NOBODY))),
+        tuple(dict.fromkeys(account for account in accounts if account not in (None, NOBODY))),
         tuple(dict.fromkeys(_value(row, tag) for tag in shape.tags)),
-        _cut_details({name: _value(row, cell) for name, cell in shape.details.items()}),
+        _cut({name: _value(row, cell) for name, cell in shape.details.items()}),
     )
 
 
 def raw_note(row: Any) -> RawChange:
     """Return the change that a note is."""
-    details = _cut_details(json.loads(row.details))
+    details = _cut(json.loads(row.details))
     agents = () if row.agent_id is None else (int(row.agent_id),)
     return RawChange(ChangeKind(row.kind), agents, () if row.account is None else (row.account,), (), details)
 
 
-def _cut_details(details: Mapping[str, Detail]) -> dict[str, Detail]:
-    return {name: cut(value) if isinstance(value, str) else value for name, value in details.items()}
+def _cut(details: Mapping[str, Detail]) -> dict[str, Detail]:
+    """Return values whose texts end with an ellipsis if they are longer than the feed reports."""
+    return {
+        name: f"{value[:MOST_TEXT]}…" if isinstance(value, str) and len(value) > MOST_TEXT else value
+        for name, value in details.items()
+    }
 
 
-def cut(text: str) -> str:
-    """Return a text, or its beginning with an ellipsis if it is longer than the feed shows."""
-    return text if len(text) <= MOST_TEXT else f"{text[:MOST_TEXT]}…"
-
-
-def shown_agent(registries: Registries, chain_id: int, identity_registry: str, agent_id: int) -> str:
+def displayed_agent(registries: Registries, chain_id: int, identity_registry: str, agent_id: int) -> str:
     """Return the short id of an agent, or the global one if the short one means another registry."""
     if chain_id in registries.chains and registries.identity_of(chain_id) == identity_registry:
         return f"{chain_id}:{agent_id}"
@@ -116,10 +113,10 @@ _Cell: TypeAlias = str | Callable[[Mapping[str, Any]], Detail]
 class _Shape:
     """The parts of an event that make a change. `details` has values by their names."""
 
-    agents: tuple[str, ...]
     accounts: tuple[_Cell, ...]
-    tags: tuple[_Cell, ...]
     details: Mapping[str, _Cell]
+    tags: tuple[_Cell, ...] = ()
+    agents: tuple[str, ...] = ("agent_id",)
 
 
 def _value(row: Mapping[str, Any], cell: _Cell) -> Any:
@@ -143,63 +140,58 @@ def _exact(row: Mapping[str, Any]) -> str:
 
 
 def _previous_owner(row: Mapping[str, Any]) -> str | None:
-    return None if row["from_address"] == _NOBODY else row["from_address"]
+    return None if row["from_address"] == NOBODY else row["from_address"]
 
 
 def _wallet(row: Mapping[str, Any]) -> str | None:
     value = row["metadata_value"]
-    return checksummed(f"0x{value.hex()}") if len(value) == _ADDRESS_BYTES and any(value) else None
-
-
-def _of_agent(accounts: tuple[_Cell, ...], details: Mapping[str, _Cell], tags: tuple[_Cell, ...] = ()) -> _Shape:
-    return _Shape(("agent_id",), accounts, tags, details)
+    return address_of_bytes(value) if len(value) == ADDRESS_BYTES and any(value) else None
 
 
 def _rating(subject: str) -> _Shape:
     rated = f"{subject}_id"
     details: dict[str, _Cell] = {subject: _digits(rated), "server": _digits("server_id"), "rating": "rating"}
-    return _Shape((rated, "server_id"), (), (), details)
+    return _Shape((), details, agents=(rated, "server_id"))
 
 
 _OF_FEEDBACK: Final[Mapping[str, _Cell]] = {"client": "client_address", "feedback_index": _digits("feedback_index")}
 _REQUEST: Final[Mapping[str, _Cell]] = {"validator": "validator_address", "request_hash": _hash("request_hash")}
 _TAGS: Final = {"tag1": _tag("tag1"), "tag2": _tag("tag2")}
-_GIVEN: Final[Mapping[str, _Cell]] = {name: name for name in ("tag1", "tag2", "endpoint")}
+_TEXTS: Final[Mapping[str, _Cell]] = {name: name for name in ("tag1", "tag2", "endpoint")}
 
 _SHAPES: Final[Mapping[type[events.Event], _Shape]] = {
-    events.NewFeedback: _of_agent(
+    events.NewFeedback: _Shape(
         ("client_address",),
-        {**_OF_FEEDBACK, "value": _exact, **_GIVEN, "uri": "feedback_uri", "hash": _hash("feedback_hash")},
+        {**_OF_FEEDBACK, "value": _exact, **_TEXTS, "uri": "feedback_uri", "hash": _hash("feedback_hash")},
         ("tag1", "tag2"),
     ),
-    events.NewAuthorizedFeedback: _of_agent(
+    events.NewAuthorizedFeedback: _Shape(
         ("client_address",),
         {"client": "client_address", "value": _digits("score"), **_TAGS}
         | {"uri": "file_uri", "hash": _hash("file_hash")},
         tuple(_TAGS.values()),
     ),
-    events.FeedbackRevoked: _of_agent(("client_address",), _OF_FEEDBACK),
-    events.ResponseAppended: _of_agent(
+    events.FeedbackRevoked: _Shape(("client_address",), _OF_FEEDBACK),
+    events.ResponseAppended: _Shape(
         ("client_address", "responder"),
         {**_OF_FEEDBACK, "responder": "responder", "uri": "response_uri", "hash": _hash("response_hash")},
     ),
     events.ClientRated: _rating("client"),
     events.ValidatorRated: _rating("validator"),
     events.RatingsOpened: _Shape(
-        *(("client_id", "server_id"), ("client",), ()),
+        ("client",),
         {name: _digits(f"{name}_id") for name in ("client", "server")}
         | {"interaction": _hash("interaction"), "account": "client", "feedback_index": _digits("feedback_index")},
+        agents=("client_id", "server_id"),
     ),
-    events.ValidationRequest: _of_agent(("validator_address",), {**_REQUEST, "uri": "request_uri"}),
-    events.ValidationResponse: _of_agent(
+    events.ValidationRequest: _Shape(("validator_address",), {**_REQUEST, "uri": "request_uri"}),
+    events.ValidationResponse: _Shape(
         ("validator_address",),
         {**_REQUEST, "response": "response", "uri": "response_uri", "hash": _hash("response_hash"), "tag": "tag"},
         ("tag",),
     ),
-    events.Transfer: _of_agent(
-        ("from_address", "to_address"), {"former_owner": _previous_owner, "owner": "to_address"}
-    ),
-    events.MetadataSet: _of_agent((_wallet,), {"wallet": _wallet}),
-    events.URIUpdated: _of_agent(("updated_by",), {"uri": "new_uri", "updated_by": "updated_by"}),
-    events.AgentUpdated: _of_agent(("agent_address",), {"domain": "agent_domain", "account": "agent_address"}),
+    events.Transfer: _Shape(("from_address", "to_address"), {"former_owner": _previous_owner, "owner": "to_address"}),
+    events.MetadataSet: _Shape((_wallet,), {"wallet": _wallet}),
+    events.URIUpdated: _Shape(("updated_by",), {"uri": "new_uri", "updated_by": "updated_by"}),
+    events.AgentUpdated: _Shape(("agent_address",), {"domain": "agent_domain", "account": "agent_address"}),
 }

@@ -6,18 +6,64 @@ reader that has seen a step has seen all steps before it.
 
 from __future__ import annotations
 
+import json
+import time
 from bisect import bisect_right
-from collections.abc import Iterator
-from typing import Final
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass
+from typing import Any, Final
 
-from sqlalchemy import Connection, Table, Text, func, select, update
+from sqlalchemy import Connection, func, insert, select, update
 
-from bilateral.index.changes.notes import add_step
-from bilateral.index.changes.tables import EVENT_KINDS, MOST_TEXT, WALLET_KEY, StepKind, change_step, removed_change
+from bilateral.core.events.agents import WALLET_KEY
+from bilateral.index.changes import tables as schema
 from bilateral.index.log.batches import stored_batches
 from bilateral.index.log.journal import packed
+from bilateral.index.log.lists import in_parts
+from bilateral.index.log.locks import number_steps
 from bilateral.index.log.projection import Append, Projection, Removal
 from bilateral.index.log.rows import Row, rows_of
+
+_AT_ONCE: Final = 5_000  # rows of an insert: some megabytes of Python objects
+
+
+@dataclass(frozen=True, slots=True)
+class Note:
+    """A change that is not on the chain, of an agent or of an account.
+
+    Attributes:
+        registry: The registry of the agent, or the identity registry whose analysis flags the account.
+        details: The new values, by name.
+    """
+
+    kind: schema.ChangeKind
+    registry: str
+    agent_id: int | None
+    account: str | None
+    details: dict[str, Any]
+
+
+def add_notes(connection: Connection, chain_id: int, block: int, notes: Sequence[Note]) -> None:
+    """Add a step of changes that are not on the chain."""
+    if not notes:
+        return
+    blocks = {"first_block": block, "last_block": block}
+    step = add_step(connection, schema.StepKind.NOTES, chain_id=chain_id, changes=len(notes), **blocks)
+    rows = (
+        {"step": step, "position": position, **asdict(note), "details": json.dumps(note.details)}
+        for position, note in enumerate(notes)
+    )
+    for part in in_parts(rows, _AT_ONCE):
+        connection.execute(insert(schema.change_note), part)
+
+
+def add_step(connection: Connection, kind: schema.StepKind, **columns: int) -> int:
+    """Add a step, and return its number."""
+    number_steps(connection)
+    step = connection.execute(select(func.coalesce(func.max(schema.change_step.c.step), 0))).scalar_one() + 1
+    connection.execute(insert(schema.change_step).values(step=step, kind=kind, made_at=int(time.time()), **columns))
+    return int(step)
+
 
 PRUNED_STEP: Final = 0
 """The step that stands for one that was pruned, in the id of a change that is retracted later."""
@@ -31,8 +77,9 @@ class Changes(Projection):
     def seal(self, step: Append) -> None:
         if step.batch.count:  # blocks without events make no step
             last = step.batch.end.number
-            blocks = {"first_block": step.cursor.number + 1, "last_block": last, "kept_block": last}
-            add_step(step.connection, StepKind.BLOCKS, chain_id=step.chain_id, changes=step.batch.count, **blocks)
+            values = {"chain_id": step.chain_id, "changes": step.batch.count, "kept_block": last}
+            first = step.cursor.number + 1
+            add_step(step.connection, schema.StepKind.BLOCKS, first_block=first, last_block=last, **values)
 
     def undo(self, removal: Removal) -> Iterator[None]:
         connection, chain_id, target = removal.connection, removal.chain_id, removal.target.number
@@ -41,45 +88,34 @@ class Changes(Projection):
         yield
         if events:
             removed = {"first_block": target + 1, "last_block": removal.cursor.number, "removal": number}
-            add_step(connection, StepKind.ROLLBACK, chain_id=chain_id, changes=events, **removed)
+            add_step(connection, schema.StepKind.ROLLBACK, chain_id=chain_id, changes=events, **removed)
 
 
 def _keep_removed(connection: Connection, chain_id: int, target: int) -> tuple[int, int]:
-    """Keep the events after a block for the feed, before they are deleted."""
-    step, removed = change_step.c, removed_change.c
+    """Store the events after a block for the feed, before they are deleted."""
+    step, removed = schema.change_step.c, schema.removed_change.c
     # A step whose blocks are all gone already tells nothing of the blocks that replaced them.
     cut = (step.chain_id == chain_id) & (step.kept_block > target) & (step.kept_block >= step.first_block)
     reported = connection.execute(select(step.first_block, step.step).where(cut).order_by(step.first_block)).all()
     last = select(func.coalesce(func.max(removed.removal), 0)).where(removed.chain_id == chain_id)
     removal, count, rows = connection.execute(last).scalar_one() + 1, 0, rows_of(connection)
     firsts, steps = [first for first, _ in reported], [PRUNED_STEP, *(number for _, number in reported)]
-    for _, events in stored_batches(connection, chain_id, tuple(EVENT_KINDS), target + 1):
-        for table, stored in events.items():
-            names = list(table.c.keys())
-            block, index = names.index("block_number"), names.index("log_index")
-            key = names.index("metadata_key") if "metadata_key" in names else None
-            retained = [
-                (
-                    *(chain_id, removal, row[block], row[index]),
-                    steps[bisect_right(firsts, row[block])],
-                    *(table.name, packed(_cut(table, row))),
-                )
-                for row in stored
-                if key is None or row[key] == WALLET_KEY
-            ]
-            rows.insert(removed_change, retained)
+    for _, batch in stored_batches(connection, chain_id, tuple(schema.EVENT_KINDS), target + 1):
+        for table, stored in batch.items():
+            retained = []
+            for row in stored:
+                cells = dict(zip(table.c.keys(), row, strict=True))
+                if cells.get("metadata_key", WALLET_KEY) == WALLET_KEY:
+                    block, index = cells["block_number"], cells["log_index"]
+                    number = steps[bisect_right(firsts, block)]
+                    retained.append((chain_id, removal, block, index, number, table.name, packed(_cut(cells))))
+            rows.insert(schema.removed_change, retained)
             count += len(retained)
-    connection.execute(update(change_step).where(cut).values(kept_block=target))
+    connection.execute(update(schema.change_step).where(cut).values(kept_block=target))
     return removal, count
 
 
-def _cut(table: Table, row: Row) -> Row:
+def _cut(cells: Mapping[str, Any]) -> Row:
     """Return a row with its texts as long as the feed needs them, and without raw data."""
-    return tuple(
-        None
-        if column.name == "raw_data"
-        else cell[: MOST_TEXT + 1]
-        if isinstance(column.type, Text) and isinstance(cell, str)
-        else cell
-        for column, cell in zip(table.c, row, strict=True)
-    )
+    cut = (cell[: schema.MOST_TEXT + 1] if isinstance(cell, str) else cell for cell in cells.values())
+    return tuple(None if name == "raw_data" else cell for name, cell in zip(cells, cut, strict=True))

@@ -16,10 +16,11 @@ from typing import Any, Final
 from sqlalchemy import Connection, Table, Text, func, select, tuple_
 
 from bilateral.core.errors import InvalidArgumentError
+from bilateral.core.events.agents import WALLET_KEY
 from bilateral.core.identifiers import checksummed
 from bilateral.core.text import quoted
 from bilateral.index.changes import tables as schema
-from bilateral.index.changes.answers import FeedChange, RawChange, raw_change, raw_note, shown_agent
+from bilateral.index.changes.answers import FeedChange, RawChange, displayed_agent, raw_change, raw_note
 from bilateral.index.log.journal import unpacked
 from bilateral.index.reading.registries import AgentKey, Registries, agent_key, read_registries
 
@@ -30,6 +31,9 @@ _STEPS: Final = 200
 """The steps that one read looks at: most are those of one block, with few changes."""
 
 _CURSOR: Final = re.compile(r"(\d{1,18})(?:\.(\d{1,18})\.(\d{1,9}))?", re.ASCII)
+
+_REMOVED: Final = schema.removed_change.c
+_PLACE: Final = (_REMOVED.block_number, _REMOVED.log_index)
 
 _Place = tuple[int, int]
 
@@ -74,19 +78,14 @@ class FeedFilter:
 
     def lets_pass(self, chain_id: int, identity_registry: str, change: RawChange) -> bool:
         """Return True if a change passes."""
-        return (
-            (not self.kinds or change.kind in self.kinds)
-            and (not self.accounts or not set(self.accounts).isdisjoint(change.accounts))
-            and (not self.tags or not set(self.tags).isdisjoint(change.tags))
-            and (
-                not self.agents
-                or any(
-                    (key.chain_id, key.identity_registry) == (chain_id, identity_registry)
-                    and key.agent_id in change.agents
-                    for key in self.agents
-                )
-            )
+        agents = {(key.chain_id, key.identity_registry, key.agent_id) for key in self.agents}
+        parts: Iterable[tuple[Collection[Any], Iterable[Any]]] = (
+            (self.kinds, (change.kind,)),
+            (self.accounts, change.accounts),
+            (self.tags, change.tags),
+            (agents, ((chain_id, identity_registry, agent_id) for agent_id in change.agents)),
         )
+        return all(not requested or not set(requested).isdisjoint(values) for requested, values in parts)
 
 
 @dataclass(frozen=True, slots=True)
@@ -135,7 +134,7 @@ def oldest_cursor(connection: Connection) -> str:
     return str(connection.execute(select(func.coalesce(func.min(schema.change_step.c.step), 1))).scalar_one() - 1)
 
 
-def read_feed(connection: Connection, since: str, wanted: FeedFilter, limit: int = AT_ONCE) -> FeedPage:
+def read_feed(connection: Connection, since: str, chosen: FeedFilter, limit: int = AT_ONCE) -> FeedPage:
     """Return the changes after a cursor."""
     step, place = _parsed(since)
     if step > (last := last_step(connection)):
@@ -149,7 +148,7 @@ def read_feed(connection: Connection, since: str, wanted: FeedFilter, limit: int
     if not steps:
         return FeedPage((), str(step), is_end=True)
     start = place if place is not None and steps[0].step == step else None
-    reported = _entries(connection, steps, start, wanted)
+    reported = _entries(connection, steps, start, chosen)
     is_whole = len(reported) <= AT_ONCE  # a larger step is alone
     reported = reported[:AT_ONCE]
     registries = read_registries(connection)
@@ -161,7 +160,7 @@ def read_feed(connection: Connection, since: str, wanted: FeedFilter, limit: int
     items: list[FeedChange] = []
     for entry in reported:
         identity = identities.get((entry.chain_id, entry.registry), entry.registry)
-        if wanted.lets_pass(entry.chain_id, identity, entry.change):
+        if chosen.lets_pass(entry.chain_id, identity, entry.change):
             if len(items) == limit:
                 return FeedPage(tuple(items), items[-1].id, is_end=False)
             items.append(_feed_change(entry, registries, identity))
@@ -193,13 +192,13 @@ def _first_steps(steps: Sequence[Any]) -> Sequence[Any]:
     return steps
 
 
-def _entries(connection: Connection, steps: Sequence[Any], start: _Place | None, wanted: FeedFilter) -> list[_Entry]:
-    """Return what some steps tell, in its order; of a large step, one more than a read looks at."""
+def _entries(connection: Connection, steps: Sequence[Any], start: _Place | None, chosen: FeedFilter) -> list[_Entry]:
+    """Return the changes of some steps, in order; of a large step, one more than a read looks at."""
     reported: list[_Entry] = []
     tables = [
         (event, table)
         for event, table in schema.TABLES_BY_NAME.values()
-        if not wanted.kinds or schema.EVENT_KINDS[event] in wanted.kinds
+        if not chosen.kinds or schema.EVENT_KINDS[event] in chosen.kinds
     ]
     names = {table.name for _, table in tables}
     blocks: dict[int, list[Any]] = defaultdict(list)
@@ -207,26 +206,31 @@ def _entries(connection: Connection, steps: Sequence[Any], start: _Place | None,
         if step.kind == schema.StepKind.BLOCKS:
             blocks[step.chain_id].append(step)
         elif step.kind == schema.StepKind.ROLLBACK:
-            before = start if step is steps[0] else None
-            reported += _retractions(connection, step, before, names)
+            is_of_step = (_REMOVED.chain_id == step.chain_id) & (_REMOVED.removal == step.removal)
+            if start is not None and step is steps[0]:
+                is_of_step &= tuple_(*_PLACE) < tuple_(*start)
+            removed = _removed(connection, is_of_step, names, *(part.desc() for part in _PLACE))  # the latest first
+            reported += [_event(step.step, event, cells, number) for number, event, cells in removed]
     for chain_id, of_chain in blocks.items():
+        before = start if of_chain[0] is steps[0] else None
         retained = [step for step in of_chain if step.kept_block >= step.first_block]  # in the order of their blocks
         for event, table in tables if retained else ():
-            reported += _stored(
-                connection, chain_id, retained, start if retained[0] is steps[0] else None, (event, table)
-            )
-        reported += _removed(connection, of_chain, start if of_chain[0] is steps[0] else None, names)
+            place = before if retained[0] is of_chain[0] else None
+            reported += _stored(connection, chain_id, retained, place, (event, table))
+        is_of_steps: Any = _REMOVED.step.in_([step.step for step in of_chain])
+        if before is not None:
+            is_of_steps &= (_REMOVED.step > steps[0].step) | (tuple_(*_PLACE) > tuple_(*before))
+        removed = _removed(connection, is_of_steps, names, _REMOVED.step, *_PLACE)
+        reported += [_event(number, event, cells) for number, event, cells in removed]
     reported += _noted(connection, [step for step in steps if step.kind == schema.StepKind.NOTES], start, steps[0].step)
-    descending = {step.step for step in steps if step.kind == schema.StepKind.ROLLBACK}
-    sign = {True: -1, False: 1}
-    reported.sort(key=lambda entry: (entry.step, *(sign[entry.step in descending] * part for part in entry.place)))
-    return reported
+    signs = {step.step: -1 if step.kind == schema.StepKind.ROLLBACK else 1 for step in steps}
+    return sorted(reported, key=lambda entry: (entry.step, *(signs[entry.step] * part for part in entry.place)))
 
 
 def _stored(
     connection: Connection, chain_id: int, steps: Sequence[Any], start: _Place | None, kind: tuple[Any, Table]
 ) -> Iterator[_Entry]:
-    """Yield the events of a table that steps of blocks told, and that are still stored."""
+    """Yield the events of a table that steps of blocks reported, and that are still stored."""
     event, table = kind
     columns, firsts = table.c, [step.first_block for step in steps]
     query = (
@@ -236,7 +240,7 @@ def _stored(
         .limit(AT_ONCE + 1)
     )
     if "metadata_key" in columns:
-        query = query.where(columns.metadata_key == schema.WALLET_KEY)
+        query = query.where(columns.metadata_key == WALLET_KEY)
     if start is not None:  # a step after the first one may have stored the same blocks anew
         is_later = tuple_(columns.block_number, columns.log_index) > tuple_(*start)
         query = query.where((columns.block_number > steps[0].kept_block) | is_later)
@@ -245,7 +249,7 @@ def _stored(
 
 
 def _columns(table: Table) -> list[Any]:
-    """Return the columns of a table of events that a change needs: texts of strangers only as far as they are shown."""
+    """Return the columns that a change needs: texts of strangers only as far as they are displayed."""
     return [
         func.substr(column, 1, schema.MOST_TEXT + 1).label(column.name) if isinstance(column.type, Text) else column
         for column in table.c
@@ -254,49 +258,21 @@ def _columns(table: Table) -> list[Any]:
 
 
 def _event(step: int, event: Any, row: Any, retracts: int | None = None) -> _Entry:
-    """Return the change that a row tells."""
     change = raw_change(event, row)
     place = (row["block_number"], row["log_index"])
     where = (row["chain_id"], row["registry"], row["block_time"])
     return _Entry(step, place, *where, row["block_number"], change, event.abi_name, row["transaction_hash"], retracts)
 
 
-def _removed(
-    connection: Connection, steps: Sequence[Any], start: _Place | None, names: Collection[str]
-) -> Iterator[_Entry]:
-    """Yield the events that steps of blocks told, and that rollbacks have removed since."""
-    columns = schema.removed_change.c
-    place = (columns.block_number, columns.log_index)
-    query = select(schema.removed_change).where(
-        columns.step.in_([step.step for step in steps]), columns.table_name.in_(names)
-    )
-    if start is not None:
-        query = query.where((columns.step > steps[0].step) | (tuple_(*place) > tuple_(*start)))
-    for row in connection.execute(query.order_by(columns.step, *place).limit(AT_ONCE + 1)):
-        yield _removed_entry(row.step, row)
-
-
-def _retractions(connection: Connection, step: Any, start: _Place | None, names: Collection[str]) -> Iterator[_Entry]:
-    """Yield the retractions of a rollback, the latest event first."""
-    columns = schema.removed_change.c
-    place = (columns.block_number, columns.log_index)
-    is_of_step = (columns.chain_id == step.chain_id) & (columns.removal == step.removal)
-    query = select(schema.removed_change).where(is_of_step, columns.table_name.in_(names))
-    if start is not None:
-        query = query.where(tuple_(*place) < tuple_(*start))
-    for row in connection.execute(query.order_by(*(part.desc() for part in place)).limit(AT_ONCE + 1)):
-        yield _removed_entry(step.step, row, row.step)
-
-
-def _removed_entry(step: int, row: Any, retracts: int | None = None) -> _Entry:
-    """Return the change that a kept row tells, or that its removal takes back."""
-    event, table = schema.TABLES_BY_NAME[row.table_name]
-    cells = dict(zip(table.c.keys(), unpacked(table, row.packed_row), strict=True))
-    return _event(step, event, cells, retracts)
+def _removed(connection: Connection, condition: Any, names: Collection[str], *order: Any) -> Iterator[tuple[Any, ...]]:
+    """Yield events that rollbacks removed: the step that reported each, its kind and its row."""
+    query = select(schema.removed_change).where(condition, _REMOVED.table_name.in_(names)).order_by(*order)
+    for row in connection.execute(query.limit(AT_ONCE + 1)):
+        event, table = schema.TABLES_BY_NAME[row.table_name]
+        yield row.step, event, dict(zip(table.c.keys(), unpacked(table, row.packed_row), strict=True))
 
 
 def _noted(connection: Connection, steps: Sequence[Any], start: _Place | None, first: int) -> Iterator[_Entry]:
-    """Yield the changes of steps of notes."""
     if not steps:
         return
     columns, by_number = schema.change_note.c, {step.step: step for step in steps}
@@ -323,11 +299,11 @@ def _feed_change(entry: _Entry, registries: Registries, identity: str) -> FeedCh
         transaction=None if entry.transaction is None else f"0x{entry.transaction.hex()}",
         registry=entry.registry,
         agents=tuple(
-            shown_agent(registries, entry.chain_id, identity, agent_id) for agent_id in dict.fromkeys(change.agents)
+            displayed_agent(registries, entry.chain_id, identity, agent_id) for agent_id in dict.fromkeys(change.agents)
         ),
         accounts=change.accounts,
         tags=tuple(tag for tag in change.tags if tag),
-        details=dict(change.details or {}),
+        details=change.details,
     )
 
 

@@ -110,9 +110,6 @@ EVENT_KINDS: Final[Mapping[type[events.Event], ChangeKind]] = {
 TABLES_BY_NAME: Final = {EVENT_TABLES[event].name: (event, EVENT_TABLES[event]) for event in EVENT_KINDS}
 """The events that are changes, and their tables, by the table's name."""
 
-WALLET_KEY: Final = "agentWallet"
-"""The key of the metadata that is the wallet."""
-
 
 class StepKind(StrEnum):
     """The kinds of steps."""

@@ -6,6 +6,7 @@ import logging
 import threading
 import time
 from dataclasses import dataclass
+from itertools import takewhile
 from typing import Final
 
 from sqlalchemy import Connection, Engine, delete, func, select, tuple_
@@ -49,28 +50,18 @@ def prune_feed(engine: Engine, limits: FeedLimits, now: float | None = None) -> 
 
 
 def _prune_some(connection: Connection, horizon: float, most: int) -> int:
-    """Remove some of the oldest steps, and return their number."""
-    step = change_step.c
+    step, removed = change_step.c, removed_change.c
     last = connection.execute(select(func.max(step.step))).scalar_one()
     oldest = connection.execute(select(step.step, step.made_at).order_by(step.step).limit(_AT_ONCE)).all()
-    count = 0
-    for row in oldest:
-        if row.step == last or not (row.step <= last - most or row.made_at < horizon):
-            break
-        count += 1
-    if count:
-        _remove(connection, oldest[count - 1].step)
-    return count
-
-
-def _remove(connection: Connection, until: int) -> None:
-    """Remove the steps up to a number."""
-    # An event that a later rollback removed stays for its retraction. It goes with the step of the rollback.
-    step, removed = change_step.c, removed_change.c
-    rollbacks = select(step.chain_id, step.removal).where(step.step <= until, step.removal.is_not(None))
-    connection.execute(delete(removed_change).where(tuple_(removed.chain_id, removed.removal).in_(rollbacks)))
-    connection.execute(delete(change_note).where(change_note.c.step <= until))
-    connection.execute(delete(change_step).where(step.step <= until))
+    pruned = [row.step for row in takewhile(lambda row: row.step <= last - most or row.made_at < horizon, oldest)]
+    pruned = [number for number in pruned if number < last]
+    if pruned:
+        # An event that a later rollback removed stays for its retraction. It goes with the step of the rollback.
+        rollbacks = select(step.chain_id, step.removal).where(step.step <= pruned[-1], step.removal.is_not(None))
+        connection.execute(delete(removed_change).where(tuple_(removed.chain_id, removed.removal).in_(rollbacks)))
+        for table in (change_note, change_step):
+            connection.execute(delete(table).where(table.c.step <= pruned[-1]))
+    return len(pruned)
 
 
 def keep_pruned(engine: Engine, limits: FeedLimits, stop: threading.Event) -> None:

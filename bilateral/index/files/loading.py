@@ -11,8 +11,7 @@ from bilateral.core import errors
 from bilateral.documents import Document, Loader, Validators, document_hash, verify_hash
 from bilateral.documents.http import host_of
 from bilateral.documents.loader import scheme_of
-from bilateral.index.files.readers import Reader, ReadRows
-from bilateral.index.files.reading import read_content
+from bilateral.index.files.reading import Reader, ReadRows, read_content
 from bilateral.index.files.tables import Kind
 
 _LOGGER: Final = logging.getLogger("bilateral.index")
@@ -34,7 +33,6 @@ class Loaded:
         content_hash: Its keccak-256 hash.
         integrity: The proof that its author published it: `inline`, `cid`, `hash`, or `variant`, if another known form
             of the same document has the hash on chain. None if there is only the server's word.
-        is_final: True if it can never change.
         rows: The rows that the content makes.
         problem: A sentence why it is not of its format; None if it is.
         validators: The marks of the server's version.
@@ -44,11 +42,15 @@ class Loaded:
     content: bytes = field(repr=False)
     content_hash: bytes
     integrity: str | None
-    is_final: bool
     rows: ReadRows = field(repr=False)
     problem: str | None
     validators: Validators
     readers: Sequence[Reader] = ()
+
+    @property
+    def is_final(self) -> bool:
+        """True if it can never change."""
+        return self.integrity is not None
 
 
 @dataclass(frozen=True)
@@ -91,7 +93,7 @@ def load_file(  # noqa: PLR0913, PLR0917  # a file's columns, and who reads it
         document = loader.load_changes(uri, stored)
         return Unchanged() if document is None else _read(kind, document, expected_hash, readers)
     except (errors.DocumentError, errors.MissingExtraError) as problem:
-        return _failure(uri, problem)
+        return failure_of(uri, problem)
     except Exception as problem:
         _LOGGER.exception("file=%s outcome=unexpected_error", kind)
         return Failed("unexpected_error", f"this program cannot read the file: {type(problem).__name__}")
@@ -115,13 +117,7 @@ def host_of_file(uri: str) -> str | None:
     return name
 
 
-def failure_of(problem: errors.BilateralError) -> Failed:
-    """Return a failure that trying again cannot repair."""
-    return Failed(problem.reason, _sentence(problem), is_final=True)
-
-
 def _read(kind: Kind, document: Document, expected_hash: bytes | None, readers: Sequence[Reader]) -> Loaded:
-    """Check a document, and read it."""
     integrity: str | None = document.integrity
     try:
         if verify_hash(document.content, expected_hash or _NO_HASH):
@@ -136,24 +132,16 @@ def _read(kind: Kind, document: Document, expected_hash: bytes | None, readers: 
         rows = read_content(kind, content_hash, document.content, readers)
     except errors.MalformedDocumentError as malformed:
         problem = _sentence(malformed)
-    return Loaded(
-        document.content,
-        content_hash,
-        integrity,
-        is_final=integrity is not None,
-        rows=rows,
-        problem=problem,
-        validators=document.validators,
-        readers=readers,
-    )
+    return Loaded(document.content, content_hash, integrity, rows, problem, document.validators, readers)
 
 
-def _failure(uri: str, problem: errors.BilateralError) -> Failed:
+def failure_of(uri: str, problem: errors.BilateralError) -> Failed:
+    """Return the outcome of a file that could not be loaded."""
     scheme = scheme_of(uri)
-    is_fixed = scheme == "data" or (
-        scheme == "ipfs"
-        and isinstance(problem, (errors.DocumentTooLargeError, errors.HashMismatchError, errors.MalformedDocumentError))
+    is_of_content = isinstance(
+        problem, (errors.DocumentTooLargeError, errors.HashMismatchError, errors.MalformedDocumentError)
     )
+    is_fixed = scheme == "data" or (scheme == "ipfs" and is_of_content)
     status = problem.status if isinstance(problem, errors.RefusedDocumentError) else None
     is_silent = isinstance(problem, (errors.DocumentTimeoutError, errors.UnreachableDocumentError)) and status is None
     return Failed(
@@ -166,5 +154,4 @@ def _failure(uri: str, problem: errors.BilateralError) -> Failed:
 
 
 def _sentence(problem: errors.BilateralError) -> str:
-    """Return the message of an error, in which strangers may have a word."""
     return str(problem)[:_MAX_PROBLEM].replace("\0", "\N{REPLACEMENT CHARACTER}")

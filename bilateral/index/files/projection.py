@@ -8,11 +8,9 @@ from typing import Final
 
 from sqlalchemy import Connection, Engine, case, delete, exists, func, select, update
 
+from bilateral.index.files import rows as file_rows
 from bilateral.index.files import tables as schema
-from bilateral.index.files.claims import find_payments_of_chain, forget_payments
-from bilateral.index.files.current import find_files, forget_files, left_files, left_files_after
-from bilateral.index.files.observations import move_sights
-from bilateral.index.files.rows import REPLACED, delete_unused_content, kind_literal, wake_files, wake_hosts
+from bilateral.index.files.observations import move_observations
 from bilateral.index.files.tables import Kind, State
 from bilateral.index.log.dialects import insert_new
 from bilateral.index.log.projection import Append, Progress, Projection, Removal
@@ -31,28 +29,32 @@ class Files(Projection):
     )
 
     def finish(self, step: Append) -> None:
-        forget_files(step.connection, step.chain_id, left_files(step.batch.rows))
+        file_rows.forget_files(step.connection, step.chain_id, file_rows.left_files(step.batch.rows))
 
     def undo(self, removal: Removal) -> Iterator[None]:
         connection, chain_id, target = removal.connection, removal.chain_id, removal.target.number
-        left = left_files_after(connection, chain_id, target)
+        left = file_rows.left_files_after(connection, chain_id, target)
         yield
-        forget_references(connection, chain_id, target)
-        find_files(connection, chain_id, left)
+        _forget_references(connection, chain_id, target)
+        file_rows.find_files(connection, chain_id, left)
         yield
-        move_sights(connection, chain_id, target)
+        move_observations(connection, chain_id, target)
 
     def rebuild(self, connection: Connection, chain_id: int, progress: Progress) -> None:
-        find_files(connection, chain_id)
-        find_payments_of_chain(connection, chain_id)
+        file_rows.find_files(connection, chain_id)
+        file_rows.find_payments(connection, lambda columns: columns.chain_id == chain_id)
 
     def status(self, connection: Connection, chain_id: int) -> Mapping[str, int]:
-        return {f"files_{state}": count for state, count in count_files(connection, chain_id).items()}
+        table, reference = schema.file.c, schema.file_reference.c
+        of_chain = table.file_id.in_(select(reference.file_id).where(reference.chain_id == chain_id))
+        query = select(table.state, func.count()).where(of_chain).group_by(table.state)
+        counts: dict[str, int] = dict(map(tuple, connection.execute(query)))
+        return {f"files_{state}": counts.get(state, 0) for state in State}
 
 
-def forget_references(connection: Connection, chain_id: int, block: int) -> None:
-    """Remove the references of removed blocks, within a rollback. `move_sights` follows at its end."""
-    scan, table = schema.file_scan, schema.file_reference
+def _forget_references(connection: Connection, chain_id: int, block: int) -> None:
+    """Remove the references of removed blocks, and their claims."""
+    scan, table, claim = schema.file_scan, schema.file_reference, schema.payment_claim
     back = case((scan.c.block_number > block, block), else_=scan.c.block_number)
     # First: it makes a scan wait, and then find its cursor moved.
     connection.execute(
@@ -61,44 +63,40 @@ def forget_references(connection: Connection, chain_id: int, block: int) -> None
     removed = (table.c.chain_id == chain_id) & (table.c.block_number > block)
     _wake_previous(connection, chain_id, block)
     files = select(table.c.file_id).where(removed, table.c.file_id.is_not(None)).distinct()
-    ids = connection.execute(files).scalars().all()
     now = int(time.time())
-    insert_new(connection, schema.abandoned_file, [{"file_id": file_id, "abandoned_at": now} for file_id in ids])
+    abandoned = [{"file_id": file_id, "abandoned_at": now} for file_id in connection.execute(files).scalars().all()]
+    insert_new(connection, schema.abandoned_file, abandoned)
     connection.execute(delete(table).where(removed))
-    forget_payments(connection, chain_id, block)
+    connection.execute(delete(claim).where(claim.c.chain_id == chain_id, claim.c.block_number > block))
 
 
 def _wake_previous(connection: Connection, chain_id: int, block: int) -> None:
     """Make the files due that agents named before the blocks that are removed: they count again."""
-    named, table, now = schema.file_reference, schema.file, time.time()
-    of_chain = (named.c.chain_id == chain_id) & named.c.kind.in_(REPLACED)
-    agents = select(named.c.registry, named.c.agent_id, named.c.kind).where(of_chain, named.c.block_number > block)
+    reference, file, now = schema.file_reference.c, schema.file.c, time.time()
+    of_chain = (reference.chain_id == chain_id) & reference.kind.in_(file_rows.REPLACED)
+    removed = select(*reference["registry", "agent_id", "kind"]).where(of_chain, reference.block_number > block)
     hosts, files = set(), set()
-    for registry, agent_id, kind in connection.execute(agents.distinct()).all():
+    for registry, agent_id, kind in connection.execute(removed.distinct()).all():
+        of_agent = (reference.registry == registry) & (reference.agent_id == agent_id)
         previous = (
-            select(table.c.file_id, table.c.host)
-            .join(named, named.c.file_id == table.c.file_id)
-            .where(
-                of_chain,
-                named.c.registry == registry,
-                named.c.agent_id == agent_id,
-                named.c.kind == kind_literal(Kind(kind)),
-            )
-            .where(named.c.block_number <= block, table.c.host.is_not(None))
-            .order_by(named.c.block_number.desc(), named.c.log_index.desc())
+            select(file.file_id, file.host)
+            .join(schema.file_reference, reference.file_id == file.file_id)
+            .where(of_chain, of_agent, reference.kind == file_rows.kind_literal(Kind(kind)))
+            .where(reference.block_number <= block, file.host.is_not(None))
+            .order_by(reference.block_number.desc(), reference.log_index.desc())
             .limit(1)
         )
         for file_id, host in connection.execute(previous):
             files.add(bytes(file_id))
             hosts.add(host)
-    wake_hosts(connection, hosts, now)
-    wake_files(connection, files, now)
+    file_rows.wake_hosts(connection, hosts, now)
+    file_rows.wake_files(connection, files, now)
 
 
 def collect(engine: Engine, *, before: float | None = None) -> int:
     """Delete files that no event names any more, a while after a reorganisation removed their events."""
-    waiting, table, named = schema.abandoned_file, schema.file, schema.file_reference
-    domain = schema.registration_domain
+    waiting, table, reference = schema.abandoned_file, schema.file, schema.file_reference.c
+    domain = schema.registration_domain.c
     limit = time.time() - _ABANDONED_SECONDS if before is None else before
     with engine.begin() as connection:
         ids = connection.execute(select(waiting.c.file_id).where(waiting.c.abandoned_at <= limit)).scalars().all()
@@ -107,19 +105,10 @@ def collect(engine: Engine, *, before: float | None = None) -> int:
             # The lock makes this wait for a scan that adds a reference.
             locked = select(table.c.content_hash).where(table.c.file_id == file_id).with_for_update()
             content = connection.execute(locked).scalar_one_or_none()
-            unused = ~exists().where(named.c.file_id == file_id) & ~exists().where(domain.c.file_id == file_id)
+            unused = ~exists().where(reference.file_id == file_id) & ~exists().where(domain.file_id == file_id)
             removed = connection.execute(delete(table).where(table.c.file_id == file_id, unused)).rowcount
             deleted += removed
             if removed and content is not None:
-                delete_unused_content(connection, content)
+                file_rows.delete_unused_content(connection, content)
             connection.execute(delete(waiting).where(waiting.c.file_id == file_id))
     return deleted
-
-
-def count_files(connection: Connection, chain_id: int) -> dict[State, int]:
-    """Return the number of files that the events of a chain name, by state."""
-    named = select(schema.file_reference.c.file_id).where(schema.file_reference.c.chain_id == chain_id)
-    table = schema.file
-    query = select(table.c.state, func.count()).where(table.c.file_id.in_(named)).group_by(table.c.state)
-    counts = {State(state): int(count) for state, count in connection.execute(query)}
-    return {state: counts.get(state, 0) for state in State}

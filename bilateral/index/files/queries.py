@@ -1,16 +1,29 @@
-"""Names of agents, as their registration files say them: the words of strangers."""
+"""Names, services and other identities of agents, as their registration files say them: the words of strangers.
+
+A claim to be an agent of another registry counts if both files name each other. Agents on foreign chains appear in
+files alone. `bilateral index prove-claims` asks their chains, and stores the answers.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
 from typing import Final
 
-from sqlalchemy import Connection, func, select
+from sqlalchemy import Connection, Select, column, func, or_, select, table
 
+from bilateral.core.contracts.records import foreign_book
+from bilateral.core.errors import InvalidArgumentError, MalformedIdentifierError
+from bilateral.core.identifiers import AccountId, GlobalAgentId, global_agent_id
+from bilateral.core.identifiers.caip import FOREIGN_PREFIXES, base58_text
+from bilateral.core.text import quoted
+from bilateral.index.agents import tables as agent_tables
 from bilateral.index.files import tables as files
-from bilateral.index.files.tables import READ_FILES, agent_file
+from bilateral.index.files.reading import file_id_of, registration_uri, secure_host
+from bilateral.index.files.tables import READ_FILES, Kind, State, agent_file
 from bilateral.index.log.lists import in_parts
-from bilateral.index.reading.registries import Registries, numbers_by_chain
+from bilateral.index.reading.registries import AgentKey, Registries, numbers_by_chain
+from bilateral.index.reading.values import Wide
 
 _LENGTH: Final = 320
 """The characters of a name that are read."""
@@ -18,19 +31,205 @@ _LENGTH: Final = 320
 
 def names_of(connection: Connection, registries: Registries, ids: Iterable[str | None]) -> dict[str, str]:
     """Return the names of agents by their short ids. One without a name is left out."""
-    return {
-        f"{chain_id}:{agent_id}": name
-        for chain_id, requested in numbers_by_chain(ids).items()
-        for agent_id, name in _names(connection, chain_id, registries.identity_of(chain_id), requested)
-    }
-
-
-def _names(connection: Connection, chain_id: int, identity: str, wanted: list[int]) -> Iterable[tuple[int, str]]:
-    """Yield the agents of a registry that have a name."""
     current, read = agent_file.c, files.registration_file.c
     query = select(current.agent_id, func.substr(read.name, 1, _LENGTH)).select_from(READ_FILES)
-    query = query.where(current.chain_id == chain_id, current.identity_registry == identity)
-    for part in in_parts(wanted):
-        for agent_id, name in connection.execute(query.where(current.agent_id.in_(part))).all():
-            if name:
-                yield int(agent_id), name
+    names = {}
+    for chain_id, numbers in numbers_by_chain(ids).items():
+        identity = registries.identity_of(chain_id)
+        of_registry = query.where(current.chain_id == chain_id, current.identity_registry == identity)
+        for part in in_parts(numbers):
+            for agent_id, name in connection.execute(of_registry.where(current.agent_id.in_(part))).all():
+                if name:
+                    names[f"{chain_id}:{agent_id}"] = name
+    return names
+
+
+MAX_SERVICES: Final = 200
+"""The largest number of services in one answer."""
+
+_KEY: Final = ("chain_id", "identity_registry", "agent_id")
+
+
+@dataclass(frozen=True, slots=True)
+class NamedService:
+    """A service that an agent's registration file names.
+
+    Attributes:
+        agent: The agent's short id.
+        global_id: Its id among all registries.
+        wallet: The account that receives its payments; None if it has none.
+        service: The name of the service, a text of a stranger.
+        endpoint: Its URL, a text of a stranger.
+        is_exact: True if the endpoint is the URL of the question, and not another one of its host.
+    """
+
+    agent: str
+    global_id: str
+    owner: str
+    wallet: str | None
+    service: str
+    endpoint: str
+    is_exact: bool
+
+
+@dataclass(frozen=True, slots=True)
+class NamedHost:
+    """The services at a host.
+
+    Attributes:
+        host: The host, with a port that is not 443.
+        services: The services, by chain, registry and agent: the first 200.
+        has_more: True if there are more.
+    """
+
+    host: str
+    services: tuple[NamedService, ...]
+    has_more: bool
+
+
+def services_at(connection: Connection, url: str) -> NamedHost:
+    """Return the services at the host of a URL. Of a registration file, only its first three hosts count."""
+    host = secure_host(url if "://" in url else f"https://{url}")
+    if host is None:
+        raise InvalidArgumentError(f"url: {quoted(url)} has no host: give an https URL, or a host alone")
+    domain, service, reference = files.registration_domain, files.registration_service, files.file_reference
+    names = (*_KEY, "owner", "wallet")
+    columns = [column(name, agent_tables.agent.c[name].type) for name in names]
+    current = table("agent_registration", *columns, column("content_hash", domain.c.content_hash.type)).c
+    rows = connection.execute(
+        select(*(current[name] for name in names), service.c.name, service.c.endpoint)
+        .where(
+            domain.c.file_id == file_id_of(Kind.DOMAIN, registration_uri(host), None),
+            files.file.c.content_hash == domain.c.content_hash,
+            reference.c.file_id == files.file.c.file_id,
+            reference.c.kind == Kind.REGISTRATION,
+            current.chain_id == reference.c.chain_id,
+            current.identity_registry == reference.c.registry,
+            current.agent_id == reference.c.agent_id,
+            current.content_hash == domain.c.content_hash,  # and not of a file that the agent named before
+            service.c.content_hash == domain.c.content_hash,
+            service.c.endpoint.ilike("https://%"),
+        )
+        .distinct()
+        .order_by(*(current[name] for name in _KEY), service.c.name, service.c.endpoint)
+        .limit(MAX_SERVICES + 1)
+    ).all()
+    services = [
+        NamedService(
+            f"{row.chain_id}:{row.agent_id}",
+            global_agent_id(row.chain_id, row.identity_registry, row.agent_id),
+            *(row.owner, row.wallet, row.name, row.endpoint, row.endpoint == url),
+        )
+        for row in rows[:MAX_SERVICES]
+        if secure_host(row.endpoint) == host
+    ]
+    return NamedHost(host, tuple(services), len(rows) > MAX_SERVICES)
+
+
+_MOST: Final = 20  # claims of one file, which strangers write
+_CHAIN_BITS: Final = 63
+"""The bits of the largest chain id that the tables hold."""
+
+
+@dataclass(frozen=True, slots=True)
+class OtherIdentity:
+    """Another agent that a registration file names as the same one.
+
+    Attributes:
+        identity_registry: The address of its identity registry.
+        agent_id: The id of its token.
+        is_indexed: True if the index has it.
+        names_back: True if its file names this agent too.
+        has_same_owner: True if one account owns both.
+    """
+
+    chain_id: int
+    identity_registry: str
+    agent_id: Wide
+    is_indexed: bool
+    names_back: bool
+    has_same_owner: bool
+
+
+@dataclass(frozen=True, slots=True)
+class ForeignIdentity:
+    """An agent on a chain that the index does not read, which a registration file names as the same one.
+
+    Attributes:
+        agent: The agent, with its registry and chain (`GlobalAgentId`).
+        network: The name of the chain; the chain itself if it has none.
+        registry: The registry's name; its address if it has none.
+        names_back: True if its file named this agent when a node was last asked.
+    """
+
+    agent: str
+    network: str
+    registry: str
+    names_back: bool
+
+
+def foreign_identities(connection: Connection, key: AgentKey) -> tuple[ForeignIdentity, ...]:
+    """Return the agents on foreign chains that an agent's file names as the same one: the first 20."""
+    is_foreign = or_(*(files.registration_claim.c.agent_registry.like(f"{prefix}%") for prefix in FOREIGN_PREFIXES))
+    claims = connection.execute(_claims_of(key).where(is_foreign).limit(_MOST)).all()
+    proof = files.foreign_proof.c
+    outcomes = select(files.FOREIGN_AGENT, proof.names_back).where(*key.of(proof)).order_by(proof.sight_id)
+    names_back: dict[str, bool] = dict(map(tuple, connection.execute(outcomes)))  # the last outcome counts
+    agents = dict.fromkeys(foreign_agent(registry, int(number)) for registry, number in claims)
+    return tuple(_foreign_identity(agent, names_back) for agent in agents if agent is not None)
+
+
+def foreign_agent(registry: str, number: int) -> GlobalAgentId | None:
+    """Return the agent on a foreign chain that a row of `registration_claim` names; None if it is of an EVM chain."""
+    try:
+        account = AccountId.parse(registry)
+        return None if account.chain.is_evm else GlobalAgentId(account, base58_text(number.to_bytes(32)))
+    except (MalformedIdentifierError, OverflowError):
+        return None
+
+
+def _foreign_identity(agent: GlobalAgentId, names_back: Mapping[str, bool]) -> ForeignIdentity:
+    """Return an agent with the names that the address book has."""
+    network, program = str(agent.registry.chain), agent.registry.address
+    if (record := foreign_book().get(network)) is not None:
+        network = record.network
+        program = next((name for name, address in record.registries.items() if address == program), program)
+    return ForeignIdentity(str(agent), network, program, names_back.get(str(agent), False))
+
+
+def other_identities(connection: Connection, key: AgentKey, owner: str) -> tuple[OtherIdentity, ...]:
+    """Return the agents that an agent's file names as the same one: the first 20."""
+    agent, claim = agent_tables.agent.c, files.registration_claim.c
+    own = f"eip155:{key.chain_id}:{key.identity_registry}"
+    identities = []
+    for registry, agent_id in connection.execute(_claims_of(key).limit(_MOST)).all():
+        try:
+            account = AccountId.parse(registry)
+        except MalformedIdentifierError:
+            continue
+        if not account.chain.is_evm or account.chain.evm_chain_id.bit_length() > _CHAIN_BITS:
+            continue
+        other = AgentKey(account.chain.evm_chain_id, account.address, int(agent_id), ())
+        if other.global_id == key.global_id:
+            continue
+        other_owner = connection.execute(select(agent.owner).where(*other.of(agent))).scalar()
+        back = _claims_of(other).where(claim.agent_registry == own, claim.agent_id == key.agent_id)
+        names_back = other_owner is not None and connection.execute(back.limit(1)).first() is not None
+        place = (other.chain_id, other.identity_registry, other.agent_id)
+        identities.append(OtherIdentity(*place, other_owner is not None, names_back, other_owner == owner))
+    return tuple(identities)
+
+
+def _claims_of(key: AgentKey) -> Select[str, int]:
+    """Return the query for the claims of an agent's current file, in their order."""
+    claim, current, file = files.registration_claim.c, agent_file.c, files.file.c
+    content = (
+        select(file.content_hash)
+        .join(agent_file, current.file_id == file.file_id)
+        .where(file.state == State.LOADED, *key.of(current))
+    )
+    return (
+        select(claim.agent_registry, claim.agent_id)
+        .where(claim.content_hash.in_(content), claim.agent_id.is_not(None))
+        .order_by(claim.position)
+    )

@@ -10,7 +10,7 @@ from __future__ import annotations
 import secrets
 import time
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, Final
 
 from sqlalchemy import Connection, Engine, Row, func, select, update
@@ -18,9 +18,8 @@ from sqlalchemy import Connection, Engine, Row, func, select, update
 from bilateral.documents import Validators
 from bilateral.index.files import rows as file_rows
 from bilateral.index.files import tables as schema
-from bilateral.index.files.claims import find_payments_of_file
 from bilateral.index.files.loading import IPFS_HOST, Failed, Loaded, Outcome
-from bilateral.index.files.observations import note_sights
+from bilateral.index.files.observations import note_observations
 from bilateral.index.files.tables import Kind, State
 from bilateral.index.log.database import snapshot
 from bilateral.index.log.dialects import insert_new
@@ -50,15 +49,10 @@ def retry_seconds(failures: int) -> int:
     return _DAY if failures <= _DAILY_FAILURES else 7 * _DAY
 
 
-def host_seconds(failures: int) -> int:
-    """Return the seconds for which a host that does not answer is left alone."""
-    return min(_HOST_SECONDS << min(max(failures, 1) - 1, _MOST_PAUSE_DOUBLINGS), _MOST_HOST_SECONDS)
-
-
-def refresh_seconds(kind: Kind, former: int, *, is_changed: bool) -> int:
+def refresh_seconds(kind: Kind, previous: int, *, is_changed: bool) -> int:
     """Return the seconds after which a file that may change is asked for changes."""
     least, most = (_HOUR, _DAY) if kind in (Kind.REGISTRATION, Kind.DOMAIN) else (_DAY, 30 * _DAY)
-    return least if is_changed or not former else min(2 * former, most)
+    return least if is_changed or not previous else min(2 * previous, most)
 
 
 def waited(seconds: int | None) -> int:
@@ -110,25 +104,26 @@ class Lease:
     token: bytes
 
 
+@dataclass(frozen=True)
 class FileQueue:
     """The files that are due.
 
-    Args:
+    Attributes:
         lease_seconds: The length of a lease, longer than a fetch may take.
     """
 
-    def __init__(
-        self, engine: Engine, *, lease_seconds: float = LEASE_SECONDS, clock: Callable[[], float] = time.time
-    ) -> None:
-        self._engine = engine
-        self._lease_seconds = lease_seconds
-        self._clock = clock
+    engine: Engine
+    lease_seconds: float = field(default=LEASE_SECONDS, kw_only=True)
+    clock: Callable[[], float] = field(default=time.time, kw_only=True)
 
     def claim(self) -> Lease | None:
         """Lease a file that is due."""
+        table = schema.file_host
         for _ in range(_TRIED_HOSTS):
-            with self._engine.begin() as connection:
-                host = self._due_host(connection)
+            with self.engine.begin() as connection:
+                due = select(table.c.host).where(table.c.next_at <= self.clock()).order_by(table.c.next_at).limit(1)
+                # Hosts that other workers look at are passed over.
+                host = connection.execute(due.with_for_update(skip_locked=True)).scalar_one_or_none()
                 if host is None:
                     return None
                 lease = self._claim_from(connection, host)
@@ -138,14 +133,16 @@ class FileQueue:
 
     def complete(self, lease: Lease, outcome: Outcome) -> bool:
         """Store the outcome of a fetch, and say when the file is due again."""
-        now = self._clock()
+        now = self.clock()
         domains = file_rows.domain_files([(lease.kind, outcome)], now)
-        with self._engine.begin() as connection:
+        with self.engine.begin() as connection:
             if domains:  # hosts are locked in one order, so that two workers do not wait for each other in a circle
                 file_rows.wake_hosts(connection, {lease.host, *(row["host"] for row in domains)}, now)
             host = self._locked_host(connection, lease.host)
-            existing = self._leased(connection, lease)
-            if existing is None:
+            table = schema.file
+            leased = select(table).where(table.c.file_id == lease.file_id, table.c.lease == lease.token)
+            existing = connection.execute(leased.with_for_update()).one_or_none()
+            if existing is None:  # it is not leased to this worker any more
                 return False
             insert_new(connection, schema.file, domains)
             if isinstance(outcome, Loaded):
@@ -153,18 +150,18 @@ class FileQueue:
             values = {**_changes(lease, existing, outcome, now), "lease": None, "attempts": 0}
             file_rows.set_file(connection, lease.file_id, values)
             if lease.kind is Kind.FEEDBACK and isinstance(outcome, Loaded):
-                find_payments_of_file(connection, lease.file_id)
+                file_rows.find_payments(connection, lambda columns: columns.file_id == lease.file_id)
             if isinstance(outcome, Loaded) and existing.content_hash not in (None, outcome.content_hash):
                 file_rows.delete_unused_content(connection, existing.content_hash)
             self._schedule_host(connection, host, outcome, now)
-            note_sights(connection, [lease.file_id])
+            note_observations(connection, [lease.file_id])
         return True
 
     def release(self, leases: Iterable[Lease]) -> None:
         """Return leases whose files were not fetched. They are due at once."""
-        now = self._clock()
+        now = self.clock()
         for lease in leases:
-            with self._engine.begin() as connection:
+            with self.engine.begin() as connection:
                 host = self._locked_host(connection, lease.host)
                 values = {"lease": None, "attempts": 0, "next_at": now}
                 if file_rows.set_file(connection, lease.file_id, values, lease.token) and host is not None:
@@ -172,19 +169,13 @@ class FileQueue:
 
     def seconds_to_next(self) -> float | None:
         """Return the seconds until a host is due; None if no file waits for its time."""
-        with snapshot(self._engine) as connection:
+        with snapshot(self.engine) as connection:
             due = connection.execute(select(func.min(schema.file_host.c.next_at))).scalar_one_or_none()
-        return None if due is None else max(0.0, due - self._clock())
-
-    def _due_host(self, connection: Connection) -> str | None:
-        """Return the host whose turn it is, and lock it. Hosts that other workers look at are passed over."""
-        table = schema.file_host
-        query = select(table.c.host).where(table.c.next_at <= self._clock()).order_by(table.c.next_at).limit(1)
-        return connection.execute(query.with_for_update(skip_locked=True)).scalar_one_or_none()
+        return None if due is None else max(0.0, due - self.clock())
 
     def _claim_from(self, connection: Connection, host: str) -> Lease | None:
         """Lease the file of a host that has waited longest, if it may be asked for one more at once."""
-        table, now, lease = schema.file, self._clock(), None
+        table, now, lease = schema.file, self.clock(), None
         leased = table.c.lease.is_not(None) & (table.c.next_at > now)
         busy = connection.execute(select(func.count()).where(table.c.host == host, leased)).scalar_one()
         limit = _AT_ONCE_IPFS if host == IPFS_HOST else _AT_ONCE
@@ -199,29 +190,21 @@ class FileQueue:
         if busy + (lease is not None) < limit:
             next_at = self._next_of(connection, host, now)
         else:  # its turn comes when a fetch ends, or a lease
-            next_at = connection.execute(
-                select(func.min(table.c.next_at)).where(table.c.host == host, table.c.lease.is_not(None), leased)
-            ).scalar_one()
+            ends = select(func.min(table.c.next_at)).where(table.c.host == host, leased)
+            next_at = connection.execute(ends).scalar_one()
         self._set_host(connection, host, next_at)
         return lease
 
     def _take(self, connection: Connection, row: Row[Any], now: float) -> Lease:
         token = secrets.token_bytes(16)
-        seconds = self._lease_seconds * (1 << min(row.attempts, _MOST_DOUBLINGS))
+        seconds = self.lease_seconds * (1 << min(row.attempts, _MOST_DOUBLINGS))
         values = {"lease": token, "attempts": row.attempts + 1, "next_at": now + seconds}
         file_rows.set_file(connection, row.file_id, values)
         validators = Validators(row.etag, row.last_modified)
         expected = None if row.expected_hash is None else bytes(row.expected_hash)
         return Lease(bytes(row.file_id), Kind(row.kind), row.uri, expected, row.host, validators, token)
 
-    def _leased(self, connection: Connection, lease: Lease) -> Row[Any] | None:
-        """Return the row of a leased file; None if it is not leased to this worker any more."""
-        table = schema.file
-        query = select(table).where(table.c.file_id == lease.file_id, table.c.lease == lease.token)
-        return connection.execute(query.with_for_update()).one_or_none()
-
     def _locked_host(self, connection: Connection, host: str) -> Row[Any] | None:
-        """Return the row of a host, and keep others from changing it until the end of the transaction."""
         table = schema.file_host
         return connection.execute(select(table).where(table.c.host == host).with_for_update()).one_or_none()
 
@@ -232,52 +215,43 @@ class FileQueue:
         return None if first is None else max(first, now)
 
     def _schedule_host(self, connection: Connection, host: Row[Any] | None, outcome: Outcome, now: float) -> None:
-        """Say when a host is due again, after a fetch from it."""
         if host is None:
             return
         failures, closed_until = 0, 0.0
         if isinstance(outcome, Failed) and outcome.is_of_host:
             failures = host.failures + 1
-            closed_until = now + max(host_seconds(failures), waited(outcome.wait_seconds))
-        next_at = self._next_of(connection, host.host, now)
-        self._set_host(
-            connection,
-            host.host,
-            None if next_at is None else max(next_at, closed_until),
-            failures=failures,
-            closed_until=closed_until,
-        )
+            pause = min(_HOST_SECONDS << min(failures - 1, _MOST_PAUSE_DOUBLINGS), _MOST_HOST_SECONDS)
+            closed_until = now + max(pause, waited(outcome.wait_seconds))
+        if (next_at := self._next_of(connection, host.host, now)) is not None:
+            next_at = max(next_at, closed_until)
+        self._set_host(connection, host.host, next_at, failures=failures, closed_until=closed_until)
 
     def _set_host(self, connection: Connection, host: str, next_at: float | None, **values: Any) -> None:
-        """Set when a host is due."""
         table = schema.file_host
         connection.execute(update(table).where(table.c.host == host).values(next_at=next_at, **values))
 
 
-def _changes(lease: Lease, known: Row[Any], outcome: Outcome, now: float) -> dict[str, Any]:
-    """Return the new values of a file's columns after a fetch."""
-    second = int(now)
+def _changes(lease: Lease, existing: Row[Any], outcome: Outcome, now: float) -> dict[str, Any]:
     if isinstance(outcome, Failed):
-        failures = known.failures + 1
+        failures = existing.failures + 1
         seconds = max(retry_seconds(failures), waited(outcome.wait_seconds))
         return {
-            "state": State.FAILED if known.content_hash is None else known.state,
+            "state": State.FAILED if existing.content_hash is None else existing.state,
             "reason": outcome.reason,
             "problem": outcome.problem,
-            "checked_at": second,
+            "checked_at": int(now),
             "failures": failures,
             "next_at": None if outcome.is_final else now + spread(lease.file_id, seconds),
         }
+    values: dict[str, Any] = {"checked_at": int(now)}
+    is_changed = is_final = False
     if isinstance(outcome, Loaded):
-        is_changed = outcome.content_hash != known.content_hash
-        values = file_rows.columns_of(outcome, second)
+        is_changed, is_final = outcome.content_hash != existing.content_hash, outcome.is_final
+        values = file_rows.columns_of(outcome, int(now))
         if not is_changed:
-            values["changed_at"] = known.changed_at
-        is_final = outcome.is_final
-    else:
-        is_changed, is_final = False, False
-        is_malformed = known.state == State.MALFORMED
-        values = {"checked_at": second} if is_malformed else {"checked_at": second, "reason": None, "problem": None}
-    pause = refresh_seconds(lease.kind, known.refresh_seconds, is_changed=is_changed)
+            values["changed_at"] = existing.changed_at
+    elif existing.state != State.MALFORMED:
+        values |= {"reason": None, "problem": None}
+    pause = refresh_seconds(lease.kind, existing.refresh_seconds, is_changed=is_changed)
     due = None if is_final else now + spread(lease.file_id, pause)
     return {**values, "failures": 0, "refresh_seconds": pause, "next_at": due}

@@ -8,12 +8,14 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterable, Mapping, Sequence
+import threading
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from hashlib import sha256
-from typing import Any, Final
+from itertools import islice
+from typing import Any, Final, TypeAlias
 
-from sqlalchemy import Table
+from sqlalchemy import Connection, Engine, Table
 
 from bilateral import documents
 from bilateral.core.errors import MalformedIdentifierError, UnsupportedUriError
@@ -24,13 +26,36 @@ from bilateral.documents.feedback import A2aUse, McpUse, OasfUse
 from bilateral.documents.http import host_of
 from bilateral.documents.model import MAX_ITEMS
 from bilateral.index.files import tables as schema
-from bilateral.index.files.readers import Reader, ReadRows
 from bilateral.index.files.tables import Kind
 
-MOST_HOSTS: Final = 3
+ReadRows: TypeAlias = Mapping[Table, list[dict[str, Any]]]
+
+
+class Reader:
+    """Derives rows from registration files. Methods do nothing unless overridden.
+
+    Attributes:
+        tables: Its tables. Rows of those with a `content_hash` belong to one content.
+    """
+
+    tables: Sequence[Table] = ()
+
+    def read(self, content_hash: bytes, rows: ReadRows) -> ReadRows:  # noqa: ARG002
+        """Return further rows that a registration file makes."""
+        return {}
+
+    def stored(self, connection: Connection, rows: ReadRows) -> None:
+        """Take account of the rows of a content, in the transaction that stores them."""
+
+    def catch_up(self, engine: Engine, stop: threading.Event) -> int:  # noqa: ARG002
+        """Derive the rows that contents lack, until told to stop. Return the number of contents."""
+        return 0
+
+
+_MOST_HOSTS: Final = 3
 """Hosts of one registration file whose files are fetched: a file must not send this program to hundreds of servers."""
 
-_WELL_KNOWN: Final = "/.well-known/agent-registration.json"
+_REGISTRATION_PATH: Final = "/.well-known/agent-registration.json"
 _HTTPS_PORT: Final = 443  # the default port of `https` (RFC 9110, section 4.2.2)
 _MAX_HOST: Final = 290  # a name of the DNS has 253; the column of 300 holds the port, too
 _NAME: Final = re.compile("[a-z0-9._:-]+")
@@ -45,15 +70,15 @@ def file_id_of(kind: Kind, uri: str, expected_hash: bytes | None) -> bytes:
     return sha256(b"\0".join((kind.encode(), expected_hash or b"", uri.encode()))).digest()
 
 
-def well_known_uri(host: str) -> str:
+def registration_uri(host: str) -> str:
     """Return the URI of the file by which a domain names its agents."""
-    return f"https://{host}{_WELL_KNOWN}"
+    return f"https://{host}{_REGISTRATION_PATH}"
 
 
 def domain_uri(domain: str) -> str | None:
     """Return the URI of the file by which an agent's August 2025 domain names its agents."""
     host = None if _NOT_HOST.search(domain) else secure_host(f"https://{domain}")
-    return None if host is None else well_known_uri(host)
+    return None if host is None else registration_uri(host)
 
 
 def secure_host(uri: str) -> str | None:
@@ -64,20 +89,10 @@ def secure_host(uri: str) -> str | None:
         host, port = host_of(uri)
         name = f"[{host}]" if ":" in host else host  # IPv6
         name = name if port == _HTTPS_PORT else f"{name}:{port}"
-        is_same = host_of(well_known_uri(name)) == (host, port)
+        is_same = host_of(registration_uri(name)) == (host, port)
     except UnsupportedUriError:
         return None
     return name if is_same and len(name) <= _MAX_HOST and _NAME.fullmatch(host) else None
-
-
-def host_rows(key: Mapping[str, bytes], services: Iterable[Mapping[str, Any]]) -> list[dict[str, Any]]:
-    """Return the rows of the first hosts of an agent's services."""
-    hosts = dict.fromkeys(secure_host(service["endpoint"] or "") for service in services)
-    named = [host for host in hosts if host is not None][:MOST_HOSTS]
-    return [
-        {**key, "position": position, "host": host, "file_id": file_id_of(Kind.DOMAIN, well_known_uri(host), None)}
-        for position, host in enumerate(named)
-    ]
 
 
 _MAX_SERVICE_NAME: Final = 100
@@ -101,30 +116,6 @@ _SCRIPT: Final = re.compile(r"(?:javascript|vbscript|data|file|blob|about|view-s
 _IGNORED: Final = re.compile("[\x00-\x20]+")
 """Characters that browsers leave out of a scheme."""
 
-_CAPABILITIES: Final = {
-    "mcp": (
-        ("mcp_tool", "mcpTools", "tools"),
-        ("mcp_prompt", "mcpPrompts", "prompts"),
-        ("mcp_resource", "mcpResources", "resources"),
-    ),
-    "a2a": (("a2a_skill", "a2aSkills", "skills"),),
-    "oasf": (("oasf_skill", "skills"), ("oasf_domain", "domains")),
-}
-"""The lists of a service, by its kind: the capability, and the names of its list."""
-
-_CARD_SERVICES: Final[Mapping[str, Mapping[str, str]]] = {
-    **{kind: {part: f"{kind}_{part}" for part in ("endpoint", "version")} for kind in ("mcp", "a2a", "oasf")},
-    **{kind: {"endpoint": f"{kind}_endpoint"} for kind in ("web", "email")},
-    **{kind: {"endpoint": kind} for kind in ("ens", "did")},
-}
-"""The columns of `registration_card`, by a service's kind and part."""
-
-_CARD_LISTS: Final[Mapping[str, str]] = {
-    "trust": "supported_trusts",
-    **{kind: f"{kind}s" for lists in _CAPABILITIES.values() for kind, *_ in lists},
-}
-"""The columns of `registration_card`, by the kind of a capability."""
-
 
 def read_content(kind: Kind, content_hash: bytes, content: bytes, readers: Sequence[Reader] = ()) -> ReadRows:
     """Return the rows that a file's content makes."""
@@ -139,50 +130,48 @@ def read_content(kind: Kind, content_hash: bytes, content: bytes, readers: Seque
 
 
 def _registration(content_hash: bytes, value: dict[str, Any]) -> dict[Table, list[dict[str, Any]]]:
-    """Read a registration file, of January 2026 or of October 2025."""
     file, key = documents.RegistrationFile.read(value, is_strict=False), {"content_hash": content_hash}
     problems = list(file.faults)
-    services, capabilities = _services(key, file.all_services, problems)
-    capabilities += [("trust", trust[:_MAX_NAME]) for trust in file.supported_trust or () if trust]
-    rows = {
-        schema.registration_service: services,
-        schema.registration_domain: host_rows(key, services),
-        schema.registration_capability: [
-            {**key, "kind": kind, "position": position, "value": _stored(name, _MAX_NAME)}
-            for position, (kind, name) in enumerate(dict.fromkeys(capabilities[:_MOST_CAPABILITIES]))
-        ],
-        schema.registration_claim: [
-            {**key, "position": position, **_claim(entry)}
-            for position, entry in enumerate((file.registrations or [])[:MAX_ITEMS])
-        ],
-    }
-    rows[schema.registration_file] = [
-        {
-            **key,
-            "type": _stored(file.type, _MAX_NAME),
-            "name": _stored(file.name, _MAX_NAME),
-            "description": _stored(file.description, _MAX_TEXT),
-            "image": _stored(file.image, _MAX_URI),
-            "active": file.active,
-            "x402_support": file.x402_support,
-            "problems": listed(problems),
-        }
+    services, names = _services(key, file.all_services, problems)
+    names += [("trust", trust[:_MAX_NAME]) for trust in file.supported_trust or () if trust]
+    capabilities = [
+        {**key, "kind": kind, "position": position, "value": _stored(name, _MAX_NAME)}
+        for position, (kind, name) in enumerate(dict.fromkeys(names[:_MOST_CAPABILITIES]))
     ]
-    rows[schema.registration_card] = [{**key, **_card(services, rows[schema.registration_capability])}]
-    return rows
+    hosts = filter(None, dict.fromkeys(secure_host(service["endpoint"] or "") for service in services))
+    domains = [
+        {**key, "position": position, "host": host, "file_id": file_id_of(Kind.DOMAIN, registration_uri(host), None)}
+        for position, host in enumerate(islice(hosts, _MOST_HOSTS))
+    ]
+    claims = enumerate((file.registrations or [])[:MAX_ITEMS])
+    row = {
+        "type": _stored(file.type, _MAX_NAME),
+        "name": _stored(file.name, _MAX_NAME),
+        "description": _stored(file.description, _MAX_TEXT),
+        "image": _stored(file.image, _MAX_URI),
+        "active": file.active,
+        "x402_support": file.x402_support,
+        "problems": listed(problems),
+    }
+    return {
+        schema.registration_service: services,
+        schema.registration_domain: domains,
+        schema.registration_capability: capabilities,
+        schema.registration_claim: [{**key, "position": position, **_claim(entry)} for position, entry in claims],
+        schema.registration_file: [{**key, **row}],
+        schema.registration_card: [{**key, **_card(services, capabilities)}],
+    }
 
 
 def _card(services: list[dict[str, Any]], capabilities: list[dict[str, Any]]) -> dict[str, Any]:
     """Return services and capabilities side by side. Of several services of a kind the last one counts."""
-    columns = dict.fromkeys(name for names in _CARD_SERVICES.values() for name in names.values())
+    columns = dict.fromkeys(name for names in schema.CARD_SERVICES.values() for name in names.values())
     for service in services:
-        for part, name in _CARD_SERVICES.get(service["name"].lower(), {}).items():
+        for part, name in schema.CARD_SERVICES.get(service["name"].lower(), {}).items():
             columns[name] = service[part] or columns[name]
-    displayed = ("name", "endpoint", "version")
-    columns["services"] = listed(
-        [{part: service[part] for part in displayed if service[part] is not None} for service in services]
-    )
-    for kind, name in _CARD_LISTS.items():
+    parts = ("name", "endpoint", "version")
+    columns["services"] = listed([{part: row[part] for part in parts if row[part] is not None} for row in services])
+    for kind, name in schema.CARD_LISTS.items():
         columns[name] = listed([capability["value"] for capability in capabilities if capability["kind"] == kind])
     return columns
 
@@ -190,7 +179,6 @@ def _card(services: list[dict[str, Any]], capabilities: list[dict[str, Any]]) ->
 def _services(
     key: dict[str, bytes], services: list[documents.Service], problems: list[str]
 ) -> tuple[list[dict[str, Any]], list[tuple[str, str]]]:
-    """Return the rows of an agent's services, and its capabilities with their kinds."""
     rows, capabilities = [], []
     for position, service in enumerate(services):
         name = _stored(service.name, _MAX_SERVICE_NAME) or ""
@@ -199,7 +187,7 @@ def _services(
             problems.append(f"services.{position}.endpoint is not the address of a service")
             continue
         rows.append({**key, "position": position, "name": name, "endpoint": endpoint, "version": version})
-        for kind, *lists in _CAPABILITIES.get(name.lower(), ()):
+        for kind, *lists in schema.CAPABILITIES.get(name.lower(), ()):
             entries = (service.model_extra or {}).get
             field = next((field for field in lists if entries(field) is not None), None)
             if field is not None:
@@ -223,10 +211,7 @@ def _names(place: str, entries: Any, problems: list[str]) -> list[str]:
 
 
 def _claim(entry: documents.Registration) -> dict[str, Any]:
-    """Return the columns of an agent's entry in a registry. Addresses of EVM chains take their checksum form.
-
-    The address of an agent on a foreign chain has 32 bytes, and is stored as their number.
-    """
+    """Return the columns of an entry: EVM addresses in checksum form, the 32 bytes of a foreign chain's as a number."""
     registry, agent_id = entry.agent_registry, _token_id(entry.agent_id)
     with suppress(MalformedIdentifierError):
         account = AccountId.parse(registry, verify_checksum=False)
@@ -252,13 +237,10 @@ _FEEDBACK_TEXTS: Final = (
 
 
 def _feedback(content_hash: bytes, value: dict[str, Any]) -> ReadRows:
-    """Read a feedback file, of the best practices, the x402 extension, or its upstream draft."""
     file = documents.FeedbackFile.read(value, is_strict=False)
     mcp, a2a, oasf = file.mcp or McpUse(), file.a2a or A2aUse(), file.oasf or OasfUse()
-    payment, proof = (
-        file.proof_of_payment or documents.ProofOfPayment(),
-        file.proof_of_interaction or documents.ProofOfInteraction(),
-    )
+    payment = file.proof_of_payment or documents.ProofOfPayment()
+    proof = file.proof_of_interaction or documents.ProofOfInteraction()
     score = (file.model_extra or {}).get("score") if file.value is None else file.value  # of August 2025
     texts = {name: getattr(file, name) for name in _FEEDBACK_TEXTS}
     texts |= {"value": score if isinstance(score, (int, float)) else None, "mcp_tool": mcp.tool}

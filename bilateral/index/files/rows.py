@@ -1,17 +1,35 @@
-"""Statements on the tables of files that SQLite and PostgreSQL word alike."""
+"""Statements on the tables of files that SQLite and PostgreSQL word alike.
+
+They include two tables that follow from the log and from files together: the current file of each agent, and the
+payments that feedback files claim. A claim is made by the file's author. It is not compared with the payments in the
+index.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+import re
+from collections.abc import Callable, Collection, Iterable
 from typing import Any, Final
 
 import sqlalchemy as sa
 
+from bilateral.core.errors import MalformedIdentifierError
+from bilateral.core.events import NewAuthorizedFeedback, NewFeedback, Transfer, URIUpdated
+from bilateral.core.events.agents import NOBODY
+from bilateral.core.identifiers import AccountId, checksummed
+from bilateral.core.values import MAX_DECIMALS
+from bilateral.core.values.bounds import scale_of_tag, share_of_scale
+from bilateral.core.values.units import units_of
+from bilateral.index.agents import tables as agent_tables
 from bilateral.index.files import tables as schema
 from bilateral.index.files.loading import Failed, Loaded, Outcome, host_of_file
-from bilateral.index.files.reading import well_known_uri
-from bilateral.index.files.tables import Kind, State
+from bilateral.index.files.reading import registration_uri
+from bilateral.index.files.tables import Kind, State, agent_file, payment_claim
+from bilateral.index.log.batches import EventRows
 from bilateral.index.log.dialects import insert_into, insert_new
+from bilateral.index.log.rows import picker
+from bilateral.index.log.tables import EVENT_TABLES
+from bilateral.index.log.text import key_text, padded_text
 
 
 def new_file(  # noqa: PLR0913, PLR0917  # what is known of it
@@ -30,7 +48,7 @@ def domain_files(outcomes: Iterable[tuple[Kind, Outcome]], now: float) -> list[d
     for kind, outcome in outcomes:
         if kind is Kind.REGISTRATION and isinstance(outcome, Loaded):
             for row in outcome.rows.get(schema.registration_domain, []):
-                uri = well_known_uri(row["host"])
+                uri = registration_uri(row["host"])
                 parsed[row["file_id"]] = new_file(row["file_id"], Kind.DOMAIN, uri, host_of_file(uri), now)
     return [parsed[file_id] for file_id in sorted(parsed)]
 
@@ -104,24 +122,24 @@ def wake_files(connection: sa.Connection, file_ids: Iterable[bytes], now: float)
         connection.execute(statement, rows)
 
 
+_REFERENCE, _LATER = (schema.file_reference.alias(name).c for name in ("named", "later"))
+_IS_REPLACED: Final = (
+    *(_LATER[name] == _REFERENCE[name] for name in ("chain_id", "registry", "agent_id")),
+    sa.tuple_(_LATER.block_number, _LATER.log_index) > sa.tuple_(_REFERENCE.block_number, _REFERENCE.log_index),
+)
+"""The conditions on a later reference of the same agent. That of its kind is to be added."""
+
+
 def is_outdated(connection: sa.Connection, file_id: bytes) -> bool:
     """Return True if no event that still counts names a file: it is collected, or its agents have other URIs now."""
-    named, later = schema.file_reference.alias("named"), schema.file_reference.alias("later")
-    key = ("chain_id", "registry", "agent_id")
-    is_later = sa.or_(
-        later.c.block_number > named.c.block_number,
-        (later.c.block_number == named.c.block_number) & (later.c.log_index > named.c.log_index),
-    )
-    same_agent = [later.c[name] == named.c[name] for name in key]
     # The engines use the index of a kind only if the kind is a literal.
     replaced = [
-        (named.c.kind == kind) & sa.exists().where(later.c.kind == kind_literal(kind), *same_agent, is_later)
+        (_REFERENCE.kind == kind) & sa.exists().where(_LATER.kind == kind_literal(kind), *_IS_REPLACED)
         for kind in REPLACED
     ]
-    query = sa.select(named.c.file_id).where(named.c.file_id == file_id, ~sa.or_(*replaced)).limit(1)
-    domain = schema.registration_domain
-    of_domain = sa.select(domain.c.file_id).where(domain.c.file_id == file_id).limit(1)
-    return connection.execute(query).first() is None and connection.execute(of_domain).first() is None
+    is_current = sa.exists().where(_REFERENCE.file_id == file_id, ~sa.or_(*replaced))
+    of_domain = sa.exists().where(schema.registration_domain.c.file_id == file_id)
+    return not connection.execute(sa.select(sa.or_(is_current, of_domain))).scalar_one()
 
 
 def kind_literal(kind: Kind) -> sa.ColumnElement[str]:
@@ -136,3 +154,156 @@ def set_file(connection: sa.Connection, file_id: bytes, values: dict[str, Any], 
     if lease is not None:
         statement = statement.where(table.c.lease == lease)
     return connection.execute(statement).rowcount == 1
+
+
+AgentPlace = tuple[str, int]
+"""An agent of a chain: the address of its identity registry, and its id."""
+
+_UPDATED, _TRANSFERRED = (EVENT_TABLES[event] for event in (URIUpdated, Transfer))
+_pick_updated = picker(_UPDATED, "registry", "agent_id")
+_pick_transferred = picker(_TRANSFERRED, "registry", "agent_id", "to_address")
+
+
+def left_files(events: EventRows) -> set[AgentPlace]:
+    """Return the agents that left their file by some events: they have another URI, or are burnt."""
+    updated = {_pick_updated(row) for row in events.get(_UPDATED, ())}
+    burnt = (_pick_transferred(row) for row in events.get(_TRANSFERRED, ()))
+    return updated | {(registry, agent_id) for registry, agent_id, to in burnt if to == NOBODY}
+
+
+def left_files_after(connection: sa.Connection, chain_id: int, block: int) -> set[AgentPlace]:
+    """Return the agents that left their file in the blocks after one."""
+
+    def after(table: sa.Table, *conditions: sa.ColumnElement[bool]) -> sa.Select[Any]:
+        of_blocks = (table.c.chain_id == chain_id, table.c.block_number > block)
+        return sa.select(table.c.registry, table.c.agent_id).where(*of_blocks, *conditions)
+
+    query = after(_UPDATED).union(after(_TRANSFERRED, _TRANSFERRED.c.to_address == NOBODY))
+    return {(registry, agent_id) for registry, agent_id in connection.execute(query)}
+
+
+def forget_files(connection: sa.Connection, chain_id: int, agents: Iterable[AgentPlace]) -> None:
+    """Forget the current files of agents. The scan of their new URIs finds the new ones."""
+    _execute_for(connection, sa.delete(agent_file).where(*_IS_ONE), chain_id, agents)
+
+
+def find_files(connection: sa.Connection, chain_id: int, agents: Collection[AgentPlace] | None = None) -> None:
+    """Find the current files of agents again: those that their latest events name, if these name their URIs of now."""
+    if agents is None:
+        connection.execute(sa.delete(agent_file).where(agent_file.c.chain_id == chain_id))
+        connection.execute(_FIND, {"of_chain": chain_id})
+    else:
+        forget_files(connection, chain_id, agents)
+        _execute_for(connection, _FIND_ONE, chain_id, agents)
+
+
+def _execute_for(
+    connection: sa.Connection, statement: sa.Executable, chain_id: int, agents: Iterable[AgentPlace]
+) -> None:
+    keys = [{"of_chain": chain_id, "of_registry": registry, "of_agent": id_} for registry, id_ in sorted(agents)]
+    if keys:
+        connection.execute(statement, keys)
+
+
+def _is_of_agent(columns: Any) -> list[sa.ColumnElement[bool]]:
+    parameters = {"chain_id": "of_chain", "identity_registry": "of_registry", "agent_id": "of_agent"}
+    return [columns[key] == sa.bindparam(name, type_=columns[key].type) for key, name in parameters.items()]
+
+
+_AGENT: Final = agent_tables.agent.c
+_IS_ONE: Final = _is_of_agent(agent_file.c)
+_COLUMNS: Final = ("chain_id", "identity_registry", "agent_id", "file_id")
+_CURRENT_FILES: Final = sa.select(*(_AGENT[name] for name in _COLUMNS[:3]), _REFERENCE.file_id).where(
+    _REFERENCE.chain_id == _AGENT.chain_id,
+    _REFERENCE.registry == _AGENT.identity_registry,
+    _REFERENCE.agent_id == _AGENT.agent_id,
+    _REFERENCE.kind == Kind.REGISTRATION,
+    ~sa.exists().where(_LATER.kind == _REFERENCE.kind, *_IS_REPLACED),
+    schema.file.c.file_id == _REFERENCE.file_id,
+    schema.file.c.uri == _AGENT.uri,
+)
+_FIND: Final = sa.insert(agent_file).from_select(_COLUMNS, _CURRENT_FILES.where(_is_of_agent(_AGENT)[0]))
+_FIND_ONE: Final = sa.insert(agent_file).from_select(_COLUMNS, _CURRENT_FILES.where(*_is_of_agent(_AGENT)))
+
+
+_TRANSACTION: Final = re.compile(r"0x[0-9a-fA-F]{64}")
+_ADDRESS: Final = re.compile(r"0x[0-9a-fA-F]{40}")
+_CLAIMS_AT_ONCE: Final = 1_000  # rows in memory, and of one insert
+
+
+def find_payments(connection: sa.Connection, is_chosen: Callable[[Any], sa.ColumnElement[bool]]) -> None:
+    """Find again the payments that the files of some feedback claim.
+
+    Args:
+        is_chosen: Returns the condition on the columns of claims, and likewise on those of references.
+    """
+    connection.execute(sa.delete(payment_claim).where(is_chosen(payment_claim.c)))
+    for rows in connection.execute(_query(is_chosen(schema.file_reference.c))).partitions(_CLAIMS_AT_ONCE):
+        claims = [claim for row in rows if (claim := _claim(row)) is not None]
+        if claims:
+            connection.execute(sa.insert(payment_claim), claims)
+
+
+def _query(is_chosen: sa.ColumnElement[bool]) -> Any:
+    reference, file, read = schema.file_reference.c, schema.file.c, schema.feedback_file.c
+    place = ("chain_id", "block_number", "log_index")
+    parts = []
+    for event, (value, decimals) in _VALUES.items():
+        columns = EVENT_TABLES[event].c
+        is_open = event is NewFeedback
+        parts.append(
+            sa.select(
+                *(columns[name] for name in (*place, "registry", "agent_id", "client_address")),
+                (columns.tag1 if is_open else sa.literal("")).label("open_tag"),
+                (sa.null() if is_open else columns.tag1).label("raw_tag"),
+                columns[value].label("value"),
+                (columns[decimals] if decimals else sa.literal(0)).label("decimals"),
+                *(read[name] for name in ("payment_from", "payment_to", "payment_transaction")),
+                file.file_id,
+                file.integrity,
+            ).where(
+                is_chosen,
+                reference.kind == Kind.FEEDBACK,
+                *(columns[name] == reference[name] for name in place),
+                file.file_id == reference.file_id,
+                file.state == State.LOADED,
+                read.content_hash == file.content_hash,
+                read.payment_transaction.is_not(None),
+            )
+        )
+    return sa.union_all(*parts)
+
+
+_VALUES: Final = {NewFeedback: ("value", "value_decimals"), NewAuthorizedFeedback: ("score", None)}
+"""The columns of the value and of its decimals, by event."""
+
+
+def _claim(row: sa.Row[Any]) -> dict[str, Any] | None:
+    """Return the row of a claim; None if the file names no transaction, or the value does not count."""
+    if not _TRANSACTION.fullmatch(row.payment_transaction) or row.decimals > MAX_DECIMALS:
+        return None
+    tag = key_text(row.open_tag) if row.raw_tag is None else padded_text(bytes(row.raw_tag))
+    scale = scale_of_tag(tag)
+    value, decimals = int(row.value), row.decimals
+    return {
+        **{name: getattr(row, name) for name in ("chain_id", "block_number", "log_index", "registry", "agent_id")},
+        "tag": tag,
+        "account": row.client_address,
+        "share": 0 if scale is None else share_of_scale(value, decimals, scale),
+        "units": units_of(value, decimals),
+        "payer": _address(row.payment_from),
+        "payee": _address(row.payment_to),
+        "is_bound": row.integrity is not None,
+        "file_id": row.file_id,
+    }
+
+
+def _address(text: str | None) -> str | None:
+    """Return an address, alone or within an account id, in checksum form; None if there is none."""
+    address = text or ""
+    if not _ADDRESS.fullmatch(address):
+        try:
+            address = AccountId.parse(address, verify_checksum=False).address
+        except MalformedIdentifierError:
+            return None
+    return checksummed(address) if _ADDRESS.fullmatch(address) else None

@@ -1,7 +1,6 @@
 """The tables of files. `docs/index-files.md` is their dictionary.
 
-Their statements are those of migration 0002. They stand apart from the tables of `bilateral.index.log.tables`, which
-hold what chains say.
+They stand apart from the tables of `bilateral.index.log.tables`, which hold what chains say.
 """
 
 from __future__ import annotations
@@ -16,7 +15,12 @@ from bilateral.index.log.columns import ADDRESS, HASH, WideInteger, agent_column
 
 metadata: Final = sa.MetaData()
 
-_MOMENT: Final = sa.Float(53)
+
+def _table(name: str, *parts: Any, **options: Any) -> sa.Table:
+    return sa.Table(name, metadata, *parts, **options)
+
+
+_UNIX_TIME: Final = sa.Float(53)
 """Unix seconds with a fraction, by the clock of a worker's machine."""
 
 
@@ -61,9 +65,8 @@ class State(StrEnum):
     """It has no content: no fetch succeeded."""
 
 
-file: Final = sa.Table(
+file: Final = _table(
     "file",
-    metadata,
     sa.Column("file_id", HASH, primary_key=True),
     sa.Column("kind", sa.String(12), nullable=False),
     sa.Column("uri", sa.Text, nullable=False),
@@ -77,7 +80,7 @@ file: Final = sa.Table(
     sa.Column("found_at", sa.BigInteger, nullable=False),
     *optional(sa.BigInteger, "checked_at", "changed_at"),
     *required(sa.Integer, "attempts", "failures", "refresh_seconds"),
-    sa.Column("next_at", _MOMENT),
+    sa.Column("next_at", _UNIX_TIME),
     sa.Column("lease", sa.LargeBinary(16)),
 )
 sa.Index("file_by_host", file.c.host, file.c.next_at)
@@ -92,19 +95,17 @@ IS_FROM_HOST: Final = sa.text(
 sa.Index("file_from_host", file.c.content_hash, sqlite_where=IS_FROM_HOST, postgresql_where=IS_FROM_HOST)
 sa.Index("file_by_id", file.c.file_id, postgresql_include=["content_hash", "state"]).ddl_if(dialect="postgresql")
 
-file_host: Final = sa.Table(
+file_host: Final = _table(
     "file_host",
-    metadata,
     sa.Column("host", sa.String(300), primary_key=True),
-    sa.Column("next_at", _MOMENT),
-    sa.Column("closed_until", _MOMENT, nullable=False),
+    sa.Column("next_at", _UNIX_TIME),
+    sa.Column("closed_until", _UNIX_TIME, nullable=False),
     sa.Column("failures", sa.Integer, nullable=False),
 )
 sa.Index("file_host_by_time", file_host.c.next_at)
 
-file_reference: Final = sa.Table(
+file_reference: Final = _table(
     "file_reference",
-    metadata,
     *log_columns(),
     sa.Column("kind", sa.String(12), nullable=False),
     sa.Column("registry", ADDRESS, nullable=False),
@@ -117,28 +118,25 @@ for _kind, _name in ((Kind.REGISTRATION, "file_reference_by_agent"), (Kind.DOMAI
     _is_of_kind = sa.text(f"kind = '{_kind}'")
     sa.Index(
         _name,
-        *(file_reference.c[name] for name in ("chain_id", "registry", "agent_id", "block_number", "log_index")),
+        *file_reference.c["chain_id", "registry", "agent_id", "block_number", "log_index"],
         sqlite_where=_is_of_kind,
         postgresql_where=_is_of_kind,
     )
 
-file_scan: Final = sa.Table(
+file_scan: Final = _table(
     "file_scan",
-    metadata,
     sa.Column("chain_id", sa.BigInteger, primary_key=True, autoincrement=False),
     *required(sa.BigInteger, "block_number", "generation"),
 )
 
-abandoned_file: Final = sa.Table(
+abandoned_file: Final = _table(
     "abandoned_file",
-    metadata,
     sa.Column("file_id", HASH, primary_key=True),
     sa.Column("abandoned_at", sa.BigInteger, nullable=False),
 )
 
-file_sight: Final = sa.Table(
+file_sight: Final = _table(
     "file_sight",
-    metadata,
     sa.Column("sight_id", sa.BigInteger().with_variant(sa.Integer, "sqlite"), primary_key=True, autoincrement=True),
     sa.Column("chain_id", sa.BigInteger, nullable=False),
     sa.Column("file_id", HASH, nullable=False),
@@ -150,9 +148,8 @@ file_sight: Final = sa.Table(
     sa.Index("file_sight_by_file", "file_id", "chain_id", "seen_block"),
 )
 
-foreign_proof: Final = sa.Table(
+foreign_proof: Final = _table(
     "solana_proof",
-    metadata,
     sa.Column("sight_id", sa.BigInteger, primary_key=True, autoincrement=False),
     sa.Column("chain_id", sa.BigInteger, nullable=False),
     sa.Column("identity_registry", ADDRESS, nullable=False),
@@ -165,9 +162,8 @@ foreign_proof: Final = sa.Table(
 )
 FOREIGN_AGENT: Final = foreign_proof.c.solana_agent
 
-file_content: Final = sa.Table(
+file_content: Final = _table(
     "file_content",
-    metadata,
     sa.Column("content_hash", HASH, primary_key=True),
     sa.Column("size", sa.Integer, nullable=False),
     sa.Column("content", sa.LargeBinary, nullable=False),
@@ -180,49 +176,58 @@ def content_column(*, is_key: bool = False, is_unique: bool = False) -> sa.Colum
     return sa.Column("content_hash", HASH, reference, primary_key=is_key, nullable=False, unique=is_unique)
 
 
-registration_file: Final = sa.Table(
+registration_file: Final = _table(
     "registration_file",
-    metadata,
     content_column(is_key=True),
     *optional(sa.Text, "type", "name", "description", "image"),
     *optional(sa.Boolean, "active", "x402_support"),
     sa.Column("problems", sa.Text, nullable=False),
 )
 
-registration_card: Final = sa.Table(
+CAPABILITIES: Final = {
+    "mcp": (
+        ("mcp_tool", "mcpTools", "tools"),
+        ("mcp_prompt", "mcpPrompts", "prompts"),
+        ("mcp_resource", "mcpResources", "resources"),
+    ),
+    "a2a": (("a2a_skill", "a2aSkills", "skills"),),
+    "oasf": (("oasf_skill", "skills"), ("oasf_domain", "domains")),
+}
+"""The lists of a service, by its kind: the capability, and the names of its list."""
+
+CARD_SERVICES: Final[Mapping[str, Mapping[str, str]]] = {
+    **{kind: {part: f"{kind}_{part}" for part in ("endpoint", "version")} for kind in ("mcp", "a2a")},
+    "web": {"endpoint": "web_endpoint"},
+    "oasf": {part: f"oasf_{part}" for part in ("endpoint", "version")},
+    "email": {"endpoint": "email_endpoint"},
+    **{kind: {"endpoint": kind} for kind in ("ens", "did")},
+}
+"""The columns of `registration_card`, by a service's kind and part."""
+
+CARD_LISTS: Final[Mapping[str, str]] = {
+    "trust": "supported_trusts",
+    **{kind: f"{kind}s" for lists in CAPABILITIES.values() for kind, *_ in lists},
+}
+"""The columns of `registration_card`, by the kind of a capability."""
+
+registration_card: Final = _table(
     "registration_card",
-    metadata,
     content_column(is_key=True),
-    *(
-        sa.Column(name, sa.Text)
-        for name in (
-            *("mcp_endpoint", "mcp_version", "a2a_endpoint", "a2a_version", "web_endpoint", "oasf_endpoint"),
-            *("oasf_version", "email_endpoint", "ens", "did"),
-        )
-    ),
-    *(
-        sa.Column(name, sa.Text, nullable=False)
-        for name in (
-            *("services", "supported_trusts", "mcp_tools", "mcp_prompts", "mcp_resources", "a2a_skills"),
-            *("oasf_skills", "oasf_domains"),
-        )
-    ),
+    *optional(sa.Text, *(name for names in CARD_SERVICES.values() for name in names.values())),
+    *required(sa.Text, "services", *CARD_LISTS.values()),
 )
 
-registration_service: Final = sa.Table(
+registration_service: Final = _table(
     "registration_service",
-    metadata,
-    content_column(),
-    sa.Column("position", sa.Integer, nullable=False),
+    content_column(is_key=True),
+    sa.Column("position", sa.Integer, primary_key=True, autoincrement=False),
     sa.Column("name", sa.String(100), nullable=False),
     *optional(sa.Text, "endpoint", "version"),
-    sa.PrimaryKeyConstraint("content_hash", "position"),
     sa.Index("registration_service_by_name", "name"),
 )
 
-registration_capability: Final = sa.Table(
+registration_capability: Final = _table(
     "registration_capability",
-    metadata,
     content_column(),
     sa.Column("kind", sa.String(14), nullable=False),
     sa.Column("position", sa.Integer, nullable=False),
@@ -231,48 +236,40 @@ registration_capability: Final = sa.Table(
     sa.Index("registration_capability_by_value", "kind", "value"),
 )
 
-registration_claim: Final = sa.Table(
+registration_claim: Final = _table(
     "registration_claim",
-    metadata,
-    content_column(),
-    sa.Column("position", sa.Integer, nullable=False),
+    content_column(is_key=True),
+    sa.Column("position", sa.Integer, primary_key=True, autoincrement=False),
     sa.Column("agent_registry", sa.String(200), nullable=False),
     sa.Column("agent_id", WideInteger),
-    sa.PrimaryKeyConstraint("content_hash", "position"),
     sa.Index("registration_claim_by_agent", "agent_registry", "agent_id"),
 )
 
-registration_domain: Final = sa.Table(
+registration_domain: Final = _table(
     "registration_domain",
-    metadata,
-    content_column(),
-    sa.Column("position", sa.Integer, nullable=False),
+    content_column(is_key=True),
+    sa.Column("position", sa.Integer, primary_key=True, autoincrement=False),
     sa.Column("host", sa.String(300), nullable=False),
     sa.Column("file_id", HASH, nullable=False),
-    sa.PrimaryKeyConstraint("content_hash", "position"),
     sa.Index("registration_domain_by_file", "file_id"),
 )
 
-feedback_file: Final = sa.Table(
+feedback_file: Final = _table(
     "feedback_file",
-    metadata,
     content_column(is_key=True),
-    *(
-        sa.Column(name, sa.Text)
-        for name in (
-            *("agent_registry", "agent_id", "client_address", "created_at", "value", "value_decimals"),
-            *("tag1", "tag2", "endpoint", "text", "comment", "mcp_tool", "mcp_prompt", "mcp_resource"),
-            *("a2a_skills", "a2a_context_id", "a2a_task_id", "oasf_skills", "oasf_domains"),
-            *("payment_from", "payment_to", "payment_chain_id", "payment_transaction"),
-            *("task_ref", "interaction_hash", "agent_signature", "client_signature"),
-        )
+    *optional(
+        sa.Text,
+        *("agent_registry", "agent_id", "client_address", "created_at", "value", "value_decimals"),
+        *("tag1", "tag2", "endpoint", "text", "comment", "mcp_tool", "mcp_prompt", "mcp_resource"),
+        *("a2a_skills", "a2a_context_id", "a2a_task_id", "oasf_skills", "oasf_domains"),
+        *("payment_from", "payment_to", "payment_chain_id", "payment_transaction"),
+        *("task_ref", "interaction_hash", "agent_signature", "client_signature"),
     ),
     sa.Column("problems", sa.Text, nullable=False),
 )
 
-agent_file: Final = sa.Table(
+agent_file: Final = _table(
     "agent_file",
-    metadata,
     *agent_columns("identity_registry"),
     sa.Column("file_id", sa.LargeBinary(32), nullable=False),
     sa.PrimaryKeyConstraint("chain_id", "identity_registry", "agent_id"),
@@ -285,9 +282,8 @@ IS_READ: Final = registration_file.c.content_hash == file.c.content_hash
 READ_FILES: Final = agent_file.join(file, IS_LOADED).join(registration_file, IS_READ)
 """The loaded registration files of agents."""
 
-payment_claim: Final = sa.Table(
+payment_claim: Final = _table(
     "payment_claim",
-    metadata,
     *log_columns(),
     sa.Column("registry", ADDRESS, nullable=False),
     sa.Column("agent_id", WideInteger, nullable=False),

@@ -5,8 +5,7 @@ from __future__ import annotations
 import logging
 import threading
 import time
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import Final
 
@@ -18,7 +17,7 @@ from bilateral.documents import Limits, Loader, Network
 from bilateral.index.files.loading import Failed, Loaded, Outcome, load_file
 from bilateral.index.files.projection import collect
 from bilateral.index.files.queue import FileQueue, Lease
-from bilateral.index.files.readers import Reader
+from bilateral.index.files.reading import Reader
 from bilateral.index.files.references import ReferenceScan
 from bilateral.index.log.backoff import Backoff
 from bilateral.index.log.database import is_lost, is_transient, unavailable
@@ -54,15 +53,8 @@ class FileSettings:
     allow_private: bool = False
 
 
-def loader_of(settings: FileSettings) -> Loader:
-    """Return a loader with the limits of the settings. It loads no files of this machine."""
-    limits = Limits(bytes=settings.max_bytes, seconds=settings.seconds)
-    loader = Loader(limits=limits, network=Network(allow_private=settings.allow_private))
-    return replace(loader, gateways=settings.gateways) if settings.gateways else loader
-
-
 class FileWorkers:
-    """Threads of one process: one finds the files of its chains, the others fetch files of any chain."""
+    """Threads of one process, or none: one finds the files of its chains, the others fetch files of any chain."""
 
     def __init__(
         self,
@@ -74,21 +66,21 @@ class FileWorkers:
         fail: Callable[[Exception], None],
     ) -> None:
         self._engine = engine
-        self._loader = loader_of(settings)
+        network = Network(allow_private=settings.allow_private)
+        loader = Loader(limits=Limits(bytes=settings.max_bytes, seconds=settings.seconds), network=network)
+        self._loader = replace(loader, gateways=settings.gateways) if settings.gateways else loader
         self._readers = readers
         self._queue = FileQueue(engine, lease_seconds=max(60.0, 3 * settings.seconds))
         self._scans: dict[int, ReferenceScan] = {}
         self._stop = stop
         self._fail = fail
         self._leases: dict[bytes, Lease] = {}
-        self._lock = threading.Lock()
         self._hurry = threading.Event()  # ends the pause of the thread that finds files
-        self._busy = 0
+        self._busy: set[int] = set()
         self._looks = 0
         self._last_idle_look = 0
-        self._threads = [threading.Thread(target=self._run, args=(self._scan,), daemon=True)] + [
-            threading.Thread(target=self._run, args=(self._fetch,), daemon=True) for _ in range(settings.workers)
-        ]
+        works = [self._scan, *[self._fetch] * settings.workers] if settings.workers else []
+        self._threads = [threading.Thread(target=self._run, args=(work,), daemon=True) for work in works]
 
     def add_chain(self, chain_id: int) -> None:
         """Find the files of one more chain."""
@@ -102,20 +94,19 @@ class FileWorkers:
     def wait_until_done(self) -> None:
         """Wait until every event is scanned and no file is due, or until the threads are stopped."""
         next_look = self._looks + 1
-        while not self._stop.is_set():
+        while self._threads and not self._stop.is_set():
             if self._last_idle_look >= next_look and not self._busy and self._is_nothing_due():
                 return
             self._hurry.set()
             self._stop.wait(0.05)
 
     def _is_nothing_due(self) -> bool:
-        """Check that no file is due. While the database does not answer, nobody knows."""
         try:
             left = self._queue.seconds_to_next()
         except DBAPIError as problem:
             if not is_lost(problem):
                 raise
-            return False
+            return False  # nobody knows
         return left is None or left > 0
 
     def close(self) -> None:
@@ -132,14 +123,14 @@ class FileWorkers:
 
     def _run(self, work: Callable[[], None]) -> None:
         """Work until the threads are stopped, and wait while the database does not answer."""
-        patience = Backoff(self._stop, None, lambda problem: _LOGGER.warning("files=waiting problem=%r", problem))
+        retry = Backoff(self._stop, None, lambda problem: _LOGGER.warning("files=waiting problem=%r", problem))
         while not self._stop.is_set():
             try:
                 work()
-                patience.succeeded()
+                retry.succeeded()
             except DBAPIError as problem:
                 if is_lost(problem):
-                    patience.wait(unavailable(problem))
+                    retry.wait(unavailable(problem))
                 elif not is_transient(problem):
                     self._fail(unavailable(problem))
                     return
@@ -148,7 +139,6 @@ class FileWorkers:
                 return
 
     def _scan(self) -> None:
-        """Find the files of all chains, and now and then collect those that no event names any more."""
         collected = float("-inf")
         if filled := sum(reader.catch_up(self._engine, self._stop) for reader in self._readers):
             _LOGGER.info("outcome=understood files=%d", filled)
@@ -170,18 +160,20 @@ class FileWorkers:
             self._hurry.clear()
 
     def _fetch(self) -> None:
-        """Fetch the next file that is due, or wait a moment."""
-        with self._counted():
-            lease = self._queue.claim()
-            if lease is not None:
+        thread = threading.get_ident()
+        self._busy.add(thread)
+        try:
+            if (lease := self._queue.claim()) is not None:
                 self._leases[lease.token] = lease
                 self._load(lease)
                 return
+        finally:
+            self._busy.discard(thread)
         left = self._queue.seconds_to_next()
         self._stop.wait(_MOST_IDLE_SECONDS if left is None else min(max(left, 0.05), _MOST_IDLE_SECONDS))
 
     def _load(self, lease: Lease) -> None:
-        """Load a leased file, and store the outcome. If the process is to end meanwhile, `close` returns the lease."""
+        """Load a leased file, and store the outcome. At the end of the process `close` returns the lease instead."""
         began = time.monotonic()
         outcome = load_file(self._loader, lease.kind, lease.uri, lease.expected_hash, lease.validators, self._readers)
         if self._stop.is_set():
@@ -193,19 +185,8 @@ class FileWorkers:
             *(lease.kind, printable(lease.host), _log_word(outcome) if is_stored else "late", time.monotonic() - began),
         )
 
-    @contextmanager
-    def _counted(self) -> Iterator[None]:
-        """Count this thread as busy."""
-        with self._lock:
-            self._busy += 1
-        try:
-            yield
-        finally:
-            with self._lock:
-                self._busy -= 1
-
 
 def _log_word(outcome: Outcome) -> str:
     if isinstance(outcome, Failed):
         return outcome.reason
-    return type(outcome).__name__.lower() if not isinstance(outcome, Loaded) or not outcome.problem else "malformed"
+    return "malformed" if isinstance(outcome, Loaded) and outcome.problem else type(outcome).__name__.lower()

@@ -74,7 +74,7 @@ class WideInteger(TypeDecorator[int]):
 class _KeyText(Text):
     """A text whose column is compared byte by byte. Values that it is compared with have no order of their own.
 
-    A coordinator sends no value with an order of its own to a shard, which then sends all rows.
+    A coordinator sends no value with an order of its own to another server, which then sends all rows.
     """
 
 

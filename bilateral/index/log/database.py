@@ -18,7 +18,7 @@ from bilateral.core.text import quoted
 from bilateral.index.errors import DatabaseUnavailableError
 from bilateral.index.log import tables as schema
 from bilateral.index.log.dialects import dialect_of
-from bilateral.index.log.places import require_unsharded
+from bilateral.index.log.places import require_single_server
 from bilateral.index.log.revisions import require_current_revision, stored_revision, upgrade_within
 
 _BUSY_SECONDS: Final = 30
@@ -119,11 +119,11 @@ def upgrade(url: str | None = None) -> tuple[str | None, str]:
     Raises:
         NewerSchemaError: A newer version of this package made the tables.
         DatabaseUnavailableError: The database cannot be opened.
-        ShardError: It is a server of a sharded index. `upgrade_shards` migrates all of them together.
+        ShardError: It is one of several servers, which are migrated together.
     """
     engine = connect_engine(url)
     with engine.begin() as connection:
-        require_unsharded(connection)
+        require_single_server(connection)
         before = upgrade_within(connection)
     engine.dispose()
     return before, schema.REVISION

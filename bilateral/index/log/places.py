@@ -66,7 +66,7 @@ def has_reachable(connection: Connection) -> bool:
     return bool(connection.execute(view, {"name": f"{REACHABLE}.server"}).scalar_one())
 
 
-def require_unsharded(connection: Connection) -> None:
+def require_single_server(connection: Connection) -> None:
     """Refuse to migrate one server of a sharded index alone."""
     shard = "" if has_schema(connection, PARTS) else None
     if shard is None and has_schema(connection, SERVED):

@@ -74,7 +74,7 @@ class Projection:
 
     Attributes:
         name: The name, for people.
-        tables: Its tables whose rows are of one chain: each chain gets its partitions, and a shard its rows.
+        tables: Its tables whose rows are of one chain: each chain gets its partitions, and its server the rows.
         derived: Those of them that follow from events alone: they are verified and rebuilt.
         reads: Further tables that `derive` reads. All must be listed: they are locked before a thread writes.
     """

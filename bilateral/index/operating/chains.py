@@ -43,10 +43,8 @@ class ChainProgress:
 def chains(connection: Connection, chain_id: int | None = None) -> tuple[ChainProgress, ...]:
     """Return the progress of every chain, by chain id."""
     table, figures = schema.chain, progress_of(connection, chain_id)
-    query = select(
-        *(table.c[name] for name in ("chain_id", "first_block", "block_number", "block_hash", "block_time")),
-        *(table.c[name] for name in ("head_number", "finalized_number", "updated_at", "reorganizations")),
-    )
+    names = ("chain_id", "first_block", "block_number", "block_hash", "block_time")
+    query = select(*table.c[*names, "head_number", "finalized_number", "updated_at", "reorganizations"])
     if chain_id is not None:  # then it asks no server of another chain
         query = query.where(table.c.chain_id == chain_id)
     rows = connection.execute(query.order_by(table.c.chain_id))

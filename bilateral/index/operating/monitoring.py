@@ -5,16 +5,16 @@ from __future__ import annotations
 import json
 import threading
 import time
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from functools import partial
 from http import HTTPStatus
-from socketserver import ThreadingMixIn
 from typing import Any, Final
-from wsgiref.simple_server import WSGIRequestHandler, WSGIServer, make_server
+from wsgiref.simple_server import WSGIRequestHandler, make_server
 
 from prometheus_client import CollectorRegistry, make_wsgi_app
 from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily
+from prometheus_client.exposition import ThreadingWSGIServer
 from prometheus_client.registry import Collector
 from sqlalchemy import Engine
 from sqlalchemy.exc import DBAPIError
@@ -22,7 +22,8 @@ from sqlalchemy.exc import DBAPIError
 from bilateral.core.errors import InvalidArgumentError
 from bilateral.index.changes.webhooks import webhook_figures
 from bilateral.index.log.database import snapshot, unavailable
-from bilateral.index.operating.status import ChainStatus, ShardStatuses, chain_statuses
+from bilateral.index.operating.status import ChainStatus, IndexStatus, chain_statuses
+from bilateral.index.reading.missing_chains import MISSING_FIGURE
 
 _MAX_SILENCE: Final = 120.0
 """Seconds without a look at a chain after which it is not healthy: workers look every second, or wait ten at most."""
@@ -33,17 +34,12 @@ _REQUEST_SECONDS: Final = 10.0
 
 @contextmanager
 def monitored(
-    engine: Engine,
-    host: str,
-    port: int,
-    look_at_shards: Callable[[], ShardStatuses] | None = None,
-    *,
-    needs_analysis: bool = True,
+    engine: Engine, host: str, port: int, look: Callable[[], IndexStatus] | None = None, *, needs_analysis: bool = True
 ) -> Iterator[int]:
     """Answer monitors meanwhile, at `/healthz`, `/readyz` and `/metrics`."""
-    look = look_at_shards or partial(_look, engine)
     registry = CollectorRegistry()
-    registry.register(_Figures(engine, look, has_shards=look_at_shards is not None))
+    look_once = look or partial(_look, engine)
+    registry.register(_Figures(engine, look_once, has_servers=look is not None))
     figures: Any = make_wsgi_app(registry)
 
     def answer(environ: dict[str, Any], start_response: Any) -> Iterable[bytes]:
@@ -51,13 +47,13 @@ def monitored(
         if path == "/metrics":
             text: Iterable[bytes] = figures(environ, start_response)
             return text
-        status, content = _state(look, path, needs_analysis=needs_analysis)
+        status, content = _state(look_once, path, needs_analysis=needs_analysis)
         headers = [("Content-Type", "application/json"), ("Cache-Control", "no-store")]
         start_response(f"{status.value} {status.phrase}", headers)
         return [json.dumps(content).encode()]
 
     try:
-        server = make_server(host, port, answer, _Server, _QuietHandler)
+        server = make_server(host, port, answer, ThreadingWSGIServer, _QuietHandler)
     except (OSError, OverflowError) as problem:
         raise InvalidArgumentError(f"monitors cannot be answered at {host}, port {port}: {problem}") from None
     thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.1}, daemon=True)
@@ -69,23 +65,23 @@ def monitored(
         server.server_close()
 
 
-def _look(engine: Engine) -> ShardStatuses:
+def _look(engine: Engine) -> IndexStatus:
     """Return the progress of all chains, or the reason why the database cannot be read."""
     try:
-        return ShardStatuses(chain_statuses(engine), [], [])
+        return IndexStatus(chain_statuses(engine), [], [])
     except DBAPIError as problem:
-        return ShardStatuses([], [], [unavailable(problem)])
+        return IndexStatus([], [], [unavailable(problem)])
 
 
-def _state(look: Callable[[], ShardStatuses], path: str, *, needs_analysis: bool) -> tuple[HTTPStatus, dict[str, Any]]:
-    """Return the answer to a question about the state of the process. It is ready while a chain can be read."""
+def _state(look: Callable[[], IndexStatus], path: str, *, needs_analysis: bool) -> tuple[HTTPStatus, dict[str, Any]]:
+    """Return the answer to a question about the state of the process."""
     if path == "/healthz":
         return HTTPStatus.OK, {"status": "ok"}
     if path != "/readyz":
         return HTTPStatus.NOT_FOUND, {"detail": "ask /healthz, /readyz or /metrics"}
     statuses = look()
     problems = [str(problem) for problem in statuses.problems]
-    if statuses.chains or not problems:
+    if statuses.chains or not problems:  # it is ready while a chain can be read
         problems = _problems(statuses.chains, needs_analysis=needs_analysis)
     status = HTTPStatus.SERVICE_UNAVAILABLE if problems else HTTPStatus.OK
     missing = {"missing": statuses.missing} if statuses.missing else {}
@@ -106,7 +102,6 @@ def _problems(chains: list[ChainStatus], *, needs_analysis: bool) -> list[str]:
 
 
 def _silence(chain: ChainStatus) -> float:
-    """Return the seconds since the last look at a chain."""
     return max(0.0, time.time() - chain.updated_at.timestamp())
 
 
@@ -129,10 +124,10 @@ _FIGURES: Final[tuple[tuple[str, str, Callable[[ChainStatus], float]], ...]] = (
 class _Figures(Collector):
     """The figures of each chain, read when somebody asks."""
 
-    def __init__(self, engine: Engine, look: Callable[[], ShardStatuses], *, has_shards: bool) -> None:
+    def __init__(self, engine: Engine, look: Callable[[], IndexStatus], *, has_servers: bool) -> None:
         self._engine = engine
         self._look = look
-        self._has_shards = has_shards
+        self._has_servers = has_servers
 
     def describe(self) -> Iterable[Any]:
         """Return nothing: the database is not asked when the figures are registered."""
@@ -141,16 +136,11 @@ class _Figures(Collector):
     def collect(self) -> Iterable[Any]:
         """Read the figures. Without the database there are none, as a monitor may see by itself."""
         statuses = self._look()
-        for name, text, value in _FIGURES:
-            family = GaugeMetricFamily(name, text, labels=["chain_id"])
-            for chain in statuses.chains:
-                family.add_metric([str(chain.chain_id)], float(value(chain)))
-            yield family
-        if self._has_shards:
-            family = GaugeMetricFamily("bilateral_chain_missing", "1 while its shard fails.", labels=["chain_id"])
-            for chain_id in sorted({*statuses.missing, *(chain.chain_id for chain in statuses.chains)}):
-                family.add_metric([str(chain_id)], float(chain_id in statuses.missing))
-            yield family
+        for name, text, figure in _FIGURES:
+            yield _gauge(name, text, "chain_id", {chain.chain_id: figure(chain) for chain in statuses.chains})
+        if self._has_servers:
+            chains = sorted({*statuses.missing, *(chain.chain_id for chain in statuses.chains)})
+            yield _gauge(*MISSING_FIGURE, "chain_id", {chain_id: chain_id in statuses.missing for chain_id in chains})
         yield from self._webhooks()
 
     def _webhooks(self) -> Iterable[Any]:
@@ -159,20 +149,19 @@ class _Figures(Collector):
                 figures = webhook_figures(connection)
         except DBAPIError:
             return
-        family = GaugeMetricFamily("bilateral_webhooks", "The webhooks.", labels=["state"])
-        for state in ("active", "failing", "stopped"):
-            family.add_metric([state], getattr(figures, state))
-        yield family
+        states = {state: getattr(figures, state) for state in ("active", "failing", "stopped")}
+        yield _gauge("bilateral_webhooks", "The webhooks.", "state", states)
         seconds = figures.failing_seconds
         yield GaugeMetricFamily("bilateral_webhook_failing_seconds", "Seconds of the longest failure.", seconds)
         yield CounterMetricFamily("bilateral_webhook_deliveries", "Deliveries that were taken.", figures.delivered)
         yield CounterMetricFamily("bilateral_webhook_failures", "Attempts that failed.", figures.failed)
 
 
-class _Server(ThreadingMixIn, WSGIServer):
-    """A server with a thread a request."""
-
-    daemon_threads = True
+def _gauge(name: str, text: str, label: str, values: Mapping[Any, float]) -> GaugeMetricFamily:
+    family = GaugeMetricFamily(name, text, labels=[label])
+    for key, value in values.items():
+        family.add_metric([str(key)], float(value))
+    return family
 
 
 class _QuietHandler(WSGIRequestHandler):

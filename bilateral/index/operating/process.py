@@ -5,7 +5,7 @@ from __future__ import annotations
 import logging
 import threading
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from functools import partial
 from typing import Any, Final
 
@@ -33,38 +33,22 @@ _GRACE_SECONDS: Final = 5.0
 
 def follow_chains(engine: Engine, settings: IndexSettings, *, stop: threading.Event, until_head: bool = False) -> bool:
     """Follow chains and fetch files until the process is stopped."""
-    process = _Process(engine, settings, stop)
-    is_done = process.follow(until_head=until_head)
-    if process.failures:
-        raise process.failures[0]
-    return is_done
-
-
-def _report(problem: str) -> None:
-    """Log that a chain waits or ends."""
-    _LOGGER.warning("outcome=waits problem=%r", problem)
+    return _Process(engine, settings, stop).follow(until_head=until_head)
 
 
 class _Process:
-    """The threads of one process.
-
-    Attributes:
-        failures: The errors that ended threads, in order.
-    """
+    """The threads of one process."""
 
     def __init__(self, engine: Engine, settings: IndexSettings, stop: threading.Event) -> None:
-        self.failures: list[Exception] = []
+        self._failures: list[Exception] = []  # that ended threads, in order
         self._engine = engine
         self._settings = settings
         self._stop = stop
-        self._files: FileWorkers | None = None
-        if settings.files.workers:
-            self._files = FileWorkers(engine, settings.files, READERS, stop=stop, fail=self._fail)
+        self._files = FileWorkers(engine, settings.files, READERS, stop=stop, fail=self._fail)
 
     def follow(self, *, until_head: bool) -> bool:
         """Follow the chains and fetch files. Return True if nothing told the process to stop before the end."""
-        if self._files is not None:
-            self._files.start()
+        self._files.start()
         pruning = partial(keep_pruned, self._engine, self._settings.feed, self._stop)
         threading.Thread(target=pruning, name="pruning", daemon=True).start()
         urls = [chain.rpc_urls for chain in self._settings.chains]
@@ -73,55 +57,49 @@ class _Process:
         if not until_head:
             for work in background:
                 work.start()
-        self._wait([self._started(partial(self._follow, chain, until_head)) for chain in self._settings.chains])
-        if self._files is not None:
-            self._files.wait_until_done()
+        self._wait([self._started(chain, until_head) for chain in self._settings.chains])
+        self._files.wait_until_done()
         is_done = not self._stop.is_set()
         self._stop.set()
         for work in background:
             if until_head and is_done:
                 work.refresh_once()
             work.end()
-        if self._files is not None:
-            self._files.close()
+        self._files.close()
+        if self._failures:
+            raise self._failures[0]
         return is_done
 
-    def _follow(self, chain: ChainSettings, until_head: bool) -> None:
-        """Follow one chain, once its endpoints say which it is."""
-        worker = self._worker_of(chain, until_head)
-        if worker is not None:
-            if self._files is not None:
-                self._files.add_chain(worker.chain_id)
-            worker.run(until_head=until_head)
-
     def _worker_of(self, chain: ChainSettings, until_head: bool) -> Worker | None:
-        """Make the worker of a chain, and wait while it cannot be made. Return None at the end of the process."""
+        """Make the worker of a chain, and wait while that fails. Return None at the end of the process."""
         settings = self._settings
         writers = len(settings.chains) + (settings.files.workers > 0)
         options: dict[str, Any] = {"enough": max(1, ENOUGH_LOGS // writers), "max_wait": settings.max_wait}
-        patience = Backoff(self._stop, settings.max_wait if until_head else None, _report)
+        report = partial(_LOGGER.warning, "outcome=waits problem=%r")
+        retry = Backoff(self._stop, settings.max_wait if until_head else None, report)
         while not self._stop.is_set():
             try:
                 return Worker(self._engine, chain, stop=self._stop, poll_seconds=settings.poll_seconds, **options)
             except NoEndpointError as problem:
                 if until_head and problem.is_final:
                     raise
-                patience.wait(problem)
+                retry.wait(problem)
             except DBAPIError as problem:
-                patience.wait(passing_failure(problem))
+                retry.wait(passing_failure(problem))
         return None
 
     def _fail(self, failure: Exception) -> None:
-        """End all threads, because an error ended one."""
-        self.failures.append(failure)
+        self._failures.append(failure)
         self._stop.set()
 
-    def _started(self, work: Callable[[], None]) -> threading.Thread:
+    def _started(self, chain: ChainSettings, until_head: bool) -> threading.Thread:
         def run() -> None:
             try:
-                work()
+                if (worker := self._worker_of(chain, until_head)) is not None:
+                    self._files.add_chain(worker.chain_id)
+                    worker.run(until_head=until_head)
             except (NoEndpointError, FirstBlockAheadError) as failure:  # of one chain: the others go on
-                self.failures.append(failure)
+                self._failures.append(failure)
                 if len(self._settings.chains) > 1:
                     _LOGGER.warning("outcome=ended problem=%r", str(failure))
             except Exception as failure:  # noqa: BLE001  # it is raised when all threads have ended

@@ -21,7 +21,11 @@ from bilateral.index.log.database import parsed_url
 from bilateral.index.payments.terms import PaymentTerms
 
 
-class Shard(BaseModel):
+class _Table(BaseModel):
+    model_config = ConfigDict(extra="forbid", strict=True, frozen=True)
+
+
+class Shard(_Table):
     """A table `[database.shards.NAME]` of a settings file.
 
     Attributes:
@@ -29,13 +33,11 @@ class Shard(BaseModel):
         chains: The chains whose tables it holds.
     """
 
-    model_config = ConfigDict(extra="forbid", strict=True, frozen=True)
-
     url: str
     chains: list[Annotated[int, Field(ge=1)]] = []
 
 
-class Databases(BaseModel):
+class Databases(_Table):
     """The table `[database]` of a settings file.
 
     Attributes:
@@ -44,8 +46,6 @@ class Databases(BaseModel):
         max_delay: The seconds that a replica may be behind before the service reads elsewhere.
         shards: The databases that hold the tables of chains, by their names. Then `url` is the coordinator.
     """
-
-    model_config = ConfigDict(extra="forbid", strict=True, frozen=True)
 
     url: str | None = None
     readers: list[str] = []
@@ -70,11 +70,11 @@ def _require_shards(databases: Databases) -> None:
     """Refuse shards that are not in PostgreSQL, two on one database, and a chain on two shards."""
     places = {"database.url": databases.url} if databases.shards else {}
     places |= {f"database.shards.{name}.url": shard.url for name, shard in databases.shards.items()}
-    named: dict[URL, str] = {}
+    places_by_url: dict[URL, str] = {}
     for place, url in places.items():
         if (parsed := parsed_url(url)).get_backend_name() != "postgresql":
             raise InvalidArgumentError(f"{place} is not of PostgreSQL, and only PostgreSQL has shards")
-        if (other := named.setdefault(parsed, place)) != place:
+        if (other := places_by_url.setdefault(parsed, place)) != place:
             raise InvalidArgumentError(f"{place} is the database of {other}: each shard needs one of its own")
     holders: dict[int, str] = {}
     for name, shard in databases.shards.items():
@@ -86,8 +86,8 @@ def _require_shards(databases: Databases) -> None:
 def require_replicas(url: str | None, readers: list[str] | tuple[str, ...]) -> None:
     """Check that a database with replicas, and each replica, is in PostgreSQL. SQLite has no replicas."""
     for place, reader in enumerate(readers):
-        for name, named in (("database.url", url), (f"database.readers[{place}]", reader)):
-            if parsed_url(named).get_backend_name() != "postgresql":
+        for name, address in (("database.url", url), (f"database.readers[{place}]", reader)):
+            if parsed_url(address).get_backend_name() != "postgresql":
                 raise InvalidArgumentError(f"{name} is not of PostgreSQL, and only PostgreSQL has replicas")
 
 
@@ -149,20 +149,16 @@ class IndexSettings:
     shards: Mapping[str, Shard] = field(default_factory=dict)
 
 
-class _PaymentsTable(BaseModel):
+class _PaymentsTable(_Table):
     """The table `[chain.payments]` of a chain in the file."""
-
-    model_config = ConfigDict(extra="forbid", strict=True)
 
     tokens: dict[str, int]
     confirmations: int = PaymentTerms.confirmations
     counts_plain: bool = PaymentTerms.counts_plain
 
 
-class _ChainTable(BaseModel):
+class _ChainTable(_Table):
     """A `[[chain]]` of the file."""
-
-    model_config = ConfigDict(extra="forbid", strict=True)
 
     rpc_urls: Annotated[list[str], Field(min_length=1)]
     deployments: list[str] = []
@@ -170,10 +166,8 @@ class _ChainTable(BaseModel):
     payments: _PaymentsTable | None = None
 
 
-class _FilesTable(BaseModel):
+class _FilesTable(_Table):
     """The table `[files]` of the file."""
-
-    model_config = ConfigDict(extra="forbid", strict=True)
 
     workers: Annotated[int, Field(ge=0, le=64)] = FileSettings.workers
     gateways: list[str] = []
@@ -182,19 +176,15 @@ class _FilesTable(BaseModel):
     allow_private: bool = FileSettings.allow_private
 
 
-class _FeedTable(BaseModel):
+class _FeedTable(_Table):
     """The table `[feed]` of the file."""
-
-    model_config = ConfigDict(extra="forbid", strict=True)
 
     days: Annotated[float, Field(gt=0)] = FeedLimits.days
     steps: Annotated[int, Field(ge=1_000)] = FeedLimits.steps
 
 
-class _File(BaseModel):
+class _File(_Table):
     """The whole file."""
-
-    model_config = ConfigDict(extra="forbid", strict=True)
 
     chain: Annotated[list[_ChainTable], Field(min_length=1)]
     database: Any = None
@@ -209,17 +199,16 @@ class _File(BaseModel):
 def read_settings(path: Path) -> IndexSettings:
     """Read settings from a TOML file."""
     try:
-        content: dict[str, Any] = tomllib.loads(path.read_text(encoding="utf-8"))
-        content_ = _File.model_validate(content)
+        content = _File.model_validate(tomllib.loads(path.read_text(encoding="utf-8")))
     except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as problem:
         raise InvalidArgumentError(f"{path} cannot be read: {problem}") from None
     except ValidationError as problem:
         raise InvalidArgumentError(f"{path}: {first_problem(problem)}") from None
-    databases = databases_of(content_.database)
-    chains = tuple(_chain_settings(table, path.parent) for table in content_.chain)
-    files = FileSettings(**{**dict(content_.files), "gateways": tuple(content_.files.gateways)})
-    feed = FeedLimits(**dict(content_.feed))
-    return IndexSettings(chains, databases.url, content_.poll_seconds, files, feed=feed, shards=databases.shards)
+    databases = databases_of(content.database)
+    chains = tuple(_chain_settings(table, path.parent) for table in content.chain)
+    files = FileSettings(**{**dict(content.files), "gateways": tuple(content.files.gateways)})
+    feed = FeedLimits(**dict(content.feed))
+    return IndexSettings(chains, databases.url, content.poll_seconds, files, feed=feed, shards=databases.shards)
 
 
 def read_deployments(paths: Sequence[Path]) -> tuple[tuple[Deployment, ...], tuple[Mapping[int, Deployment], ...]]:
@@ -239,7 +228,6 @@ def read_deployments(paths: Sequence[Path]) -> tuple[tuple[Deployment, ...], tup
 
 
 def _chain_settings(table: _ChainTable, folder: Path) -> ChainSettings:
-    """Return the settings of one chain; its deployment records are found from a folder."""
     deployments, books = read_deployments([folder / name for name in table.deployments])
     payments = None if table.payments is None else PaymentTerms(**dict(table.payments))
     return ChainSettings(tuple(table.rpc_urls), deployments, table.from_block, payments, books)

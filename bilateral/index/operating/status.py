@@ -62,13 +62,13 @@ class ChainStatus:
 
 
 @dataclass(frozen=True)
-class ShardStatuses:
+class IndexStatus:
     """The progress of all chains that can be read.
 
     Attributes:
         chains: The status of each of them, by chain id.
-        missing: The chains of shards that cannot be read, by chain id.
-        problems: The reasons, by shard.
+        missing: The chains whose server cannot be read, by chain id.
+        problems: The reasons, by server.
     """
 
     chains: list[ChainStatus]
@@ -76,6 +76,7 @@ class ShardStatuses:
     problems: list[BilateralError]
 
 
+_TIMES: Final = ("block_time", "updated_at", "last_reorganization_at")
 _COPIED: Final = (
     *("chain_id", "first_block", "event_rows", "endpoint", "problem"),
     *("reorganizations", "last_reorganization_depth"),
@@ -85,32 +86,16 @@ _COPIED: Final = (
 
 def chain_statuses(engine: Engine) -> list[ChainStatus]:
     """Return the status of every chain, by chain id."""
-    table = schema.chain
+    statuses = []
     with snapshot(engine) as connection:
-        rows = connection.execute(select(table).order_by(table.c.chain_id)).mappings().all()
         progress = progress_of(connection)
-        figures: dict[int, dict[str, Any]] = {
-            row["chain_id"]: {
-                name: figure
-                for projection in PROJECTIONS
-                for name, figure in projection.status(connection, row["chain_id"]).items()
-            }
-            for row in rows
-        }
-    return [
-        ChainStatus(
-            **{name: row[name] for name in _COPIED},
-            block=row["block_number"],
-            block_time=chain_time(row["block_time"]),
-            head=row["head_number"],
-            lag=max(0, row["head_number"] - row["block_number"]),
-            finalized=row["finalized_number"],
-            updated_at=chain_time(row["updated_at"]),
-            last_reorganization_at=(
-                None if row["last_reorganization_at"] is None else chain_time(row["last_reorganization_at"])
-            ),
-            standings=progress[row["chain_id"]].get("standings", StandingsState()),
-            **figures[row["chain_id"]],
-        )
-        for row in rows
-    ]
+        for row in connection.execute(select(schema.chain).order_by(schema.chain.c.chain_id)).mappings().all():
+            chain_id, figures = row["chain_id"], dict[str, Any]()
+            for projection in PROJECTIONS:
+                figures |= projection.status(connection, chain_id)
+            figures |= {name: row[name] for name in _COPIED}
+            figures |= {name: None if row[name] is None else chain_time(row[name]) for name in _TIMES}
+            block, head = row["block_number"], row["head_number"]
+            figures |= {"block": block, "head": head, "lag": max(0, head - block), "finalized": row["finalized_number"]}
+            statuses.append(ChainStatus(**figures, standings=progress[chain_id].get("standings", StandingsState())))
+    return statuses

@@ -40,12 +40,10 @@ class OwnerComparison:
     """The comparison of some agents' owners.
 
     Attributes:
-        block: The last indexed block, at which the registries were asked.
         compared: The number of agents.
         different: The agents with another owner on the chain: registry, agent and both owners.
     """
 
-    block: int
     compared: int
     different: tuple[str, ...]
 
@@ -54,19 +52,6 @@ def compare_owners(
     engine: Engine, endpoint: Endpoint, chain_id: int, *, samples: int, seed: int = 0
 ) -> OwnerComparison:
     """Compare the owners of agents, chosen at random, with `ownerOf` after the last indexed block."""
-    block, agents = _sample(engine, chain_id, samples, random.Random(seed))  # noqa: S311  # a sample, not a secret
-    different = []
-    for registry, agent_id, owner in agents:
-        actual = _owner_of(endpoint, registry, int(agent_id), block)
-        if actual != owner:
-            different.append(f"{registry} agent {agent_id}: {owner} in the index, {actual or 'no owner'} on the chain")
-    return OwnerComparison(block, len(agents), tuple(different))
-
-
-def _sample(
-    engine: Engine, chain_id: int, samples: int, choice: random.Random
-) -> tuple[int, Sequence[tuple[Any, ...]]]:
-    """Return the last indexed block, and registry, id and owner of some agents after it."""
     chain, agent = schema.chain.c, agent_tables.agent.c
     query = (
         select(agent.identity_registry, agent.agent_id, agent.owner)
@@ -74,11 +59,17 @@ def _sample(
         .order_by(agent.identity_registry, agent.agent_id)  # one seed chooses the same agents again
         .execution_options(stream_results=True)
     )
+    choice = random.Random(seed)  # noqa: S311  # a sample, not a secret
     with snapshot(engine) as connection:
         block = connection.execute(select(chain.block_number).where(chain.chain_id == chain_id)).scalar_one()
-        if not samples:
-            return block, ()
-        return block, nsmallest(samples, map(tuple, connection.execute(query)), key=lambda _: choice.random())
+        rows = map(tuple, connection.execute(query)) if samples else ()
+        agents = nsmallest(samples, rows, key=lambda _: choice.random())
+    different = []
+    for registry, agent_id, owner in agents:
+        actual = _owner_of(endpoint, registry, int(agent_id), block)
+        if actual != owner:
+            different.append(f"{registry} agent {agent_id}: {owner} in the index, {actual or 'no owner'} on the chain")
+    return OwnerComparison(len(agents), tuple(different))
 
 
 def _owner_of(endpoint: Endpoint, registry: str, agent_id: int, block: int) -> str | None:
@@ -97,7 +88,7 @@ def _owner_of(endpoint: Endpoint, registry: str, agent_id: int, block: int) -> s
     return checksummed("0x" + owner[1])
 
 
-_MOST_NAMED: Final = 20
+_MOST_LISTED: Final = 20
 """The rows of each kind that are named: enough to find the cause, and still readable if a whole table is gone."""
 
 
@@ -154,38 +145,29 @@ def _copy(connection: Connection, table: Table, chain_id: int) -> Table:
     return copy
 
 
-def _compare(connection: Connection, table: Table, kept: Table, chain_id: int) -> DerivedComparison:
-    """Compare the rows of a table, computed again, with those that were kept."""
+def _compare(connection: Connection, table: Table, copy: Table, chain_id: int) -> DerivedComparison:
+    """Compare the rows of a table, computed again, with the copy of those before."""
     of_chain, names = table.c.chain_id == chain_id, key_columns(table)
-    expected, stored = (
-        select(*(table.c[name] for name in names)).where(of_chain),
-        select(*(kept.c[name] for name in names)),
-    )
-    changed = except_(select(table).where(of_chain), select(kept)).subquery()
+    expected, stored = select(*table.c[names]).where(of_chain), select(*copy.c[names])
+    changed = except_(select(table).where(of_chain), select(copy)).subquery()
     queries = {
         "missing": except_(expected, stored),
         "stale": except_(stored, expected),
-        "different": intersect(select(*(changed.c[name] for name in names)), stored),
+        "different": intersect(select(*changed.c[names]), stored),
     }
     counts, places = {}, list[str]()
     for kind, query in queries.items():
-        counts[kind], keys = _keys(connection, query)
-        places += [f"{kind} {_place(names, key)}" for key in keys]
+        keys = query.subquery()
+        counts[kind] = connection.execute(select(func.count()).select_from(keys)).scalar_one()
+        if counts[kind]:
+            first = connection.execute(select(keys).order_by(*keys.c).limit(_MOST_LISTED))
+            places += [f"{kind} {_place(row._asdict())}" for row in first]
     rows = connection.execute(select(func.count()).select_from(table).where(of_chain)).scalar_one()
     return DerivedComparison(table.name, rows, **counts, places=tuple(places))
 
 
-def _keys(connection: Connection, query: Any) -> tuple[int, Sequence[Any]]:
-    """Return the number of keys that a query gives, and the first of them."""
-    keys = query.subquery()
-    count = connection.execute(select(func.count()).select_from(keys)).scalar_one()
-    first = select(keys).order_by(*keys.c).limit(_MOST_NAMED)
-    return count, connection.execute(first).all() if count else ()
-
-
-def _place(names: Sequence[str], key: Sequence[Any]) -> str:
-    """Return the key of a row, for people."""
-    return " ".join(f"{name} {value}" for name, value in zip(names, key, strict=True) if name != "chain_id")
+def _place(key: Mapping[str, Any]) -> str:
+    return " ".join(f"{name} {value}" for name, value in key.items() if name != "chain_id")
 
 
 RANGE_BLOCKS: Final = 2_000
@@ -253,5 +235,4 @@ class Verifier:
 
 
 def _places(rows: Counter[tuple[str, Row]]) -> tuple[str, ...]:
-    """Return the places of rows, for people."""
     return tuple(f"{name} block {row[1]} log {row[2]}" for name, row in sorted(rows, key=lambda row: row[1][1:3]))

@@ -6,24 +6,17 @@ import logging
 import threading
 import time
 from bisect import bisect_left
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Collection, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
 from functools import partial
 from typing import Final
 
 from sqlalchemy import Engine, update
 from sqlalchemy.exc import DBAPIError
 
+from bilateral.core import errors
 from bilateral.core.contracts import Deployment, packaged_deployment
 from bilateral.core.contracts.origin import Origin
-from bilateral.core.errors import (
-    NODE_FAILURES,
-    DeploymentRecordError,
-    UnexpectedAnswerError,
-    UnknownDeploymentError,
-    WrongChainError,
-)
 from bilateral.core.text import printable
 from bilateral.index.chain.endpoint import Endpoint
 from bilateral.index.chain.follow import ENOUGH_LOGS, Follower, Outcome, Step
@@ -44,28 +37,11 @@ _RETRY_SECONDS: Final = 2.0
 """Seconds between two looks for a first block that the chain does not have yet."""
 
 
-@dataclass(frozen=True)
-class Progress:
-    """The progress of one chain.
-
-    Attributes:
-        step: The last step.
-        rate: Blocks a second, since the worker began.
-        seconds_left: The seconds to the head at this rate; None at the head, or before a rate is known.
-    """
-
-    chain_id: int
-    step: Step
-    rate: float
-    seconds_left: float | None
-
-
 class Worker:
     """Follows one chain.
 
     Args:
         poll_seconds: The seconds between two looks for a new block.
-        report: Called with the progress after every step that changed something.
         max_wait: The seconds without a success after which a run to the head ends with the failure.
 
     Raises:
@@ -85,33 +61,35 @@ class Worker:
         *,
         stop: threading.Event,
         poll_seconds: float = 1.0,
-        report: Callable[[Progress], None] = lambda _: None,
         enough: int = ENOUGH_LOGS,
         max_wait: float = IndexSettings.max_wait,
     ) -> None:
         endpoints = [Endpoint(url) for url in settings.rpc_urls]
         self.chain_id = chain_id_of(endpoints, settings.deployments)
-        begun = stored_first_block(engine, self.chain_id, settings.from_block)
+        stored_first = stored_first_block(engine, self.chain_id, settings.from_block)
         deployments = deployments_of(settings, self.chain_id)
         registries = registries_of(deployments)
-        may_add = settings.adds_registries
-        added = set() if begun is None else added_registries(engine, self.chain_id, registries, may_add=may_add)
-        sources = [
-            Source(endpoint, list(registries), wait=lambda seconds: not stop.wait(seconds)) for endpoint in endpoints
-        ]
-        self._pool = Pool(self.chain_id, sources, self._report_problem)
+        added = set()
+        if stored_first is not None:
+            added = added_registries(engine, self.chain_id, registries, may_add=settings.adds_registries)
+
+        def wait(seconds: float) -> bool:
+            return not stop.wait(seconds)
+
+        sources = [Source(endpoint, list(registries), wait=wait) for endpoint in endpoints]
+        report = partial(_LOGGER.warning, "chain=%d endpoint=%s benched=%r", self.chain_id)
+        self._pool = Pool(self.chain_id, sources, report)
         first = settings.from_block
         if first is None:
             first = min(deployment.first_block for deployment in deployments) or first_block_of(self._pool, deployments)
         self._stop = stop
         self._max_wait = max_wait
         self._poll_seconds = poll_seconds
-        self._report = report
         store = ChainStore(engine, self.chain_id, PROJECTIONS)
         self._engine = engine
         self._limits = Limits(engine, self.chain_id, sources)
         trusts = settings.trusts_reorganisation
-        begin = first if begun is None else begun
+        begin = first if stored_first is None else stored_first
         self._follower = Follower(store, self._pool, registries, begin, enough=enough, trusts_reorganisation=trusts)
         if added:
             self._go_back(added, deployments, begin, is_cut=settings.from_block is not None)
@@ -122,74 +100,71 @@ class Worker:
         if settings.payments is not None:
             rows = PaymentStore(engine, self.chain_id, settings.payments)
             rows.begin(first)
-            self._payments = PaymentFollower(rows, self._pool, lambda seconds: not stop.wait(seconds))
+            self._payments = PaymentFollower(rows, self._pool, wait)
         self._endpoint = ""
-        self._is_ahead_told = False
+        self._is_ahead_logged = False
         self._is_last_try = False
 
     def run(self, *, until_head: bool = False) -> None:
         """Follow the chain until the worker is stopped."""
         began, indexed = time.monotonic(), 0
         before = self._before
-        patience = Backoff(self._stop, self._max_wait if until_head else None, self._report_failure)
+        retry = Backoff(self._stop, self._max_wait if until_head else None, self._report_failure)
         while not self._stop.is_set():
-            step = self._try_step(patience, until_head=until_head)
+            step = self._try_step(retry, until_head=until_head)
             if step is None:
                 continue
             if step.outcome is Outcome.WAITED:
-                if until_head:
-                    if self._pool.compare_heads_now():
-                        continue
+                if not until_head:
+                    self._stop.wait(self._poll_seconds)
+                elif not self._pool.compare_heads_now():
                     return
-                self._stop.wait(self._poll_seconds)
                 continue
             indexed += max(0, step.block - before)
             before = step.block
             rate = indexed / max(time.monotonic() - began, 1e-9)
             left = (step.head - step.block) / rate if rate and step.head > step.block else None
-            self._report(Progress(self.chain_id, step, rate, left))
             _LOGGER.info(
                 "chain=%d outcome=%s block=%d head=%d events=%d depth=%d endpoint=%s rate=%.1f left=%s",
                 *(self.chain_id, step.outcome, step.block, step.head, step.events, step.depth, step.endpoint, rate),
                 "?" if left is None and step.block < step.head else f"{left or 0:.0f}s",
             )
 
-    def _go_back(self, added: Collection[str], deployments: Sequence[Deployment], begun: int, *, is_cut: bool) -> None:
+    def _go_back(self, added: Collection[str], deployments: Sequence[Deployment], begin: int, *, is_cut: bool) -> None:
         """Remove the blocks that may have events of registries to add, so that they are read again."""
         theirs = [deployment for deployment in deployments if not registries_of([deployment]).keys().isdisjoint(added)]
         first = min(deployment.first_block or first_block_of(self._pool, [deployment]) for deployment in theirs)
-        if first < begun and not is_cut:
-            raise EarlierRegistryError(self.chain_id, first, begun)
-        names = ",".join(sorted(added))
-        _LOGGER.info("chain=%d outcome=goes_back block=%d adds=%s", self.chain_id, max(first, begun), names)
-        self._follower.go_back(max(first, begun))
+        if first < begin and not is_cut:
+            raise EarlierRegistryError(self.chain_id, first, begin)
+        block = max(first, begin)
+        _LOGGER.info("chain=%d outcome=goes_back block=%d adds=%s", self.chain_id, block, ",".join(sorted(added)))
+        self._follower.go_back(block)
 
-    def _try_step(self, patience: Backoff, *, until_head: bool) -> Step | None:
-        """Take a step, or wait if that is not possible now. See `run` for the errors."""
+    def _try_step(self, retry: Backoff, *, until_head: bool) -> Step | None:
         try:
             self._limits.store()  # of a step that failed
             step = self._follower.step()
             if step.outcome is Outcome.WAITED and self._payments is not None and self._payments.step():
                 return None  # the index first, so that it stays near the head
             self._limits.store()
-            self._record_endpoint(step.endpoint)
+            self._note_success(step.endpoint)
         except NoEndpointError as problem:
             if until_head and problem.is_final:
                 raise
-            if patience.is_over and not self._is_last_try:
+            if retry.is_over and not self._is_last_try:
                 self._is_last_try = True  # endpoints on the bench were not asked for some time
                 self._pool.release()
             else:
-                patience.wait(problem)
+                retry.wait(problem)
         except FirstBlockAheadError as problem:
             self._wait_for_first_block(problem, until_head=until_head)
         except DBAPIError as problem:
             if is_lost(problem):
-                patience.wait(unavailable(problem))
+                retry.wait(unavailable(problem))
             elif not is_transient(problem):
                 raise unavailable(problem) from None
         else:
-            patience.succeeded()
+            retry.succeeded()
             self._is_last_try = False
             return step
         return None
@@ -200,19 +175,17 @@ class Worker:
             return
         if until_head:
             raise problem
-        if not self._is_ahead_told:
+        if not self._is_ahead_logged:
             _LOGGER.warning("chain=%d outcome=waited problem=%r", self.chain_id, str(problem))
-            self._is_ahead_told = True
+            self._is_ahead_logged = True
         self._stop.wait(_RETRY_SECONDS)
 
-    def _record_endpoint(self, endpoint: str) -> None:
-        """Write down which endpoint is in use, and that no problem stops the chain, unless that is known."""
+    def _note_success(self, endpoint: str) -> None:
         if endpoint != self._endpoint:
             self._note(endpoint=endpoint, problem=None)
             self._endpoint = endpoint
 
     def _note(self, **values: str | None) -> None:
-        """Store values beside the chain's cursor."""
         table = schema.chain
         with self._engine.begin() as connection:
             connection.execute(update(table).where(table.c.chain_id == self.chain_id).values(**values))
@@ -224,25 +197,21 @@ class Worker:
         with suppress(DBAPIError):  # it may be the problem
             self._note(problem=printable(problem))
 
-    def _report_problem(self, endpoint: str, problem: str) -> None:
-        """Log that an endpoint was benched."""
-        _LOGGER.warning("chain=%d endpoint=%s benched=%r", self.chain_id, endpoint, problem)
-
 
 def deployments_of(settings: ChainSettings, chain_id: int) -> tuple[Deployment, ...]:
     """Return the deployments of a chain: those of the settings, or the packaged ones, canonical and of this project."""
     if any(chain_id not in book for book in settings.books):
-        raise DeploymentRecordError(
+        raise errors.DeploymentRecordError(
             f"the address book has no chain {chain_id}: name a --deployment with the registries of that chain"
         )
     packaged = [packaged_deployment(chain_id, origin) for origin in Origin]
-    named = (*settings.deployments, *(book[chain_id] for book in settings.books))
-    deployments = named or tuple(deployment for deployment in packaged if deployment is not None)
+    configured = (*settings.deployments, *(book[chain_id] for book in settings.books))
+    deployments = configured or tuple(deployment for deployment in packaged if deployment is not None)
     if not deployments:
-        raise UnknownDeploymentError(chain_id)
+        raise errors.UnknownDeploymentError(chain_id)
     for deployment in deployments:
         if deployment.chain_id != chain_id:
-            raise WrongChainError(deployment.chain_id, chain_id)
+            raise errors.WrongChainError(deployment.chain_id, chain_id)
     return deployments
 
 
@@ -250,31 +219,30 @@ def first_block_of(pool: Pool, deployments: Sequence[Deployment]) -> int:
     """Find the block in which the first registry appeared, by bisection on its code."""
     addresses = [deployment.identity for deployment in deployments]
     problems: list[Exception] = []
-    is_known = False
+    has_code = False
     for source in pool.usable():
         try:
             _require_code(source, addresses, head := source.head())
-        except (*NODE_FAILURES, UnexpectedAnswerError) as problem:  # an endpoint may be far behind, too
+        except (*errors.NODE_FAILURES, errors.UnexpectedAnswerError) as problem:  # an endpoint may be far behind, too
             problems.append(problem)
             continue
-        is_known = True
+        has_code = True
         try:
             return min(bisect_left(range(head), True, key=partial(source.has_code, address)) for address in addresses)
-        except NODE_FAILURES as problem:
+        except errors.NODE_FAILURES as problem:
             _LOGGER.warning("endpoint=%s first_block=0 problem=%r", source.name, str(problem))
-    if is_known:
+    if has_code:
         return 0
-    missing = next((problem for problem in problems if isinstance(problem, UnexpectedAnswerError)), None)
-    if missing is not None:
-        raise missing
+    for failure in problems:
+        if isinstance(failure, errors.UnexpectedAnswerError):
+            raise failure
     raise NoEndpointError(pool.chain_id, "; ".join(map(str, problems)))
 
 
 def _require_code(source: Source, addresses: Sequence[str], block: int) -> None:
-    """Check that there are contracts at some addresses."""
     for address in addresses:
         if not source.has_code(address, block):
-            raise UnexpectedAnswerError(
+            raise errors.UnexpectedAnswerError(
                 f"there is no contract at {address}, where an identity registry should be: check --rpc-url, or name "
                 "another --deployment"
             )
@@ -288,18 +256,18 @@ def chain_id_of(endpoints: Sequence[Endpoint], deployments: Sequence[Deployment]
     requested = {deployment.chain_id for deployment in deployments}
     problems: list[str] = []
     are_final = True
-    others: dict[str, int] = {}
+    answered: dict[str, int] = {}
     for endpoint in endpoints:
         try:
             chain_id = Source(endpoint, ()).chain_id()
-        except NODE_FAILURES as problem:
+        except errors.NODE_FAILURES as problem:
             problems.append(f"{endpoint.name}: {problem}")
             are_final &= getattr(problem, "is_final", False)
             continue
         if not requested or chain_id in requested:
             return chain_id
-        others[endpoint.name] = chain_id
-    if others and not problems:
-        return next(iter(others.values()))
-    reported = "; ".join((*problems, *(f"{name}: chain {number}" for name, number in others.items())))
-    raise NoEndpointError(None, reported, is_final=are_final)
+        answered[endpoint.name] = chain_id
+    if answered and not problems:
+        return next(iter(answered.values()))
+    problems += [f"{name}: chain {number}" for name, number in answered.items()]
+    raise NoEndpointError(None, "; ".join(problems), is_final=are_final)

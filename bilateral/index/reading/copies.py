@@ -252,7 +252,7 @@ class ReplicatedReader(Reader):
 
     @property
     def missing(self) -> frozenset[int]:
-        """The chains whose shard did not answer when a server looked at it last."""
+        """The chains whose server did not answer when a server looked at it last."""
         return frozenset[int]().union(*(reader.missing for reader in self._readers.values()))
 
     @contextmanager
@@ -303,7 +303,7 @@ def _suspending(copy: Copy) -> Iterator[None]:
     """Leave a server out after a failure, until a look shows that it answers."""
     try:
         yield
-    except (errors.ShardFailedError, errors.MissingChainError):
+    except (errors.ChainServerFailedError, errors.MissingChainError):
         raise  # another copy would not have the rows either
     except errors.DatabaseUnavailableError:
         copy.suspend()

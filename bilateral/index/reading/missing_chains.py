@@ -14,7 +14,7 @@ from typing import Any, Final
 from sqlalchemy import URL, Connection, NullPool, create_engine, text
 from sqlalchemy.exc import DBAPIError
 
-from bilateral.index.errors import DatabaseUnavailableError, MissingChainError, ShardFailedError
+from bilateral.index.errors import DatabaseUnavailableError, MissingChainError
 from bilateral.index.log.database import unavailable
 from bilateral.index.log.places import DOWN, LENIENT, MISSING, REACHABLE, has_reachable
 
@@ -25,6 +25,12 @@ _LOOK_SECONDS: Final = 1.0
 
 _LOOK_MILLISECONDS: Final = 3_000
 """The time limit of a look: more than the two seconds in which the coordinator connects to a shard."""
+
+MISSING_FIGURE: Final = ("bilateral_chain_missing", "1 while its shard fails.")
+"""The name and help of the figure for monitors, by chain."""
+
+NO_ANSWER: Final = "no shard answers"
+"""The reason why an index without a chain that answers is not ready."""
 
 _PREPARE: Final = text(
     "SELECT set_config('search_path', CAST(:path AS text), true), set_config(CAST(:of_down AS text), :down, true), "
@@ -46,8 +52,8 @@ def without_missing_chains() -> Iterator[None]:
         _IS_LENIENT.reset(token)
 
 
-class ShardLooks:
-    """The shards of a coordinator.
+class ChainServers:
+    """The servers of chains that a coordinator reads, its shards.
 
     Attributes:
         down: The names of the shards that did not answer when they were looked at last.
@@ -65,7 +71,7 @@ class ShardLooks:
         self._thread: threading.Thread | None = None
 
     @classmethod
-    def of(cls, connection: Connection) -> ShardLooks | None:
+    def of(cls, connection: Connection) -> ChainServers | None:
         """Return the shards of a database; None if it has none."""
         if not has_reachable(connection):
             return None
@@ -90,7 +96,7 @@ class ShardLooks:
                 return failure
         if self.down:
             self.recheck()
-        return ShardFailedError(str(failure))
+        return ChainServerFailedError(str(failure))
 
     def recheck(self) -> None:
         """Look at all shards aside, and again each second while one does not answer."""

@@ -15,7 +15,7 @@ from bilateral.index.log.dialects import DIALECTS, dialect_of
 _Convert: TypeAlias = Callable[[Any], Any]
 
 CHAIN: Final = bindparam("chain", type_=BigInteger)
-"""The parameter for the chain of a statement. Its subqueries name it, too: a coordinator then asks one shard."""
+"""The parameter for the chain of a statement. Its subqueries name it, too: a coordinator then asks one server."""
 
 
 def plan_by_values(connection: Connection) -> None:

@@ -15,11 +15,17 @@ from sqlalchemy.exc import DBAPIError, DisconnectionError
 from sqlalchemy.exc import TimeoutError as PoolTimeoutError
 
 from bilateral.core.errors import BilateralError
-from bilateral.index.errors import LargeAnswerError, QueryTimeoutError, ReadersBusyError, ShardFailedError, StarvedError
+from bilateral.index.errors import (
+    ChainServerFailedError,
+    LargeAnswerError,
+    QueryTimeoutError,
+    ReadersBusyError,
+    StarvedError,
+)
 from bilateral.index.log.database import is_pooled, make_engine, parsed_url, require_file, unavailable
 from bilateral.index.log.dialects import dialect_of
 from bilateral.index.log.revisions import require_current_revision, stored_revision
-from bilateral.index.reading.missing_chains import ShardLooks
+from bilateral.index.reading.missing_chains import ChainServers
 
 P = ParamSpec("P")
 T = TypeVar("T")
@@ -106,7 +112,7 @@ class Reader:
         try:
             with self._engine.connect() as connection:
                 revision = stored_revision(connection)
-                self._shards = ShardLooks.of(connection)
+                self._servers = ChainServers.of(connection)
         except DBAPIError as problem:
             self._engine.dispose()
             raise unavailable(problem) from None
@@ -128,8 +134,8 @@ class Reader:
 
     @property
     def missing(self) -> frozenset[int]:
-        """The chains whose shard did not answer when it was looked at last."""
-        return frozenset() if self._shards is None else self._shards.missing
+        """The chains whose server did not answer when it was looked at last."""
+        return frozenset() if self._servers is None else self._servers.missing
 
     @contextmanager
     def connect(self, spent: float = 0.0) -> Iterator[Connection]:
@@ -150,8 +156,8 @@ class Reader:
             ReadersBusyError: No connection became free in time.
             LargeAnswerError: SQLite would make a value that is too large.
             DatabaseUnavailableError: The database does not answer.
-            ShardFailedError: A shard of the database failed. The next visit does without it.
-            MissingChainError: The visit needs rows of a shard that does not answer.
+            ChainServerFailedError: A server of chains failed. The next visit does without it.
+            MissingChainError: The visit needs rows of a server that does not answer.
         """
         seconds = self.seconds - spent
         deadline = time.monotonic() + seconds
@@ -159,8 +165,8 @@ class Reader:
         try:
             with self._engine.connect() as connection:
                 connection.connection.info.update(deadline=deadline, limit_of_thread=limit)
-                if self._shards is not None:
-                    self._shards.prepare(connection)
+                if self._servers is not None:
+                    self._servers.prepare(connection)
                 yield connection
                 connection.commit()  # after a rollback, psycopg forgets its prepared statements: planning is dear
         except PoolTimeoutError:
@@ -174,11 +180,11 @@ class Reader:
             # The reason of the server is lost if it came together with the previous answer.
             was_late = problem.connection_invalidated and time.monotonic() > deadline
             if was_late or words == "interrupted" or getattr(problem.orig, "sqlstate", None) in (_CANCELED, _ABANDONED):
-                if self._shards is not None:
-                    self._shards.recheck()
+                if self._servers is not None:
+                    self._servers.recheck()
                 raise QueryTimeoutError(self.seconds) from None
             failure = unavailable(problem)
-            raise failure if self._shards is None else self._shards.failure(problem, failure) from None
+            raise failure if self._servers is None else self._servers.failure(problem, failure) from None
 
     def read(self, query: Callable[Concatenate[Connection, P], T], *arguments: P.args, **options: P.kwargs) -> T:
         """Run a query of `bilateral.index`. See `visit` for the errors.
@@ -190,7 +196,7 @@ class Reader:
         return self.visit(lambda connection: query(connection, *arguments, **options))
 
     def visit(self, work: Callable[[Connection], T], spent: float = 0.0) -> T:
-        """Do the work of a visit, and begin again if a shard fails that it may not need.
+        """Do the work of a visit, and begin again if a server of chains fails that it may not need.
 
         Args:
             spent: See `connect`.
@@ -199,19 +205,19 @@ class Reader:
             QueryTimeoutError: It took too long.
             ReadersBusyError: No connection became free in time.
             DatabaseUnavailableError: The database does not answer.
-            MissingChainError: The shard of a chain does not answer.
+            MissingChainError: The server of a chain does not answer.
         """
         try:
             with self.connect(spent) as connection:
                 return work(connection)
-        except ShardFailedError:
+        except ChainServerFailedError:
             with self.connect(spent) as connection:
                 return work(connection)
 
     def close(self) -> None:
         """Close the connections."""
-        if self._shards is not None:
-            self._shards.close()
+        if self._servers is not None:
+            self._servers.close()
         self._engine.dispose()
 
 

@@ -93,9 +93,9 @@ def _days(connection: Connection, table: Table, chain_id: int, begin: int, end: 
 
 
 def count_by_day(table: Table, chain_id: int) -> Select[Any]:
-    """Return the statement that counts a table's events of each day, so that a shard counts its own.
+    """Return the statement that counts a table's events of each day, so that a chain's server counts its own.
 
-    A coordinator gives a shard the groups of a whole partition only, so the chain is part of their key. PostgreSQL
+    A coordinator gives a server the groups of a whole partition only, so the chain is part of their key. PostgreSQL
     drops a key that is equal to a constant. It keeps one that is in a list, and uses indexes as well.
     """
     day = (table.c.block_time // _DAY).label("day")

@@ -17,7 +17,7 @@ from sqlalchemy import Connection, Engine, delete, or_, select
 
 from bilateral.core.errors import MissingExtraError
 from bilateral.index.files import tables as files
-from bilateral.index.files.readers import Reader, ReadRows
+from bilateral.index.files.reading import Reader, ReadRows
 from bilateral.index.log.dialects import insert_new
 from bilateral.index.search import tables as schema
 from bilateral.index.search.filters import SIMILAR_LENGTHS, trigrams, words_of

@@ -1,25 +1,40 @@
-"""The side of the coordinator: foreign tables in place of its own, and the place of each chain."""
+"""The side of the coordinator: foreign tables in place of its own, and the place of each chain.
+
+All servers are opened here, compared with the settings, and brought to them.
+"""
 
 from __future__ import annotations
 
 import time
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import ExitStack, contextmanager
 from typing import Any, Final
 from uuid import uuid4
 
-from sqlalchemy import Connection, text
+from sqlalchemy import Connection, Engine, text
 from sqlalchemy.exc import DBAPIError
 
 from bilateral.index.changes.tables import TABLES as FEED_TABLES
-from bilateral.index.errors import ShardError
-from bilateral.index.log.database import parsed_url
+from bilateral.index.errors import DatabaseUnavailableError, OlderSchemaError, ShardError
+from bilateral.index.log.database import open_database, parsed_url, unavailable
 from bilateral.index.log.dialects import dialect_of
 from bilateral.index.log.locks import wait_for_locks
-from bilateral.index.log.places import PARTS, PLAIN, SERVED, Placed, has_schema
+from bilateral.index.log.places import PARTS, PLAIN, SERVED, Placed, has_schema, holds
 from bilateral.index.log.tables import registry
 from bilateral.index.operating.settings import Shard
-from bilateral.index.shards.layout import CHAIN_TABLES, OWN_PARTITIONS, SHARED_TABLES, VIEWS
-from bilateral.index.shards.reachable import feed_views, forget_reachable, shared_view
+from bilateral.index.shards.reachable import feed_views, forget_reachable, keep_reachable, shared_view
+from bilateral.index.shards.served import (
+    CHAIN_NAMES,
+    CHAIN_TABLES,
+    OWN_PARTITIONS,
+    SHARED_TABLES,
+    VIEWS,
+    claim,
+    forget_chain,
+    number_anew,
+    require_listed,
+    serve,
+)
 
 _PLACING: Final = 80048006
 """A number that all programs of a coordinator share, so that only one changes the places of chains at once."""
@@ -91,8 +106,7 @@ def split(connection: Connection) -> str:
             problem = f"database.url has tables of chain {chain_id}: name an empty database, and this one as a shard"
             raise ShardError("", problem)
         connection.exec_driver_sql(_PLACES)
-        made = text("INSERT INTO sharded.coordinator VALUES (:id)")
-        connection.execute(made, {"id": uuid4().hex})
+        connection.execute(text("INSERT INTO sharded.coordinator VALUES (:id)"), {"id": uuid4().hex})
     if not has_schema(connection, PLAIN):
         _replace_tables(connection)
     return identity_of(connection)
@@ -131,12 +145,12 @@ def require_places(connection: Connection, shards: Mapping[str, Shard]) -> None:
     """Refuse settings that name another place for a chain than the coordinator."""
     requested = {chain_id: name for name, shard in shards.items() for chain_id in shard.chains}
     for placed in places(connection):
-        if (named := requested.get(placed.chain_id)) is None:
+        if (name := requested.get(placed.chain_id)) is None:
             raise ShardError(placed.shard, f"the settings leave out its chain {placed.chain_id}: add it to its chains")
-        if named != placed.shard:
+        if name != placed.shard:
             raise ShardError(
                 placed.shard,
-                f"it holds chain {placed.chain_id}, which the settings give to {named}: "
+                f"it holds chain {placed.chain_id}, which the settings give to {name}: "
                 f"run bilateral index move --chain-id {placed.chain_id}",
             )
 
@@ -162,54 +176,35 @@ def hold_numbers(connection: Connection) -> None:
     dialect_of(connection).lock(connection, _NUMBERS)
 
 
-def next_range(connection: Connection) -> int:
-    """Return a range of numbers that no shard had before. See `bilateral.index.shards.served.number_from`."""
-    return int(connection.execute(text("SELECT nextval('sharded.number_range')")).scalar_one())
-
-
 def connect_shard(connection: Connection, name: str, number: int, url: str) -> None:
     """Let the coordinator read a shard, at the URL of the settings."""
     server, parsed = f'"{name}"', parsed_url(url)
     place = {**_OPTIONS, "host": parsed.host, "port": parsed.port, "dbname": parsed.database, **parsed.query}
+    connection.exec_driver_sql(f"CREATE SERVER IF NOT EXISTS {server} FOREIGN DATA WRAPPER postgres_fdw")
     existing = text("SELECT srvoptions FROM pg_foreign_server WHERE srvname = :name")
-    previous = connection.execute(existing, {"name": name}).one_or_none()
-    if previous is None:
-        options = _options({name: value for name, value in place.items() if value is not None})
-        connection.exec_driver_sql(f"CREATE SERVER {server} FOREIGN DATA WRAPPER postgres_fdw OPTIONS ({options})")
-    else:
-        _change_server(connection, server, previous.srvoptions or (), place)
+    previous = connection.execute(existing, {"name": name}).scalar_one() or ()
+    options = [f"DROP {option.partition('=')[0]}" for option in previous]
+    options += [f"ADD {option} {_quoted(str(value))}" for option, value in place.items() if value is not None]
+    connection.exec_driver_sql(f"ALTER SERVER {server} OPTIONS ({', '.join(options)})")
     for table in SHARED_TABLES:
         remote = _options({"schema_name": SERVED, "table_name": table.name})
         connection.exec_driver_sql(
             f'CREATE FOREIGN TABLE IF NOT EXISTS sharded."{table.name}_{number:d}" PARTITION OF sharded."{table.name}" '
             f"FOR VALUES IN ({number:d}) SERVER {server} OPTIONS ({remote})"
         )
-    user = _options(
-        {name: value for name, value in (("user", parsed.username), ("password", parsed.password)) if value}
-    )
+    credentials = {"user": parsed.username, "password": parsed.password}
+    user = _options({name: value for name, value in credentials.items() if value})
     connection.exec_driver_sql(
         f"DROP USER MAPPING IF EXISTS FOR PUBLIC SERVER {server};"
         f"CREATE USER MAPPING FOR PUBLIC SERVER {server} OPTIONS ({user})"
     )
 
 
-def require_readable(connection: Connection, number: int) -> None:
-    """Read a shard from the coordinator, which may have another network and other rights than this program."""
-    connection.exec_driver_sql(f'SELECT FROM sharded."{SHARED_TABLES[0].name}_{number:d}" LIMIT 1')
-
-
-def reads(connection: Connection, chain_id: int) -> bool:
-    """Return True if the coordinator has foreign tables of a chain."""
-    table = text("SELECT to_regclass(:name) IS NOT NULL")
-    return bool(connection.execute(table, {"name": f"sharded.chain_{chain_id:d}"}).scalar_one())
-
-
 def place_chain(connection: Connection, placed: Placed, schema_name: str) -> None:
     """Read a chain on a shard from now on."""
     chain_id = placed.chain_id
-    beside = [*(table.name for table in FEED_TABLES), registry.name]
-    parents = {name: f'"{name}"' for name in (*(table.name for table in CHAIN_TABLES), *VIEWS)}
-    parents |= {name: f"sharded.{name}" for name in beside}
+    parents = {name: f'"{name}"' for name in CHAIN_NAMES}
+    parents |= {table.name: f"sharded.{table.name}" for table in (*FEED_TABLES, registry)}
     _hold_off_readers(connection, parents.values())
     forget_reachable(connection)
     own = {table.name for table in OWN_PARTITIONS}
@@ -232,17 +227,15 @@ def place_chain(connection: Connection, placed: Placed, schema_name: str) -> Non
 
 
 def _hold_off_readers(connection: Connection, tables: Iterable[str]) -> None:
-    """Wait for the visits of readers, and let new ones wait until the end of the transaction.
-
-    A visit may hold one table and want another one that is locked here. So these locks are given back soon, before
-    PostgreSQL would end the visit. Each visit begins with `registry`: once that is locked, the others come to an end.
-    """
-    wanted = ", ".join(f"ONLY {table}" for table in (registry.name, *tables))
+    """Wait for the visits of readers, and let new ones wait until the end of the transaction."""
+    # A visit may hold one table and want another one that is locked here. So these locks are given back soon, before
+    # PostgreSQL would end the visit. Each visit begins with `registry`: once that is locked, the others come to an end.
+    names = ", ".join(f"ONLY {table}" for table in (registry.name, *tables))
     while True:
         connection.exec_driver_sql(f"SET LOCAL lock_timeout = '{_LOCK_MILLISECONDS}'")
         try:
             with connection.begin_nested():
-                connection.exec_driver_sql(f"LOCK TABLE {wanted} IN ACCESS EXCLUSIVE MODE")
+                connection.exec_driver_sql(f"LOCK TABLE {names} IN ACCESS EXCLUSIVE MODE")
         except DBAPIError as problem:
             if getattr(problem.orig, "sqlstate", None) != _LOCK_TIMEOUT:
                 raise
@@ -252,21 +245,8 @@ def _hold_off_readers(connection: Connection, tables: Iterable[str]) -> None:
         return
 
 
-def _change_server(connection: Connection, server: str, former: Iterable[str], place: Mapping[str, Any]) -> None:
-    """Give a server the options of the settings."""
-    existing = dict(option.split("=", 1) for option in former)
-    requested = {name: str(value) for name, value in place.items() if value is not None}
-    changes = [
-        f"SET {name} {_quoted(value)}" for name, value in requested.items() if existing.get(name, value) != value
-    ]
-    changes += [f"ADD {name} {_quoted(value)}" for name, value in requested.items() if name not in existing]
-    changes += [f"DROP {name}" for name in existing if name not in requested]
-    if changes:
-        connection.exec_driver_sql(f"ALTER SERVER {server} OPTIONS ({', '.join(changes)})")
-
-
 def _replace_tables(connection: Connection) -> None:
-    """Put tables that read the shards in the place of empty ones, and keep these for migrations."""
+    """Put tables that read the shards in the place of empty ones, which stay for migrations."""
     statements = ["CREATE SCHEMA plain"]
     statements += [f'ALTER VIEW "{view}" SET SCHEMA plain' for view in VIEWS]
     statements += [
@@ -274,8 +254,7 @@ def _replace_tables(connection: Connection) -> None:
     ]
     by_chain = "PARTITION BY LIST (chain_id)"
     statements.append(f"CREATE TABLE sharded.registry (LIKE registry) {by_chain}")
-    names = (*(table.name for table in CHAIN_TABLES), *VIEWS)
-    statements += [f'CREATE TABLE "{name}" (LIKE plain."{name}") {by_chain}' for name in names]
+    statements += [f'CREATE TABLE "{name}" (LIKE plain."{name}") {by_chain}' for name in CHAIN_NAMES]
     for table in FEED_TABLES:
         chain = "" if "chain_id" in table.c else "chain_id bigint NOT NULL, "
         statements.append(f"CREATE TABLE sharded.{table.name} ({chain}LIKE plain.{table.name}) {by_chain}")
@@ -291,10 +270,94 @@ def _replace_tables(connection: Connection) -> None:
 
 
 def _options(options: Mapping[str, Any]) -> str:
-    """Return options as PostgreSQL writes them."""
     return ", ".join(f"{name} {_quoted(str(value))}" for name, value in options.items())
 
 
 def _quoted(value: str) -> str:
     """Return a text as a literal. The driver takes a single percent sign for a parameter."""
     return "'" + value.replace("'", "''").replace("%", "%%") + "'"
+
+
+@contextmanager
+def closing_engine(engine: Engine) -> Iterator[Engine]:
+    """Close the connections of an engine at the end."""
+    try:
+        yield engine
+    finally:
+        engine.dispose()
+
+
+@contextmanager
+def opened_shards(shards: Mapping[str, Shard], *, creates: bool = False) -> Iterator[dict[str, Engine]]:
+    """Open the databases of all shards."""
+    with ExitStack() as stack:
+        engines = {}
+        for name, shard in shards.items():
+            with of_shard(name):
+                engines[name] = stack.enter_context(closing_engine(open_database(shard.url, creates=creates)))
+        yield engines
+
+
+@contextmanager
+def of_shard(name: str) -> Iterator[None]:
+    """Name a shard in the errors of its database."""
+    try:
+        yield
+    except DBAPIError as problem:
+        raise DatabaseUnavailableError(f"shard {name}: {unavailable(problem)}") from None
+    except DatabaseUnavailableError as problem:
+        raise DatabaseUnavailableError(f"shard {name}: {problem}") from None
+    except OlderSchemaError as problem:
+        command = "bilateral index schema"
+        raise ShardError(name, str(problem).replace(command, f"{command} --settings")) from None
+
+
+def update_shards(url: str | None, shards: Mapping[str, Shard], *, adopts: bool = False) -> list[Placed]:
+    """Make the coordinator read all chains of the settings on their shards. Safe to retry."""
+    with closing_engine(open_database(url)) as database, opened_shards(shards, creates=True) as engines:
+        with database.begin() as connection:
+            hold_places(connection)
+            split(connection)  # kept if a shard is refused: those before it know the coordinator by its id
+        with database.begin() as connection:
+            hold_places(connection)
+            return read_shards(connection, engines, shards, adopts=adopts)
+
+
+def read_shards(
+    connection: Connection, engines: Mapping[str, Engine], shards: Mapping[str, Shard], *, adopts: bool = False
+) -> list[Placed]:
+    """Make a coordinator read all chains of the settings on their shards."""
+    require_places(connection, shards)
+    identity = identity_of(connection)
+    for name, shard in shards.items():
+        _add(connection, engines[name], identity, (name, shard), adopts=adopts)
+    placed = places(connection)
+    keep_reachable(connection, placed)
+    return placed
+
+
+def _add(connection: Connection, engine: Engine, identity: str, entry: tuple[str, Shard], *, adopts: bool) -> None:
+    """Prepare a shard, and let the coordinator read it and its new chains."""
+    name, shard = entry
+    number = number_of(connection, name)
+    with of_shard(name), engine.begin() as on_shard:
+        wait_for_locks(on_shard)
+        is_new = claim(on_shard, identity, (name, number), adopts=adopts)
+        if is_new and not adopts and any(placed.shard == name for placed in places(connection)):
+            raise ShardError(name, f"its database is another one than before: correct database.shards.{name}.url")
+        for placed in places(connection):
+            if placed.shard != name and holds(on_shard, placed.chain_id):
+                forget_chain(on_shard, placed.chain_id)  # a move broke off before its end
+        require_listed(on_shard, name, shard.chains)
+        if is_new:
+            number_anew(on_shard, connection)
+        serve(on_shard, shard.chains)
+        schema_name = on_shard.execute(text("SELECT current_schema()")).scalar_one()
+    connect_shard(connection, name, number, shard.url)
+    with of_shard(name):
+        # The coordinator may have another network and other rights than this program.
+        connection.exec_driver_sql(f'SELECT FROM sharded."{SHARED_TABLES[0].name}_{number:d}" LIMIT 1')
+    table = text("SELECT to_regclass(:name) IS NOT NULL")
+    for chain_id in shard.chains:
+        if not connection.execute(table, {"name": f"sharded.chain_{chain_id:d}"}).scalar_one():
+            place_chain(connection, Placed(chain_id, name, number), schema_name)

@@ -11,31 +11,115 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Final
 
-from sqlalchemy import Connection, Engine, text
+import psycopg
+from sqlalchemy import Connection, Engine, Table, text
+from sqlalchemy.exc import DBAPIError
 
+from bilateral.index.changes.tables import change_note, change_step, removed_change
 from bilateral.index.errors import MisplacedChainError
+from bilateral.index.files import tables as files
 from bilateral.index.log import tables as schema
 from bilateral.index.log.database import connect_engine, open_database, snapshot
-from bilateral.index.log.locks import wait_for_locks
+from bilateral.index.log.locks import number_steps, wait_for_locks
 from bilateral.index.log.places import PARTS, SERVED, Placed, has_schema
 from bilateral.index.log.revisions import stored_revision, upgrade_within
+from bilateral.index.log.tables import registry
 from bilateral.index.operating.settings import Shard
-from bilateral.index.shards.coordinator import (
-    connect_shard,
-    hold_numbers,
-    hold_places,
-    join,
-    next_range,
-    number_of,
-    place_chain,
-    places,
-    split,
-)
-from bilateral.index.shards.copying import copy_chain, forget_chain
+from bilateral.index.shards import coordinator, served
 from bilateral.index.shards.process import shard_of
 from bilateral.index.shards.reachable import keep_reachable
-from bilateral.index.shards.served import claim, number_from, serve, serve_shared
-from bilateral.index.shards.servers import closing_engine, of_shard, opened_shards, read_shards, update_shards
+
+_MOVED_FILES: Final = """
+    CREATE TEMP TABLE moved_file (file_id bytea PRIMARY KEY) ON COMMIT DROP;
+    INSERT INTO moved_file
+      SELECT file_id FROM file_reference WHERE chain_id = {chain} AND file_id IS NOT NULL
+      UNION SELECT file_id FROM agent_file WHERE chain_id = {chain}
+      UNION SELECT file_id FROM payment_claim WHERE chain_id = {chain}
+      UNION SELECT file_id FROM file_sight WHERE chain_id = {chain};
+    CREATE TEMP TABLE moved_content (content_hash bytea PRIMARY KEY) ON COMMIT DROP;
+"""
+
+_MOVED_DOMAINS: Final = text("""
+    INSERT INTO moved_file SELECT domain.file_id FROM registration_domain domain
+      JOIN file USING (content_hash) JOIN moved_file ON moved_file.file_id = file.file_id
+    ON CONFLICT DO NOTHING
+""")
+"""Registration files name domains, whose files name further ones."""
+
+_MOVED_CONTENT: Final = text("""
+    INSERT INTO moved_content
+      SELECT content_hash FROM file JOIN moved_file USING (file_id) WHERE content_hash IS NOT NULL
+      UNION SELECT content_hash FROM file_sight WHERE chain_id = :chain AND content_hash IS NOT NULL
+""")
+
+
+def copy_chain(source: Connection, target: Connection, chain_id: int, note: Callable[[str], None]) -> int:
+    """Copy all rows of a chain, and the files that it names."""
+    source.exec_driver_sql(_MOVED_FILES.format(chain=f"{chain_id:d}"))
+    while source.execute(_MOVED_DOMAINS).rowcount:
+        pass
+    source.execute(_MOVED_CONTENT, {"chain": chain_id})
+    for table in served.SHARED_TABLES:
+        if table is not files.abandoned_file:
+            note(table.name)
+            _copy_shared(source, target, table)
+    of_chain = f"WHERE chain_id = {chain_id:d}"
+    for table in (*served.CHAIN_TABLES, registry):
+        note(table.name)
+        _copy(source, target, table.name, f'SELECT {_columns(table)} FROM "{table.name}" {of_chain}', _columns(table))  # noqa: S608
+    number_steps(target)  # the last lock: other chains of the shard wait for it
+    added = int(target.execute(text("SELECT coalesce(max(step), 0) FROM change_step")).scalar_one())
+    for table, rows in (
+        (change_step, f"change_step {of_chain}"),
+        (removed_change, f"removed_change {of_chain}"),
+        (change_note, f"change_note WHERE step IN (SELECT step FROM change_step {of_chain})"),  # noqa: S608
+    ):
+        # Zero stands for a step that was pruned.
+        step = f"CASE step WHEN 0 THEN 0 ELSE step + {added:d} END"
+        columns = ", ".join(step if column.name == "step" else f'"{column.name}"' for column in table.c)
+        _copy(source, target, table.name, f"SELECT {columns} FROM {rows}", _columns(table))  # noqa: S608
+    return added
+
+
+def _copy_shared(source: Connection, target: Connection, table: Table) -> None:
+    """Copy the rows of a shared table that the target lacks. Numbers are given there."""
+    names = [column.name for column in table.c if not (table in served.NUMBERED and column.primary_key)]
+    columns = ", ".join(f'"{name}"' for name in names)
+    values = ", ".join("NULL::bytea" if name == "lease" else f'rows."{name}"' for name in names)
+    query = f'SELECT {values} FROM "{table.name}" rows {_moved(table)}'  # noqa: S608  # names of the schema
+    target.exec_driver_sql(f'CREATE TEMP TABLE copied ON COMMIT DROP AS TABLE "{table.name}" WITH NO DATA')
+    _copy(source, target, "copied", query, columns)
+    target.exec_driver_sql(
+        f'INSERT INTO "{table.name}" ({columns}) SELECT {columns} FROM copied ON CONFLICT DO NOTHING; DROP TABLE copied'  # noqa: S608
+    )
+
+
+def _moved(table: Table) -> str:
+    if table is files.file_host:
+        return "WHERE host IN (SELECT host FROM file JOIN moved_file USING (file_id))"
+    if table is files.file:
+        return "WHERE rows.file_id IN (SELECT file_id FROM moved_file)"
+    if "content_hash" not in table.c:
+        return ""  # rows of no content, such as a vocabulary
+    return "WHERE rows.content_hash IN (SELECT content_hash FROM moved_content)"
+
+
+def _columns(table: Table) -> str:
+    return ", ".join(f'"{column.name}"' for column in table.c)
+
+
+def _copy(source: Connection, target: Connection, name: str, query: str, columns: str) -> None:
+    """Copy the rows of a query from one server to another, without keeping them."""
+    reads, writes = (side.connection.cursor() for side in (source, target))
+    try:
+        with (
+            reads.copy(f"COPY ({query}) TO STDOUT (FORMAT binary)") as rows,
+            writes.copy(f'COPY "{name}" ({columns}) FROM STDIN (FORMAT binary)') as into,
+        ):
+            for part in rows:
+                into.write(part)
+    except psycopg.Error as problem:
+        raise DBAPIError(query, None, problem) from problem
 
 
 @dataclass(frozen=True)
@@ -55,51 +139,46 @@ class Migrated:
 
 def upgrade_shards(url: str | None, shards: Mapping[str, Shard]) -> list[Migrated]:
     """Bring the tables of all servers to the version that this package knows. Safe to retry."""
-    with closing_engine(connect_engine(url)) as coordinator:
+    with coordinator.closing_engine(connect_engine(url)) as database:
         migrated = []
-        with coordinator.begin() as connection:
-            hold_places(connection)
+        with database.begin() as connection:
+            coordinator.hold_places(connection)
             is_split = has_schema(connection, PARTS)
             for name, shard in shards.items():
-                number = number_of(connection, name) if is_split else None
-                with of_shard(name):
+                number = coordinator.number_of(connection, name) if is_split else None
+                with coordinator.of_shard(name):
                     migrated.append(Migrated(name, _upgrade_shard(shard.url, number), schema.REVISION))
             before = stored_revision(connection)
             is_older = is_split and before != schema.REVISION
             if is_older:
-                join(connection)
+                coordinator.join(connection)
             upgrade_within(connection)
             if is_older:
-                split(connection)
-                with opened_shards(shards) as engines:
-                    read_shards(connection, engines, shards)  # readers see the tables of before until the commit
+                coordinator.split(connection)
+                with coordinator.opened_shards(shards) as engines:
+                    coordinator.read_shards(
+                        connection, engines, shards
+                    )  # readers see the tables of before until the commit
         if not is_older:
-            update_shards(url, shards)
+            coordinator.update_shards(url, shards)
         return [*migrated, Migrated("coordinator", before, schema.REVISION)]
 
 
 def _upgrade_shard(url: str, number: int | None) -> str | None:
     """Bring the tables of a shard to the version of this package, and return the one before."""
-    with closing_engine(connect_engine(url)) as engine, engine.begin() as connection:
+    with coordinator.closing_engine(connect_engine(url)) as engine, engine.begin() as connection:
         before = stored_revision(connection)
         if before == schema.REVISION:
             return before
         is_served = number is not None and has_schema(connection, SERVED)
         if is_served:
-            _drop_views(connection)
+            served.drop_views(connection)  # a migration may change columns that they show
         upgrade_within(connection)
         if is_served and number is not None:
-            serve_shared(connection, number)
-            held = text("SELECT chain_id FROM served.chain ORDER BY chain_id")
-            serve(connection, connection.execute(held).scalars().all())
+            served.serve_shared(connection, number)
+            chains = text("SELECT chain_id FROM served.chain ORDER BY chain_id")
+            served.serve(connection, connection.execute(chains).scalars().all())
         return before
-
-
-def _drop_views(connection: Connection) -> None:
-    """Drop the views for the coordinator: a migration may change columns that they show."""
-    names = connection.execute(text("SELECT viewname FROM pg_views WHERE schemaname = 'served'")).scalars().all()
-    if names:
-        connection.exec_driver_sql("DROP VIEW " + ", ".join(f'served."{name}"' for name in names))
 
 
 _RENUMBER: Final = (
@@ -114,53 +193,53 @@ def move_chain(
 ) -> list[Placed]:
     """Move a chain to the shard that the settings name. Safe to retry."""
     name = shard_of(shards, chain_id)
-    with closing_engine(open_database(url)) as coordinator, opened_shards(shards, creates=True) as engines:
-        with coordinator.begin() as connection:
-            hold_places(connection)
-            identity = split(connection)
-            previous = next((placed.shard for placed in places(connection) if placed.chain_id == chain_id), None)
-            if previous is None:
+    with (
+        coordinator.closing_engine(open_database(url)) as database,
+        coordinator.opened_shards(shards, creates=True) as engines,
+    ):
+        with database.begin() as connection:
+            coordinator.hold_places(connection)
+            identity = coordinator.split(connection)
+            shard_by_chain = {placed.chain_id: placed.shard for placed in coordinator.places(connection)}
+            if (previous := shard_by_chain.get(chain_id)) is None:
                 raise MisplacedChainError(chain_id, "is on no shard yet: run bilateral index shards")
             if previous != name:
-                placed = Placed(chain_id, name, number_of(connection, name))
+                placed = Placed(chain_id, name, coordinator.number_of(connection, name))
                 with engines[previous].connect() as holding:
-                    _hold(holding, chain_id)  # until the coordinator reads the copy
+                    wait_for_locks(holding)
+                    cursor = text("SELECT 1 FROM chain WHERE chain_id = :chain FOR UPDATE")
+                    holding.execute(cursor, {"chain": chain_id}).all()  # its worker waits until the copy is read
                     _move(connection, engines[previous], engines[name], (identity, placed, shards[name]), note)
                     connection.commit()
-                    forget_chain(holding, chain_id)
+                    served.forget_chain(holding, chain_id)
                     holding.commit()
-        with coordinator.connect() as connection:
-            return places(connection)
-
-
-def _hold(connection: Connection, chain_id: int) -> None:
-    """Keep a chain's worker from moving its cursor."""
-    wait_for_locks(connection)
-    connection.execute(text("SELECT 1 FROM chain WHERE chain_id = :chain FOR UPDATE"), {"chain": chain_id}).all()
+        with database.connect() as connection:
+            return coordinator.places(connection)
 
 
 def _move(
     connection: Connection,
-    former: Engine,
+    source_engine: Engine,
     engine: Engine,
     moved: tuple[str, Placed, Shard],
     note: Callable[[str], None],
 ) -> None:
     """Copy a chain, and let the coordinator read the copy from its commit on."""
     identity, placed, shard = moved
-    with of_shard(placed.shard), engine.begin() as target:
+    with coordinator.of_shard(placed.shard), engine.begin() as target:
         wait_for_locks(target)
-        if claim(target, identity, (placed.shard, placed.number)):
-            number_from(target, next_range(connection))
-        forget_chain(target, placed.chain_id)  # of a move that broke off
-        serve(target, [placed.chain_id])
-        with snapshot(former) as source:
+        if served.claim(target, identity, (placed.shard, placed.number)):
+            served.number_anew(target, connection)
+        served.forget_chain(target, placed.chain_id)  # of a move that broke off
+        served.serve(target, [placed.chain_id])
+        with snapshot(source_engine) as source:
             added = copy_chain(source, target, placed.chain_id, note)
-        number_from(target, next_range(connection))  # later sights have greater numbers than those that came
+        # Later observations have greater numbers than those that came.
+        served.number_anew(target, connection)
         schema_name = target.execute(text("SELECT current_schema()")).scalar_one()
-    connect_shard(connection, placed.shard, placed.number, shard.url)
-    hold_numbers(connection)
-    place_chain(connection, placed, schema_name)
-    keep_reachable(connection, places(connection))
+    coordinator.connect_shard(connection, placed.shard, placed.number, shard.url)
+    coordinator.hold_numbers(connection)
+    coordinator.place_chain(connection, placed, schema_name)
+    keep_reachable(connection, coordinator.places(connection))
     for statement in _RENUMBER:
         connection.execute(statement, {"added": added, "chain": placed.chain_id})

@@ -1,9 +1,15 @@
-"""One process that follows chains into their shards, as others follow them into one database."""
+"""One process that follows chains into their shards, as others follow them into one database.
+
+It also numbers the change feed of all shards: an order of their steps that never changes itself. Each shard numbers its
+own steps. The coordinator gives each a further number when it first sees it, in the order of its chain. So a reader
+there that has seen a step has seen all steps with smaller numbers, as without shards.
+"""
 
 from __future__ import annotations
 
 import logging
 import threading
+from collections import defaultdict
 from collections.abc import Callable, Collection, Iterable, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack
@@ -11,33 +17,40 @@ from dataclasses import replace
 from functools import partial
 from typing import Any, Final
 
-from sqlalchemy import Engine, make_url
+from sqlalchemy import Engine, make_url, text
+from sqlalchemy.exc import DBAPIError
 
 from bilateral.core.errors import BilateralError
 from bilateral.index.chain.endpoint import Endpoint
 from bilateral.index.errors import DatabaseUnavailableError, MisplacedChainError, ShardError
-from bilateral.index.log.database import open_database
+from bilateral.index.log.database import open_database, unavailable
 from bilateral.index.log.places import PARTS, has_schema
 from bilateral.index.operating.process import follow_chains
 from bilateral.index.operating.settings import ChainSettings, IndexSettings, Shard
-from bilateral.index.operating.status import ChainStatus, ShardStatuses, chain_statuses
+from bilateral.index.operating.status import ChainStatus, IndexStatus, chain_statuses
 from bilateral.index.operating.worker import chain_id_of
-from bilateral.index.shards.coordinator import identity_of, require_places
-from bilateral.index.shards.numbering import keep_numbered, number_steps, release_restored
+from bilateral.index.shards.coordinator import (
+    closing_engine,
+    hold_numbers,
+    identity_of,
+    of_shard,
+    opened_shards,
+    places,
+    require_places,
+)
 from bilateral.index.shards.served import require_claim
-from bilateral.index.shards.servers import closing_engine, of_shard, opened_shards
 
 _CONNECT_SECONDS: Final = 2
 """The seconds to connect to a shard, as the coordinator has: monitors wait ten by default."""
 
 
-def statuses_of_shards(shards: Mapping[str, Shard]) -> ShardStatuses:
+def statuses_of_shards(shards: Mapping[str, Shard]) -> IndexStatus:
     """Ask all shards at once."""
     with ThreadPoolExecutor(len(shards)) as threads:
         answers = dict(zip(shards, threads.map(_statuses_of, shards, shards.values()), strict=True))
     failed = {name: answer for name, answer in answers.items() if isinstance(answer, BilateralError)}
     statuses = [status for answer in answers.values() if isinstance(answer, list) for status in answer]
-    return ShardStatuses(
+    return IndexStatus(
         sorted(statuses, key=lambda status: status.chain_id),
         sorted(chain_id for name in failed for chain_id in shards[name].chains),
         list(failed.values()),
@@ -45,7 +58,6 @@ def statuses_of_shards(shards: Mapping[str, Shard]) -> ShardStatuses:
 
 
 def _statuses_of(name: str, shard: Shard) -> list[ChainStatus] | BilateralError:
-    """Return the status of a shard's chains, or the reason why it cannot be read."""
     url = make_url(shard.url)
     if "connect_timeout" not in url.query:
         url = url.update_query_dict({"connect_timeout": str(_CONNECT_SECONDS)})
@@ -66,21 +78,11 @@ _RETRY_SECONDS: Final = 1.0
 """The seconds between two tries to open a shard that does not answer: as readers look at it."""
 
 
-def settings_of_shards(settings: IndexSettings) -> dict[str, IndexSettings]:
-    """Return the settings of each shard that has chains to follow."""
-    of_shards: dict[str, list[ChainSettings]] = {}
-    for chain in settings.chains:
-        of_shards.setdefault(shard_of(settings.shards, chain_of(chain)), []).append(chain)
-    return {
-        name: replace(settings, chains=tuple(chains), database=settings.shards[name].url, shards={})
-        for name, chains in of_shards.items()
-    }
-
-
 def chain_of(chain: ChainSettings) -> int:
     """Return the id of a chain, by its deployments or else by its nodes."""
-    named = {deployment.chain_id for deployment in chain.deployments}
-    return named.pop() if named else chain_id_of([Endpoint(url) for url in chain.rpc_urls], ())
+    for deployment in chain.deployments:
+        return deployment.chain_id
+    return chain_id_of([Endpoint(url) for url in chain.rpc_urls], ())
 
 
 def shard_of(shards: Mapping[str, Shard], chain_id: int) -> str:
@@ -91,15 +93,6 @@ def shard_of(shards: Mapping[str, Shard], chain_id: int) -> str:
     raise MisplacedChainError(chain_id, "has no shard: add it to database.shards.NAME.chains")
 
 
-def require_coordinator(engine: Engine, settings: IndexSettings) -> str:
-    """Refuse a database that does not read the shards of the settings."""
-    with engine.connect() as connection:
-        if not has_schema(connection, PARTS):
-            raise ShardError("", "it reads no shards yet: run bilateral index shards")
-        require_places(connection, settings.shards)
-        return identity_of(connection)
-
-
 def require_rows(engine: Engine) -> None:
     """Refuse a coordinator where a command writes the tables of chains."""
     with engine.connect() as connection:
@@ -107,51 +100,49 @@ def require_rows(engine: Engine) -> None:
             raise ShardError("", "it holds no rows of chains: pass --settings without --database to work on each shard")
 
 
-class _Openings:
-    """Opens shards, and may wait for those that do not answer while another one does.
+def _settings_by_shard(settings: IndexSettings) -> dict[str, IndexSettings]:
+    chains: dict[str, list[ChainSettings]] = defaultdict(list)
+    for chain in settings.chains:
+        chains[shard_of(settings.shards, chain_of(chain))].append(chain)
+    return {
+        name: replace(settings, chains=tuple(of_shard), database=settings.shards[name].url, shards={})
+        for name, of_shard in chains.items()
+    }
 
-    Args:
-        waits: True to wait.
-    """
 
-    def __init__(self, shards: Mapping[str, Shard], *, waits: bool) -> None:
-        self._shards = shards
-        self._waits = waits
-        self._down: set[str] = set()
-
-    def open(self, stack: ExitStack, name: str, end: threading.Event) -> Engine | None:
-        """Open a shard until the end of a stack. Return None if the process ends before it answers."""
-        while True:
-            try:
-                return stack.enter_context(opened_shards({name: self._shards[name]}))[name]
-            except DatabaseUnavailableError as problem:
-                self._note(name, problem)
-                if not self._waits or len(self._down) == len(self._shards):
-                    raise
-            if end.wait(_RETRY_SECONDS):
-                return None
-
-    def _note(self, name: str, problem: DatabaseUnavailableError) -> None:
-        if name not in self._down:
-            _LOGGER.warning("outcome=waits problem=%r", str(problem))
-        self._down.add(name)
+def _opened(
+    stack: ExitStack, name: str, shards: Mapping[str, Shard], down: set[str], end: threading.Event
+) -> Engine | None:
+    """Open a shard, and wait if it does not answer while another one does. Return None at the end of the process."""
+    while True:
+        try:
+            return stack.enter_context(opened_shards({name: shards[name]}))[name]
+        except DatabaseUnavailableError as problem:
+            if name not in down:
+                _LOGGER.warning("outcome=waits problem=%r", str(problem))
+            down.add(name)
+            if down.issuperset(shards):
+                raise
+        if end.wait(_RETRY_SECONDS):
+            return None
 
 
 def _on_each_shard(
     settings: IndexSettings, stop: threading.Event, work: Callable[..., bool], *, until_head: bool
 ) -> bool:
     """Do the work of a process on each shard at once, and wait for all."""
-    by_shard = settings_of_shards(settings)
+    by_shard = _settings_by_shard(settings)
     ends = {name: threading.Event() for name in by_shard}  # the end of one shard's work is not that of the others
-    openings = _Openings({name: settings.shards[name] for name in by_shard}, waits=not until_head)
-    is_done: dict[str, bool] = dict.fromkeys(by_shard, False)
     failures: list[Exception] = []
+    done, down = set[str](), set[str]()
 
     def run(name: str) -> None:
         try:
+            shards = {other: settings.shards[other] for other in ([name] if until_head else by_shard)}
             with ExitStack() as stack:
-                if (engine := openings.open(stack, name, ends[name])) is not None:
-                    is_done[name] = work(engine, by_shard[name], stop=ends[name], until_head=until_head)
+                engine = _opened(stack, name, shards, down, ends[name])
+                if engine is not None and work(name, engine, by_shard[name], stop=ends[name], until_head=until_head):
+                    done.add(name)
         except Exception as failure:  # noqa: BLE001  # it is raised when all have ended
             failures.append(failure)
             if not until_head:
@@ -163,7 +154,7 @@ def _on_each_shard(
     _wait(threads, stop, ends.values())
     if failures:
         raise failures[0]
-    return all(is_done.values())
+    return done == by_shard.keys()
 
 
 def _wait(threads: Iterable[threading.Thread], stop: threading.Event, ends: Collection[threading.Event]) -> None:
@@ -177,21 +168,19 @@ def _wait(threads: Iterable[threading.Thread], stop: threading.Event, ends: Coll
 
 
 def follow(engine: Engine, settings: IndexSettings, *, stop: threading.Event, until_head: bool = False) -> bool:
-    """Follow chains into one database, or into the shards that the settings name. See `follow_chains`."""
-    into = follow_shards if settings.shards else follow_chains
-    return into(engine, settings, stop=stop, until_head=until_head)
-
-
-def follow_shards(engine: Engine, settings: IndexSettings, *, stop: threading.Event, until_head: bool = False) -> bool:
-    """Follow chains into their shards until the process is stopped. See `follow_chains` for the errors.
+    """Follow chains into one database, or into the shards that the settings name. See `follow_chains` for the errors.
 
     A shard that does not answer at the start is opened once it does, and the others are followed meanwhile.
     """
-    identity = require_coordinator(engine, settings)
-    shards: dict[str | None, str] = {shard.url: name for name, shard in settings.shards.items()}
+    if not settings.shards:
+        return follow_chains(engine, settings, stop=stop, until_head=until_head)
+    with engine.connect() as connection:
+        if not has_schema(connection, PARTS):
+            raise ShardError("", "it reads no shards yet: run bilateral index shards")
+        require_places(connection, settings.shards)
+        identity = identity_of(connection)
 
-    def work(on_shard: Engine, of_shard: IndexSettings, **options: Any) -> bool:
-        name = shards[of_shard.database]
+    def work(name: str, on_shard: Engine, of_shard: IndexSettings, **options: Any) -> bool:
         with on_shard.connect() as connection:
             require_claim(connection, identity, name)
         release_restored(engine, settings.shards[name].chains)
@@ -206,3 +195,100 @@ def follow_shards(engine: Engine, settings: IndexSettings, *, stop: threading.Ev
         over.set()
         numbering.join()
         number_steps(engine)
+
+
+_SECONDS: Final = 0.5
+"""The time between two looks at the shards: a change is in the feed as soon after its block as workers look for it."""
+
+_AT_ONCE: Final = 10_000  # steps of a transaction: a megabyte
+
+_LAST: Final = text("SELECT coalesce(max(shard_step), 0) FROM sharded.numbered_step WHERE chain_id = :chain")
+
+_NUMBER: Final = text("""
+    INSERT INTO sharded.numbered_step
+      (step, kind, chain_id, first_block, last_block, removal, changes, made_at, shard_step)
+    SELECT (SELECT coalesce(max(step), 0) FROM sharded.numbered_step) + row_number() OVER (ORDER BY step),
+           kind, chain_id, first_block, last_block, removal, changes, made_at, step
+    FROM (SELECT * FROM sharded.change_step WHERE chain_id = :chain AND step > :last ORDER BY step LIMIT :most) new
+""")
+
+_PRUNED: Final = text("""
+    SELECT max(step) FROM sharded.numbered_step WHERE chain_id = :chain
+    AND shard_step < (SELECT min(step) FROM sharded.change_step WHERE chain_id = :chain)
+""")
+
+_RESTORED: Final = text("""
+    UPDATE sharded.numbered_step SET chain_id = 0, shard_step = -step WHERE chain_id = :chain
+    AND shard_step > (SELECT max(step) FROM sharded.change_step WHERE chain_id = :chain)
+""")
+"""Takes the steps from a chain that its shard does not know. The numbers stay taken: readers have seen them."""
+
+_COPY_REGISTRIES: Final = (
+    text("DELETE FROM registry WHERE chain_id = :chain"),
+    text("INSERT INTO registry SELECT * FROM sharded.registry WHERE chain_id = :chain"),
+)
+"""A worker writes down the registries of its chain before the first step, and before it reads further ones."""
+
+
+def number_steps(engine: Engine, failing: set[int] | None = None) -> None:
+    """Number the steps that shards added. Those of a shard that does not answer wait, which is logged once."""
+    failing = set() if failing is None else failing
+    with engine.connect() as connection:
+        chains = [placed.chain_id for placed in places(connection)]
+    for chain_id in chains:
+        try:
+            while _number(engine, chain_id) == _AT_ONCE:
+                pass
+            failing.discard(chain_id)
+        except DBAPIError as problem:
+            if chain_id not in failing:
+                _LOGGER.warning("chain=%d outcome=waits problem=%r", chain_id, str(unavailable(problem)))
+            failing.add(chain_id)
+
+
+def release_restored(engine: Engine, chains: Iterable[int]) -> None:
+    """Number steps again that come after a backup, if a shard was restored from one. Do it before its workers begin.
+
+    The shard gives the numbers of the steps after its backup once more, to other steps.
+    """
+    for chain_id in chains:
+        with engine.begin() as connection:
+            hold_numbers(connection)
+            connection.execute(_RESTORED, {"chain": chain_id})
+
+
+def forget_pruned(engine: Engine) -> None:
+    """Forget the steps up to the last one that a shard pruned: a reader of an earlier cursor would miss that one."""
+    with engine.begin() as connection:
+        hold_numbers(connection)
+        pruned = [connection.execute(_PRUNED, {"chain": placed.chain_id}).scalar_one() for placed in places(connection)]
+        forgotten = text("DELETE FROM sharded.numbered_step WHERE step <= :last")
+        connection.execute(forgotten, {"last": max((step for step in pruned if step is not None), default=0)})
+
+
+def keep_numbered(engine: Engine, stop: threading.Event, pruning_seconds: float = 60.0) -> None:
+    """Number steps, and forget pruned ones, until the process ends."""
+    looks, failing, is_logged = 0, set[int](), False
+    while not stop.wait(_SECONDS):
+        looks += 1
+        try:
+            number_steps(engine, failing)
+            if looks * _SECONDS >= pruning_seconds:
+                looks = 0
+                forget_pruned(engine)
+            is_logged = False
+        except DBAPIError as problem:
+            if not is_logged:
+                _LOGGER.warning("outcome=waits problem=%r", str(unavailable(problem)))
+            is_logged = True
+
+
+def _number(engine: Engine, chain_id: int) -> int:
+    """Number some steps of a chain, and return how many."""
+    with engine.begin() as connection:
+        hold_numbers(connection)
+        last = connection.execute(_LAST, {"chain": chain_id}).scalar_one()
+        count = connection.execute(_NUMBER, {"chain": chain_id, "last": last, "most": _AT_ONCE}).rowcount
+        for statement in _COPY_REGISTRIES if count else ():
+            connection.execute(statement, {"chain": chain_id})
+    return count

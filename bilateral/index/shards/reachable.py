@@ -16,7 +16,7 @@ from sqlalchemy import Connection, Table, text
 from bilateral.index.changes.tables import TABLES as FEED_TABLES
 from bilateral.index.changes.tables import change_note, change_step, removed_change
 from bilateral.index.log.places import DOWN, LENIENT, MISSING, REACHABLE, Placed, has_reachable
-from bilateral.index.shards.layout import CHAIN_TABLES, SHARED_TABLES, VIEWS, key_of
+from bilateral.index.shards.served import CHAIN_NAMES, SHARED_TABLES, key_of
 
 _FUNCTIONS: Final = f"""
     CREATE SCHEMA {REACHABLE};
@@ -79,8 +79,8 @@ def shared_view(table: Table, place: str, rows: str) -> str:
     """Return the statement that creates the view of a shared table, where the first shard wins for each key."""
     columns = ", ".join(f'rows."{column.name}"' for column in table.c)
     same = " AND ".join(f'former."{name}" = rows."{name}"' for name in key_of(table))
-    former = f"SELECT FROM {rows} former WHERE {same} AND former.shard < rows.shard"  # names of the schema
-    return f"CREATE VIEW {place} AS SELECT {columns} FROM {rows} rows WHERE NOT EXISTS ({former})"  # noqa: S608
+    earlier = f"SELECT FROM {rows} former WHERE {same} AND former.shard < rows.shard"  # names of the schema
+    return f"CREATE VIEW {place} AS SELECT {columns} FROM {rows} rows WHERE NOT EXISTS ({earlier})"  # noqa: S608
 
 
 def forget_reachable(connection: Connection) -> None:
@@ -96,9 +96,9 @@ def keep_reachable(connection: Connection, placed: Sequence[Placed]) -> None:
     shards = connection.execute(text("SELECT number, name FROM sharded.shard ORDER BY number")).all()
     statements = [_FUNCTIONS]
     for number, _ in shards:
-        looked = f'SELECT FROM sharded."{SHARED_TABLES[0].name}_{number:d}" LIMIT 1'
-        statements.append(f"CREATE VIEW {REACHABLE}.look_{number:d} AS {looked}")
-    kinds = [(name, f'"{name}"', "") for name in (*(table.name for table in CHAIN_TABLES), *VIEWS)]
+        row = f'SELECT FROM sharded."{SHARED_TABLES[0].name}_{number:d}" LIMIT 1'
+        statements.append(f"CREATE VIEW {REACHABLE}.look_{number:d} AS {row}")
+    kinds = [(name, f'"{name}"', "") for name in CHAIN_NAMES]
     kinds += [(table.name, f'sharded."{table.name}"', "shard_") for table in FEED_TABLES]
     for name, kind, prefix in kinds:
         statements.append(_of_chains(name, kind, prefix, _columns(connection, kind), placed))
@@ -108,7 +108,6 @@ def keep_reachable(connection: Connection, placed: Sequence[Placed]) -> None:
 
 
 def _of_shards(table: Table, shards: Iterable[tuple[int, str]]) -> list[str]:
-    """Return the statements that make the views of a shared table. Each shard has all files that its chains name."""
     rows = f'{REACHABLE}."shard_{table.name}"'
     parts = (
         f'SELECT * FROM sharded."{table.name}_{number:d}" WHERE shard = {number:d} AND {_is(name, "up")}'  # noqa: S608
@@ -121,11 +120,9 @@ def _of_shards(table: Table, shards: Iterable[tuple[int, str]]) -> list[str]:
 
 
 def _of_chains(name: str, kind: str, prefix: str, columns: Sequence[str], placed: Sequence[Placed]) -> str:
-    """Return the statement that makes a view: each chain from its shard, or from a function that fails.
-
-    The function gives columns of its own: constants in their place could tell the planner that no row fulfils a
-    condition. The chain alone is a constant, so a question about another one does not call it.
-    """
+    """Return the statement that makes a view: each chain from its shard, or from a function that fails."""
+    # The function gives columns of its own: constants in their place could tell the planner that no row fulfils a
+    # condition. The chain alone is a constant, so a question about another one does not call it.
     names = ", ".join(f'"{column}"' for column in columns)
     parts = []
     for place in placed:
@@ -140,8 +137,7 @@ def _of_chains(name: str, kind: str, prefix: str, columns: Sequence[str], placed
 
 
 def _is(shard: str, state: str) -> str:
-    """Return the condition that a shard has a state. Names of shards have no quotation marks."""
-    return f"{REACHABLE}.state_of('{shard}') = '{state}'"
+    return f"{REACHABLE}.state_of('{shard}') = '{state}'"  # names of shards have no quotation marks
 
 
 def _columns(connection: Connection, table: str) -> list[str]:

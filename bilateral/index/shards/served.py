@@ -1,22 +1,67 @@
-"""The side of a shard: what the coordinator may read there, and which chains it holds."""
+"""The side of a shard: what the coordinator may read there, and which chains it holds.
+
+A shard is an index of its own: a worker there writes as it does without shards. The coordinator has no rows of chains.
+In place of each table it has foreign tables of all shards, under the same name, so that readers need not know.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable
 from typing import Final
 
-from sqlalchemy import Connection, text
+from sqlalchemy import Connection, Table, text
 
 from bilateral.index.changes.tables import change_note, change_step, removed_change
 from bilateral.index.errors import ShardError
+from bilateral.index.files import tables as files
+from bilateral.index.log import tables as schema
 from bilateral.index.log.places import PARTS, SERVED, create_partitions, has_schema
 from bilateral.index.log.tables import registry
-from bilateral.index.projections import PARTITIONED_TABLES
-from bilateral.index.shards.layout import CHAIN_TABLES, NUMBERED, OWN_PARTITIONS, SHARED_TABLES, VIEWS
+from bilateral.index.projections import PARTITIONED_TABLES, PROJECTIONS, READERS
+
+CHAIN_TABLES: Final[tuple[Table, ...]] = (
+    *(table for table in schema.metadata.tables.values() if table is not registry),
+    *(table for projection in PROJECTIONS for table in projection.tables),
+)
+"""Tables whose rows are of one chain, but for those of the change feed.
+
+Each question reads the few rows of `registry`, so the coordinator has copies of them.
+"""
+
+_TABLES: Final = (*CHAIN_TABLES, registry, change_step, removed_change)
+
+OWN_PARTITIONS: Final = frozenset(PARTITIONED_TABLES)
+"""Those of which a shard has a partition for each chain. Of the others the coordinator reads a view of its rows."""
+
+SHARED_TABLES: Final[tuple[Table, ...]] = tuple(
+    table
+    for table in (*files.metadata.tables.values(), *(table for reader in READERS for table in reader.tables))
+    if table not in CHAIN_TABLES
+)
+"""Files and what was read in them. Agents of several shards may name one file, which each shard then has."""
+
+NUMBERED: Final = (
+    files.file_sight,
+    *(table for reader in READERS for table in reader.tables if table.autoincrement_column is not None),
+)
+"""Tables whose rows a sequence numbers. Each shard has numbers of its own, so that no two rows have the same."""
+
+VIEWS: Final = {**schema.VIEWS, **files.VIEWS}
+"""The views of an index, by their names. Each has a chain's rows beside its number, so a shard computes its part."""
+
+
+CHAIN_NAMES: Final = (*(table.name for table in CHAIN_TABLES), *VIEWS)
+"""The names of tables and views with rows of one chain."""
+
+
+def key_of(table: Table) -> list[str]:
+    """Return the columns by which a row of a shared table is the same on all shards."""
+    return ["content_hash"] if table in NUMBERED else [column.name for column in table.primary_key]
+
 
 _OF_ANOTHER: Final = "another coordinator reads it: name that one as database.url, or pass --adopt if it is gone"
 
-RANGE: Final = 1 << 40
+_RANGE: Final = 1 << 40
 """The numbers that a sequence of a shard may give before it meets those of another shard: a trillion."""
 
 
@@ -31,17 +76,17 @@ def claim(connection: Connection, coordinator: str, shard: tuple[str, int], *, a
         "CREATE TABLE IF NOT EXISTS served.chain (chain_id bigint PRIMARY KEY)"
     )
     holder = connection.execute(text("SELECT coordinator, shard FROM served.claim FOR UPDATE")).one_or_none()
-    if holder is not None and holder.coordinator != coordinator and not adopts:
+    is_own = holder is not None and holder.coordinator == coordinator
+    if holder is not None and not is_own and not adopts:
         raise ShardError(name, _OF_ANOTHER)
-    if holder is not None and holder.coordinator == coordinator and holder.shard != name:
+    if holder is not None and is_own and holder.shard != name:
         raise ShardError(name, f"the database is shard {holder.shard}: correct database.shards")
     serve_shared(connection, number)
-    if holder is not None and holder.coordinator == coordinator:
+    if is_own:
         return False
     connection.execute(text("DELETE FROM served.claim"))
-    connection.execute(
-        text("INSERT INTO served.claim VALUES (:coordinator, :name)"), {"coordinator": coordinator, "name": name}
-    )
+    values = {"coordinator": coordinator, "name": name}
+    connection.execute(text("INSERT INTO served.claim VALUES (:coordinator, :name)"), values)
     return True
 
 
@@ -59,30 +104,30 @@ def serve_shared(connection: Connection, number: int) -> None:
         connection.exec_driver_sql(_view(table.name, f"{number:d} AS shard, rows.*", f'"{table.name}" rows'))
 
 
-def number_from(connection: Connection, number_range: int) -> None:
+def number_anew(connection: Connection, coordinator: Connection) -> None:
     """Let the sequences of a shard continue in a range that no shard had before."""
+    number_range = coordinator.execute(text("SELECT nextval('sharded.number_range')")).scalar_one()
     for table in NUMBERED:
-        place = {"name": table.name, "column": next(iter(table.primary_key)).name, "last": number_range * RANGE}
+        place = {"name": table.name, "column": next(iter(table.primary_key)).name, "last": number_range * _RANGE}
         connection.execute(text("SELECT setval(pg_get_serial_sequence(:name, :column), :last)"), place)
 
 
-def require_no_others(connection: Connection, name: str, chains: Collection[int]) -> None:
+def require_listed(connection: Connection, name: str, chains: Collection[int]) -> None:
     """Refuse a shard that holds chains which the settings leave out."""
-    held = connection.execute(text("SELECT chain_id FROM chain ORDER BY chain_id")).scalars()
-    if others := [chain_id for chain_id in held if chain_id not in chains]:
-        raise ShardError(name, f"it holds chain {others[0]}, which database.shards.{name}.chains leaves out: add it")
+    for chain_id in connection.execute(text("SELECT chain_id FROM chain ORDER BY chain_id")).scalars():
+        if chain_id not in chains:
+            raise ShardError(name, f"it holds chain {chain_id}, which database.shards.{name}.chains leaves out: add it")
 
 
 def serve(connection: Connection, chains: Iterable[int]) -> None:
     """Let the coordinator read chains of a shard, and workers write them."""
-    tables = (*CHAIN_TABLES, registry, change_step, removed_change)
     for chain_id in chains:
         create_partitions(connection, chain_id, PARTITIONED_TABLES)
         connection.execute(text("INSERT INTO served.chain VALUES (:chain) ON CONFLICT DO NOTHING"), {"chain": chain_id})
         of_chain = f"rows WHERE rows.chain_id = {chain_id:d}"
         statements = [
             _view(f"{name}_{chain_id:d}", "*", f'"{name}" {of_chain}')
-            for name in (*(table.name for table in tables if table not in OWN_PARTITIONS), *VIEWS)
+            for name in (*(table.name for table in _TABLES if table not in OWN_PARTITIONS), *VIEWS)
         ]
         notes = f"{change_note.name} note JOIN {change_step.name} rows USING (step) WHERE rows.chain_id = {chain_id:d}"
         statements.append(_view(f"{change_note.name}_{chain_id:d}", "rows.chain_id, note.*", notes))
@@ -92,3 +137,25 @@ def serve(connection: Connection, chains: Iterable[int]) -> None:
 def _view(name: str, columns: str, rows: str) -> str:
     """Return the statement that makes a view for the coordinator. A newer version of it has more columns."""
     return f'CREATE OR REPLACE VIEW served."{name}" AS SELECT {columns} FROM {rows}'  # noqa: S608  # names of the schema
+
+
+def drop_views(connection: Connection, names: str = "%") -> None:
+    """Drop views for the coordinator: those whose names are like a pattern."""
+    query = text("SELECT viewname FROM pg_views WHERE schemaname = :served AND viewname LIKE :names")
+    views = connection.execute(query, {"served": SERVED, "names": names}).scalars().all()
+    if views:
+        connection.exec_driver_sql("DROP VIEW " + ", ".join(f'{SERVED}."{view}"' for view in views))
+
+
+def forget_chain(connection: Connection, chain_id: int) -> None:
+    """Remove a chain from a shard that another one holds. Files that nobody names go later, as after a rollback."""
+    drop_views(connection, f"%\\_{chain_id:d}")
+    of_chain = f"WHERE chain_id = {chain_id:d}"
+    statements = [
+        "INSERT INTO abandoned_file SELECT DISTINCT file_id, extract(epoch FROM now())::bigint FROM file_reference "  # noqa: S608
+        f"{of_chain} AND file_id IS NOT NULL ON CONFLICT DO NOTHING",
+        f"DELETE FROM change_note WHERE step IN (SELECT step FROM change_step {of_chain})",  # noqa: S608
+        *(f'DELETE FROM "{table.name}" {of_chain}' for table in _TABLES),  # noqa: S608
+        f"DELETE FROM {SERVED}.chain {of_chain}",  # noqa: S608
+    ]
+    connection.exec_driver_sql(";".join(statements))

@@ -17,7 +17,7 @@ from bilateral.core.text import quoted
 from bilateral.index.chain.endpoint import Endpoint
 from bilateral.index.chain.pool import Pool
 from bilateral.index.chain.source import Source
-from bilateral.index.changes.notes import add_notes
+from bilateral.index.changes.projection import add_notes
 from bilateral.index.errors import AnalysisOutdatedError, NoEndpointError
 from bilateral.index.log import tables as schema
 from bilateral.index.log.database import is_lost, is_transient, snapshot

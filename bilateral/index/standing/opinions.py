@@ -139,7 +139,7 @@ COUNT: Final = """
 """
 """Counts the events of all registries of a chain: an index answers that alone.
 
-The group lets a shard count its own events, see `bilateral.index.reading.statistics.count_by_day`.
+The group lets a chain's server count its own events, see `bilateral.index.reading.statistics.count_by_day`.
 """
 
 

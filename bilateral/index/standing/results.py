@@ -13,7 +13,7 @@ import pyarrow as pa
 from sqlalchemy import Connection, RowMapping, Table, delete, func, insert, select
 
 from bilateral.core.values.standing import Status
-from bilateral.index.changes.notes import Note
+from bilateral.index.changes.projection import Note
 from bilateral.index.changes.tables import ChangeKind
 from bilateral.index.log import tables as events
 from bilateral.index.log.lists import in_parts

@@ -9,7 +9,7 @@ import pytest
 from bilateral.documents import document_hash
 from bilateral.index.files import tables as schema
 from bilateral.index.files.loading import host_of_file
-from bilateral.index.files.reading import read_content, secure_host, well_known_uri
+from bilateral.index.files.reading import read_content, registration_uri, secure_host
 from bilateral.index.files.tables import Kind
 from tests.index.files.conftest import feedback_given, registered, registration
 
@@ -237,4 +237,4 @@ def test_all_fields_of_a_feedback_file_are_read():
 def test_host_of_a_service_is_one_that_can_be_fetched_or_none(endpoint, host):
     assert secure_host(endpoint) == host
     if host is not None:
-        assert host_of_file(well_known_uri(host)) is not None
+        assert host_of_file(registration_uri(host)) is not None

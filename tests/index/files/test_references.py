@@ -17,7 +17,7 @@ from bilateral.core.contracts import Registry
 from bilateral.index.files import tables as schema
 from bilateral.index.files.projection import collect
 from bilateral.index.files.reading import domain_uri, file_id_of
-from bilateral.index.files.references import NAMED, ReferenceScan
+from bilateral.index.files.references import FILE_EVENTS, ReferenceScan
 from bilateral.index.files.rows import is_outdated
 from bilateral.index.files.tables import Kind
 from bilateral.index.log.tables import EVENT_TABLES
@@ -38,7 +38,7 @@ def named_by_events(story):
     """Return the place and URI of every event that names a file."""
     references = []
     with story.engine.connect() as connection:
-        for event, (kind, column, _) in NAMED.items():
+        for event, (kind, column, _) in FILE_EVENTS.items():
             table = EVENT_TABLES[event]
             rows = connection.execute(select(table)).mappings()
             references += [(row["block_number"], row["log_index"], kind, row[column]) for row in rows if row[column]]

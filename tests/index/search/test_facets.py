@@ -10,7 +10,7 @@ from sqlalchemy import insert, select, update
 from bilateral.core.values import STANDARD_TAGS
 from bilateral.index.agents import tables as agent_tables
 from bilateral.index.files import tables as files
-from bilateral.index.files.reading import file_id_of, secure_host, well_known_uri
+from bilateral.index.files.reading import file_id_of, registration_uri, secure_host
 from bilateral.index.files.tables import Kind, State, agent_file
 from bilateral.index.search import plans as domains
 from bilateral.index.search.filters import AgentSearch, Order
@@ -54,12 +54,12 @@ def test_facets_of_random_searches_are_those_of_a_plain_count(connection, oracle
 
 def named_by(connection, host, *agents):
     """Store a file at the well-known path of a host that names agents."""
-    content = bytes(reversed(file_id_of(Kind.DOMAIN, well_known_uri(host), None)))
+    content = bytes(reversed(file_id_of(Kind.DOMAIN, registration_uri(host), None)))
     connection.execute(insert(files.file_content).values(content_hash=content, content=b"{}", size=2))
     for position, (chain_id, identity, agent_id) in enumerate(agents):
         row = {"position": position, "agent_registry": f"eip155:{chain_id}:{identity}", "agent_id": agent_id}
         connection.execute(insert(files.registration_claim).values(content_hash=content, **row))
-    changes = update(files.file).where(files.file.c.file_id == file_id_of(Kind.DOMAIN, well_known_uri(host), None))
+    changes = update(files.file).where(files.file.c.file_id == file_id_of(Kind.DOMAIN, registration_uri(host), None))
     connection.execute(changes.values(state=State.LOADED, content_hash=content))
 
 

@@ -9,7 +9,7 @@ import re
 import pytest
 
 from bilateral.index.errors import DatabaseUnavailableError
-from bilateral.index.shards.servers import update_shards
+from bilateral.index.shards.coordinator import update_shards
 from tests.api.world import BOB, CHAIN_ID
 from tests.commands import run_here
 from tests.index.shards.world import BY_CHAIN, OF_ALL_CHAINS, OTHER_CHAIN, QUERIES, killed

@@ -14,7 +14,7 @@ from bilateral.index.errors import DatabaseUnavailableError
 from bilateral.index.files.worker import FileSettings
 from bilateral.index.log.database import named_database_errors
 from bilateral.index.operating.settings import Shard
-from bilateral.index.shards.servers import update_shards
+from bilateral.index.shards.coordinator import update_shards
 from tests.api.world import CHAIN_ID
 from tests.commands import run_here
 from tests.index.shards.world import OTHER_CHAIN, index_both, two_chains

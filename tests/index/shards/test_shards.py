@@ -28,9 +28,8 @@ from bilateral.index.log.store import ChainStore
 from bilateral.index.operating.settings import Shard, databases_of
 from bilateral.index.projections import PROJECTIONS
 from bilateral.index.reading.statistics import count_by_day
-from bilateral.index.shards.coordinator import places
+from bilateral.index.shards.coordinator import places, update_shards
 from bilateral.index.shards.moving import move_chain, upgrade_shards
-from bilateral.index.shards.servers import update_shards
 from bilateral.index.standing.opinions import COUNT
 from tests.api.world import CHAIN_ID
 from tests.commands import run_here

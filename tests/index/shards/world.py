@@ -20,9 +20,9 @@ from bilateral.index.log.database import open_database
 from bilateral.index.log.store import ChainStore
 from bilateral.index.operating.settings import ChainSettings, IndexSettings, Shard
 from bilateral.index.projections import PROJECTIONS
-from bilateral.index.shards.layout import CHAIN_TABLES
+from bilateral.index.shards.coordinator import update_shards
 from bilateral.index.shards.process import follow
-from bilateral.index.shards.servers import update_shards
+from bilateral.index.shards.served import CHAIN_TABLES
 from tests.api.world import BOB, CHAIN_ID, ERIN, FRANK
 from tests.index.proxy import Proxy
 from tests.postgres import (

@@ -24,7 +24,7 @@ from bilateral.core.errors import NODE_FAILURES, DocumentError, MissingExtraErro
 from bilateral.documents import Limits, Loader, Network
 from bilateral.explorer.signing import indexed_deployment
 from bilateral.index.agents.queries import Account
-from bilateral.index.files.named_hosts import NamedHost, services_at
+from bilateral.index.files.queries import NamedHost, services_at
 from bilateral.index.reading.readers import Reader
 from bilateral.index.reading.registries import read_registries
 
