@@ -14,7 +14,7 @@ from typing import Any, Final
 from sqlalchemy import URL, Connection, NullPool, create_engine, text
 from sqlalchemy.exc import DBAPIError
 
-from bilateral.index.errors import DatabaseUnavailableError, MissingChainError
+from bilateral.index.errors import ChainServerFailedError, DatabaseUnavailableError, MissingChainError
 from bilateral.index.log.database import unavailable
 from bilateral.index.log.places import DOWN, LENIENT, MISSING, REACHABLE, has_reachable
 
