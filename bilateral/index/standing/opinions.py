@@ -36,7 +36,7 @@ class Events:
     """A kind of rows that events only add to.
 
     Attributes:
-        values: What its query selects, before the time and the place of each event.
+        values: The values that its query selects, before the time and the place of each event.
         source: The table or view that it reads, with the conditions on its rows.
         tables: The tables of its events. Their rows are counted, to see that none came among those that are cached.
         ended_by: The table of events that end one of its rows; None without one.
