@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any, Final
 
+from bilateral import client as results
 from bilateral.cli.tags import marked_tag
-from bilateral.client import results
 
 
 def view_of(value: Any) -> Any:
