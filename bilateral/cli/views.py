@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any, Final
 
+from bilateral import client as results
 from bilateral.cli.tags import marked_tag
-from bilateral.client import Rater, results
 
 
 def view_of(value: Any) -> Any:
@@ -42,7 +42,7 @@ def _agent(agent: results.Agent) -> dict[str, Any]:
     }
 
 
-def _rater(rater: Rater) -> dict[str, Any]:
+def _rater(rater: results.Rater) -> dict[str, Any]:
     return {"address": rater.address, **(_agent(rater.agent) if rater.agent else {"agent": "none"})}
 
 
@@ -126,7 +126,7 @@ def _answers(summary: results.ValidationSummary) -> dict[str, Any]:
 
 _VIEWS: Final[dict[type[Any], Callable[[Any], dict[str, Any]]]] = {
     results.Agent: _agent,
-    Rater: _rater,
+    results.Rater: _rater,
     results.FeedbackEntry: _feedback,
     results.FeedbackResponse: _answer,
     results.ReputationSummary: _summary,
