@@ -9,13 +9,12 @@ from typing import Any, Final
 from sqlalchemy import Connection, Engine, Select, select
 from sqlalchemy.exc import IntegrityError
 
-from bilateral.migrations.aggregator import SIGNED_COLUMNS, State, refused_feedback, sponsored_feedback
-from bilateral.x402.aggregator.evidence import Evidence
+from bilateral.x402.aggregator.evidence import Evidence, Payment
 from bilateral.x402.aggregator.messages import Submission
-from bilateral.x402.aggregator.payments import Payment
 from bilateral.x402.aggregator.records import SECONDS_A_DAY, BudgetSpentError, Sponsored, add_count, lock_account, spend
 from bilateral.x402.aggregator.refusals import Code, FeedbackRefusedError
 from bilateral.x402.aggregator.settings import SponsoredChain
+from bilateral.x402.aggregator.tables import SIGNED_COLUMNS, State, refused_feedback, sponsored_feedback
 
 _RETRY_SECONDS: Final = 5  # two blocks of most chains
 

@@ -22,12 +22,12 @@ from bilateral.core.identifiers import AccountId, GlobalAgentId, TransactionRef
 from bilateral.core.signatures.blind_messages import FeedbackOpening, Opening, SignedEnvelope, read_opening
 from bilateral.core.signatures.blind_ratings import Envelope, Pair, RatingState
 from bilateral.core.values import FeedbackValue
-from bilateral.migrations.aggregator import PairState, blind_pair
 from bilateral.node.steps import Operation, Rpc
-from bilateral.x402.aggregator.blind_messages import BlindMessage, RelayedPair
-from bilateral.x402.aggregator.payments import find_payments
+from bilateral.x402.aggregator.evidence import find_payments
+from bilateral.x402.aggregator.messages import BlindMessage, RelayedPair
 from bilateral.x402.aggregator.refusals import Code, FeedbackRefusedError, invalid
 from bilateral.x402.aggregator.settings import SponsoredChain
+from bilateral.x402.aggregator.tables import PairState, blind_pair
 
 _LEAST_SECONDS: Final = 60
 """An envelope must hold for so long: a transaction may wait for a block."""

@@ -14,8 +14,8 @@ import httpx
 from bilateral.core.identifiers import ChainId
 from bilateral.core.signatures.blind_messages import Opening, SignedEnvelope, require_fit
 from bilateral.core.text import printable
-from bilateral.x402.aggregator.blind_messages import RelayedPair
 from bilateral.x402.aggregator.client import post, post_async, word_among
+from bilateral.x402.aggregator.messages import RelayedPair
 
 _STATES: Final = frozenset({"waiting", "queued", "sealed", "opened", "failed"})
 _SIDES: Final = frozenset({"client", "server"})

@@ -15,9 +15,9 @@ from typing import Any, Final
 
 from sqlalchemy import Connection, Engine, Row, Table, func, select, update
 
-from bilateral.migrations.aggregator import OPEN, State, sponsor, sponsored_feedback, sponsored_transaction
 from bilateral.x402.aggregator.records import SECONDS_A_DAY, lock_account, spend, spent_on
 from bilateral.x402.aggregator.settings import SponsoredChain
+from bilateral.x402.aggregator.tables import OPEN, State, sponsor, sponsored_feedback, sponsored_transaction
 
 _AT_ONCE: Final = 100  # rows of a look; an account has 16 transactions under way
 

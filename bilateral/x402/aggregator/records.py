@@ -10,8 +10,8 @@ from typing import Any
 from sqlalchemy import Connection, Row, Table, func, select, update
 
 from bilateral.index.log.dialects import insert_into, insert_new
-from bilateral.migrations.aggregator import State, refused_feedback, sponsor, sponsor_day, sponsored_feedback
 from bilateral.x402.aggregator.settings import SponsoredChain
+from bilateral.x402.aggregator.tables import State, refused_feedback, sponsor, sponsor_day, sponsored_feedback
 
 SECONDS_A_DAY = 86_400  # seconds; Unix time has no leap seconds
 

@@ -24,8 +24,7 @@ from bilateral.node.steps import Blocking, Operation
 from bilateral.x402.aggregator import evidence, records, sponsoring
 from bilateral.x402.aggregator.acceptance import Acceptance
 from bilateral.x402.aggregator.blind import BlindRelay
-from bilateral.x402.aggregator.blind_messages import BlindMessage, RelayedPair
-from bilateral.x402.aggregator.messages import Submission
+from bilateral.x402.aggregator.messages import BlindMessage, RelayedPair, Submission
 from bilateral.x402.aggregator.records import Sponsored
 from bilateral.x402.aggregator.refusals import Code, FeedbackRefusedError, invalid
 from bilateral.x402.aggregator.settings import AggregatorSettings, SponsoredChain

@@ -21,11 +21,11 @@ from bilateral.core.errors import (
     UnexpectedAnswerError,
 )
 from bilateral.core.identifiers import AgentId
-from bilateral.migrations.aggregator import SIGNED_COLUMNS
 from bilateral.node import answers
 from bilateral.node.refusals import Refusal
 from bilateral.node.steps import Batch, Operation, Rpc
 from bilateral.x402.aggregator.messages import Submission
+from bilateral.x402.aggregator.tables import SIGNED_COLUMNS
 
 FUNCTION: Final = "giveFeedbackBySig"
 

@@ -22,7 +22,6 @@ from bilateral.core.contracts.reverts import ContractRevertError
 from bilateral.core.errors import BilateralError
 from bilateral.index.errors import DatabaseUnavailableError
 from bilateral.index.log.database import named_database_errors
-from bilateral.migrations.aggregator import State
 from bilateral.node import answers
 from bilateral.x402.aggregator import sponsoring
 from bilateral.x402.aggregator.blind import BlindRelay
@@ -30,6 +29,7 @@ from bilateral.x402.aggregator.queue import LeaseLostError, Signed, WorkQueue
 from bilateral.x402.aggregator.records import BudgetSpentError
 from bilateral.x402.aggregator.settings import AggregatorSettings, SponsoredChain
 from bilateral.x402.aggregator.sponsoring import AccountStatus, SignedMessage
+from bilateral.x402.aggregator.tables import State
 
 _LOG: Final = logging.getLogger(__name__)
 _FIRST_SECONDS: Final = 1.0

@@ -21,11 +21,15 @@ import httpx
 from x402 import x402Client, x402ClientSync
 from x402.http.clients.httpx import PaymentError
 
-from bilateral.x402.clients.answer_limits import AnswerLimits
-from bilateral.x402.clients.bounded_httpx import DAMAGED, AsyncBoundedTransport, BoundedTransport, ReadBody
-from bilateral.x402.clients.outstanding import PaidCall
+from bilateral.x402.clients.answer_limits import (
+    DAMAGED,
+    AnswerLimits,
+    AsyncBoundedTransport,
+    BoundedTransport,
+    ReadBody,
+)
 from bilateral.x402.clients.purchase import Payer, Reply, make, make_async, purchase
-from bilateral.x402.clients.transports import RESULT, payment_among
+from bilateral.x402.clients.transports import RESULT, PaidCall, payment_among
 from bilateral.x402.proof.errors import LostAnswerError
 from bilateral.x402.proof.verdicts import Verification
 from bilateral.x402.proof.verifier import AsyncVerifier, Verifier

@@ -25,10 +25,9 @@ from bilateral.core.errors import InvalidArgumentError, UnreachableDocumentError
 from bilateral.core.text import printable, quoted
 from bilateral.documents import Network
 from bilateral.documents.http import HttpSession, Limits
-from bilateral.x402.clients.answer_limits import AnswerLimits
-from bilateral.x402.clients.bounded_httpx import BoundedTransport
+from bilateral.x402.clients.answer_limits import AnswerLimits, BoundedTransport
 from bilateral.x402.proof.errors import InvalidMessageError, PaymentRefusedError, PreflightError
-from bilateral.x402.proof.headers import MAX_HEADER, decode_header
+from bilateral.x402.proof.fields import MAX_HEADER, decode_header
 from bilateral.x402.proof.profiles import PROFILES, Profile
 from bilateral.x402.proof.verifier import Verifier
 

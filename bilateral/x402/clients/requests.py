@@ -25,9 +25,8 @@ from bilateral.x402.clients.answer_limits import (
     too_large,
     within,
 )
-from bilateral.x402.clients.outstanding import PaidCall
 from bilateral.x402.clients.purchase import Payer, Reply, make, purchase
-from bilateral.x402.clients.transports import payment_among
+from bilateral.x402.clients.transports import PaidCall, payment_among
 from bilateral.x402.proof.bodies import decode_body
 from bilateral.x402.proof.errors import BodyTooLargeError, LostAnswerError, UnsupportedBodyError
 from bilateral.x402.proof.verdicts import Verification

@@ -16,6 +16,21 @@ MAX_BODY: Final = 32 * 1024 * 1024
 SLOW_BYTES: Final = 256 * 1024
 """The size of both bodies from which event loops hash them in a thread: about a millisecond."""
 
+STREAMS: Final = frozenset(
+    {
+        "application/json-seq",
+        "application/jsonl",
+        "application/jsonlines",
+        "application/ndjson",
+        "application/stream+json",
+        "application/x-jsonlines",
+        "application/x-ndjson",
+        "multipart/x-mixed-replace",
+        "text/event-stream",
+    }
+)
+"""Content types of responses that clients read while they arrive."""
+
 _MAX_ENCODINGS: Final = 3
 """Encodings of one body: honest servers use one, and each may multiply the bytes."""
 
@@ -68,6 +83,11 @@ _DECODERS: Final[dict[str, Callable[[bytes, str], _Decoder]]] = {
     "deflate": _Zlib,
     "br": _Brotli,
 }
+
+
+def is_stream(content_type: str) -> bool:
+    """Tell whether a `Content-Type` is that of a stream."""
+    return content_type.partition(";")[0].strip().lower() in STREAMS
 
 
 def decode_body(body: bytes, content_encoding: str, limit: int = MAX_BODY) -> bytes:

@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import base64
+import binascii
 import re
 from collections.abc import Callable, Mapping
 from typing import Any, Final, TypeVar
 from urllib.parse import urlsplit
 
-from bilateral.core.errors import MalformedIdentifierError
+from bilateral.core.errors import MalformedDocumentError, MalformedIdentifierError
 from bilateral.core.identifiers import AccountId, ChainId, GlobalAgentId, TransactionRef
 from bilateral.core.text import quoted
+from bilateral.core.text.encoding import decode_object
 from bilateral.x402.proof.errors import InvalidMessageError
 
 T = TypeVar("T")
@@ -111,3 +114,17 @@ def _identifier(fields: Mapping[str, Any], name: str, path: str, parse: Callable
     except MalformedIdentifierError as error:
         fault = "wrong_case" if "checksum" in error.problem else "malformed"
         raise InvalidMessageError(path + name, fault, str(error)) from None  # type: ignore[arg-type]
+
+
+MAX_HEADER: Final = 64 * 1024
+"""The most characters of a header."""
+
+
+def decode_header(value: str | None) -> dict[str, Any] | None:
+    """Decode a header; None if it is missing, malformed or too long."""
+    if value is None or len(value) > MAX_HEADER:
+        return None
+    try:
+        return decode_object(base64.b64decode(value, validate=True))
+    except (binascii.Error, ValueError, MalformedDocumentError):
+        return None

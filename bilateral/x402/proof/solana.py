@@ -24,10 +24,9 @@ from bilateral.solana.history import block_at, require_unchanged
 from bilateral.solana.nodes import Commitment, SolanaNode
 from bilateral.solana.payments import ExpectedPayment, find_payment
 from bilateral.solana.registries import SATI_NAME, SolanaAgent, agent_registries
-from bilateral.x402.proof.declarations import declaration_of
 from bilateral.x402.proof.errors import PaymentRefusedError
 from bilateral.x402.proof.payments import PaymentProblemError
-from bilateral.x402.proof.profiles import PROFILE_8004, Profile
+from bilateral.x402.proof.profiles import PROFILE_8004, Profile, declaration_of
 from bilateral.x402.proof.readers import registration_among
 from bilateral.x402.proof.types import AgentRegistration, ReputationInfo
 from bilateral.x402.proof.verdicts import Payment

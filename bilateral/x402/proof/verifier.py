@@ -29,6 +29,7 @@ from bilateral.x402.proof.checking import (
     VerifiedClient,
     check_before_payment,
     check_client,
+    check_token,
     listed_keys,
 )
 from bilateral.x402.proof.errors import InvalidMessageError, PaymentRefusedError
@@ -36,7 +37,6 @@ from bilateral.x402.proof.examination import POLL_SECONDS, Examination, joined
 from bilateral.x402.proof.payments import PaymentProblemError, Settlement
 from bilateral.x402.proof.profiles import PROFILE_8004, Profile
 from bilateral.x402.proof.readers import EvmReader, GuardedReader, RegistryReader
-from bilateral.x402.proof.tokens import check_token
 from bilateral.x402.proof.types import AgentRegistration, ClientAgent, ReputationInfo
 from bilateral.x402.proof.verdicts import Check, CheckName, Outcome, PaidRequest, Verification
 
@@ -335,7 +335,7 @@ class Verifier(_Connected[Provider, Transport, StepRunner], Closing):
             terms: The terms, as x402 writes them.
 
         Raises:
-            PaymentRefusedError: It does not, or it cannot be checked. See `bilateral.x402.proof.tokens`.
+            PaymentRefusedError: It does not, or it cannot be checked. See `bilateral.x402.proof.checking`.
         """
         self._run(self._chains.check_token(terms))
 

@@ -27,8 +27,7 @@ from bilateral.x402.clients.preflight import Preflight
 from bilateral.x402.proof.answers import PaidAnswers, payment_of
 from bilateral.x402.proof.bodies import MAX_BODY
 from bilateral.x402.proof.errors import BodyTooLargeError, PreflightError, StreamingRouteError
-from bilateral.x402.proof.streaming import asgi_streams
-from bilateral.x402.server.adapters import HttpAdapter
+from bilateral.x402.server.adapters import HttpAdapter, asgi_streams
 from bilateral.x402.server.exchange import CURRENT, Afterwards, Exchange, Refusal
 
 if TYPE_CHECKING:
